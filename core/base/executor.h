@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor is the plan: what phase 1 decided, as plain data plus addresses. Phase 2 decides nothing.
+//
+//   auto& call = executor.emplace_call<ElementwiseCall>();        // phase 1 fills the call …
+//   executor.bind(tensor, Role::input, &call.operand[0].data);    // … and names the pointers in it
+//   executor.add_step(kernel, items, grain);
+//   executor.run(workspace);                                      // phase 2: kernel(&call, workspace, begin, end)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "acl/acl_base_rt.h"
+#include "core/base/tensor.h"
+#include "core/runtime/handles.h"
+#include "core/runtime/status.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn {
+
+enum class Role : uint8_t { input, output, inout, attribute };
+
+// One step of a plan: items [0, items) in any order and on any thread.
+using Kernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);
+
+class Executor {
+ public:
+  explicit Executor(const void* maker) : maker_(maker) {}
+
+  const void* maker() const { return maker_; }  // identity of the operator whose phase 1 made it
+  uint64_t workspace_size() const { return workspace_size_; }
+
+  // ---- phase 1 ----
+  template <class Call>
+  Call& emplace_call() {
+    static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) <= kCallBytes && alignof(Call) <= 16);
+    return *new (call_) Call;
+  }
+  // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional, NULL) keeps its index.
+  void bind(const Tensor* tensor, Role role, void** pointer_in_call);
+  void add_step(Kernel kernel, int64_t items, int64_t grain);
+  void estimate(int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
+  uint64_t book(uint64_t bytes);       // 64-byte aligned offset into the workspace
+
+  // ---- between the phases (aclSet…TensorAddr) ----
+  enum class Group { inputs, outputs, all };
+  Status set_address(Group group, size_t index, void* address);
+
+  // ---- phase 2 ----
+  Status check_addresses() const;  // after set_address: the outputs still overlap inputs in full or not at all
+  void run(void* workspace) const;
+  bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
+  bool empty() const { return steps_ == 0; }
+
+  bool repeatable = false;  // otherwise phase 2 consumes it
+
+ private:
+  static constexpr size_t kCallBytes = 1024;
+  static constexpr int kMaxOperands = 16;
+  static constexpr int kMaxSteps = 6;
+  static constexpr int64_t kBriefNanoseconds = 10'000;  // about what waking a sleeping worker costs
+
+  struct Operand {
+    std::byte* data;        // storage base
+    int64_t offset;         // bytes from there to element (0, …, 0)
+    int64_t low, high;      // bytes from there that the view spans
+    uint64_t layout;        // hash of dtype, shape and strides
+    uint32_t pointer;       // where in call_ the address of element (0, …, 0) stands
+    Role role;
+    bool present;
+  };
+  struct Step {
+    Kernel kernel;
+    int64_t items, grain;
+  };
+
+  const void* maker_;
+  uint64_t workspace_size_ = 0;
+  int64_t nanoseconds_ = 0;
+  int operands_ = 0;
+  int steps_ = 0;
+  bool moved_ = false;  // an address was set after phase 1
+  Operand operand_[kMaxOperands];
+  Step step_[kMaxSteps];
+  alignas(16) std::byte call_[kCallBytes];
+};
+
+}  // namespace openaclnn
+
+struct aclOpExecutor : openaclnn::Executor {
+  using Executor::Executor;
+};
+
+namespace openaclnn {
+
+HandlePool<aclOpExecutor>& executors();
+
+// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is consumed.
+Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
+              void* stream);
+
+}  // namespace openaclnn

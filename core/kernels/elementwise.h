@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element-wise driver: tiles any operands to the compute type, runs the formula, rounds and stores. An operand that is
+// already packed in the compute type is used where it lies. The same formula code computes every element, so the bits of
+// a result do not depend on length, alignment, layout or thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/kernels/kernels.h"
+#include "core/kernels/tile.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between instruction sets.
+template <class T>
+inline T canonical(T x) {
+  return x == x ? x : static_cast<T>(__builtin_nanf(""));
+}
+
+template <class F, class T>
+concept Unary = requires(F f, T x) { f(x); };
+template <class F, class T>
+concept Binary = requires(F f, T x) { f(x, x); };
+
+template <class T, class F>
+void apply(const T* attributes, T* out, const T* const* in, int64_t n) {
+  F f;
+  std::memcpy(static_cast<void*>(&f), attributes, sizeof f);
+  const T* x = in[0];
+  if constexpr (Unary<F, T>) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(x[i]));
+  } else if constexpr (Binary<F, T>) {
+    const T* y = in[1];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(x[i], y[i]));
+  } else {
+    const T *y = in[1], *z = in[2];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(x[i], y[i], z[i]));
+  }
+}
+
+template <template <class> class F>
+constexpr FormulaEntry formula_entry(const char* name) {
+  constexpr int inputs = Unary<F<float>, float> ? 1 : Binary<F<float>, float> ? 2 : 3;
+  return {name, inputs, sizeof(F<float>) / sizeof(float), apply<float, F<float>>, apply<double, F<double>>};
+}
+
+// The loop indices of a tile, advanced like an odometer.
+class TileCursor {
+ public:
+  TileCursor(const ElementwiseCall& call, int64_t tile) : call_(call) {
+    column_ = tile % call.column_tiles;
+    tile /= call.column_tiles;
+    row_ = tile % call.row_tiles;
+    tile /= call.row_tiles;
+    for (int i = call.loops - 3; i >= 0; --i) {
+      index_[i] = tile % call.size[i];
+      tile /= call.size[i];
+    }
+  }
+
+  void advance() {
+    if (++column_ < call_.column_tiles) return;
+    column_ = 0;
+    if (++row_ < call_.row_tiles) return;
+    row_ = 0;
+    for (int i = call_.loops - 3; i >= 0; --i) {
+      if (++index_[i] < call_.size[i]) return;
+      index_[i] = 0;
+    }
+  }
+
+  int64_t first_row() const { return row_ * call_.tile_rows; }
+  int64_t first_column() const { return column_ * call_.tile_columns; }
+
+  // Elements from (0, …, 0) to the given place in this tile's plane.
+  int64_t offset(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
+    const int rows = call_.loops - 2;
+    int64_t sum = row * operand.stride[rows] + column * operand.stride[rows + 1];
+    for (int i = 0; i < rows; ++i) sum += index_[i] * operand.stride[i];
+    return sum;
+  }
+
+ private:
+  const ElementwiseCall& call_;
+  int64_t row_, column_;
+  int64_t index_[kMaxLoops];
+};
+
+template <class T>
+class ElementwiseDriver {
+ public:
+  ElementwiseDriver(const ElementwiseCall& call, int64_t first_tile) : call_(call), cursor_(call, first_tile) {}
+
+  void run(int64_t tiles) {
+    const int64_t shift = call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
+    for (int64_t tile = 0; tile < tiles; ++tile, cursor_.advance()) {
+      int64_t column = cursor_.first_column() - shift;
+      int64_t columns = call_.tile_columns;
+      if (column < 0) columns += column, column = 0;
+      const int64_t row = cursor_.first_row();
+      const int64_t rows = least(call_.tile_rows, call_.size[call_.loops - 2] - row);
+      columns = least(columns, call_.size[call_.loops - 1] - column);
+      if (columns > 0) run_tile(row, column, rows, columns);
+    }
+    if (call_.stream) stream_fence();
+  }
+
+ private:
+  static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+  // Tiles of one long row begin at cache lines of the output: by how many elements the first tile is shorter.
+  int64_t line_shift() const {
+    const ElementwiseOperand& out = call_.operand[call_.output];
+    return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
+  }
+
+  Placement placement(const ElementwiseOperand& operand, int64_t rows, int64_t columns) const {
+    return {rows, columns, operand.stride[call_.loops - 2], operand.stride[call_.loops - 1]};
+  }
+
+  void* address(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
+    return static_cast<char*>(operand.data) + cursor_.offset(operand, row, column) * bytes_of(operand.element);
+  }
+
+  void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
+    const T* in[kMaxInputs] = {};
+    for (int i = 0; i < call_.inputs; ++i) in[i] = load(i, row, column, rows, columns);
+    const ElementwiseOperand& out = call_.operand[call_.output];
+    const Placement at = placement(out, rows, columns);
+    void* to = address(out, row, column);
+    const int64_t n = rows * columns;
+    const auto formula = reinterpret_cast<Formula<T>>(const_cast<void*>(call_.formula));
+    const T* attributes = reinterpret_cast<const T*>(&call_.attribute);
+    const bool typed = out.element == element_of<T>;
+    if (typed && at.packed() && !call_.stream) {
+      formula(attributes, static_cast<T*>(to), in, n);
+      return;
+    }
+    T* result = buffer_[kMaxInputs];
+    formula(attributes, result, in, n);
+    if (at.packed() && !call_.stream) {
+      narrow(to, result, out.element, n);
+      return;
+    }
+    if (!typed) narrow(raw_, result, out.element, n);
+    const void* packed = typed ? static_cast<const void*>(result) : raw_;
+    if (at.packed()) {
+      stream_copy(to, packed, n * bytes_of(out.element));
+    } else {
+      scatter(to, packed, out.element, at);
+    }
+  }
+
+  const T* load(int i, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+    const ElementwiseOperand& operand = call_.operand[i];
+    const Placement at = placement(operand, rows, columns);
+    const void* from = address(operand, row, column);
+    const int64_t n = rows * columns;
+    const bool typed = operand.element == element_of<T>;
+    T* values = buffer_[i];
+    if (at.packed()) {
+      if (typed) return static_cast<const T*>(from);
+      widen(values, from, operand.element, n);
+    } else if (at.constant()) {
+      if (constant_[i] != from) {  // a broadcast scalar fills its buffer once, not once a tile
+        widen(values, from, operand.element, 1);
+        for (int64_t k = 1; k < kTile; ++k) values[k] = values[0];
+        constant_[i] = from;
+      }
+    } else {
+      gather(typed ? static_cast<void*>(values) : raw_, from, operand.element, at);
+      if (!typed) widen(values, raw_, operand.element, n);
+    }
+    return values;
+  }
+
+  static constexpr int64_t kTile = kTileBytes / sizeof(T);
+
+  const ElementwiseCall& call_;
+  TileCursor cursor_;
+  const void* constant_[kMaxInputs] = {};
+  alignas(64) T buffer_[kMaxInputs + 1][kTile];
+  alignas(64) unsigned char raw_[kTile * 8];
+};
+
+template <class T>
+void elementwise(const void* call, void*, int64_t begin, int64_t end) {
+  ElementwiseDriver<T>(*static_cast<const ElementwiseCall*>(call), begin).run(end - begin);
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

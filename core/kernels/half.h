@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Half types to and from the compute type, n contiguous values at a time. Rounding is to nearest even, denormals are kept,
+// and all ways below give the same bits (NaN excepted: formulas answer one quiet NaN, so its payload never gets here).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
+inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+
+inline float from_bf16(uint16_t h) { return float_of(uint32_t{h} << 16); }
+
+inline uint16_t to_bf16(float x) {
+  const uint32_t u = bits_of(x);
+  return static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+
+// Exponent and fraction move up 13 bits and the bias grows by 112; a denormal is normalised by subtracting 2^-14.
+inline float from_f16(uint16_t h) {
+  const uint32_t shifted = (h & 0x7fffu) << 13;
+  const uint32_t exponent = shifted & 0x0f800000;
+  const float normal = float_of(shifted + (exponent == 0x0f800000 ? 224u << 23 : 112u << 23));
+  const float denormal = float_of(shifted + (113u << 23)) - float_of(113u << 23);
+  const float magnitude = exponent == 0 ? denormal : normal;
+  return float_of(bits_of(magnitude) | (h & 0x8000u) << 16);
+}
+
+// Below 2^-14 adding 0.5 rounds at the last bit of a fp16 denormal; from 65520 on the carry reaches infinity by itself.
+inline uint16_t to_f16(float x) {
+  const uint32_t sign = bits_of(x) & 0x80000000u;
+  const uint32_t u = bits_of(x) ^ sign;
+  const uint32_t denormal = bits_of(float_of(u) + 0.5f) - 0x3f000000;
+  const uint32_t normal = (u + 0xc8000fff + ((u >> 13) & 1)) >> 13;
+  const uint32_t special = u > 0x7f800000 ? 0x7e00 : 0x7c00;
+  const uint32_t finite = u < 0x38800000 ? denormal : normal;
+  return static_cast<uint16_t>((u >= 0x47800000 ? special : finite) | sign >> 16);
+}
+
+// Rounds to odd: truncates and, when inexact, sets the last bit, so that a second rounding to a half type is the only one.
+inline float to_odd(double x) {
+  const float nearest = static_cast<float>(x);
+  const double magnitude = __builtin_fabs(x);
+  const uint32_t past = static_cast<double>(__builtin_fabsf(nearest)) > magnitude ? 1 : 0;
+  const uint32_t inexact = static_cast<double>(nearest) != x && x == x ? 1 : 0;
+  return float_of((bits_of(nearest) - past) | inexact);
+}
+
+inline void widen_bf16(float* out, const uint16_t* in, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = from_bf16(in[i]);
+}
+
+inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = to_bf16(in[i]);
+}
+
+inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
+  }
+#elif defined(__F16C__)
+  for (; i + 8 <= n; i += 8) {
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+  }
+#endif
+#pragma GCC ivdep
+  for (; i < n; ++i) out[i] = from_f16(in[i]);
+}
+
+inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                        _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+#elif defined(__F16C__)
+  for (; i + 8 <= n; i += 8) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+#endif
+#pragma GCC ivdep
+  for (; i < n; ++i) out[i] = to_f16(in[i]);
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

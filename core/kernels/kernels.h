@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The border between phase 1 and the kernels: plain data in, function pointers out. No functions are defined here, and
+// kernel objects define no weak symbols, so that no AVX-512 copy of a shared function can end up in baseline code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace openaclnn {
+
+enum class Element : uint8_t { f32, f16, bf16, f64 };
+
+inline constexpr int kMaxLoops = 8;
+inline constexpr int kMaxInputs = 3;
+inline constexpr int kMaxAttributes = 6;
+inline constexpr int64_t kTileBytes = 4096;  // of computed values: inputs and output of a tile stay in L1 together
+
+// One operand of an element-wise pass; strides in elements, one per loop.
+struct ElementwiseOperand {
+  void* data;  // element (0, …, 0)
+  int64_t stride[kMaxLoops];
+  Element element;
+};
+
+// An element-wise pass: loops from the outermost in, of which the last two are tiled. Item i of the step is tile i,
+// counted row-major over (outer loops, row blocks, column blocks).
+struct ElementwiseCall {
+  ElementwiseOperand operand[kMaxInputs + 1];  // inputs, then the output
+  int32_t inputs;
+  int32_t output;  // which operand is written: the one after the inputs, or 0 in place
+  int32_t loops;   // at least 2
+  int64_t size[kMaxLoops];
+  int64_t tile_rows, tile_columns;
+  int64_t row_tiles, column_tiles;
+  const void* formula;  // Formula<float> or Formula<double>
+  union {
+    float f32[kMaxAttributes];
+    double f64[kMaxAttributes];
+  } attribute;
+  bool stream;  // store past the cache
+};
+
+// The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
+template <class T>
+using Formula = void (*)(const T* attributes, T* out, const T* const* in, int64_t n);
+
+struct FormulaEntry {
+  const char* name;
+  int inputs;
+  int attributes;
+  Formula<float> f32;
+  Formula<double> f64;
+};
+
+enum class FormulaId : int32_t {
+#define FORMULA(name) name,
+#include "generated/formulas.inc"
+#undef FORMULA
+  count
+};
+
+// Everything that is compiled once per instruction set.
+struct Kernels {
+  const char* isa;
+  void (*elementwise_f32)(const void* call, void* workspace, int64_t begin, int64_t end);
+  void (*elementwise_f64)(const void* call, void* workspace, int64_t begin, int64_t end);
+  FormulaEntry formula[static_cast<int>(FormulaId::count)];
+};
+
+}  // namespace openaclnn

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile between memory and the compute type: rows × columns of an operand, packed row-major into a buffer that fits L1.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "core/kernels/half.h"
+#include "core/kernels/kernels.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+inline int64_t bytes_of(Element element) {
+  return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2;
+}
+
+template <class T>
+inline constexpr Element element_of = sizeof(T) == 4 ? Element::f32 : Element::f64;
+
+// n contiguous values of any element type to the compute type.
+inline void widen(float* out, const void* in, Element element, int64_t n) {
+  switch (element) {
+    case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
+    case Element::f16: widen_f16(out, static_cast<const uint16_t*>(in), n); break;
+    case Element::bf16: widen_bf16(out, static_cast<const uint16_t*>(in), n); break;
+    case Element::f64: break;  // a DOUBLE input makes the computation double
+  }
+}
+
+inline void widen(double* out, const void* in, Element element, int64_t n) {
+  switch (element) {
+    case Element::f64: std::memcpy(out, in, n * sizeof(double)); break;
+    case Element::f32:
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<const float*>(in)[i];
+      break;
+    case Element::f16:
+      for (int64_t i = 0; i < n; ++i) out[i] = from_f16(static_cast<const uint16_t*>(in)[i]);
+      break;
+    case Element::bf16:
+      for (int64_t i = 0; i < n; ++i) out[i] = from_bf16(static_cast<const uint16_t*>(in)[i]);
+      break;
+  }
+}
+
+// … and back, rounding once.
+inline void narrow(void* out, const float* in, Element element, int64_t n) {
+  switch (element) {
+    case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
+    case Element::f16: narrow_f16(static_cast<uint16_t*>(out), in, n); break;
+    case Element::bf16: narrow_bf16(static_cast<uint16_t*>(out), in, n); break;
+    case Element::f64:
+      for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = in[i];
+      break;
+  }
+}
+
+inline void narrow(void* out, const double* in, Element element, int64_t n) {
+  switch (element) {
+    case Element::f64: std::memcpy(out, in, n * sizeof(double)); break;
+    case Element::f32:
+      for (int64_t i = 0; i < n; ++i) static_cast<float*>(out)[i] = static_cast<float>(in[i]);
+      break;
+    case Element::f16:
+      for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(out)[i] = to_f16(to_odd(in[i]));
+      break;
+    case Element::bf16:
+      for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(out)[i] = to_bf16(to_odd(in[i]));
+      break;
+  }
+}
+
+// Where the elements of a tile lie; strides in elements.
+struct Placement {
+  int64_t rows, columns, row_stride, column_stride;
+  bool packed() const { return column_stride == 1 && (rows == 1 || row_stride == columns); }
+  bool constant() const { return column_stride == 0 && (rows == 1 || row_stride == 0); }
+};
+
+// Strided elements to and from a packed buffer, by whichever index is nearer in memory.
+template <class Raw>
+inline void gather(Raw* out, const Raw* in, const Placement& at) {
+  if (at.column_stride == 1) {
+    for (int64_t r = 0; r < at.rows; ++r) std::memcpy(out + r * at.columns, in + r * at.row_stride, at.columns * sizeof(Raw));
+  } else if (at.row_stride == 1 && at.rows > 1) {
+    for (int64_t c = 0; c < at.columns; ++c) {
+      const Raw* column = in + c * at.column_stride;
+      for (int64_t r = 0; r < at.rows; ++r) out[r * at.columns + c] = column[r];
+    }
+  } else {
+    for (int64_t r = 0; r < at.rows; ++r) {
+      const Raw* row = in + r * at.row_stride;
+      for (int64_t c = 0; c < at.columns; ++c) out[r * at.columns + c] = row[c * at.column_stride];
+    }
+  }
+}
+
+template <class Raw>
+inline void scatter(Raw* out, const Raw* in, const Placement& at) {
+  if (at.column_stride == 1) {
+    for (int64_t r = 0; r < at.rows; ++r) std::memcpy(out + r * at.row_stride, in + r * at.columns, at.columns * sizeof(Raw));
+  } else {
+    for (int64_t r = 0; r < at.rows; ++r) {
+      Raw* row = out + r * at.row_stride;
+      for (int64_t c = 0; c < at.columns; ++c) row[c * at.column_stride] = in[r * at.columns + c];
+    }
+  }
+}
+
+inline void gather(void* out, const void* in, Element element, const Placement& at) {
+  switch (bytes_of(element)) {
+    case 2: gather(static_cast<uint16_t*>(out), static_cast<const uint16_t*>(in), at); break;
+    case 4: gather(static_cast<uint32_t*>(out), static_cast<const uint32_t*>(in), at); break;
+    default: gather(static_cast<uint64_t*>(out), static_cast<const uint64_t*>(in), at); break;
+  }
+}
+
+inline void scatter(void* out, const void* in, Element element, const Placement& at) {
+  switch (bytes_of(element)) {
+    case 2: scatter(static_cast<uint16_t*>(out), static_cast<const uint16_t*>(in), at); break;
+    case 4: scatter(static_cast<uint32_t*>(out), static_cast<const uint32_t*>(in), at); break;
+    default: scatter(static_cast<uint64_t*>(out), static_cast<const uint64_t*>(in), at); break;
+  }
+}
+
+// Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary ones.
+inline void stream_copy(void* out, const void* in, int64_t bytes) {
+  auto* to = static_cast<char*>(out);
+  auto* from = static_cast<const char*>(in);
+#if defined(__x86_64__)
+  int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
+  if (head > bytes) head = bytes;
+  std::memcpy(to, from, head);
+  to += head, from += head, bytes -= head;
+  for (; bytes >= 64; to += 64, from += 64, bytes -= 64) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+#elif defined(__AVX__)
+    for (int k = 0; k < 64; k += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
+    }
+#else
+    for (int k = 0; k < 64; k += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
+    }
+#endif
+  }
+#endif
+  std::memcpy(to, from, bytes);
+}
+
+// Orders streaming stores before whatever tells another thread that the range is done.
+inline void stream_fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row of table.py as the core sees it, and phase 1 as every C symbol and the Python binding call it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "aclnn/aclnn_base.h"
+#include "core/base/executor.h"
+#include "core/base/scalar.h"
+#include "core/base/tensor.h"
+#include "core/kernels/kernels.h"
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+enum class Kind : uint8_t { tensor, scalar, double_, int64, bool_, text };
+
+struct Parameter {
+  const char* name;
+  Kind kind;
+  Role role;
+  bool required;
+};
+
+// A value for one parameter; which member counts is the parameter's kind.
+union Argument {
+  const void* handle;  // from outside, before plan() has looked at it
+  const Tensor* tensor;
+  const Scalar* scalar;
+  double real;
+  int64_t integer;
+  bool flag;
+  const char* text;
+};
+
+// Argument can't be brace-initialised by kind in a generated list without naming members; these do it by C type.
+inline Argument argument(const void* handle) { return {.handle = handle}; }
+inline Argument argument(double value) { return {.real = value}; }
+inline Argument argument(int64_t value) { return {.integer = value}; }
+inline Argument argument(bool value) { return {.flag = value}; }
+
+enum class Shapes : uint8_t { same, broadcast };
+enum class Inputs : uint8_t { promote, equal };
+enum class Output : uint8_t { castable, equal };
+
+inline constexpr int kMaxParameters = 16;
+
+struct Operator;
+using PlanFunction = Status (*)(const Operator& op, const Argument* arguments, Executor& executor);
+using InferFunction = Status (*)(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape);
+using RuleFunction = Status (*)(const Operator& op, const Argument* arguments);
+
+struct Operator {
+  const char* name;
+  const Parameter* parameters;
+  int parameter_count;
+  uint32_t products;  // bit i: products[i] has it
+  uint64_t dtypes;    // bit d: inputs may be aclDataType d, BF16 only where the product has it
+  Shapes shapes;
+  Inputs inputs;
+  Output output;
+  PlanFunction plan;
+  InferFunction infer;
+  FormulaId formula;
+  const RuleFunction* rules;  // ends with nullptr
+
+  // The position of a parameter that the row is known to have.
+  int find(const char* parameter) const;
+};
+
+extern const Operator* const operators[];  // in the order of table.py
+extern const int operator_count;
+
+// Phase 1 for tensors and scalars that are known to be alive, as the Python binding calls it.
+Status plan(const Operator& op, const Argument* arguments, Executor& executor);
+
+// The dtype and shape of an output that the caller has not made yet; outputs among the arguments may be NULL.
+Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape);
+
+// Phase 1 as the C symbols do it: arguments hold handles from outside.
+aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size, aclOpExecutor** executor);
+
+// ---- the vocabulary of checks; each leaves one sentence ----
+
+Status check_required(const Operator& op, const Argument* arguments);
+Status check_dtypes(const Operator& op, const Argument* arguments);
+Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
+Status check_overlap(const Operator& op, const Argument* arguments);
+std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"
+
+// ---- families: phase 1 of their operators ----
+
+Status plan_elementwise(const Operator& op, const Argument* arguments, Executor& executor);
+Status infer_elementwise(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape);
+
+}  // namespace openaclnn

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills: checked against the allocations they touch, at once or as a task of a stream.
+#include <cstring>
+#include <memory>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/device.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/stream.h"
+
+using namespace openaclnn;
+
+namespace {
+
+// What a core moves in about the time that waking a worker takes.
+constexpr size_t kBriefBytes = 64 << 10;
+
+// A copy, or a fill when there is no source.
+struct Transfer {
+  void* dst;
+  const void* src;
+  size_t count;
+  int value;
+
+  void run() const {
+    if (src == nullptr) {
+      std::memset(dst, value, count);
+    } else {
+      std::memmove(dst, src, count);  // overlapping ranges are nobody's error
+    }
+  }
+};
+
+Status check_range(const char* call, const char* argument, const void* address, size_t count) {
+  if (address == nullptr) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
+  }
+  const size_t room = bytes_behind(address);
+  if (room == 0 || count <= room) return {};
+  return fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: count must be at most %zu, the bytes from %s to the end of its allocation, "
+              "but got %zu",
+              call, room, argument, count);
+}
+
+Status check_limit(const char* call, const char* limit, size_t most, size_t count) {
+  if (count <= most) return {};
+  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: count must be at most %s, but %zu > %zu", call,
+              limit, count, most);
+}
+
+Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind) {
+  const auto value = static_cast<int>(kind);  // a hint: the addresses tell the direction
+  if (value < ACL_MEMCPY_HOST_TO_HOST || value > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: kind must be in [0, 7], but got %d", call, value);
+  }
+  Status status = check_range(call, "dst", copy.dst, copy.count);
+  if (status.ok()) status = check_range(call, "src", copy.src, copy.count);
+  if (status.ok()) status = check_limit(call, "destMax", room, copy.count);
+  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  return status;
+}
+
+Status check_fill(const char* call, const Transfer& fill, size_t room) {
+  Status status = check_range(call, "devPtr", fill.dst, fill.count);
+  if (status.ok()) status = check_limit(call, "maxCount", room, fill.count);
+  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  return status;
+}
+
+// Memory that acl did not allocate may go away when the call returns, so the call waits for it.
+Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
+  Stream* stream;
+  if (Status status = find_stream(handle, &stream, call); !status.ok()) return status;
+  const bool foreign = bytes_behind(transfer.dst) == 0 ||
+                       (transfer.src != nullptr && bytes_behind(transfer.src) == 0);
+  if (foreign && stream == Stream::running_here()) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: a task may enqueue work on its own stream only for memory that acl allocated",
+                call);
+  }
+  const auto run = [](void* own) { static_cast<const Transfer*>(own)->run(); };
+  if (foreign || transfer.count <= kBriefBytes) {
+    Transfer now = transfer;
+    if (stream->run_if_idle(run, &now)) return {};
+  }
+  const auto drop = [](void* own) { delete static_cast<Transfer*>(own); };
+  stream->submit({run, drop, new Transfer(transfer)});
+  if (foreign) stream->synchronize();
+  return {};
+}
+
+}  // namespace
+
+aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
+                     aclrtMemcpyKind kind) {
+  if (count == 0) return ACL_SUCCESS;
+  const Transfer copy{dst, src, count, 0};
+  const Status status = check_copy("aclrtMemcpy", copy, destMax, kind);
+  if (status.ok()) copy.run();
+  return status.code();
+}
+
+aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                          aclrtMemcpyKind kind, aclrtStream stream) {
+  if (count == 0) return ACL_SUCCESS;
+  const Transfer copy{dst, src, count, 0};
+  Status status = check_copy("aclrtMemcpyAsync", copy, destMax, kind);
+  if (status.ok() && kind == ACL_MEMCPY_HOST_TO_HOST) {
+    status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                  "aclrtMemcpyAsync: kind must not be ACL_MEMCPY_HOST_TO_HOST, which the device "
+                  "cannot do in a stream: use aclrtMemcpy");
+  }
+  if (status.ok()) status = enqueue("aclrtMemcpyAsync", copy, stream);
+  return status.code();
+}
+
+aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
+  if (count == 0) return ACL_SUCCESS;
+  const Transfer fill{devPtr, nullptr, count, value};
+  const Status status = check_fill("aclrtMemset", fill, maxCount);
+  if (status.ok()) fill.run();
+  return status.code();
+}
+
+aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
+                          aclrtStream stream) {
+  if (count == 0) return ACL_SUCCESS;
+  const Transfer fill{devPtr, nullptr, count, value};
+  Status status = check_fill("aclrtMemsetAsync", fill, maxCount);
+  if (status.ok()) status = enqueue("aclrtMemsetAsync", fill, stream);
+  return status.code();
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of products comes from the rows; which one is played is one index.
+#include "core/runtime/product.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "aclnn/aclnn_base.h"
+
+namespace openaclnn {
+
+#define PRODUCT(key, title, soc_name, has_bfloat16) {key, title, soc_name, has_bfloat16},
+const Product products[] = {
+#include "generated/products.inc"
+};
+#undef PRODUCT
+const int product_count = sizeof products / sizeof *products;
+
+namespace {
+
+constexpr const char* kDefault = "A2";
+constexpr int kUnchosen = -1;
+std::atomic<int> chosen = kUnchosen;
+
+int index_of(const char* key) {
+  for (int i = 0; i < product_count; ++i) {
+    if (std::strcmp(products[i].key, key) == 0) return i;
+  }
+  return kUnchosen;
+}
+
+Status unknown(const char* call, const char* key) {
+  std::string keys;
+  for (int i = 0; i < product_count; ++i) {
+    if (i > 0) keys += i + 1 < product_count ? ", " : " or ";
+    keys += products[i].key;
+  }
+  return fail(ACLNN_ERR_PARAM_INVALID, "%s: product must be %s, but got \"%s\"", call, keys.c_str(),
+              key);
+}
+
+}  // namespace
+
+int current_product() {
+  int index = chosen.load(std::memory_order_relaxed);
+  if (index != kUnchosen) return index;
+  const char* wish = std::getenv("OPENACLNN_PRODUCT");
+  index = wish == nullptr ? kUnchosen : index_of(wish);
+  if (index == kUnchosen) {
+    if (wish != nullptr && *wish != '\0') (void)unknown("OPENACLNN_PRODUCT", wish);
+    index = index_of(kDefault);
+  }
+  int before = kUnchosen;  // set_product of another thread goes first
+  return chosen.compare_exchange_strong(before, index) ? index : before;
+}
+
+Status set_product(const char* key) {
+  if (key == nullptr) {
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "set_product: product must not be NULL");
+  }
+  const int index = index_of(key);
+  if (index == kUnchosen) return unknown("set_product", key);
+  chosen.store(index, std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace openaclnn

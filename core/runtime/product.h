@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product the library plays: it decides which operators and dtypes are accepted, nothing else.
+#pragma once
+
+#include <cstdint>
+
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+struct Product {
+  const char* key;       // "A2": what OPENACLNN_PRODUCT and set_product take
+  const char* title;     // "Atlas A2 training / Atlas 800I A2 inference"
+  const char* soc_name;  // what aclrtGetSocName answers
+  bool has_bfloat16;
+};
+
+extern const Product products[];  // from PRODUCTS in table.py
+extern const int product_count;
+
+int current_product();  // index into products: A2, or OPENACLNN_PRODUCT, or what set_product chose
+Status set_product(const char* key);
+
+}  // namespace openaclnn

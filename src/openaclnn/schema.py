@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language of the rows: what a public function is, as plain data.
+
+A row is one `op(...)` in table.py. Its signature reads like the C prototype, in the C order:
+
+    "self, negativeSlope: scalar = 0.01, out!"
+
+    self            const aclTensor*      an input
+    out!            aclTensor*            an output ("const out!" where the C type is const aclTensor*)
+    selfRef!&       aclTensor*            input and output in one
+    alpha: scalar   const aclScalar*      attributes; also double, int64, bool, text
+    bias?           may be NULL
+    = 0.01          the default in Python
+
+The build, the package and the tests import this module; it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["tensor", "scalar", "double", "int64", "bool", "text"]
+Role = Literal["input", "output", "inout", "attribute"]
+Default = float | int | bool | None
+
+C_TYPES: dict[Kind, str] = {
+    "tensor": "const aclTensor*",
+    "scalar": "const aclScalar*",
+    "double": "double",
+    "int64": "int64_t",
+    "bool": "bool",
+    "text": "char*",
+}
+
+_PARAMETER = re.compile(
+    r"(?P<const>const )?(?P<name>\w+)(?P<marks>[!&?]*)(?:: (?P<kind>\w+))?(?: = (?P<default>\S+))?"
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of phase 1."""
+
+    name: str
+    kind: Kind
+    role: Role
+    required: bool
+    c_type: str
+    default: Default
+
+    @property
+    def python_name(self) -> str:
+        """snake_case; `self` and `selfRef`, which mean something else in Python, are `x`."""
+        if self.name in ("self", "selfRef"):
+            return "x"
+        return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.name.removesuffix("Optional")).lower()
+
+    @property
+    def c_declaration(self) -> str:
+        return f"{self.c_type} {self.name}"
+
+
+@dataclass(frozen=True)
+class Op:
+    """One public operator: the pair <name>GetWorkspaceSize and <name>, and everything derived from it."""
+
+    name: str
+    python: str
+    parameters: tuple[Parameter, ...]
+    family: str  # the phase 1 function of core/ops: plan_<family>
+    kernel: str  # the formula in core/kernels, in reference.py and in the benchmarks
+    products: tuple[str, ...]
+    dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
+    shapes: Literal["same", "broadcast"]  # of the inputs among themselves
+    inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves
+    output: Literal["castable", "equal"]  # dtype of the output against the inputs
+    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
+    formula: str
+    doc: str
+
+    @property
+    def header(self) -> str:
+        """`aclnn_leaky_relu.h`; an in-place form lives in the header of its plain form."""
+        words = re.findall(r"[A-Z][a-z0-9]*", self.name.replace("aclnnInplace", "aclnn"))
+        return "aclnn_" + "_".join(word.lower() for word in words) + ".h"
+
+    @property
+    def tensors(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == "tensor")
+
+    @property
+    def inputs_(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.tensors if p.role in ("input", "inout"))
+
+    @property
+    def outputs(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.tensors if p.role in ("output", "inout"))
+
+    @property
+    def attributes(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.role == "attribute")
+
+    @property
+    def inplace(self) -> bool:
+        return any(p.role == "inout" for p in self.parameters)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product the library can play."""
+
+    key: str
+    title: str
+    soc_name: str
+    bfloat16: bool
+
+
+def _default(text: str | None) -> Default:
+    if text is None:
+        return None
+    if text in ("True", "False"):
+        return text == "True"
+    return float(text) if "." in text or "e" in text else int(text)
+
+
+def _parameter(text: str) -> Parameter:
+    match = _PARAMETER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a parameter: {text!r}")
+    kind: Kind = match["kind"] or "tensor"  # type: ignore[assignment]
+    if kind not in C_TYPES:
+        raise ValueError(f"parameter {text!r}: {kind} is not one of {', '.join(C_TYPES)}")
+    marks = match["marks"]
+    role: Role = "attribute"
+    if kind == "tensor":
+        role = "inout" if "&" in marks else "output" if "!" in marks else "input"
+    mutable = role in ("output", "inout") and match["const"] is None
+    return Parameter(
+        name=match["name"],
+        kind=kind,
+        role=role,
+        required=kind in ("tensor", "scalar") and "?" not in marks,
+        c_type="aclTensor*" if mutable else C_TYPES[kind],
+        default=_default(match["default"]),
+    )
+
+
+def op(
+    name: str,
+    signature: str,
+    *,
+    python: str,
+    kernel: str,
+    products: str,
+    dtypes: str,
+    formula: str,
+    doc: str,
+    family: str = "elementwise",
+    shapes: Literal["same", "broadcast"] = "same",
+    inputs: Literal["promote", "equal"] = "promote",
+    output: Literal["castable", "equal"] = "castable",
+    rules: Iterable[str] = (),
+) -> Op:
+    """A row. Lists are written as words: products="910 A2 A3"."""
+    return Op(
+        name=name,
+        python=python,
+        parameters=tuple(_parameter(part.strip()) for part in signature.split(",")),
+        family=family,
+        kernel=kernel,
+        products=tuple(products.split()),
+        dtypes=tuple(dtypes.split()),
+        shapes=shapes,
+        inputs=inputs,
+        output=output,
+        rules=tuple(rules),
+        formula=formula,
+        doc=doc,
+    )

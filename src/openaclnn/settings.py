@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the library plays and how it runs: product, threads, kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .schema import Product
+from .table import PRODUCTS
+
+
+def products() -> tuple[Product, ...]:
+    """The products the library can play; `set_product` takes their keys."""
+    return PRODUCTS
+
+
+def set_product(key: str) -> None:
+    """Plays another product from now on: it decides which operators and dtypes are accepted, nothing else.
+
+    The default is A2, or OPENACLNN_PRODUCT.
+    """
+    _core.set_product(key)
+
+
+def set_num_threads(count: int) -> None:
+    """Threads an operator may use, at least 1. The default is OPENACLNN_NUM_THREADS or the CPUs of the process."""
+    if count < 1:
+        raise ValueError(f"count must be at least 1, but got {count}")
+    _core.set_num_threads(count)
+
+
+def home() -> Path:
+    """The installation directory laid out like CANN's: include/, lib64/, set_env.sh."""
+    file = _core.__file__
+    assert file is not None
+    return Path(file).resolve().parent / "home"
+
+
+def config() -> dict[str, Any]:
+    """The choices in force: version, product, kernels (v2, v3, v4 or native), threads, streaming_bytes, compiler, home."""
+    return {**_core.config(), "home": str(home())}

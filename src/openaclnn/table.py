@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows: every public operator and every product, once.
+
+Headers, C symbols, Python functions, reference pages, the test matrix and the benchmarks are derived from them.
+"""
+
+from __future__ import annotations
+
+from .schema import Op, Product, op
+
+PRODUCTS: tuple[Product, ...] = (
+    Product("910", "Atlas training series", "Ascend910A", bfloat16=False),
+    Product("A2", "Atlas A2 training / Atlas 800I A2 inference", "Ascend910B1", bfloat16=True),
+    Product("A3", "Atlas A3 training / inference", "Ascend910_9391", bfloat16=True),
+    Product("310P", "Atlas inference series", "Ascend310P3", bfloat16=False),
+    Product("310B", "Atlas 200I/500 A2 inference", "Ascend310B1", bfloat16=False),
+)
+DEFAULT_PRODUCT = "A2"
+
+OPS: tuple[Op, ...] = (
+    op(
+        "aclnnLeakyRelu",
+        "self, negativeSlope: scalar = 0.01, out!",
+        python="leaky_relu",
+        kernel="leaky_relu",
+        products="910 A2 A3",
+        dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
+        formula="self > 0 ? self : self * negativeSlope",
+        doc="Lets negative values through, scaled by negativeSlope, so that their gradient does not vanish.",
+    ),
+    op(
+        "aclnnInplaceLeakyRelu",
+        "selfRef!&, negativeSlope: scalar = 0.01",
+        python="leaky_relu_",
+        kernel="leaky_relu",
+        products="910 A2 A3",
+        dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
+        formula="selfRef > 0 ? selfRef : selfRef * negativeSlope",
+        doc="LeakyRelu that writes its result over its input.",
+    ),
+    op(
+        "aclnnLeakyReluBackward",
+        "gradOutput, self, negativeSlope: scalar = 0.01, selfIsResult: bool = False, out!",
+        python="leaky_relu_backward",
+        kernel="leaky_relu_backward",
+        products="910 A2 A3 310P",
+        dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
+        shapes="broadcast",
+        rules=["slope_of_result"],
+        formula="self > 0 ? gradOutput : gradOutput * negativeSlope",
+        doc="The gradient of LeakyRelu from its input, or from its result when selfIsResult is set.",
+    ),
+)
