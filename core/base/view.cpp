@@ -136,10 +136,12 @@ bool views_overlap(const Tensor& a, const Tensor& b) {
 }
 
 bool overlaps_itself(const Tensor& tensor) {
+  for (int i = 0; i < tensor.shape.rank; ++i) {
+    if (tensor.shape[i] == 0) return false;  // whatever the other strides are
+  }
   Term dims[kMaxDims];
   int rank = 0;
   for (int i = 0; i < tensor.shape.rank; ++i) {
-    if (tensor.shape[i] == 0) return false;
     if (tensor.shape[i] == 1) continue;
     if (tensor.strides[i] == 0) return true;
     dims[rank++] = {std::abs(tensor.strides[i]), tensor.shape[i] - 1};

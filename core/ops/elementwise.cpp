@@ -3,6 +3,7 @@
 // strides allow.
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
@@ -101,9 +102,11 @@ int make_loops(const Operands& operands, const Dims& shape, Loop* loops) {
 
 // Outermost first by the stride of the output, which is never 0; writes then run through memory.
 void order_loops(Loop* loops, int count, int output) {
-  std::stable_sort(loops, loops + count, [output](const Loop& a, const Loop& b) {
-    return std::abs(a.stride[output]) > std::abs(b.stride[output]);
-  });
+  for (int i = 1; i < count; ++i) {  // insertion: stable, and mostly in order already
+    for (int k = i; k > 0 && std::abs(loops[k].stride[output]) > std::abs(loops[k - 1].stride[output]); --k) {
+      std::swap(loops[k], loops[k - 1]);
+    }
+  }
 }
 
 // Two loops are one when, for every operand, the outer one goes on where the inner one ends.

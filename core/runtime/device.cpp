@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "acl/acl_rt.h"
 #include "core/runtime/fork.h"

@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// CANN reserves whole units of this size: copying a size rounded up to it is within the allocation.
-constexpr size_t kReserve = 32;
+// Whole units of this size are reserved, as on the device: a program may copy the rounded-up size.
+constexpr size_t kUnit = 32;
 
 struct Registry {
   Registry() { hold_across_fork(mutex); }
@@ -32,7 +32,7 @@ struct Registry {
   }
 
   struct Block {
-    size_t size;
+    size_t size;  // as reserved
     MemoryKind kind;
   };
   std::mutex mutex;
@@ -48,15 +48,16 @@ size_t pages(int name) {
 Status allocate(const char* call, size_t size, MemoryKind kind, void** address) {
   static const size_t total = pages(_SC_PHYS_PAGES);
   const bool huge = size >= kHugePage;
+  const size_t reserved = (size + kUnit - 1) / kUnit * kUnit;
   void* block = nullptr;
-  if (size > total || posix_memalign(&block, huge ? kHugePage : kAlignment, size) != 0) {
+  if (size > total || posix_memalign(&block, huge ? kHugePage : kAlignment, reserved) != 0) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
   }
   if (huge) madvise(block, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registry.blocks[reinterpret_cast<uintptr_t>(block)] = {size, kind};
+  registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, kind};
   *address = block;
   return {};
 }
@@ -92,8 +93,7 @@ size_t bytes_behind(const void* address) {
   auto next = registry.blocks.upper_bound(at);
   if (next == registry.blocks.begin()) return 0;
   const auto& [begin, block] = *--next;
-  const size_t reserved = (block.size + kReserve - 1) / kReserve * kReserve;
-  return at - begin < reserved ? reserved - (at - begin) : 0;
+  return at - begin < block.size ? block.size - (at - begin) : 0;
 }
 
 }  // namespace openaclnn

@@ -7,6 +7,7 @@
 #include <numpy/arrayobject.h>
 
 #include <cstring>
+#include <deque>
 #include <string>
 
 #include "aclnn/aclnn_base.h"
@@ -16,7 +17,8 @@
 namespace openaclnn::python {
 namespace {
 
-// DLPack, version 1: a plain C struct behind a capsule.
+// DLPack, version 1: a plain C struct behind a capsule, and the table of functions by which a library fills one without
+// going through Python (0.03 µs a tensor against 0.4).
 struct DLTensor {
   void* data;
   struct {
@@ -32,21 +34,19 @@ struct DLTensor {
   uint64_t byte_offset;
 };
 
-PyTypeObject* torch_tensor = nullptr;
+struct DLPackExchange {
+  uint32_t major, minor;
+  DLPackExchange* previous;
+  void *allocate, *to_managed, *from_managed;
+  int (*view)(void* object, DLTensor* tensor);
+};
 
-bool is_torch(nb::handle array) {
-  if (torch_tensor == nullptr) {
-    PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-    if (torch == nullptr) return false;
-    PyObject* type = PyObject_GetAttrString(torch, "Tensor");
-    if (type == nullptr) {  // torch is being imported
-      PyErr_Clear();
-      return false;
-    }
-    torch_tensor = reinterpret_cast<PyTypeObject*>(type);
-  }
-  return PyType_IsSubtype(Py_TYPE(array.ptr()), torch_tensor) != 0;
-}
+// What is kept of the array types met so far.
+struct Kind {
+  PyTypeObject* type;
+  int (*view)(void* object, DLTensor* tensor);  // nullptr: through __dlpack__
+  bool is_torch;
+};
 
 [[noreturn]] void refuse(const char* op, const char* parameter, const std::string& what) {
   raise_status(fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must %s", op, parameter, what.c_str()));
@@ -116,76 +116,30 @@ void view_numpy(nb::handle object, const char* op, const char* parameter, bool w
   set_view(tensor, PyArray_BYTES(array));
 }
 
-nb::object get(nb::handle object, PyObject* name) {
-  PyObject* value = PyObject_GetAttr(object.ptr(), name);
-  if (value == nullptr) throw nb::python_error();
-  return nb::steal(value);
+bool is_torch(PyTypeObject* type) {
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  if (torch == nullptr) return false;
+  const nb::object tensor = nb::getattr(torch, "Tensor", nb::none());
+  return PyType_Check(tensor.ptr()) && PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(tensor.ptr()));
 }
 
-nb::object call(nb::handle object, PyObject* method) {
-  PyObject* value = PyObject_CallMethodNoArgs(object.ptr(), method);
-  if (value == nullptr) throw nb::python_error();
-  return nb::steal(value);
-}
-
-void read_dims(nb::handle tuple, Dims* dims, const char* op, const char* parameter) {
-  dims->rank = static_cast<int>(PyTuple_GET_SIZE(tuple.ptr()));
-  if (dims->rank > kMaxDims) refuse(op, parameter, "have at most 8 dimensions, but got more than 25");
-  for (int i = 0; i < dims->rank; ++i) dims->at[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple.ptr(), i));
-}
-
-// What is needed of torch, looked up once.
-struct Torch {
-  nb::object module = nb::module_::import_("torch");
-  PyObject* data_ptr = PyUnicode_InternFromString("data_ptr");
-  PyObject* shape = PyUnicode_InternFromString("shape");
-  PyObject* stride = PyUnicode_InternFromString("stride");
-  PyObject* dtype = PyUnicode_InternFromString("dtype");
-  PyObject* is_cpu = PyUnicode_InternFromString("is_cpu");
-  PyObject* requires_grad = PyUnicode_InternFromString("requires_grad");
-  struct {
-    nb::object torch;
-    aclDataType acl;
-  } dtypes[9] = {
-      {module.attr("float32"), ACL_FLOAT},  {module.attr("float16"), ACL_FLOAT16}, {module.attr("bfloat16"), ACL_BF16},
-      {module.attr("float64"), ACL_DOUBLE}, {module.attr("int32"), ACL_INT32},     {module.attr("int64"), ACL_INT64},
-      {module.attr("int8"), ACL_INT8},      {module.attr("uint8"), ACL_UINT8},     {module.attr("bool"), ACL_BOOL},
-  };
-
-  static const Torch& instance() {
-    static const Torch& torch = *new Torch;  // outlives the interpreter's own order of destruction
-    return torch;
+// A heap type stays alive once it was seen: its address must not come to mean another.
+const Kind& kind_of(nb::handle array) {
+  static auto& kinds = *new std::deque<Kind>;
+  PyTypeObject* type = Py_TYPE(array.ptr());
+  for (const Kind& kind : kinds) {
+    if (kind.type == type) return kind;
   }
-  aclDataType dtype_of(nb::handle value) const {
-    for (const auto& pair : dtypes) {
-      if (pair.torch.is(value)) return pair.acl;
-    }
-    return ACL_DT_UNDEFINED;
+  Kind kind{type, nullptr, is_torch(type)};
+  const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)), "__dlpack_c_exchange_api__", nb::none());
+  if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) {
+    const auto* table = static_cast<DLPackExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    while (table != nullptr && table->major != 1) table = table->previous;
+    if (table != nullptr) kind.view = table->view;
   }
-  nb::object dtype_for(aclDataType acl) const {
-    for (const auto& pair : dtypes) {
-      if (pair.acl == acl) return pair.torch;
-    }
-    return nb::none();
-  }
-};
-
-void view_torch(nb::handle array, const char* op, const char* parameter, Tensor* tensor) {
-  const Torch& torch = Torch::instance();
-  if (get(array, torch.is_cpu).ptr() != Py_True) {
-    refuse(op, parameter, std::string("be on the CPU, but is on ") + nb::str(array.attr("device")).c_str());
-  }
-  if (get(array, torch.requires_grad).ptr() == Py_True && nb::cast<bool>(torch.module.attr("is_grad_enabled")())) {
-    refuse(op, parameter, "not require a gradient, which these functions do not record: pass x.detach()");
-  }
-  const nb::object dtype = get(array, torch.dtype);
-  tensor->dtype = torch.dtype_of(dtype);
-  if (tensor->dtype == ACL_DT_UNDEFINED) {
-    refuse(op, parameter, std::string("have a dtype of the aclnn API, but got ") + nb::str(dtype).c_str());
-  }
-  read_dims(get(array, torch.shape), &tensor->shape, op, parameter);
-  read_dims(call(array, torch.stride), &tensor->strides, op, parameter);
-  set_view(tensor, static_cast<char*>(PyLong_AsVoidPtr(call(array, torch.data_ptr).ptr())));
+  Py_INCREF(type);
+  kinds.push_back(kind);
+  return kinds.back();
 }
 
 aclDataType dtype_of(const DLTensor& source) {
@@ -202,14 +156,43 @@ aclDataType dtype_of(const DLTensor& source) {
   return source.dtype.code == kUnsigned && source.dtype.bits == 8 ? ACL_UINT8 : ACL_DT_UNDEFINED;
 }
 
+void refuse_gradient(nb::handle array, const char* op, const char* parameter) {
+  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  const nb::object answer = nb::steal(PyObject_GetAttr(array.ptr(), requires_grad));
+  if (!answer.is(Py_True) || !nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) return;
+  refuse(op, parameter, "not require a gradient, which these functions do not record: pass x.detach()");
+}
+
+// torch negates the imaginary part of a conjugate when it reads it, not in memory.
+void refuse_negation(nb::handle array, const char* op, const char* parameter) {
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  if (!nb::steal(PyObject_CallMethodNoArgs(array.ptr(), is_neg)).is(Py_True)) return;
+  refuse(op, parameter, "be its memory, but is a lazy negation: pass x.resolve_neg()");
+}
+
 void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written, Tensor* tensor, nb::list* keep) {
-  if (written) refuse(op, parameter, "be a NumPy array or a torch tensor to be written, but got " + std::string(nb::type_name(array.type()).c_str()));
-  const nb::object capsule = array.attr("__dlpack__")();
-  auto* source = static_cast<DLTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  if (source == nullptr) throw nb::python_error();
-  keep->append(capsule);  // a capsule that nobody took over frees the tensor when it dies
+  const Kind& kind = kind_of(array);
+  if (kind.is_torch) refuse_gradient(array, op, parameter), refuse_negation(array, op, parameter);
+  if (written && !kind.is_torch) {
+    refuse(op, parameter, std::string("be a NumPy array or a torch tensor to be written, but got ") + kind.type->tp_name);
+  }
+  DLTensor direct;
+  DLTensor* source = &direct;
+  if (kind.view != nullptr) {
+    if (kind.view(array.ptr(), source) != 0) {
+      const std::string why = nb::str(nb::python_error().value()).c_str();
+      refuse(op, parameter, "be a dense array in CPU memory, but is not: " + why.substr(0, why.find('\n')));
+    }
+  } else {
+    const nb::object capsule = array.attr("__dlpack__")();
+    source = static_cast<DLTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+    if (source == nullptr) throw nb::python_error();
+    keep->append(capsule);  // a capsule that nobody took over frees the tensor when it dies
+  }
   constexpr int32_t kCpu = 1;
-  if (source->device.type != kCpu) refuse(op, parameter, "be on the CPU, but its DLPack device type is " + std::to_string(source->device.type));
+  if (source->device.type != kCpu) {
+    refuse(op, parameter, "be on the CPU, but its DLPack device type is " + std::to_string(source->device.type));
+  }
   tensor->dtype = dtype_of(*source);
   if (tensor->dtype == ACL_DT_UNDEFINED) refuse(op, parameter, "have a dtype of the aclnn API, but its DLPack dtype is none");
   if (source->ndim > kMaxDims) refuse(op, parameter, "have at most 8 dimensions, but got more than 25");
@@ -241,9 +224,7 @@ void raise_status(Status status) {
 void view_array(nb::handle array, const char* op, const char* parameter, bool written, Tensor* tensor, nb::list* keep) {
   if (PyArray_Check(array.ptr())) {
     view_numpy(array, op, parameter, written, tensor);
-  } else if (is_torch(array)) {
-    view_torch(array, op, parameter, tensor);
-  } else if (nb::hasattr(array, "__dlpack__")) {
+  } else if (kind_of(array).view != nullptr || nb::hasattr(array, "__dlpack__")) {
     view_dlpack(array, op, parameter, written, tensor, keep);
   } else {
     throw nb::type_error((std::string(op) + ": " + parameter + " must be a NumPy array, a torch tensor or a DLPack producer, but got " +
@@ -252,16 +233,21 @@ void view_array(nb::handle array, const char* op, const char* parameter, bool wr
   }
 }
 
+nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape) {
+  const nb::module_ torch = nb::module_::import_("torch");
+  const nb::object torch_dtype = torch.attr(dtype == ACL_DOUBLE    ? "float64"
+                                            : dtype == ACL_FLOAT16 ? "float16"
+                                            : dtype == ACL_BF16    ? "bfloat16"
+                                                                   : "float32");
+  nb::list dims;
+  for (int i = 0; i < shape.rank; ++i) dims.append(shape[i]);
+  const nb::tuple wanted(dims);
+  if (like.attr("shape").equal(wanted)) return torch.attr("empty_like")(like, nb::arg("dtype") = torch_dtype);
+  return torch.attr("empty")(wanted, nb::arg("dtype") = torch_dtype);
+}
+
 nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape) {
-  if (is_torch(like)) {
-    const Torch& torch = Torch::instance();
-    Dims own;
-    read_dims(get(like, torch.shape), &own, "empty", "like");
-    if (own == shape) return torch.module.attr("empty_like")(like, nb::arg("dtype") = torch.dtype_for(dtype));
-    nb::list dims;
-    for (int i = 0; i < shape.rank; ++i) dims.append(shape[i]);
-    return torch.module.attr("empty")(dims, nb::arg("dtype") = torch.dtype_for(dtype));
-  }
+  if (!PyArray_Check(like.ptr()) && kind_of(like).is_torch) return empty_torch(like, dtype, shape);
   PyArray_Descr* descr = nullptr;
   PyObject* made = nullptr;
   bool same = PyArray_Check(like.ptr());
@@ -287,7 +273,7 @@ nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape) {
 }
 
 nb::object as_kind_of(nb::handle like, nb::object array) {
-  if (PyArray_Check(like.ptr()) || is_torch(like)) return array;
+  if (PyArray_Check(like.ptr()) || kind_of(like).is_torch) return array;
   return nb::module_::import_("openaclnn.interop").attr("as_kind_of")(like, array);
 }
 

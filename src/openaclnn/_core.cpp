@@ -148,8 +148,8 @@ nb::object launch_function(int index, nb::args values) {
 }
 
 struct PyStream {
+  nb::list pending;  // what submitted work reads and writes: outlives the stream, whose end waits for that work
   std::unique_ptr<Stream> stream = std::make_unique<Stream>(nullptr);
-  nb::list pending;  // what submitted work reads and writes
 
   void synchronize() {
     {

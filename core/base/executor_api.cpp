@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executors from outside: repeatable, destroyed, pointed at other addresses.
+#include "core/base/executor.h"
+#include "core/base/list.h"
+#include "core/base/object.h"
+
+namespace openaclnn {
+namespace {
+
+Status inner_null(const char* call, const char* argument) {
+  return fail(ACLNN_ERR_INNER_NULLPTR, "%s: %s must not be NULL", call, argument);
+}
+
+// The aclSet…TensorAddr differ in which tensors `index` counts.
+aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* executor, size_t index,
+                        aclTensor* tensor, void* address) {
+  if (executor == nullptr) return inner_null(call, "executor").code();
+  if (tensor == nullptr) return inner_null(call, "tensor").code();
+  Status status = check_alive(executors(), call, "executor", executor);
+  if (status.ok()) status = check_alive(tensors(), call, "tensor", tensor);
+  if (!status.ok()) return status.code();
+  status = executor->set_address(group, index, address);
+  if (!status.ok()) return fail(status.code(), "%s: %s", call, take_sentence().c_str()).code();
+  tensor->data = address;
+  return ACLNN_SUCCESS;
+}
+
+// No operator of the table takes a list of tensors, so every irIndex is out of range.
+aclnnStatus set_list_address(const char* call, const aclOpExecutor* executor, size_t parameter,
+                             const aclTensorList* tensors) {
+  if (executor == nullptr) return inner_null(call, "executor").code();
+  if (tensors == nullptr) return inner_null(call, "tensors").code();
+  Status status = check_alive(executors(), call, "executor", executor);
+  if (status.ok()) status = check_alive(tensor_lists(), call, "tensors", tensors);
+  if (!status.ok()) return status.code();
+  return fail(ACLNN_ERR_PARAM_INVALID,
+              "%s: irIndex must name a list parameter of the operator, which has none, but got %zu", call, parameter)
+      .code();
+}
+
+}  // namespace
+}  // namespace openaclnn
+
+using openaclnn::Executor;
+using openaclnn::executors;
+
+extern "C" {
+
+aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
+  constexpr const char* call = "aclSetAclOpExecutorRepeatable";
+  if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();
+  const openaclnn::Status status = openaclnn::check_alive(executors(), call, "executor", executor);
+  if (status.ok()) executor->repeatable = true;
+  return status.code();
+}
+
+// One that phase 2 has consumed may be destroyed too: cautious clients do so at exit.
+aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
+  if (executor == nullptr) return openaclnn::inner_null("aclDestroyAclOpExecutor", "executor").code();
+  executors().destroy(executor);
+  return ACLNN_SUCCESS;
+}
+
+// Each call and its reserved synonym AclSet….
+#define DEFINE_SET_ADDRESS(name, group)                                                                    \
+  aclnnStatus acl##name(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {      \
+    return openaclnn::set_address("acl" #name, Executor::Group::group, executor, index, tensor, addr);     \
+  }                                                                                                        \
+  aclnnStatus Acl##name(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {      \
+    return acl##name(executor, index, tensor, addr);                                                       \
+  }
+
+DEFINE_SET_ADDRESS(SetInputTensorAddr, inputs)
+DEFINE_SET_ADDRESS(SetOutputTensorAddr, outputs)
+DEFINE_SET_ADDRESS(SetTensorAddr, all)
+
+#define DEFINE_SET_LIST_ADDRESS(name)                                                                      \
+  aclnnStatus acl##name(aclOpExecutor* executor, size_t irIndex, const size_t, aclTensorList* tensors,     \
+                        void*) {                                                                           \
+    return openaclnn::set_list_address("acl" #name, executor, irIndex, tensors);                           \
+  }                                                                                                        \
+  aclnnStatus Acl##name(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,               \
+                        aclTensorList* tensors, void* addr) {                                              \
+    return acl##name(executor, irIndex, relativeIndex, tensors, addr);                                     \
+  }
+
+DEFINE_SET_LIST_ADDRESS(SetDynamicInputTensorAddr)
+DEFINE_SET_LIST_ADDRESS(SetDynamicOutputTensorAddr)
+DEFINE_SET_LIST_ADDRESS(SetDynamicTensorAddr)
+
+}  // extern "C"
