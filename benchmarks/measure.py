@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timing method: candidates take turns in one process; medians over the rounds are compared.
+
+A sample is a loop of calls that lasts about 2 ms or more, after an untimed warm-up. Between two
+candidates the process sleeps: torch's OpenMP threads spin for 5 to 7 ms after their last work (CPU
+time used while the process sleeps) and would steal a core from the next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+import timeit
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SAMPLE = 2e-3  # seconds
+PAUSE = 0.02  # seconds
+
+Run = Callable[[int], float]  # makes so many calls, gives seconds
+
+
+def run_of(call: Callable[[], Any]) -> Run:
+    return timeit.Timer(call).timeit
+
+
+def calls_for(run: Run, seconds: float = SAMPLE) -> int:
+    """How many calls last that long."""
+    run(1)
+    calls, took = 1, run(1)
+    while took < seconds / 4 and calls < 1 << 24:
+        calls *= 4
+        took = run(calls)
+    return max(1, round(calls * seconds / took))
+
+
+def interleave(
+    candidates: Mapping[str, Run],
+    rounds: int,
+    before: Callable[[str], None] = lambda name: None,
+    after: Callable[[str], None] = lambda name: None,
+) -> dict[str, float]:
+    """The median seconds per call of each."""
+    loops = {}
+    for name, run in candidates.items():
+        time.sleep(PAUSE)
+        loops[name] = calls_for(run)
+    samples: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(rounds):
+        for name, run in candidates.items():
+            before(name)
+            time.sleep(PAUSE)
+            run(max(1, loops[name] // 4))
+            samples[name].append(run(loops[name]) / loops[name])
+            after(name)
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+def aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Memory that begins at a cache line, as torch's does; every page touched."""
+    raw = np.empty(size * dtype.itemsize + 64, np.uint8)
+    raw.fill(0xFF)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size * dtype.itemsize].view(dtype)
+
+
+class Loops:
+    """The hand-written loops of loops.cpp, for the machine they run on."""
+
+    KINDS = ("copy", "ordinary", "streaming")
+
+    def __init__(self, compiler: str) -> None:
+        source = Path(__file__).with_name("loops.cpp")
+        command = f"{compiler} -std=c++20 -O3 -march=native -fPIC -shared -pthread".split()
+        self._folder = tempfile.TemporaryDirectory()
+        library = Path(self._folder.name) / "loops.so"
+        subprocess.run([*command, source, "-o", library], check=True)
+        self._stream = ctypes.CDLL(str(library)).stream
+        self._stream.restype = ctypes.c_double
+        version = subprocess.run(
+            [compiler, "--version"], capture_output=True, text=True, check=True
+        )
+        self.compiler = version.stdout.splitlines()[0]
+
+    @classmethod
+    def build(cls) -> Loops | None:
+        """None without a compiler."""
+        compiler = shutil.which("g++") or shutil.which("clang++")
+        return cls(compiler) if compiler else None
+
+    def run(self, kind: str, inputs: list[Any], out: Any, threads: int) -> Run:
+        g, x = (inputs[0].ctypes.data, inputs[1].ctypes.data if len(inputs) > 1 else None)
+        fixed = (
+            self.KINDS.index(kind),
+            8 if out.itemsize == 8 else 4,
+            ctypes.c_void_p(g),
+            ctypes.c_void_p(x),
+            ctypes.c_void_p(out.ctypes.data),
+            ctypes.c_int64(out.nbytes),
+            threads,
+        )
+
+        def passes(repeats: int) -> float:
+            return float(self._stream(*fixed, ctypes.c_int64(repeats)))
+
+        return passes

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How torch and NumPy do what a row does: one entry for each Python name.
+
+`torch` and `numpy` get tensors (inputs and "out", by Python name) and attributes, and give back a
+call without arguments that writes into "out", or over the input for in-place rows. torch is called
+the fastest way that Python has into its CPU kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+Tensors = Mapping[str, Any]
+Attributes = Mapping[str, Any]
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Peer:
+    torch: Callable[[ModuleType, Tensors, Attributes], Call]
+    numpy: Callable[[Tensors, Attributes], Call]
+    timed: Attributes = field(
+        default_factory=dict
+    )  # in-place rows: attributes that keep the data what it was
+
+
+def torch_leaky_relu(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    return partial(torch._C._nn.leaky_relu, t["x"], a["negative_slope"], out=t["out"])
+
+
+def torch_leaky_relu_(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    return partial(torch._C._nn.leaky_relu_, t["x"], a["negative_slope"])
+
+
+def torch_leaky_relu_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    backward = torch.ops.aten.leaky_relu_backward.grad_input
+    slope, is_result = a["negative_slope"], a["self_is_result"]
+    return partial(backward, t["grad_output"], t["x"], slope, is_result, grad_input=t["out"])
+
+
+def numpy_leaky_relu(t: Tensors, a: Attributes) -> Call:
+    x, out, slope = t["x"], t["out"], a["negative_slope"]
+
+    def call() -> None:  # for slopes up to 1
+        np.multiply(x, slope, out=out)
+        np.maximum(x, out, out=out)
+
+    return call
+
+
+def numpy_leaky_relu_(t: Tensors, a: Attributes) -> Call:
+    x, slope, scaled = t["x"], a["negative_slope"], np.empty_like(t["x"])
+
+    def call() -> None:
+        np.multiply(x, slope, out=scaled)
+        np.maximum(x, scaled, out=x)
+
+    return call
+
+
+def numpy_leaky_relu_backward(t: Tensors, a: Attributes) -> Call:
+    g, x, out, slope = t["grad_output"], t["x"], t["out"], a["negative_slope"]
+    positive = np.empty(x.shape, bool)
+
+    def call() -> None:
+        np.greater(x, 0, out=positive)
+        np.multiply(g, slope, out=out)
+        np.copyto(out, g, where=positive)
+
+    return call
+
+
+PEERS: dict[str, Peer] = {
+    "leaky_relu": Peer(torch_leaky_relu, numpy_leaky_relu),
+    "leaky_relu_": Peer(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
+    "leaky_relu_backward": Peer(torch_leaky_relu_backward, numpy_leaky_relu_backward),
+}

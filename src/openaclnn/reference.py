@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every kernel should compute, as data: formula, domain, special points, tolerance.
+
+Tests, `verify` and the docs use it; nothing here runs the library. A new kernel is one entry:
+
+    "leaky_relu": Reference(
+        formula=leaky_relu,            # exact for NaN and infinity, in any float dtype of NumPy
+        domain=(wide,),                # how to draw ordinary values, one per input
+        special=lambda a: (0.0,),      # where the formula switches, given the attributes
+        attributes=({"negative_slope": 0.01}, ...),  # the sets to test
+        ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
+    )
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .schema import Op
+
+Array = npt.NDArray[Any]
+Attributes = Mapping[str, float | bool]  # by Python name
+Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
+
+# Correctly rounded, but for a tie that an intermediate of the wider compute type makes or breaks.
+ROUNDED = 0.5 + 2.0**-10
+
+
+class Format(NamedTuple):
+    """A binary format: digits of the significand, exponents e of the normal numbers 1.f * 2^e."""
+
+    digits: int
+    least: int
+    greatest: int
+
+
+FORMATS = {
+    "FLOAT": Format(24, -126, 127),
+    "DOUBLE": Format(53, -1022, 1023),
+    "FLOAT16": Format(11, -14, 15),
+    "BFLOAT16": Format(8, -126, 127),
+}
+CANONICAL_NAN = {
+    "FLOAT": 0x7FC00000,
+    "DOUBLE": 0x7FF8000000000000,
+    "FLOAT16": 0x7E00,
+    "BFLOAT16": 0x7FC0,
+}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One kernel, so completely that whoever tests it has to know nothing else."""
+
+    formula: Callable[..., Array]
+    domain: tuple[Draw, ...]
+    special: Callable[[Attributes], tuple[float, ...]]
+    attributes: tuple[Attributes, ...]
+    ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
+
+
+# ---- domains ----
+
+
+def wide(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+    """Both signs, magnitudes spread over 2^-20 to 2^20."""
+    return np.ldexp(rng.uniform(-1, 1, n), rng.integers(-20, 21, n))
+
+
+def ordinary(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+    """What activations look like: normal, of standard deviation 3."""
+    return rng.normal(0, 3, n)
+
+
+# ---- the kernels ----
+
+
+def leaky_relu(x: Array, *, negative_slope: float) -> Array:
+    return np.where(x > 0, x, x * negative_slope)
+
+
+# With self_is_result x is what leaky_relu returned; for a slope >= 0 it has the sign of the input.
+def leaky_relu_backward(
+    g: Array, x: Array, *, negative_slope: float, self_is_result: bool
+) -> Array:
+    return np.where(x > 0, g, g * negative_slope)
+
+
+_SLOPES = (0.01, 0.0, 1.0, -0.5, 2.0, 0.1, 1e-3, 1e30, math.inf, math.nan)
+
+REFERENCES: dict[str, Reference] = {
+    "leaky_relu": Reference(
+        formula=leaky_relu,
+        domain=(wide,),
+        special=lambda a: (0.0,),
+        attributes=tuple({"negative_slope": slope} for slope in _SLOPES),
+        ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
+    ),
+    "leaky_relu_backward": Reference(
+        formula=leaky_relu_backward,
+        domain=(wide, ordinary),
+        special=lambda a: (0.0,),
+        attributes=(
+            *({"negative_slope": slope, "self_is_result": False} for slope in _SLOPES),
+            *({"negative_slope": slope, "self_is_result": True} for slope in (0.01, 0.0, 2.0)),
+        ),
+        ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
+    ),
+}
+
+
+# ---- what a tool does with them ----
+
+
+def numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """The NumPy dtype of FLOAT, DOUBLE, FLOAT16 or BFLOAT16, the last of which needs ml_dtypes."""
+    if dtype == "BFLOAT16":
+        half: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        return half
+    return np.dtype({"FLOAT": np.float32, "DOUBLE": np.float64, "FLOAT16": np.float16}[dtype])
+
+
+def dtype_name(dtype: npt.DTypeLike) -> str:
+    """The name that `numpy_dtype` takes."""
+    names = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "FLOAT16", "bfloat16": "BFLOAT16"}
+    return names[np.dtype(dtype).name]
+
+
+def compute_dtype(inputs: Sequence[Array]) -> str:
+    """What the library computes in: DOUBLE when an input is, else FLOAT."""
+    return "DOUBLE" if any(x.dtype == np.float64 for x in inputs) else "FLOAT"
+
+
+def rounded_attributes(attributes: Attributes, compute: str) -> Attributes:
+    """Attributes as the kernel sees them: rounded to fp32 unless it computes in DOUBLE."""
+    if compute == "DOUBLE":
+        return attributes
+    return {k: v if isinstance(v, bool) else float(np.float32(v)) for k, v in attributes.items()}
+
+
+def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> Array:
+    """The formula on the exact inputs, in float64, or in long double for DOUBLE."""
+    compute = compute_dtype(inputs)
+    wider = np.longdouble if compute == "DOUBLE" else np.float64
+    with np.errstate(all="ignore"):
+        exact = [x.astype(np.float64).astype(wider) for x in inputs]
+        return REFERENCES[op.kernel].formula(*exact, **rounded_attributes(attributes, compute))
+
+
+def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
+    """How to judge an output: the coarser dtype, whose ULP counts, and how many."""
+    ulp = REFERENCES[op.kernel].ulp
+    if FORMATS[output].digits < FORMATS[compute].digits:
+        return output, ulp["half"]
+    return compute, ulp[compute]
+
+
+def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
+    """|actual - reference| in units of the last place that `dtype` has at the reference, exactly.
+
+    Denormals have the unit of the least normal number. An infinite result stands for
+    2^(greatest + 1), to which a correctly rounded overflow is within half a unit. The error is
+    infinite where only one is NaN or an infinity, or where a zero has the wrong sign.
+    """
+    wider = np.result_type(reference, np.float64)
+    expected = np.asarray(reference, wider)
+    form = FORMATS[dtype]
+    top = np.ldexp(wider.type(1), form.greatest + 1)
+    with np.errstate(all="ignore"):
+        got = np.asarray(actual).astype(np.float64).astype(wider)
+        _, exponent = np.frexp(expected)  # of 0.f * 2^exponent; anything for 0, NaN and infinity
+        unit = np.ldexp(wider.type(1), np.maximum(exponent - 1, form.least) - form.digits + 1)
+        bound = np.where(np.isinf(got), np.clip(expected, -top, top), expected)
+        error = np.abs(np.where(np.isinf(got), np.copysign(top, got), got) - bound) / unit
+    error = np.where(np.isinf(expected), np.where(got == expected, 0, np.inf), error)
+    error = np.where((got == 0) & (np.signbit(got) != np.signbit(expected)), np.inf, error)
+    both = np.isnan(got) & np.isnan(expected)
+    return np.where(both, 0, np.where(np.isnan(got) | np.isnan(expected), np.inf, error))
+
+
+def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:
+    """Zeros, infinities, NaN, the ends of the range, the special points and their neighbours."""
+    kind, form = numpy_dtype(dtype), FORMATS[dtype]
+    tiny, least = math.ldexp(1, form.least - form.digits + 1), math.ldexp(1, form.least)
+    largest = math.ldexp(2 - math.ldexp(1, 1 - form.digits), form.greatest)
+    values = [0.0, 1.0, tiny, least, largest, math.inf]
+    for point in REFERENCES[op.kernel].special(attributes):
+        if math.isfinite(point) and point != 0:
+            step = math.ldexp(1, max(math.frexp(point)[1] - 1, form.least) - form.digits + 1)
+            values += [point - step, point, point + step]
+    with np.errstate(all="ignore"):
+        points = np.array(values).astype(kind)
+    return np.concatenate([points, -points, np.array([math.nan]).astype(kind)])
+
+
+def sample(
+    op: Op, shape: tuple[int, ...], dtype: str, seed: int, attributes: Attributes | None = None
+) -> list[Array]:
+    """One array for each input: ordinary values of its domain, a quarter of them special."""
+    rng = np.random.default_rng(seed)
+    reference = REFERENCES[op.kernel]
+    special = special_values(op, dtype, attributes or reference.attributes[0])
+    inputs = []
+    for draw in reference.domain:
+        n = math.prod(shape)
+        with np.errstate(all="ignore"):
+            values = draw(rng, n).astype(special.dtype)
+        chosen = rng.random(n) < 0.25
+        values[chosen] = rng.choice(special, np.count_nonzero(chosen))
+        inputs.append(values.reshape(shape))
+    return inputs

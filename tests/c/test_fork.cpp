@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// fork() while other threads create, submit and destroy: the child finds everything usable, and
+// the streams it inherited empty. (ThreadSanitizer cannot follow a child that starts threads.)
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "aclnn/aclnn_base.h"
+#include "check.h"
+
+namespace {
+
+constexpr size_t kSize = 1 << 20;
+
+void use(aclrtStream stream) {
+  void* p = nullptr;
+  CHECK_EQ(aclrtMalloc(&p, kSize, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  for (int i = 0; i < 5; ++i) CHECK_EQ(aclrtMemsetAsync(p, kSize, i, kSize, stream), 0);
+  CHECK_EQ(aclrtSynchronizeStream(stream), 0);
+  CHECK_EQ(static_cast<char*>(p)[kSize - 1], 4);
+  CHECK_EQ(aclrtFree(p), 0);
+}
+
+void use_objects() {
+  const int64_t dims[] = {2, 3};
+  aclTensor* tensor =
+      aclCreateTensor(dims, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 2, nullptr);
+  aclIntArray* array = aclCreateIntArray(dims, 2);
+  CHECK_EQ(aclDestroyTensor(tensor), 0);
+  CHECK_EQ(aclDestroyIntArray(array), 0);
+}
+
+int child(aclrtStream inherited, void* memory) {
+  check_failures = 0;
+  use(inherited);
+  use(nullptr);
+  use_objects();
+  CHECK_EQ(aclrtFree(memory), 0);
+  aclrtStream own;
+  CHECK_EQ(aclrtCreateStream(&own), 0);
+  use(own);
+  CHECK_EQ(aclrtSynchronizeDevice(), 0);
+  CHECK_EQ(aclrtDestroyStream(own), 0);
+  CHECK_EQ(aclrtDestroyStream(inherited), 0);
+  CHECK_EQ(aclrtResetDeviceForce(0), 0);
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  use(nullptr);
+  CHECK_EQ(aclInit(nullptr), 100002);
+  CHECK_EQ(aclFinalize(), 0);
+  return check_result();
+}
+
+}  // namespace
+
+int main() {
+  CHECK_EQ(aclInit(nullptr), 0);
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  aclrtStream stream;
+  CHECK_EQ(aclrtCreateStream(&stream), 0);
+  use(stream);
+
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    CHECK_EQ(aclrtSetDevice(0), 0);
+    while (!stop) {
+      aclrtStream other;
+      CHECK_EQ(aclrtCreateStream(&other), 0);
+      use(other);
+      use_objects();
+      CHECK_EQ(aclrtDestroyStream(other), 0);
+    }
+    CHECK_EQ(aclrtResetDevice(0), 0);
+  });
+  void* memory = nullptr;
+  CHECK_EQ(aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  for (int i = 0; i < 20; ++i) {
+    CHECK_EQ(aclrtMemsetAsync(memory, kSize, i, kSize, stream), 0);  // pending when we fork
+    const pid_t pid = fork();
+    if (pid == 0) {
+      alarm(60);  // a deadlock ends the child
+      _exit(child(stream, memory));
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK_EQ(status, 0);
+  }
+  stop = true;
+  busy.join();
+  use(stream);
+  CHECK_EQ(aclrtFree(memory), 0);
+  CHECK_EQ(aclrtDestroyStream(stream), 0);
+  CHECK_EQ(aclrtResetDevice(0), 0);
+  CHECK_EQ(aclFinalize(), 0);
+  return check_result();
+}

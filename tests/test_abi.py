@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C symbols of every row: both phases, refusals with their messages, handles, executors.
+
+The objects and the runtime themselves are tested in C++, tests/c.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from abi import (
+    LIB,
+    NAMES,
+    UNTOUCHED,
+    acl,
+    library,
+    message,
+    meta,
+    objects,
+    ops,
+    phase1,
+    phase2,
+    run,
+    synchronize,
+)
+from support import SEED, arguments, bits, call, rows
+
+import openaclnn
+from openaclnn.reference import REFERENCES, sample
+from openaclnn.table import OPS
+
+NULL, INVALID = 161001, 161002
+SCALARS = "FLOAT, FLOAT16, INT8, INT32, UINT8, INT16, INT64, DOUBLE, BOOL or BFLOAT16"
+RUN_ONCE = (
+    "executor must come from {0}GetWorkspaceSize and be run once (make it repeatable to run it "
+    "again), but got one that was already run, destroyed or never created"
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def device():
+    assert acl.aclrtSetDevice(0) == 0
+    yield
+    assert acl.aclrtResetDevice(0) == 0
+
+
+def assert_refused(op, answer, status, sentence):
+    assert answer == (status, UNTOUCHED, UNTOUCHED)  # a failed phase 1 writes nothing
+    assert message() == ("EZ1001", f"{op.name}: {sentence}")
+
+
+def sampled(op, dtype, attributes):
+    """Arguments by C name, and the output that the Python function makes of them."""
+    inputs = sample(op, (3, 41), dtype, SEED, attributes)
+    named = arguments(op, (3, 41), dtype)
+    named |= {p.name: x.copy() for p, x in zip(op.inputs_, inputs, strict=True)}
+    named |= {p.name: attributes[p.python_name] for p in op.attributes}
+    return named, named[op.outputs[0].name], call(op, inputs, attributes)
+
+
+# ---- phase 1 ----
+
+
+@pytest.mark.parametrize("op", rows())
+def test_two_phases(op):
+    for dtype in op.dtypes:
+        for attributes in REFERENCES[op.kernel].attributes:
+            named, out, expected = sampled(op, dtype, attributes)
+            run(op, named)
+            assert (bits(out) == bits(expected)).all(), f"{dtype} {attributes} seed {SEED}"
+
+
+@pytest.mark.parametrize("op", rows())
+def test_each_pointer_null(op):
+    with objects() as made:
+        values = made.values(op, arguments(op))
+        for i, p in enumerate(op.parameters):
+            if p.required:
+                answer = phase1(op, [None if k == i else v for k, v in enumerate(values)])
+                assert_refused(op, answer, NULL, f"{p.name} must not be NULL")
+        nothing = [None if p.required else v for p, v in zip(op.parameters, values, strict=True)]
+        for given in (values, nothing):  # these two are looked at before all others
+            answer = phase1(op, given, size=False)
+            assert_refused(op, answer, NULL, "workspaceSize must not be NULL")
+            answer = phase1(op, given, executor=False)
+            assert_refused(op, answer, NULL, "executor must not be NULL")
+
+
+@pytest.mark.parametrize("op", rows())
+def test_stale_and_foreign_handles(op):
+    with objects() as made:
+        values = made.values(op, arguments(op))
+        stale = {"tensor": made.tensor(np.ones(3)), "scalar": made.scalar(1.0)}
+        for destroy, handle in made.made[-2:]:
+            destroy(handle)
+        del made.made[-2:]
+        memory = np.ones(64)
+        for i, p in enumerate(op.parameters):
+            if p.kind not in stale:
+                continue
+            other = made.scalar(1.0) if p.kind == "tensor" else made.tensor(np.ones(3))
+            inside = values[i] + 8
+            for wrong in (stale[p.kind], other, inside, memory.ctypes.data, 1, 2**64 - 1):
+                answer = phase1(op, [wrong if k == i else v for k, v in enumerate(values)])
+                kind = "aclTensor" if p.kind == "tensor" else "aclScalar"
+                why = "but got a handle that was destroyed or never created"
+                assert_refused(op, answer, INVALID, f"{p.name} must be a live {kind}, {why}")
+
+
+@pytest.mark.parametrize("op", rows())
+def test_scalar_dtypes(op):
+    for i, p in enumerate(op.parameters):
+        if p.kind != "scalar":
+            continue
+        results = set()
+        for dtype in SCALARS.replace(" or ", ", ").split(", "):
+            with objects() as made:
+                named = {k: -v if isinstance(v, np.ndarray) else v for k, v in arguments(op).items()}
+                values = made.values(op, named)
+                one = 0x3F80 if dtype == "BFLOAT16" else 1
+                values[i] = made.scalar(one, dtype)
+                status, _, executor = phase1(op, values)
+                assert status == 0, message()
+                assert phase2(op, executor) == 0, message()
+                synchronize()
+                results.add(named[op.outputs[0].name].tobytes())
+        assert len(results) == 1, f"{p.name}: one, but not of every dtype"
+        with objects() as made:
+            values = made.values(op, arguments(op))
+            values[i] = made.scalar(1, "COMPLEX64")
+            sentence = f"{p.name} must have dtype {SCALARS}, but got COMPLEX64"
+            assert_refused(op, phase1(op, values), INVALID, sentence)
+
+
+@pytest.mark.parametrize("op", rows())
+def test_views(op):
+    """Strides and offsets over a storage that holds them, and one element less."""
+    with objects() as made:
+        named = arguments(op)
+        values = made.values(op, named)
+        for i, p in enumerate(op.parameters):
+            if p.kind != "tensor":
+                continue
+            view = {"shape": (2, 3), "strides": (4, 1), "offset": 5}  # ends at 5 + 4 + 2
+            inside = made.tensor(np.ones(12, np.float32), **view, storage=(3, 4))
+            status, _, executor = phase1(op, [inside if k == i else v for k, v in enumerate(values)])
+            assert status == 0, message()
+            assert phase2(op, executor) == 0, message()
+            outside = made.tensor(np.ones(12, np.float32), **view, storage=(11,))
+            answer = phase1(op, [outside if k == i else v for k, v in enumerate(values)])
+            reach = "its view of shape [2, 3], strides [4, 1] and offset 5 reaches outside"
+            sentence = f"{p.name} must stay inside its storage [11], but {reach}"
+            assert_refused(op, answer, INVALID, sentence)
+        synchronize()
+
+
+# ---- phase 2 ----
+
+
+@pytest.mark.parametrize("op", rows())
+def test_executors_run_once(op):
+    with objects() as made:
+        status, size, executor = phase1(op, made.values(op, arguments(op)))
+        assert status == 0, message()
+        memory = np.zeros(size + 64, np.uint8)
+        assert phase2(op, executor, memory.ctypes.data, size + 64) == 0  # more than asked for
+        once = f"{op.name}: {RUN_ONCE.format(op.name)}"
+        for consumed in (executor, memory.ctypes.data, executor + 8, 1):
+            assert phase2(op, consumed, memory.ctypes.data, size + 64) == INVALID
+            assert message() == ("EZ1001", once)
+        synchronize()
+
+
+@pytest.mark.parametrize("op", rows())
+def test_workspace_rules(op):
+    with objects() as made:
+        values = made.values(op, arguments(op))
+        status, size, executor = phase1(op, values)
+        assert status == 0, message()
+        assert phase2(op, None) == NULL
+        assert message() == ("EZ1001", f"{op.name}: executor must not be NULL")
+        assert phase2(op, executor, None, size + 1) == NULL
+        sentence = f"workspace must not be NULL when workspaceSize is {size + 1}"
+        assert message() == ("EZ1001", f"{op.name}: {sentence}")
+        memory = np.zeros(size + 1, np.uint8)
+        if size > 0:
+            assert phase2(op, executor, memory.ctypes.data, size - 1) == INVALID
+            sentence = f"workspaceSize must be at least {size} as phase 1 asked for, but got {size - 1}"
+            assert message() == ("EZ1001", f"{op.name}: {sentence}")
+        assert phase2(op, executor, memory.ctypes.data, size) == 0  # a refusal consumes nothing
+        synchronize()
+
+
+def test_an_executor_of_another_operator():
+    one, other = OPS[0], OPS[1]
+    with objects() as made:
+        status, _, executor = phase1(one, made.values(one, arguments(one)))
+        assert status == 0
+        assert phase2(other, executor) == INVALID
+        source = f"executor must come from {other.name}GetWorkspaceSize"
+        sentence = f"{other.name}: {source}, but got one of another operator"
+        assert message() == ("EZ1001", sentence)
+        assert phase2(one, executor) == 0
+        synchronize()
+
+
+@pytest.mark.parametrize("op", rows())
+def test_repeatable_executors_and_new_addresses(op):
+    attributes = REFERENCES[op.kernel].attributes[0]
+    named, out, expected = sampled(op, op.dtypes[0], attributes)
+    with objects() as made:
+        values = made.values(op, named)
+        handles = dict(zip(named, values, strict=True))
+        status, _, executor = phase1(op, values)
+        assert status == 0, message()
+        assert meta.aclSetAclOpExecutorRepeatable(executor) == 0
+        for _ in range(3):
+            fresh, out, expected = sampled(op, op.dtypes[0], attributes)
+            for setter, parameters in (
+                (meta.aclSetInputTensorAddr, op.inputs_),
+                (meta.aclSetOutputTensorAddr, op.outputs),
+            ):
+                for index, p in enumerate(parameters):
+                    address = fresh[p.name].ctypes.data
+                    assert setter(executor, index, handles[p.name], address) == 0, message()
+                assert setter(executor, len(parameters), handles[p.name], address) == INVALID
+                assert message()[1].startswith(f"{setter.__name__}: index must be less than")
+            assert phase2(op, executor) == 0, message()
+            synchronize()
+            assert (bits(out) == bits(expected)).all()
+        assert meta.aclDestroyAclOpExecutor(executor) == 0
+        assert phase2(op, executor) == INVALID
+        assert message() == ("EZ1001", f"{op.name}: {RUN_ONCE.format(op.name)}")
+
+
+def test_a_foreign_stream():
+    op = OPS[0]
+    with objects() as made:
+        _, _, executor = phase1(op, made.values(op, arguments(op)))
+        wrong = np.zeros(8)
+        assert phase2(op, executor, stream=wrong.ctypes.data) == 361001
+        code, sentence = message()
+        assert code == "EZ9903"
+        assert sentence.startswith(f"{op.name}: stream must be a live stream: ")
+        assert phase2(op, executor) == 0
+        synchronize()
+
+
+# ---- one state per process ----
+
+
+def test_every_name_is_there():
+    for name in NAMES:
+        assert (LIB / f"lib{name}.so").is_file(), f"lib{name}.so is missing from {LIB}"
+
+
+def test_memory_of_one_name_is_freed_by_another():
+    address = ctypes.c_void_p()
+    assert library("acl_rt").aclrtMalloc(ctypes.byref(address), ctypes.c_size_t(100), 0) == 0
+    assert library("ascendcl").aclrtFree(address) == 0
+    assert library("acl_rt").aclrtFree(address) != 0
+    acl.aclGetRecentErrMsg()
+
+
+def test_a_failure_of_one_name_is_told_by_another():
+    reader = library("acl_rt").aclGetRecentErrMsg
+    reader.restype = ctypes.c_char_p
+    for name in ("opapi", "opapi_nn"):
+        function = getattr(library(name), OPS[0].name)
+        assert function(None, ctypes.c_uint64(0), None, None) == NULL
+        assert reader().decode().endswith(f"{OPS[0].name}: executor must not be NULL\n")
+        assert reader() == b""
+
+
+def test_python_and_c_share_the_product():
+    for product in openaclnn.products():
+        openaclnn.set_product(product.key)
+        assert acl.aclrtGetSocName().decode() == product.soc_name
+
+
+def test_python_takes_its_own_messages():
+    with pytest.raises(openaclnn.AclnnError):
+        openaclnn.plan(OPS[0].name)
+    assert acl.aclGetRecentErrMsg() == b""
+
+
+def test_an_executor_of_one_name_runs_through_another():
+    op = OPS[0]
+    with objects() as made:
+        _, _, executor = phase1(op, made.values(op, arguments(op)))
+        assert ops._name != library("opapi")._name
+        run_there = getattr(library("opapi"), op.name)
+        assert run_there(None, ctypes.c_uint64(0), ctypes.c_void_p(executor), None) == 0
+        synchronize()

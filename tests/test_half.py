@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All 65,536 patterns of the 16-bit dtypes: correctly rounded, and every NaN is the canonical one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import HALVES, assert_accurate, call, cases
+
+from openaclnn.reference import numpy_dtype
+
+PARTNERS = (1.0, -3.0, 0.0, 2.0**-14, float("inf"), float("nan"))
+
+
+@pytest.mark.parametrize(("op", "dtype", "attributes"), cases(HALVES))
+def test_every_pattern(op, dtype, attributes):
+    """Each input in turn takes every pattern beside each partner of the others."""
+    kind = numpy_dtype(dtype)
+    patterns = np.arange(1 << 16, dtype=np.uint16).view(kind)
+    partners = np.array(PARTNERS if len(op.inputs_) > 1 else PARTNERS[:1]).astype(kind)
+    sweep, still = (x.reshape(-1) for x in np.meshgrid(patterns, partners))
+    for i in range(len(op.inputs_)):
+        inputs = [sweep if i == k else still for k in range(len(op.inputs_))]
+        assert_accurate(op, inputs, attributes, call(op, inputs, attributes))

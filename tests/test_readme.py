@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README: its tables are the rows, its Python runs, its C builds by its own line.
+
+And the commands that it names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import openaclnn
+from openaclnn.cli import main
+from openaclnn.schema import Op, Product
+from openaclnn.table import OPS, PRODUCTS
+
+ROOT = Path(__file__).resolve().parent.parent
+READMES = ["README.md", "README.zh-CN.md"]
+
+# What the eight lines of C stand in.
+BEFORE = """
+#include <cstdio>
+#include "acl/acl.h"
+#include "aclnnop/aclnn_leaky_relu.h"
+int main() {
+  float x[] = {-2, 0, 3}, y[3], value = 0.5f;
+  const int64_t shape[] = {3};
+  aclrtStream stream;
+  if (aclInit(NULL) != 0 || aclrtSetDevice(0) != 0 || aclrtCreateStream(&stream) != 0) return 1;
+"""
+AFTER = """
+  std::printf("%g %g %g", y[0], y[1], y[2]);
+}
+"""
+
+
+def text_of(readme: str) -> str:
+    return (ROOT / readme).read_text(encoding="utf-8")
+
+
+def blocks(readme: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(readme), re.M | re.S)
+
+
+def code_of(block: str) -> str:
+    """Without comments, which are in the reader's language."""
+    return re.sub(r"\s*(#|//).*", "", block)
+
+
+def operator_rows() -> list[str]:
+    rows = []
+    for op in OPS:
+        formula = op.formula.replace("|", "\\|")
+        cells = [f"`{op.name}`", f"`{op.python}`", f"`{formula}`"]
+        cells += [", ".join(op.dtypes), ", ".join(op.products)]
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_operator_table_is_the_rows(readme: str) -> None:
+    marked = re.search(r"<!-- operators.*?-->\n(.*?)<!-- /operators -->", text_of(readme), re.S)
+    assert marked is not None, f"{readme}: the operators marker is missing"
+    shown = marked[1].strip().splitlines()[2:]
+    expected = operator_rows()
+    assert shown == expected, f"{readme}: the table of operators must be\n" + "\n".join(expected)
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_product_table_is_the_rows(readme: str) -> None:
+    for product in PRODUCTS:
+        row = f"| {product.key} | {product.title} | {'yes' if product.bfloat16 else 'no'} |"
+        assert row in text_of(readme), f"{readme}: the table of products must have the row {row}"
+
+
+def test_both_languages_show_the_same_code() -> None:
+    english, chinese = (
+        [code_of(b) for language in ("bash", "python", "c") for b in blocks(readme, language)]
+        for readme in READMES
+    )
+    assert english == chinese
+
+
+def test_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks("README.md", "python")
+    assert len(block.splitlines()) == 8
+    exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out.split() == ["[-2.", "-1.", "0.", "10.", "20.]"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_c_lines_and_build_line(tmp_path: Path) -> None:
+    (block,) = blocks("README.md", "c")
+    assert len(block.splitlines()) == 8
+    (build,) = (b for b in blocks("README.md", "bash") if "g++" in b)
+    (tmp_path / "prog.cpp").write_text(BEFORE + block + AFTER)
+    script = build.replace("$(openaclnn home)", f"'{openaclnn.home()}'")
+    subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True)
+    done = subprocess.run(["./prog"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout == "-1 0 3"
+
+
+def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`openaclnn ...` in a process of its own."""
+    main = "import sys; from openaclnn.cli import main; sys.exit(main())"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENACLNN_")}
+    done = subprocess.run(
+        [sys.executable, "-c", main, *arguments],
+        env={**environment, "PYTHONIOENCODING": "utf-8", **variables},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def test_demo_shows_every_operator_and_keeps_every_promise() -> None:
+    shown = command("demo").stdout
+    for op in OPS:
+        assert f"{op.name}  {op.formula}" in shown
+    assert "BROKEN" not in shown
+    assert "Every promise was kept.\nNo NPU was used" in shown
+    assert "\033" not in shown, "colour is for terminals"
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.key)
+def test_demo_on_every_product(product: Product) -> None:
+    shown = command("demo", OPENACLNN_PRODUCT=product.key).stdout
+    lacking = [op for op in OPS if product.key not in op.products]
+    assert shown.count(f"not on {product.title}") == len(lacking)
+
+
+def test_demo_fails_when_a_promise_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("openaclnn.demo.accuracy", lambda op, compute, output: (output, 0.25))
+    assert main(["demo"]) == 1
+    shown = capsys.readouterr().out
+    assert "BROKEN" in shown
+    assert "A promise was broken" in shown
+
+
+def test_home_is_the_directory_alone() -> None:
+    assert command("home").stdout == f"{openaclnn.home()}\n"
+
+
+def test_info_shows_and_obeys_the_variables() -> None:
+    variables = {"OPENACLNN_PRODUCT": "A3", "OPENACLNN_NUM_THREADS": "3"}
+    values = json.loads(command("info", "--json", **variables).stdout)
+    assert (values["product"], values["threads"]) == ("A3", 3)
+    shown = command("info", **variables).stdout
+    for name in values:
+        assert re.search(rf"^{name} ", shown, re.M)
+    for variable in variables:
+        assert variable in shown
+
+
+def test_ops() -> None:
+    shown = command("ops").stdout
+    data = json.loads(command("ops", "--json").stdout)
+    assert [entry["name"] for entry in data] == [op.name for op in OPS]
+    assert all(op.name in shown and op.formula in shown for op in OPS)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_ops_in_full(op: Op) -> None:
+    shown = command("ops", op.name).stdout
+    assert command("ops", op.python).stdout == shown
+    words = " ".join(shown.split())
+    for text in (op.doc, op.formula, op.header, f"openaclnn.{op.python}("):
+        assert text in words
+    for parameter in op.parameters:
+        assert parameter.c_declaration in words
+    assert max(map(len, shown.splitlines())) <= 100
+    assert json.loads(command("ops", op.name, "--json").stdout)["name"] == op.name
+
+
+def test_ops_names_the_nearest() -> None:
+    name = OPS[0].name
+    done = command("ops", name[:7] + name[8:], status=2)
+    assert f"did you mean {name}?" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["demo", "home", "info", "ops"])
+def test_help(name: str) -> None:
+    assert name in command("--help").stdout
+    assert f"openaclnn {name}" in command(name, "--help").stdout
+
+
+def test_version() -> None:
+    assert command("--version").stdout == f"openaclnn {openaclnn.__version__}\n"
+
+
+PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

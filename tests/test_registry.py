@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A row that lacks something fails here with the sentence that says what to add."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import FLOATS, RULES, SEED, rows
+
+from openaclnn.reference import REFERENCES, sample
+from openaclnn.schema import Op
+from openaclnn.table import OPS, PRODUCTS
+
+ROOT = Path(__file__).parent.parent
+PEERS = runpy.run_path(str(ROOT / "benchmarks" / "peers.py"))["PEERS"]
+
+
+def text_of(folder: str, suffix: str) -> str:
+    return "".join(path.read_text() for path in sorted((ROOT / folder).glob(f"*{suffix}")))
+
+
+KERNELS = set(re.findall(r"^struct (\w+) {", text_of("core/kernels", ".h"), re.M))
+FAMILIES = set(re.findall(r"^Status plan_(\w+)\(", text_of("core/ops", ".cpp"), re.M))
+CORE_RULES = set(re.findall(r"^Status (\w+)\(", (ROOT / "core/ops/rules.h").read_text(), re.M))
+
+
+def lacks_of_reference(op: Op) -> list[str]:
+    reference = REFERENCES.get(op.kernel)
+    if reference is None:
+        return [f'add an entry "{op.kernel}" to REFERENCES in src/openaclnn/reference.py']
+    lacks = []
+    if len(reference.domain) != len(op.inputs_):
+        lacks.append(f"give its reference a domain for each of its {len(op.inputs_)} inputs")
+    names = {p.python_name for p in op.attributes}
+    if any(set(attributes) != names for attributes in reference.attributes):
+        lacks.append(f"give the attribute sets of its reference the names {sorted(names)}")
+    if len(reference.attributes) < (5 if names else 1):
+        lacks.append("give its reference at least 5 attribute sets")
+    computes = {"DOUBLE" if dtype == "DOUBLE" else "FLOAT" for dtype in op.dtypes}
+    for key in sorted(({*computes, "half"}) - set(reference.ulp)):
+        lacks.append(f'give the ulp of its reference a tolerance for "{key}"')
+    return lacks
+
+
+def lacks(op: Op) -> list[str]:
+    """What has to be added before this row is complete."""
+    found = lacks_of_reference(op)
+    if op.family == "elementwise" and op.kernel not in KERNELS:
+        found.append(f"write the formula as struct {op.kernel} in a header of core/kernels")
+    if op.family not in FAMILIES:
+        found.append(f"write plan_{op.family} in a file of core/ops")
+    if op.python not in PEERS:
+        found.append(f'add an entry "{op.python}" to PEERS in benchmarks/peers.py')
+    if not re.fullmatch(r"[A-Z][^\n]*\.", op.doc):
+        found.append("give the row a doc line: one sentence with a capital and a full stop")
+    if not op.formula:
+        found.append("give the row its formula")
+    for rule in op.rules:
+        if rule not in CORE_RULES:
+            found.append(f"write the rule {rule} in core/ops/rules.cpp")
+        if rule not in RULES:
+            found.append(f"tell how to break the rule {rule} in RULES of tests/support.py")
+    for key in sorted(set(op.products) - {p.key for p in PRODUCTS}):
+        found.append(f"add the product {key} to PRODUCTS in src/openaclnn/table.py")
+    for dtype in sorted(set(op.dtypes) - set(FLOATS)):
+        found.append(f"teach src/openaclnn/reference.py the dtype {dtype}")
+    return found
+
+
+@pytest.mark.parametrize("op", rows())
+def test_complete(op):
+    assert not lacks(op), f"{op.name}: " + "; ".join(lacks(op))
+
+
+def test_what_is_lacking_is_told():
+    bare = replace(OPS[0], kernel="frob", family="frobs", python="frob", doc="", rules=("frobs",))
+    assert lacks(bare) == [
+        'add an entry "frob" to REFERENCES in src/openaclnn/reference.py',
+        "write plan_frobs in a file of core/ops",
+        'add an entry "frob" to PEERS in benchmarks/peers.py',
+        "give the row a doc line: one sentence with a capital and a full stop",
+        "write the rule frobs in core/ops/rules.cpp",
+        "tell how to break the rule frobs in RULES of tests/support.py",
+    ]
+
+
+def test_nothing_is_left_over():
+    assert set(REFERENCES) == {op.kernel for op in OPS}
+    assert set(PEERS) == {op.python for op in OPS}
+    assert set(RULES) == {rule for op in OPS for rule in op.rules} == CORE_RULES
+
+
+def test_names_are_unique():
+    for names in ([op.name for op in OPS], [op.python for op in OPS]):
+        assert len(set(names)) == len(names)
+    for op in OPS:
+        spellings = [p.python_name for p in op.parameters]
+        assert len(set(spellings)) == len(spellings), op.name
+
+
+@pytest.mark.parametrize("op", rows(lambda op: op.inplace))
+def test_an_in_place_form_follows_its_plain_form(op):
+    plain = next(p for p in OPS if p.name == op.name.replace("Inplace", ""))
+    for field in ("kernel", "products", "dtypes", "rules", "header"):
+        assert getattr(op, field) == getattr(plain, field), field
+    assert op.python == plain.python + "_"
+    assert [p.name for p in op.attributes] == [p.name for p in plain.attributes]
+    assert [p.default for p in op.attributes] == [p.default for p in plain.attributes]
+
+
+@pytest.mark.parametrize("op", rows())
+def test_samples_repeat(op):
+    for dtype in op.dtypes:
+        once, again = (sample(op, (50,), dtype, SEED) for _ in range(2))
+        assert [x.tobytes() for x in once] == [x.tobytes() for x in again]
+        assert [x.shape for x in once] == [(50,)] * len(op.inputs_)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch CPU tensors in, torch CPU tensors out, without copies. Skipped where torch is not installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import SEED, bits, call, rows
+
+import openaclnn
+from openaclnn.reference import REFERENCES, sample
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+DTYPES = {
+    "FLOAT": torch.float32,
+    "FLOAT16": torch.float16,
+    "BFLOAT16": torch.bfloat16,
+    "DOUBLE": torch.float64,
+}
+
+
+def to_torch(x):
+    """The same memory as a tensor; torch does not read ml_dtypes arrays."""
+    if x.dtype.name == "bfloat16":
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(x)
+
+
+def torch_bits(x):
+    integers = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return x.view(integers[x.element_size()]).numpy().view(f"u{x.element_size()}")
+
+
+def torch_call(op, inputs, attributes, **out):
+    given = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    return getattr(openaclnn, op.python)(**given, **attributes, **out)
+
+
+@pytest.mark.parametrize("op", rows())
+def test_torch_in_torch_out(op):
+    attributes = REFERENCES[op.kernel].attributes[0]
+    for dtype in op.dtypes:
+        inputs = sample(op, (3, 5, 7), dtype, SEED)
+        expected = call(op, inputs, attributes)
+        result = torch_call(op, [to_torch(x.copy()) for x in inputs], attributes)
+        assert isinstance(result, torch.Tensor)
+        assert result.dtype is DTYPES[dtype]
+        assert (torch_bits(result) == bits(expected)).all()
+
+
+@pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
+def test_out_and_strides(op):
+    attributes = REFERENCES[op.kernel].attributes[0]
+    inputs = [to_torch(x) for x in sample(op, (4, 6), "FLOAT", SEED)]
+    expected = torch_call(op, inputs, attributes)
+    memory = torch.zeros(8, 9)
+    out = memory[::2, 1:7]
+    assert torch_call(op, [x.t() for x in inputs], attributes, out=memory.t()[1:7, ::2]) is not out
+    assert (torch_bits(out.contiguous()) == torch_bits(expected)).all()
+    result = torch_call(op, [x.t() for x in inputs], attributes)
+    assert result.stride() == inputs[0].t().stride()
+
+
+def test_in_place_and_views():
+    x = torch.full((4, 4), -4.0)
+    row = x[1]
+    assert openaclnn.leaky_relu_(row, 0.25) is row
+    assert x.sum() == -4 * 12 - 4
+
+
+def test_plans_read_tensors_in_place():
+    x, y = torch.full((8,), -4.0), torch.empty(8)
+    p = openaclnn.plan("aclnnLeakyRelu", x, 0.25, y)
+    x.mul_(2)
+    p.run()
+    assert (y == -2).all()
+
+
+def test_channels_last_stays():
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    assert openaclnn.leaky_relu(x).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_empty_and_rank_0():
+    assert openaclnn.leaky_relu(torch.empty(2, 0, 3)).shape == (2, 0, 3)
+    assert openaclnn.leaky_relu(torch.tensor(-4.0), 0.25) == -1
+
+
+def test_numpy_and_torch_mix():
+    x, out = np.full(4, -4.0, np.float32), torch.empty(4)
+    assert openaclnn.leaky_relu(x, 0.25, out=out) is out
+    assert (out == -1).all()
+
+
+def refused(x, sentence):
+    with pytest.raises(openaclnn.AclnnError) as caught:
+        openaclnn.leaky_relu(x)
+    assert caught.value.status == 161002
+    assert str(caught.value) == f"aclnnLeakyRelu: self must {sentence}"
+
+
+def test_unusable_tensors():
+    wants_gradient = torch.ones(2, requires_grad=True)
+    pass_detached = "not require a gradient, which these functions do not record: pass x.detach()"
+    refused(wants_gradient, pass_detached)
+    with torch.no_grad():
+        assert (openaclnn.leaky_relu(wants_gradient) == 1).all()
+    dense = "be a dense array in CPU memory, but is not: "
+    refused(torch.ones(2, device="meta"), dense + "Cannot pack tensors on meta")
+    without_storage = "Cannot access data pointer of Tensor that doesn't have storage"
+    refused(torch.ones(2, 2).to_sparse(), dense + without_storage)
+    eighth = torch.ones(2).to(torch.float8_e5m2)
+    refused(eighth, "have a dtype of the aclnn API, but its DLPack dtype is none")
+    lazy = torch.tensor([1 + 2j]).conj().imag
+    refused(lazy, "be its memory, but is a lazy negation: pass x.resolve_neg()")
