@@ -32,7 +32,8 @@ bool belongs(Role role, Executor::Group group) {
   return true;
 }
 
-// A plan on its way through a stream: its own copy when it is repeatable, because its addresses may be set anew meanwhile.
+// A plan on its way through a stream: its own copy when it is repeatable, because its addresses may
+// be set anew meanwhile.
 struct Run {
   aclOpExecutor plan;
   void* workspace;
@@ -64,7 +65,9 @@ void Executor::bind(const Tensor* tensor, Role role, void** pointer_in_call) {
   *pointer_in_call = operand.data + operand.offset;
 }
 
-void Executor::add_step(Kernel kernel, int64_t items, int64_t grain) { step_[steps_++] = {kernel, items, grain}; }
+void Executor::add_step(Kernel kernel, int64_t items, int64_t grain) {
+  step_[steps_++] = {kernel, items, grain};
+}
 
 void Executor::estimate(int64_t nanoseconds) { nanoseconds_ += nanoseconds; }
 
@@ -75,16 +78,19 @@ uint64_t Executor::book(uint64_t bytes) {
 }
 
 Status Executor::set_address(Group group, size_t index, void* address) {
-  // inputs first, then outputs; absent optional tensors keep their index in their group and have none among all
+  // inputs first, then outputs; absent optional tensors keep their index in their group and have
+  // none among all
   size_t position = 0;
   for (const Role pass : {Role::input, Role::output}) {
     for (int i = 0; i < operands_; ++i) {
       Operand& operand = operand_[i];
-      const bool in_pass = pass == Role::output ? operand.role == Role::output : operand.role != Role::output;
+      const bool in_pass =
+          pass == Role::output ? operand.role == Role::output : operand.role != Role::output;
       const bool counts = group == Group::all ? in_pass && operand.present
                                               : pass == Role::input && belongs(operand.role, group);
       if (!counts || position++ != index) continue;
-      if (!operand.present) return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL in phase 1", index);
+      if (!operand.present)
+        return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL in phase 1", index);
       operand.data = static_cast<std::byte*>(address);
       void* element = operand.data + operand.offset;
       std::memcpy(call_ + operand.pointer, &element, sizeof element);
@@ -92,22 +98,28 @@ Status Executor::set_address(Group group, size_t index, void* address) {
       return {};
     }
   }
-  return fail(ACLNN_ERR_PARAM_INVALID, "index must be less than the number of tensors %zu, but got %zu", position, index);
+  return fail(ACLNN_ERR_PARAM_INVALID,
+              "index must be less than the number of tensors %zu, but got %zu", position, index);
 }
 
 Status Executor::check_addresses() const {
   for (int o = 0; moved_ && o < operands_; ++o) {
     const Operand& out = operand_[o];
     if (!out.present || out.role == Role::input || out.low == out.high) continue;
-    if (out.data == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "the address set for an output must not be NULL");
+    if (out.data == nullptr)
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "the address set for an output must not be NULL");
     for (int i = 0; i < operands_; ++i) {
       const Operand& other = operand_[i];
       if (i == o || !other.present || other.low == other.high) continue;
-      if (other.data == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "the address set for an input must not be NULL");
-      const bool apart = out.data + out.high <= other.data + other.low || other.data + other.high <= out.data + out.low;
-      const bool same = out.data + out.offset == other.data + other.offset && out.layout == other.layout;
+      if (other.data == nullptr)
+        return fail(ACLNN_ERR_PARAM_NULLPTR, "the address set for an input must not be NULL");
+      const bool apart = out.data + out.high <= other.data + other.low ||
+                         other.data + other.high <= out.data + out.low;
+      const bool same =
+          out.data + out.offset == other.data + other.offset && out.layout == other.layout;
       if (!apart && !(same && other.role == Role::input)) {
-        return fail(ACLNN_ERR_PARAM_INVALID, "the addresses set make an output overlap another tensor in part");
+        return fail(ACLNN_ERR_PARAM_INVALID,
+                    "the addresses set make an output overlap another tensor in part");
       }
     }
   }
@@ -122,35 +134,42 @@ void Executor::run(void* workspace) const {
   }
 }
 
-Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size, aclOpExecutor* handle,
-              void* stream_handle) {
-  if (handle == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
+Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
+              aclOpExecutor* handle, void* stream_handle) {
+  if (handle == nullptr)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
   if (workspace == nullptr && workspace_size > 0) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspace must not be NULL when workspaceSize is %llu", name,
+    return fail(ACLNN_ERR_PARAM_NULLPTR,
+                "%s: workspace must not be NULL when workspaceSize is %llu", name,
                 static_cast<unsigned long long>(workspace_size));
   }
   aclOpExecutor* executor = executors().find(handle);
   if (executor == nullptr) {
     return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize and be run once (make it repeatable to run it again), but "
+                "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
+                "repeatable to run it again), but "
                 "got one that was already run, destroyed or never created",
                 name, name);
   }
   if (executor->maker() != maker) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
                 name, name);
   }
   if (workspace_size < executor->workspace_size()) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", name,
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", name,
                 static_cast<unsigned long long>(executor->workspace_size()),
                 static_cast<unsigned long long>(workspace_size));
   }
   if (Status status = executor->check_addresses(); !status.ok()) return status;
   Stream* stream = nullptr;
   if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
-    return fail(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: %s", name, take_sentence().c_str());
+    return fail(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: %s", name,
+                take_sentence().c_str());
   }
-  if (executor->brief()) {  // runs here when the stream is idle; a copy is made only when it has to wait
+  if (executor->brief()) {  // runs here when the stream is idle; a copy is made only when it has to
+                            // wait
     struct Inline {
       aclOpExecutor* executor;
       void* workspace;
@@ -166,7 +185,8 @@ Status launch(const char* name, const void* maker, void* workspace, uint64_t wor
   }
   auto run = std::make_unique<Run>(Run{*executor, workspace});
   if (!executor->repeatable) executors().destroy(executor);
-  stream->submit({run_once, [](void* context) { delete static_cast<Run*>(context); }, run.release()});
+  stream->submit(
+      {run_once, [](void* context) { delete static_cast<Run*>(context); }, run.release()});
   return {};
 }
 

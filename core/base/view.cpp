@@ -16,12 +16,13 @@ struct Term {
   int64_t factor, bound;
 };
 
-// Whether the sum of the terms can reach a value in [low, high]. Terms are sorted by falling factor; the range each x can
-// take is narrow because the terms after it reach only `rest`.
+// Whether the sum of the terms can reach a value in [low, high]. Terms are sorted by falling
+// factor; the range each x can take is narrow because the terms after it reach only `rest`.
 class ReachSearch {
  public:
   ReachSearch(Term* terms, int count) : terms_(terms), count_(count) {
-    std::sort(terms, terms + count, [](const Term& a, const Term& b) { return a.factor > b.factor; });
+    std::sort(terms, terms + count,
+              [](const Term& a, const Term& b) { return a.factor > b.factor; });
     rest_[count] = 0;
     divisor_[count] = 0;
     for (int i = count - 1; i >= 0; --i) {
@@ -37,8 +38,9 @@ class ReachSearch {
     if (high < 0 || low > rest_[i]) return false;
     if (low <= 0) return true;  // all remaining x = 0
     if (i == count_) return false;
-    if (--budget_ < 0) return true;                                // too long to be sure: answer on the safe side
-    if (high / divisor_[i] * divisor_[i] < low) return false;  // no multiple of the gcd in [low, high]
+    if (--budget_ < 0) return true;  // too long to be sure: answer on the safe side
+    if (high / divisor_[i] * divisor_[i] < low)
+      return false;  // no multiple of the gcd in [low, high]
     const __int128 factor = terms_[i].factor;
     const __int128 need = low - rest_[i + 1];
     __int128 first = need > 0 ? (need + factor - 1) / factor : 0;
@@ -56,7 +58,8 @@ class ReachSearch {
   int64_t divisor_[2 * kMaxDims + 2];
 };
 
-// Appends stride * x, 0 <= x < dim, made positive by counting from the other end. Returns what that shifted the sum by.
+// Appends stride * x, 0 <= x < dim, made positive by counting from the other end. Returns what that
+// shifted the sum by.
 __int128 append(Term* terms, int* count, int64_t stride, int64_t dim) {
   if (dim <= 1 || stride == 0) return 0;
   terms[(*count)++] = {stride < 0 ? -stride : stride, dim - 1};
@@ -112,7 +115,8 @@ bool same_view(const Tensor& a, const Tensor& b) {
     if (a.shape[i] != b.shape[i] || (a.shape[i] > 1 && a.strides[i] != b.strides[i])) return false;
   }
   const auto size = static_cast<int64_t>(dtype_size(a.dtype));
-  return reinterpret_cast<intptr_t>(a.data) + a.offset * size == reinterpret_cast<intptr_t>(b.data) + b.offset * size;
+  return reinterpret_cast<intptr_t>(a.data) + a.offset * size ==
+         reinterpret_cast<intptr_t>(b.data) + b.offset * size;
 }
 
 bool views_overlap(const Tensor& a, const Tensor& b) {
@@ -123,15 +127,19 @@ bool views_overlap(const Tensor& a, const Tensor& b) {
   const auto b_size = static_cast<int64_t>(dtype_size(b.dtype));
   const auto a_data = static_cast<__int128>(reinterpret_cast<uintptr_t>(a.data));
   const auto b_data = static_cast<__int128>(reinterpret_cast<uintptr_t>(b.data));
-  if (a_data + a_high * a_size <= b_data + b_low * b_size || b_data + b_high * b_size <= a_data + a_low * a_size) {
+  if (a_data + a_high * a_size <= b_data + b_low * b_size ||
+      b_data + b_high * b_size <= a_data + a_low * a_size) {
     return false;
   }
-  // Bytes a0 + Σ sa·x + [0, a_size) and b0 + Σ sb·y + [0, b_size) meet when -a_size < a0 - b0 + Σ sa·x - Σ sb·y < b_size.
+  // Bytes a0 + Σ sa·x + [0, a_size) and b0 + Σ sb·y + [0, b_size) meet when -a_size < a0 - b0 + Σ
+  // sa·x - Σ sb·y < b_size.
   Term terms[2 * kMaxDims];
   int count = 0;
   __int128 base = a_data + a.offset * a_size - b_data - b.offset * b_size;
-  for (int i = 0; i < a.shape.rank; ++i) base += append(terms, &count, a.strides[i] * a_size, a.shape[i]);
-  for (int i = 0; i < b.shape.rank; ++i) base += append(terms, &count, -b.strides[i] * b_size, b.shape[i]);
+  for (int i = 0; i < a.shape.rank; ++i)
+    base += append(terms, &count, a.strides[i] * a_size, a.shape[i]);
+  for (int i = 0; i < b.shape.rank; ++i)
+    base += append(terms, &count, -b.strides[i] * b_size, b.shape[i]);
   return ReachSearch(terms, count).reaches(-base - a_size + 1, -base + b_size - 1);
 }
 
@@ -154,9 +162,9 @@ bool overlaps_itself(const Tensor& tensor) {
     reach += static_cast<__int128>(dims[i].factor) * dims[i].bound;
   }
   if (nested) return false;
-  // Two indices differ first in dim i, by 1 + z > 0, and reach one element: s_i (1 + z) + Σ_{j>i} s_j d_j = 0 with
-  // |d_j| <= bound_j. With d_j = bound_j - y_j, 0 <= y_j <= 2 bound_j: Σ s_j y_j + s_i z' = s_i bound_i + Σ s_j bound_j
-  // where z' = bound_i - (1 + z) counts down from bound_i - 1.
+  // Two indices differ first in dim i, by 1 + z > 0, and reach one element: s_i (1 + z) + Σ_{j>i}
+  // s_j d_j = 0 with |d_j| <= bound_j. With d_j = bound_j - y_j, 0 <= y_j <= 2 bound_j: Σ s_j y_j +
+  // s_i z' = s_i bound_i + Σ s_j bound_j where z' = bound_i - (1 + z) counts down from bound_i - 1.
   for (int i = 0; i < rank; ++i) {
     Term terms[kMaxDims];
     int count = 0;

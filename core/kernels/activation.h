@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise formulas. A formula is a struct whose fields are the attributes of its row, in the order of the row and
-// all of type T, and whose call operator is the formula itself. T is float or double. No branches, no libm.
+// Element-wise formulas. A formula is a struct whose fields are the attributes of its row, in the
+// order of the row and all of type T, and whose call operator is the formula itself. T is float or
+// double. No branches, no libm.
 #pragma once
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -13,7 +14,8 @@ struct leaky_relu {
   T operator()(T x) const { return x > 0 ? x : x * slope; }
 };
 
-// x > 0 ? g : g * slope, where x is the input or the result of leaky_relu: for slope >= 0 both have the same sign
+// x > 0 ? g : g * slope, where x is the input or the result of leaky_relu: for slope >= 0 both have
+// the same sign
 template <class T>
 struct leaky_relu_backward {
   T slope, self_is_result;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element-wise driver: tiles any operands to the compute type, runs the formula, rounds and stores. An operand that is
-// already packed in the compute type is used where it lies. The same formula code computes every element, so the bits of
-// a result do not depend on length, alignment, layout or thread.
+// The element-wise driver: tiles any operands to the compute type, runs the formula, rounds and
+// stores. An operand that is already packed in the compute type is used where it lies. The same
+// formula code computes every element, so the bits of a result do not depend on length, alignment,
+// layout or thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between instruction sets.
+// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between
+// instruction sets.
 template <class T>
 inline T canonical(T x) {
   return x == x ? x : static_cast<T>(__builtin_nanf(""));
@@ -47,7 +49,8 @@ void apply(const T* attributes, T* out, const T* const* in, int64_t n) {
 template <template <class> class F>
 constexpr FormulaEntry formula_entry(const char* name) {
   constexpr int inputs = Unary<F<float>, float> ? 1 : Binary<F<float>, float> ? 2 : 3;
-  return {name, inputs, sizeof(F<float>) / sizeof(float), apply<float, F<float>>, apply<double, F<double>>};
+  return {name, inputs, sizeof(F<float>) / sizeof(float), apply<float, F<float>>,
+          apply<double, F<double>>};
 }
 
 // The loop indices of a tile, advanced like an odometer.
@@ -95,10 +98,12 @@ class TileCursor {
 template <class T>
 class ElementwiseDriver {
  public:
-  ElementwiseDriver(const ElementwiseCall& call, int64_t first_tile) : call_(call), cursor_(call, first_tile) {}
+  ElementwiseDriver(const ElementwiseCall& call, int64_t first_tile)
+      : call_(call), cursor_(call, first_tile) {}
 
   void run(int64_t tiles) {
-    const int64_t shift = call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
+    const int64_t shift =
+        call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
     for (int64_t tile = 0; tile < tiles; ++tile, cursor_.advance()) {
       int64_t column = cursor_.first_column() - shift;
       int64_t columns = call_.tile_columns;
@@ -114,7 +119,8 @@ class ElementwiseDriver {
  private:
   static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-  // Tiles of one long row begin at cache lines of the output: by how many elements the first tile is shorter.
+  // Tiles of one long row begin at cache lines of the output: by how many elements the first tile
+  // is shorter.
   int64_t line_shift() const {
     const ElementwiseOperand& out = call_.operand[call_.output];
     return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
@@ -125,7 +131,8 @@ class ElementwiseDriver {
   }
 
   void* address(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
-    return static_cast<char*>(operand.data) + cursor_.offset(operand, row, column) * bytes_of(operand.element);
+    return static_cast<char*>(operand.data) +
+           cursor_.offset(operand, row, column) * bytes_of(operand.element);
   }
 
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {

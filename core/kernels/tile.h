@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile between memory and the compute type: rows × columns of an operand, packed row-major into a buffer that fits L1.
+// A tile between memory and the compute type: rows × columns of an operand, packed row-major into a
+// buffer that fits L1.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +85,8 @@ struct Placement {
 template <class Raw>
 inline void gather(Raw* out, const Raw* in, const Placement& at) {
   if (at.column_stride == 1) {
-    for (int64_t r = 0; r < at.rows; ++r) std::memcpy(out + r * at.columns, in + r * at.row_stride, at.columns * sizeof(Raw));
+    for (int64_t r = 0; r < at.rows; ++r)
+      std::memcpy(out + r * at.columns, in + r * at.row_stride, at.columns * sizeof(Raw));
   } else if (at.row_stride == 1 && at.rows > 1) {
     for (int64_t c = 0; c < at.columns; ++c) {
       const Raw* column = in + c * at.column_stride;
@@ -101,7 +103,8 @@ inline void gather(Raw* out, const Raw* in, const Placement& at) {
 template <class Raw>
 inline void scatter(Raw* out, const Raw* in, const Placement& at) {
   if (at.column_stride == 1) {
-    for (int64_t r = 0; r < at.rows; ++r) std::memcpy(out + r * at.row_stride, in + r * at.columns, at.columns * sizeof(Raw));
+    for (int64_t r = 0; r < at.rows; ++r)
+      std::memcpy(out + r * at.row_stride, in + r * at.columns, at.columns * sizeof(Raw));
   } else {
     for (int64_t r = 0; r < at.rows; ++r) {
       Raw* row = out + r * at.row_stride;
@@ -126,7 +129,8 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
   }
 }
 
-// Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary ones.
+// Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary
+// ones.
 inline void stream_copy(void* out, const void* in, int64_t bytes) {
   auto* to = static_cast<char*>(out);
   auto* from = static_cast<const char*>(in);
@@ -140,11 +144,13 @@ inline void stream_copy(void* out, const void* in, int64_t bytes) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
 #elif defined(__AVX__)
     for (int k = 0; k < 64; k += 32) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
     }
 #else
     for (int k = 0; k < 64; k += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
     }
 #endif
   }

@@ -53,7 +53,7 @@ aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
-  Stream* own;
+  Stream* own = nullptr;
   if (Status status = find_own("aclrtDestroyStream", stream, &own); !status.ok()) {
     return status.code();
   }
@@ -62,7 +62,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
 }
 
 aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  Stream* own;
+  Stream* own = nullptr;
   if (Status status = find_own("aclrtDestroyStreamForce", stream, &own); !status.ok()) {
     return status.code();
   }

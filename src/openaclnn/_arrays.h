@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python arrays as tensors, without copying: NumPy (bfloat16 through ml_dtypes), torch CPU tensors, DLPack producers.
+// Python arrays as tensors, without copying: NumPy (bfloat16 through ml_dtypes), torch CPU tensors,
+// DLPack producers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,14 +15,16 @@ namespace nb = nanobind;
 // Raises AclnnError with the calling thread's sentence.
 [[noreturn]] void raise_status(Status status);
 
-// Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to `keep`.
-// Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
-void view_array(nb::handle array, const char* op, const char* parameter, bool written, Tensor* tensor, nb::list* keep);
+// Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to
+// `keep`. Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
+void view_array(nb::handle array, const char* op, const char* parameter, bool written,
+                Tensor* tensor, nb::list* keep);
 
 // A new array of the kind of `like`, in the memory order of `like` where the shapes agree.
 nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);
 
-// A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack producers).
+// A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack
+// producers).
 nb::object as_kind_of(nb::handle like, nb::object array);
 
 void init_arrays();

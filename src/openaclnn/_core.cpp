@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binding: one generic launch and one plan object for every operator, so its size does not grow with the table.
+// The binding: one generic launch and one plan object for every operator, so its size does not grow
+// with the table.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -30,7 +31,8 @@ class Call {
 
   // Values in the order of the row; outputs may be missing (None) when `allocate` is set.
   void read(nb::handle values, bool allocate) {
-    for (int i = 0; i < op_.parameter_count; ++i) read_one(i, nb::handle(PyTuple_GET_ITEM(values.ptr(), i)), allocate);
+    for (int i = 0; i < op_.parameter_count; ++i)
+      read_one(i, nb::handle(PyTuple_GET_ITEM(values.ptr(), i)), allocate);
     for (int i = 0; i < op_.parameter_count && allocate; ++i) {
       if (op_.parameters[i].role == Role::output && argument_[i].tensor == nullptr) make_output(i);
     }
@@ -45,7 +47,9 @@ class Call {
     const Parameter& parameter = op_.parameters[i];
     argument_[i].handle = nullptr;
     if (value.is_none() && parameter.kind != Kind::bool_) {
-      if (parameter.kind == Kind::tensor || parameter.kind == Kind::scalar || parameter.kind == Kind::text) return;
+      if (parameter.kind == Kind::tensor || parameter.kind == Kind::scalar ||
+          parameter.kind == Kind::text)
+        return;
     }
     switch (parameter.kind) {
       case Kind::tensor: {
@@ -57,11 +61,17 @@ class Call {
         if (!allocate) keep.append(value);
         break;
       }
-      case Kind::scalar: read_scalar(parameter, value, &scalar_[i]); argument_[i].scalar = &scalar_[i]; break;
+      case Kind::scalar:
+        read_scalar(parameter, value, &scalar_[i]);
+        argument_[i].scalar = &scalar_[i];
+        break;
       case Kind::double_: argument_[i].real = real(parameter, value); break;
       case Kind::int64: argument_[i].integer = integer(parameter, value); break;
       case Kind::bool_: argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1; break;
-      case Kind::text: argument_[i].text = nb::cast<const char*>(value); keep.append(value); break;
+      case Kind::text:
+        argument_[i].text = nb::cast<const char*>(value);
+        keep.append(value);
+        break;
     }
   }
 
@@ -79,8 +89,8 @@ class Call {
 
   [[noreturn]] void not_a_number(const Parameter& parameter, nb::handle value) const {
     PyErr_Clear();
-    throw nb::type_error((std::string(op_.name) + ": " + parameter.name + " must be a number in range, but got " +
-                          nb::repr(value).c_str())
+    throw nb::type_error((std::string(op_.name) + ": " + parameter.name +
+                          " must be a number in range, but got " + nb::repr(value).c_str())
                              .c_str());
   }
 
@@ -125,7 +135,8 @@ const Operator& operator_at(int index) {
   return *operators[index];
 }
 
-// Runs on this thread and the pool; other Python threads go on when the work is longer than a switch between them.
+// Runs on this thread and the pool; other Python threads go on when the work is longer than a
+// switch between them.
 void run_here(const Executor& executor, void* workspace) {
   if (executor.brief()) {
     executor.run(workspace);
@@ -137,18 +148,21 @@ void run_here(const Executor& executor, void* workspace) {
 
 nb::object launch_function(int index, nb::args values) {
   const Operator& op = operator_at(index);
-  if (static_cast<int>(values.size()) != op.parameter_count) throw nb::type_error("wrong number of arguments");
+  if (static_cast<int>(values.size()) != op.parameter_count)
+    throw nb::type_error("wrong number of arguments");
   Call call(op);
   call.read(values, true);
   Executor executor(&op);
   check(plan(op, call.arguments(), executor));
   std::vector<std::byte> workspace(executor.workspace_size());
   run_here(executor, workspace.data());
-  return call.like_.is_valid() ? as_kind_of(call.like_, std::move(call.result)) : std::move(call.result);
+  return call.like_.is_valid() ? as_kind_of(call.like_, std::move(call.result))
+                               : std::move(call.result);
 }
 
 struct PyStream {
-  nb::list pending;  // what submitted work reads and writes: outlives the stream, whose end waits for that work
+  nb::list pending;  // what submitted work reads and writes: outlives the stream, whose end waits
+                     // for that work
   std::unique_ptr<Stream> stream = std::make_unique<Stream>(nullptr);
 
   void synchronize() {
@@ -163,7 +177,8 @@ struct PyStream {
 class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
-    if (static_cast<int>(values.size()) != op_.parameter_count) throw nb::type_error("wrong number of arguments");
+    if (static_cast<int>(values.size()) != op_.parameter_count)
+      throw nb::type_error("wrong number of arguments");
     Call call(op_);
     call.read(values, false);
     check(plan(op_, call.arguments(), executor_));
@@ -176,7 +191,8 @@ class Plan {
 
   void run() { run_here(executor_, workspace_.data()); }
 
-  // The stream's thread never touches Python: the arrays stay alive in the stream's list until it is synchronised.
+  // The stream's thread never touches Python: the arrays stay alive in the stream's list until it
+  // is synchronised.
   void run_on(PyStream& stream, nb::handle self) {
     struct Run {
       Executor executor;
@@ -188,7 +204,8 @@ class Plan {
                              auto* now = static_cast<Run*>(context);
                              now->executor.run(now->workspace);
                            },
-                           [](void* context) { delete static_cast<Run*>(context); }, run.release()});
+                           [](void* context) { delete static_cast<Run*>(context); },
+                           run.release()});
   }
 
  private:
@@ -222,10 +239,12 @@ NB_MODULE(_core, m) {
   nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.")
       .def(nb::init<>())
       .def("synchronize", &PyStream::synchronize, "Waits until all work submitted so far is done.");
-  nb::class_<Plan>(m, "Plan", "Phase 1 of one call: checked, planned and ready to run any number of times.")
+  nb::class_<Plan>(m, "Plan",
+                   "Phase 1 of one call: checked, planned and ready to run any number of times.")
       .def(nb::init<int, nb::args>(), nb::arg("index"), nb::arg("values"))
       .def_prop_ro("name", &Plan::name, "The C name of the operator.")
-      .def_prop_ro("workspace_size", &Plan::workspace_size, "Bytes of workspace, which the plan owns.")
+      .def_prop_ro("workspace_size", &Plan::workspace_size,
+                   "Bytes of workspace, which the plan owns.")
       .def(
           "run",
           [](nb::handle_t<Plan> self, PyStream* stream) {
@@ -233,7 +252,8 @@ NB_MODULE(_core, m) {
             stream == nullptr ? plan.run() : plan.run_on(*stream, self);
           },
           nb::arg("stream").none() = nb::none(),
-          "Phase 2. Without a stream the results are there on return, else after stream.synchronize().");
+          "Phase 2. Without a stream the results are there on return, else after "
+          "stream.synchronize().");
   m.def("config", &config);
   m.def("set_product", [](const char* key) { check(set_product(key)); }, nb::arg("key"));
   m.def("set_num_threads", &set_num_threads, nb::arg("count"));
