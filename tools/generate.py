@@ -165,7 +165,7 @@ def function(index: int, op) -> str:
         f"\n\n{head}\n"
         f'    """{op.doc}\n\n        {formula}\n\n'
         f"    C: {op.name}. Dtypes: {', '.join(op.dtypes)}.\n"
-        f'    """\n    return launch({index}, {arguments})\n'
+        f'    """\n    result: Array = launch({index}, {arguments})\n    return result\n'
     )
 
 

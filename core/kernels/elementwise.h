@@ -29,8 +29,10 @@ concept Binary = requires(F f, T x) { f(x, x); };
 
 template <class T, class F>
 void apply(const T* attributes, T* out, const T* const* in, int64_t n) {
-  F f;
-  std::memcpy(static_cast<void*>(&f), attributes, sizeof f);
+  struct Fields {
+    T at[sizeof(F) / sizeof(T)];
+  };
+  const F f = __builtin_bit_cast(F, *reinterpret_cast<const Fields*>(attributes));
   const T* x = in[0];
   if constexpr (Unary<F, T>) {
 #pragma GCC ivdep
