@@ -6,6 +6,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
+#include "core/runtime/device.h"
 #include "core/runtime/parallel.h"
 
 namespace openaclnn {

@@ -26,4 +26,9 @@ Context* current_context();  // of the calling thread; nullptr before aclrtSetDe
                              // destroyed
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
+// The stream behind a handle of the C interface; NULL is the default stream of this thread's
+// current context. Fails with a sentence (headed by `call`, if given) when the handle is not a live
+// stream, its context is gone, or there is no current context.
+Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
+
 }  // namespace openaclnn

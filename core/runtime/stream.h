@@ -76,9 +76,4 @@ HandlePool<Stream>& streams();
 // to, create and destroy streams meanwhile; `pick` must not block.
 void drain_streams(bool (*pick)(Stream& stream, void* context), void* context);
 
-// The stream behind a handle of the C interface; NULL is the default stream of this thread's
-// current context. Fails with a sentence (headed by `call`, if given) when the handle is not a live
-// stream, its context is gone, or there is no current context.
-Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
-
 }  // namespace openaclnn
