@@ -207,7 +207,7 @@ def test_interleaved_views_do_not_overlap(op):
 
 @pytest.mark.parametrize("op", rows())
 def test_the_first_failure_wins(op):
-    """NULL, product, dtype, rank, shape, attribute, view: with two faults, the sentence of the earlier one."""
+    """NULL, product, dtype, rank, shape, attribute, view: of two faults the earlier one is told."""
     head, out = op.inputs_[0], op.outputs[0]
     required = [p for p in op.parameters if p.required]
     absent = [key for key in TITLES if key not in op.products]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C and C++ programs against the installation directory: the official build line and its variants, the headers in both
-languages without a warning, and every library name by dlopen.
+"""C and C++ programs against the installation directory.
+
+The official build line and its variants, the headers in both languages, every library by dlopen.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def run(program: Path, *words: str) -> str:
     done = subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    told = f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, told
     return done.stdout
 
 
@@ -98,9 +100,7 @@ def test_program(source, tmp_path):
     program = tmp_path / source.stem
     standard = "-std=c11" if source.suffix == ".c" else "-std=c++17"
     links = [*LINKS["official"].split(), "-ldl", "-pthread"]
-    build(
-        source, standard, str(source), "-o", str(program), *INCLUDES, f"-L{LIB}", *links
-    )
+    build(source, standard, str(source), "-o", str(program), *INCLUDES, f"-L{LIB}", *links)
     run(program)
 
 
@@ -114,7 +114,8 @@ def test_build_lines(first_call, links, tmp_path):
 
 def test_absolute_paths(first_call, tmp_path):
     source, program = first_call / "first.cpp", tmp_path / "program"
-    libraries = [str(LIB / f"lib{n}.so") for n in ("ascendcl", "nnopbase", "opapi_math", "opapi_nn")]
+    names = ("ascendcl", "nnopbase", "opapi_math", "opapi_nn")
+    libraries = [str(LIB / f"lib{name}.so") for name in names]
     build(source, "-std=c++11", str(source), *INCLUDES, *libraries, "-o", str(program))
     assert_refused(run(program))
 
@@ -127,7 +128,8 @@ def test_every_header_alone(suffix, standard, tmp_path):
     assert {f"aclnnop/{op.header}" for op in OPS} <= set(map(str, headers))
     source = tmp_path / f"header{suffix}"
     for header in headers:
-        source.write_text(f'#include "{header}"\n#include "{header}"\nint main(void) {{ return 0; }}\n')
+        twice = f'#include "{header}"\n' * 2
+        source.write_text(twice + "int main(void) { return 0; }\n")
         build(source, standard, *WARNINGS, "-fsyntax-only", *INCLUDES, str(source))
 
 

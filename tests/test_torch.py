@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch CPU tensors in, torch CPU tensors out, without copies. Skipped where torch is not installed."""
+"""torch CPU tensors in and out, without copies. Skipped where torch is not installed."""
 
 from __future__ import annotations
 

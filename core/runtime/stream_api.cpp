@@ -104,7 +104,7 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream handle) {
-  Stream* stream;
+  Stream* stream = nullptr;
   if (Status status = find_stream(handle, &stream, "aclrtSynchronizeStream"); !status.ok()) {
     return status.code();
   }

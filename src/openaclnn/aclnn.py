@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact C names, for people who port code: phase 1 returns (workspaceSize, executor), phase 2 takes them.
+"""The exact C names, for people who port code.
+
+Phase 1 returns (workspaceSize, executor), phase 2 takes them:
 
     from openaclnn import aclnn
     workspaceSize, executor = aclnn.aclnnLeakyReluGetWorkspaceSize(x, 0.01, y)
     aclnn.aclnnLeakyRelu(None, workspaceSize, executor, stream)
 
-Tensors are arrays and scalars numbers; the executor is an openaclnn Plan, owns its workspace and may run again.
+Tensors are arrays and scalars numbers; the executor is an openaclnn Plan, which owns its workspace
+and may run again.
 """
 
 from __future__ import annotations
@@ -29,9 +32,13 @@ def _phase1(name: str) -> Callable[..., tuple[int, Plan]]:
 
 
 def _phase2(name: str) -> Callable[[Any, int, Plan, Stream | None], None]:
-    def run(workspace: Any, workspaceSize: int, executor: Plan, stream: Stream | None = None) -> None:
+    def run(
+        workspace: Any, workspaceSize: int, executor: Plan, stream: Stream | None = None
+    ) -> None:
         if executor.name != name:
-            raise ValueError(f"{name}: executor must come from {name}{_PHASE1}, but is of {executor.name}")
+            raise ValueError(
+                f"{name}: executor must come from {name}{_PHASE1}, but is of {executor.name}"
+            )
         executor.run(stream)
 
     return run

@@ -25,7 +25,8 @@ def find(name: str) -> tuple[int, Op]:
 def plan(name: str, *arguments: Any, **named: Any) -> Plan:
     """Phase 1 of `name`: checks every argument and plans the work.
 
-    Arguments come in the order of the C prototype, outputs included, or by name (C or Python spelling):
+    Arguments come in the order of the C prototype, outputs included, or by name in C or Python
+    spelling:
 
         p = openaclnn.plan("aclnnLeakyRelu", x, 0.01, y)
         p.run()                      # results are in y
@@ -38,10 +39,13 @@ def plan(name: str, *arguments: Any, **named: Any) -> Plan:
     if len(arguments) > len(parameters):
         raise TypeError(f"{name} takes {len(parameters)} arguments, but got {len(arguments)}")
     values = [*arguments, *(p.default for p in parameters[len(arguments) :])]
-    position = {spelling: i for i, p in enumerate(parameters) for spelling in (p.name, p.python_name)}
+    position = {
+        spelling: i for i, p in enumerate(parameters) for spelling in (p.name, p.python_name)
+    }
+    known = ", ".join(p.name for p in parameters)
     for key, value in named.items():
         if key not in position:
-            raise TypeError(f"{name} has no parameter {key!r}; it has {', '.join(p.name for p in parameters)}")
+            raise TypeError(f"{name} has no parameter {key!r}; it has {known}")
         if position[key] < len(arguments):
             raise TypeError(f"{name} got {key!r} twice")
         values[position[key]] = value

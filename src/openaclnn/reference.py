@@ -169,20 +169,32 @@ def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
     2^(greatest + 1), to which a correctly rounded overflow is within half a unit. The error is
     infinite where only one is NaN or an infinity, or where a zero has the wrong sign.
     """
-    wider = np.result_type(reference, np.float64)
+    wider = np.result_type(reference, np.longdouble if dtype == "DOUBLE" else np.float64)
     expected = np.asarray(reference, wider)
     form = FORMATS[dtype]
-    top = np.ldexp(wider.type(1), form.greatest + 1)
     with np.errstate(all="ignore"):
+        top = np.ldexp(wider.type(1), form.greatest + 1)
         got = np.asarray(actual).astype(np.float64).astype(wider)
-        _, exponent = np.frexp(expected)  # of 0.f * 2^exponent; anything for 0, NaN and infinity
-        unit = np.ldexp(wider.type(1), np.maximum(exponent - 1, form.least) - form.digits + 1)
+        _, exponent = np.frexp(expected)  # of 0.1f * 2^exponent
+        exponent = np.clip(exponent - 1, form.least, form.greatest)
+        unit = np.ldexp(wider.type(1), exponent - form.digits + 1)
         bound = np.where(np.isinf(got), np.clip(expected, -top, top), expected)
         error = np.abs(np.where(np.isinf(got), np.copysign(top, got), got) - bound) / unit
     error = np.where(np.isinf(expected), np.where(got == expected, 0, np.inf), error)
     error = np.where((got == 0) & (np.signbit(got) != np.signbit(expected)), np.inf, error)
     both = np.isnan(got) & np.isnan(expected)
     return np.where(both, 0, np.where(np.isnan(got) | np.isnan(expected), np.inf, error))
+
+
+def rounded(values: Array, dtype: str) -> Array:
+    """Float64 values in `dtype`, rounded once, to nearest even."""
+    form = FORMATS[dtype]
+    with np.errstate(all="ignore"):
+        exponent = np.maximum(np.frexp(values)[1] - 1, form.least)
+        unit = np.ldexp(1.0, exponent - form.digits + 1)
+        nearest = np.where(np.isfinite(values), np.rint(values / unit) * unit, values)
+        over = np.abs(nearest) >= np.ldexp(np.longdouble(1), form.greatest + 1)
+        return np.where(over, np.copysign(np.inf, nearest), nearest).astype(numpy_dtype(dtype))
 
 
 def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:

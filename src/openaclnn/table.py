@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows: every public operator and every product, once.
 
-Headers, C symbols, Python functions, reference pages, the test matrix and the benchmarks are derived from them.
+Headers, C symbols, Python functions, reference pages, tests and benchmarks are derived from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPS: tuple[Op, ...] = (
         products="910 A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="self > 0 ? self : self * negativeSlope",
-        doc="Lets negative values through, scaled by negativeSlope, so that their gradient does not vanish.",
+        doc="Scales negative values by negativeSlope, so that their gradient does not vanish.",
     ),
     op(
         "aclnnInplaceLeakyRelu",
@@ -48,6 +48,6 @@ OPS: tuple[Op, ...] = (
         shapes="broadcast",
         rules=["slope_of_result"],
         formula="self > 0 ? gradOutput : gradOutput * negativeSlope",
-        doc="The gradient of LeakyRelu from its input, or from its result when selfIsResult is set.",
+        doc="The gradient of LeakyRelu from its input, or its result when selfIsResult is set.",
     ),
 )
