@@ -262,6 +262,9 @@ def test_not_an_array_and_not_a_number(op):
         elif p.kind in ("scalar", "double", "int64"):
             what = "a number in range, but got 'zero'"
         else:
+            if p.kind == "bool":
+                with pytest.raises(ValueError, match="truth value"):
+                    plan(op, named | {p.name: np.ones(3)})
             continue
         with pytest.raises(TypeError) as caught:
             plan(op, named)

@@ -52,8 +52,7 @@ def test_numpy_in_numpy_out(op):
         inputs = sample(op, (3, 5), dtype, SEED)
         result = call(op, inputs, REFERENCES[op.kernel].attributes[0])
         assert type(result) is np.ndarray
-        assert dtype_name(result.dtype) == dtype
-        assert result.shape == (3, 5)
+        assert (dtype_name(result.dtype), result.shape) == (dtype, (3, 5))
 
 
 def test_results_keep_the_memory_order():
@@ -67,8 +66,7 @@ def test_results_keep_the_memory_order():
 def test_rank_0_stays_an_array():
     result = openaclnn.leaky_relu(np.array(-2.0), 0.25)
     assert type(result) is np.ndarray
-    assert result.shape == ()
-    assert result == -0.5
+    assert (result.shape, result.item()) == ((), -0.5)
 
 
 def test_dlpack_in_numpy_out():

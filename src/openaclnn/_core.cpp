@@ -67,12 +67,18 @@ class Call {
         break;
       case Kind::double_: argument_[i].real = real(parameter, value); break;
       case Kind::int64: argument_[i].integer = integer(parameter, value); break;
-      case Kind::bool_: argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1; break;
+      case Kind::bool_: argument_[i].flag = truth(value); break;
       case Kind::text:
         argument_[i].text = nb::cast<const char*>(value);
         keep.append(value);
         break;
     }
+  }
+
+  static bool truth(nb::handle value) {
+    const int answer = PyObject_IsTrue(value.ptr());
+    if (answer < 0) throw nb::python_error();
+    return answer == 1;
   }
 
   double real(const Parameter& parameter, nb::handle value) const {
