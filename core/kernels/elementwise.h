@@ -27,8 +27,8 @@ concept Unary = requires(F f, T x) { f(x); };
 template <class F, class T>
 concept Binary = requires(F f, T x) { f(x, x); };
 
-// A formula whose fields, all of type T, are the attributes. By bit_cast: GCC leaves the loop scalar
-// when the fields come by memcpy.
+// A formula whose fields, all of type T, are the attributes. By bit_cast: GCC leaves the loop
+// scalar when the fields come by memcpy.
 template <class F, class T>
 inline F with_attributes(const T* attributes) {
   if constexpr (__is_empty(F)) {
