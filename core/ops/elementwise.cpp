@@ -130,9 +130,10 @@ int merge_loops(Loop* loops, int count, int operands) {
 }
 
 // The loop that shares tiles with the innermost one: where an input is strided along the innermost
-// loop, the loop along which that input is densest (a transposed input is then read in blocks),
-// else the next one out.
+// loop, the loop along which that input is densest (a transposed input is then read in blocks);
+// else the next one out, or the longest where that one would leave a tile nearly empty.
 int choose_rows(const Loop* loops, int count, int inputs) {
+  constexpr int64_t kWorthwhile = 256;  // elements of a tile
   int rows = count - 2;
   for (int i = 0; i < inputs; ++i) {
     if (std::abs(loops[count - 1].stride[i]) <= 1) continue;
@@ -140,7 +141,11 @@ int choose_rows(const Loop* loops, int count, int inputs) {
       const int64_t stride = std::abs(loops[l].stride[i]);
       if (stride != 0 && stride < std::abs(loops[rows].stride[i])) rows = l;
     }
-    break;
+    return rows;
+  }
+  if (loops[rows].size >= kWorthwhile / loops[count - 1].size + 1) return rows;
+  for (int l = count - 2; l >= 0; --l) {
+    if (loops[l].size > loops[rows].size) rows = l;
   }
   return rows;
 }
