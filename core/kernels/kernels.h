@@ -14,8 +14,8 @@ enum class Element : uint8_t { f32, f16, bf16, f64 };
 inline constexpr int kMaxLoops = 8;
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxAttributes = 6;
-inline constexpr int64_t kTileBytes =
-    4096;  // of computed values: inputs and output of a tile stay in L1 together
+// Of computed values: inputs and output of a tile stay in L1 together.
+inline constexpr int64_t kTileBytes = 8192;
 
 // One operand of an element-wise pass; strides in elements, one per loop.
 struct ElementwiseOperand {
