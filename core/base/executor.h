@@ -3,7 +3,7 @@
 // nothing.
 //
 //   auto& call = executor.emplace_call<ElementwiseCall>();        // phase 1 fills the call …
-//   executor.bind(tensor, Role::input, &call.operand[0].data);    // … and names the pointers in it
+//   executor.bind("self", tensor, Role::input, &call.operand[0].data);  // … and names its pointers
 //   executor.add_step(kernel, items, grain);
 //   executor.run(workspace);                                      // phase 2: kernel(&call,
 //   workspace, begin, end)
@@ -44,7 +44,7 @@ class Executor {
   }
   // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional,
   // NULL) keeps its index.
-  void bind(const Tensor* tensor, Role role, void** pointer_in_call);
+  void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call);
   void add_step(Kernel kernel, int64_t items, int64_t grain);
   void estimate(
       int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
@@ -55,11 +55,10 @@ class Executor {
   Status set_address(Group group, size_t index, void* address);
 
   // ---- phase 2 ----
-  Status check_addresses()
-      const;  // after set_address: the outputs still overlap inputs in full or not at all
+  // After set_address: outputs still overlap inputs in full or not at all.
+  Status check_addresses(const char* op) const;
   void run(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
-  bool empty() const { return steps_ == 0; }
 
   bool repeatable = false;  // otherwise phase 2 consumes it
 
@@ -70,11 +69,14 @@ class Executor {
   static constexpr int64_t kBriefNanoseconds = 10'000;  // about what waking a sleeping worker costs
 
   struct Operand {
-    std::byte* data;    // storage base
-    int64_t offset;     // bytes from there to element (0, …, 0)
-    int64_t low, high;  // bytes from there that the view spans
-    uint64_t layout;    // hash of dtype, shape and strides
-    uint32_t pointer;   // where in call_ the address of element (0, …, 0) stands
+    const char* name;
+    std::byte* data;     // storage base
+    std::byte* planned;  // what it was in phase 1
+    int64_t offset;      // bytes from there to element (0, …, 0)
+    int64_t low, high;   // bytes from there that the view spans
+    uint64_t layout;     // hash of dtype, shape and strides
+    uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
+    uint32_t alignment;
     Role role;
     bool present;
   };
@@ -103,6 +105,11 @@ struct aclOpExecutor : openaclnn::Executor {
 namespace openaclnn {
 
 HandlePool<aclOpExecutor>& executors();
+
+inline constexpr size_t kWorkspaceAlignment = 64;
+
+// Runs a copy of the plan on the stream, after what was submitted before.
+void enqueue(const Executor& executor, void* workspace, Stream& stream);
 
 // Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
 // consumed.

@@ -9,7 +9,12 @@
 namespace openaclnn {
 namespace {
 
-constexpr int64_t kLimit = int64_t{1} << 62;
+// Of element counts and offsets, so that bytes of 16-byte elements still fit 62 bits.
+constexpr int64_t kLimit = int64_t{1} << 58;
+
+bool is_empty(const Dims& shape) {
+  return std::find(shape.at, shape.at + shape.rank, 0) != shape.at + shape.rank;
+}
 
 // A sum of terms factor * x with 0 <= x <= bound and factor > 0.
 struct Term {
@@ -58,37 +63,36 @@ class ReachSearch {
   int64_t divisor_[2 * kMaxDims + 2];
 };
 
-// Appends stride * x, 0 <= x < dim, made positive by counting from the other end. Returns what that
-// shifted the sum by.
-__int128 append(Term* terms, int* count, int64_t stride, int64_t dim) {
+// Appends stride * size * x, 0 <= x < dim, made positive by counting from the other end. Returns
+// what that shifted the sum by.
+__int128 append(Term* terms, int* count, int64_t stride, int64_t size, int64_t dim) {
   if (dim <= 1 || stride == 0) return 0;
-  terms[(*count)++] = {stride < 0 ? -stride : stride, dim - 1};
-  return stride < 0 ? static_cast<__int128>(stride) * (dim - 1) : 0;
+  const int64_t factor = stride * size;
+  terms[(*count)++] = {std::abs(factor), dim - 1};
+  return factor < 0 ? static_cast<__int128>(factor) * (dim - 1) : 0;
 }
 
 }  // namespace
 
 bool element_count(const Dims& dims, int64_t* count) {
-  int64_t product = 1;
-  bool empty = false;
   for (int i = 0; i < dims.rank; ++i) {
     if (dims[i] < 0) return false;
-    if (dims[i] == 0) empty = true;
   }
-  for (int i = 0; i < dims.rank && !empty; ++i) {
+  *count = 0;
+  if (is_empty(dims)) return true;
+  int64_t product = 1;
+  for (int i = 0; i < dims.rank; ++i) {
     if (__builtin_mul_overflow(product, dims[i], &product) || product > kLimit) return false;
   }
-  *count = empty ? 0 : product;
+  *count = product;
   return true;
 }
 
 bool element_range(const Tensor& tensor, int64_t* low, int64_t* high) {
+  *low = *high = 0;
+  if (is_empty(tensor.shape)) return true;
   __int128 least = tensor.offset, most = tensor.offset;
   for (int i = 0; i < tensor.shape.rank; ++i) {
-    if (tensor.shape[i] == 0) {
-      *low = *high = 0;
-      return true;
-    }
     const __int128 reach = static_cast<__int128>(tensor.shape[i] - 1) * tensor.strides[i];
     (reach < 0 ? least : most) += reach;
     if (least < -kLimit || most > kLimit) return false;
@@ -104,7 +108,8 @@ Dims contiguous_strides(const Dims& shape) {
   int64_t step = 1;
   for (int i = shape.rank - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<int64_t>(shape[i], 1);
+    // an empty shape may have any dims beside its 0
+    if (__builtin_mul_overflow(step, std::max<int64_t>(shape[i], 1), &step)) step = kLimit;
   }
   return strides;
 }
@@ -114,6 +119,7 @@ bool same_view(const Tensor& a, const Tensor& b) {
   for (int i = 0; i < a.shape.rank; ++i) {
     if (a.shape[i] != b.shape[i] || (a.shape[i] > 1 && a.strides[i] != b.strides[i])) return false;
   }
+  if (is_empty(a.shape)) return a.data == b.data;
   const auto size = static_cast<int64_t>(dtype_size(a.dtype));
   return reinterpret_cast<intptr_t>(a.data) + a.offset * size ==
          reinterpret_cast<intptr_t>(b.data) + b.offset * size;
@@ -137,16 +143,14 @@ bool views_overlap(const Tensor& a, const Tensor& b) {
   int count = 0;
   __int128 base = a_data + a.offset * a_size - b_data - b.offset * b_size;
   for (int i = 0; i < a.shape.rank; ++i)
-    base += append(terms, &count, a.strides[i] * a_size, a.shape[i]);
+    base += append(terms, &count, a.strides[i], a_size, a.shape[i]);
   for (int i = 0; i < b.shape.rank; ++i)
-    base += append(terms, &count, -b.strides[i] * b_size, b.shape[i]);
+    base += append(terms, &count, b.strides[i], -b_size, b.shape[i]);
   return ReachSearch(terms, count).reaches(-base - a_size + 1, -base + b_size - 1);
 }
 
 bool overlaps_itself(const Tensor& tensor) {
-  for (int i = 0; i < tensor.shape.rank; ++i) {
-    if (tensor.shape[i] == 0) return false;  // whatever the other strides are
-  }
+  if (is_empty(tensor.shape)) return false;  // whatever the strides are
   Term dims[kMaxDims];
   int rank = 0;
   for (int i = 0; i < tensor.shape.rank; ++i) {

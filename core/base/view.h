@@ -8,11 +8,11 @@
 
 namespace openaclnn {
 
-// The product of the dims; false when one is negative or the product passes 2^62.
+// The product of the dims; false when one is negative or the product passes 2^58.
 bool element_count(const Dims& dims, int64_t* count);
 
 // Element offsets from `data` of the lowest and one past the highest element; low == high for an
-// empty view. False when an offset passes ±2^62.
+// empty view. False when an offset passes ±2^58.
 bool element_range(const Tensor& tensor, int64_t* low, int64_t* high);
 
 // Row-major strides of a shape whose count is known to be in range.

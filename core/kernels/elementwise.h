@@ -187,6 +187,7 @@ class ElementwiseDriver {
     if (at.packed()) {
       if (typed) return static_cast<const T*>(from);
       widen(values, from, operand.element, n);
+      constant_[i] = nullptr;
     } else if (at.constant()) {
       if (constant_[i] != from) {  // a broadcast scalar fills its buffer once, not once a tile
         widen(values, from, operand.element, 1);
@@ -196,6 +197,7 @@ class ElementwiseDriver {
     } else {
       gather(typed ? static_cast<void*>(values) : raw_, from, operand.element, at);
       if (!typed) widen(values, raw_, operand.element, n);
+      constant_[i] = nullptr;
     }
     return values;
   }
@@ -204,7 +206,7 @@ class ElementwiseDriver {
 
   const ElementwiseCall& call_;
   TileCursor cursor_;
-  const void* constant_[kMaxInputs] = {};
+  const void* constant_[kMaxInputs] = {};  // the address whose value fills buffer_[i], if one does
   alignas(64) T buffer_[kMaxInputs + 1][kTile];
   alignas(64) unsigned char raw_[kTile * 8];
 };

@@ -19,6 +19,7 @@ struct Operands {
   const Tensor* tensor[kMaxInputs + 1];
   int parameter[kMaxInputs + 1];  // positions in the row
   int inputs = 0;                 // the output is tensor[inputs]
+  int inout = 0;                  // in place: which input it is
 };
 
 Element element_of(aclDataType dtype) {
@@ -36,6 +37,7 @@ Operands collect(const Operator& op, const Argument* arguments) {
   for (int i = 0; i < op.parameter_count; ++i) {
     if (op.parameters[i].kind != Kind::tensor) continue;
     if (op.parameters[i].role != Role::input) out = i;
+    if (op.parameters[i].role == Role::inout) operands.inout = operands.inputs;
     if (op.parameters[i].role == Role::output) continue;
     operands.parameter[operands.inputs] = i;
     operands.tensor[operands.inputs++] = arguments[i].tensor;
@@ -151,6 +153,7 @@ int choose_rows(const Loop* loops, int count, int inputs) {
 }
 
 bool reads_blocks(const Loop& rows, const Loop& columns, int inputs) {
+  if (rows.size == 1) return false;
   for (int i = 0; i < inputs; ++i) {
     if (std::abs(columns.stride[i]) > 1 && std::abs(rows.stride[i]) < std::abs(columns.stride[i]))
       return true;
@@ -237,11 +240,12 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   for (int i = 0; i <= operands.inputs; ++i) {
     call.operand[i].element = element_of(operands.tensor[i]->dtype);
     wide |= i < operands.inputs && operands.tensor[i]->dtype == ACL_DOUBLE;
-    const Role role = op.parameters[operands.parameter[i]].role;
+    const Parameter& parameter = op.parameters[operands.parameter[i]];
+    const Role role = parameter.role;
     const bool again =
         role == Role::inout && i == operands.inputs;  // the in-place tensor is operand 0 already
-    if (!again) executor.bind(operands.tensor[i], role, &call.operand[i].data);
-    call.output = again ? 0 : i;
+    if (!again) executor.bind(parameter.name, operands.tensor[i], role, &call.operand[i].data);
+    call.output = again ? operands.inout : i;
   }
   if (elements == 0) return {};
 

@@ -5,8 +5,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "core/base/tensor.h"
-#include "core/ops/operator.h"
+#include "core/runtime/status.h"
 
 namespace openaclnn::python {
 
@@ -15,10 +17,17 @@ namespace nb = nanobind;
 // Raises AclnnError with the calling thread's sentence.
 [[noreturn]] void raise_status(Status status);
 
+// Raises AclnnError: "op: parameter must what".
+[[noreturn]] void refuse(const char* op, const char* parameter, const std::string& what);
+
 // Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to
 // `keep`. Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
 void view_array(nb::handle array, const char* op, const char* parameter, bool written,
                 Tensor* tensor, nb::list* keep);
+
+// Holds on to the memory of an array, whatever becomes of the object: a torch tensor may be given
+// other storage.
+void keep_memory(nb::handle array, nb::list* keep);
 
 // A new array of the kind of `like`, in the memory order of `like` where the shapes agree.
 nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);
@@ -28,5 +37,16 @@ nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);
 nb::object as_kind_of(nb::handle like, nb::object array);
 
 void init_arrays();
+
+// ---- parts of the above ----
+
+// The view of an array whose element (0, …, 0) is at `origin`: storage is exactly what it spans.
+void set_view(Tensor* tensor, char* origin);
+
+// _dlpack.cpp: torch tensors and DLPack producers.
+bool is_torch(nb::handle array);
+void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
+                 Tensor* tensor, nb::list* keep);
+nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape);
 
 }  // namespace openaclnn::python
