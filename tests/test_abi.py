@@ -239,3 +239,50 @@ def test_a_foreign_stream():
         assert sentence.startswith(f"{op.name}: stream must be a live stream: ")
         assert phase2(op, executor) == 0
         synchronize()
+
+
+def test_interleaved_views_may_be_set_to_the_same_addresses():
+    """Even and odd elements: their ranges meet, their elements do not."""
+    op = OPS[0]
+    memory = np.full(9, -4.0, np.float32)
+    with objects() as made:
+        odd, even = (made.tensor(memory, (4,), (2,), offset) for offset in (1, 0))
+        status, _, executor = phase1(op, [odd, made.scalar(0.25), even])
+        assert status == 0, message()
+        assert meta.aclSetAclOpExecutorRepeatable(executor) == 0
+        assert meta.aclSetInputTensorAddr(executor, 0, odd, memory.ctypes.data) == 0
+        assert phase2(op, executor) == 0, message()
+        synchronize()
+        assert (memory == [-1, -4, -1, -4, -1, -4, -1, -4, -4]).all()
+        shifted = memory.ctypes.data + 4
+        assert meta.aclSetInputTensorAddr(executor, 0, odd, shifted) == 0
+        assert phase2(op, executor) == INVALID
+        same = f"{op.name}: out must be the same view as self or share no memory with it"
+        assert message() == ("EZ1001", f"{same}, but overlaps it at the addresses set")
+        assert meta.aclSetInputTensorAddr(executor, 0, odd, shifted + 1) == 0
+        assert phase2(op, executor) == INVALID
+        assert "self must be aligned to its element size 4, but the address set is" in message()[1]
+        assert meta.aclDestroyAclOpExecutor(executor) == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "accepted"),
+    [
+        ((2**62, 4, 0), (4, 1, 1), True),
+        ((2**40, 2**40, 0), None, True),
+        ((0,), (2**62,), True),
+        ((2, 2), (2**61, 1), False),
+        ((2**58,), (0,), False),
+        ((2**62,), (2**62,), False),
+    ],
+)
+def test_huge_dims(shape, strides, accepted):
+    """Sizes do not overflow: an empty view is empty, any other reaches out of its storage."""
+    op = OPS[0]
+    with objects() as made:
+        both = [made.tensor(np.ones(4, np.float32), shape, strides) for _ in range(2)]
+        status, size, _ = phase1(op, [both[0], made.scalar(0.25), both[1]])
+        assert (status == 0) == accepted, message()
+        assert not accepted or size == 0
+        if not accepted:
+            assert message()[1].startswith((f"{op.name}: self must", f"{op.name}: out must"))

@@ -260,11 +260,10 @@ def test_not_an_array_and_not_a_number(op):
         if p.kind == "tensor":
             what = "a NumPy array, a torch tensor or a DLPack producer, but got str"
         elif p.kind in ("scalar", "double", "int64"):
-            what = "a number in range, but got 'zero'"
+            what = "a number, but got 'zero'"
+        elif p.kind == "bool":
+            what = "True or False, but got 'zero'"
         else:
-            if p.kind == "bool":
-                with pytest.raises(ValueError, match="truth value"):
-                    plan(op, named | {p.name: np.ones(3)})
             continue
         with pytest.raises(TypeError) as caught:
             plan(op, named)

@@ -40,6 +40,29 @@ int main(int count, char** words) {
   return 0;
 }
 """
+CLOSE = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#define GET(handle, type, name) type name = (type)dlsym(handle, #name)
+typedef int (*Set)(int);
+typedef int (*Malloc)(void**, size_t, int);
+typedef int (*Memset)(void*, size_t, int, size_t);
+int main(void) {
+  void* acl = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
+  if (acl == NULL) return puts(dlerror()), 1;
+  GET(acl, Set, aclrtSetDevice);
+  GET(acl, Malloc, aclrtMalloc);
+  GET(acl, Memset, aclrtMemset);
+  void* data;
+  if (aclrtSetDevice(0) || aclrtMalloc(&data, 1 << 20, 0) || aclrtMemset(data, 1 << 20, 1, 1 << 20))
+    return 2;
+  dlclose(acl);
+  usleep(1000);
+  return 0;
+}
+"""
 FIRST_CALL = """
 #include <stdio.h>
 #include "acl/acl.h"
@@ -146,3 +169,13 @@ def test_dlopen_of_each_name_alone(tmp_path):
     build(source, "-std=c11", *WARNINGS, str(source), "-o", str(program), "-ldl")
     for name in NAMES:
         run(program, f"lib{name}.so", *exports(name))
+
+
+def test_dlclose_leaves_the_library_to_its_threads(tmp_path):
+    source, program = tmp_path / "close.c", tmp_path / "close"
+    source.write_text(CLOSE)
+    build(source, str(source), "-o", str(program), "-ldl")
+    run(program)
+    assert subprocess.run(
+        ["readelf", "-d", LIB / "libopenaclnn.so"], capture_output=True, text=True, check=True
+    ).stdout.count("NODELETE")

@@ -184,12 +184,37 @@ def test_misspelt_calls():
         assert caught.value.args == (sentence,)
 
     known = ", ".join(op.name for op in OPS)
-    refused(KeyError, f"no operator 'aclnnLeekyRelu'; there are {known}", "aclnnLeekyRelu")
+    refused(ValueError, f"no operator 'aclnnLeekyRelu'; there are {known}", "aclnnLeekyRelu")
     name = "aclnnLeakyRelu"
     refused(TypeError, f"{name} takes 3 arguments, but got 4", name, X, 1, X, X)
     has = "it has self, negativeSlope, out"
     refused(TypeError, f"{name} has no parameter 'slope'; {has}", name, X, slope=1)
-    refused(TypeError, f"{name} got 'x' twice", name, X, x=X)
+    refused(TypeError, f"{name} got 'self' twice", name, X, x=X)
+    refused(TypeError, f"{name} got 'self' twice", name, x=X, self=X)
+
+
+def test_attributes_of_the_wrong_type():
+    def refused(sentence, *given):
+        with pytest.raises(TypeError) as caught:
+            openaclnn.leaky_relu_backward(X, X, *given)
+        assert str(caught.value) == f"aclnnLeakyReluBackward: {sentence}"
+
+    for wrong in ("yes", 2, [], None, 0.0):
+        refused(f"selfIsResult must be True or False, but got {wrong!r}", 0.1, wrong)
+    refused("negativeSlope must be a number, but got 'x'", "x", False)
+    long = "1" + "0" * 56
+    refused(f"negativeSlope must be an integer of at most 64 bits, but got {long}...", 10**400)
+    assert openaclnn.leaky_relu_backward(X, X, 0.1, np.True_) is not None
+
+
+def test_masked_arrays_are_not_read_as_plain_ones():
+    with pytest.raises(openaclnn.AclnnError, match=r"but is a masked one: pass x.filled"):
+        openaclnn.leaky_relu(np.ma.masked_array(X, X > 0))
+
+
+def test_an_out_array_is_returned_as_it_is():
+    out = np.empty_like(X)
+    assert openaclnn.leaky_relu(Standard(X), 0.25, out=out) is out
 
 
 # ---- the exact C names ----
@@ -211,8 +236,28 @@ def test_c_names_that_do_not_fit():
     with pytest.raises(AttributeError, match="has no attribute 'aclnnLeekyRelu'"):
         _ = aclnn.aclnnLeekyRelu
     size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(X.copy(), 0.25)
-    with pytest.raises(ValueError, match="executor must come from aclnnLeakyReluGetWorkspaceSize"):
-        aclnn.aclnnLeakyRelu(None, size, executor)
+    for wrong, status, sentence in (
+        (executor, 161002, "executor must come from aclnnLeakyReluGetWorkspaceSize, but is of"),
+        (None, 161001, "executor must not be NULL"),
+        ("x", 161002, "executor must come from phase 1, but is 'x'"),
+    ):
+        with pytest.raises(openaclnn.AclnnError, match=f"aclnnLeakyRelu: {sentence}") as caught:
+            aclnn.aclnnLeakyRelu(None, size, wrong)
+        assert caught.value.status == status
+
+
+def test_c_executors_run_once_unless_repeatable():
+    x = np.full(3, -4.0, np.float32)
+    size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(x, 0.5)
+    aclnn.aclSetAclOpExecutorRepeatable(executor)
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    assert (x == -1).all()
+    executor.repeatable = False
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    with pytest.raises(openaclnn.AclnnError, match="but was already run or destroyed"):
+        aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    aclnn.aclDestroyAclOpExecutor(executor)
 
 
 # ---- streams ----

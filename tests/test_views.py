@@ -53,6 +53,27 @@ def test_random_layouts(op):
         assert (bits(out) == bits(expected)).all(), f"{op.name} {shape}, seed {seed}"
 
 
+@pytest.mark.parametrize("op", [p for p in rows() if p.values[0].shapes == "broadcast"])
+@pytest.mark.parametrize("dtype", ["FLOAT", "FLOAT16"])
+def test_broadcasts_that_end_in_a_tile_of_one_row(op, dtype):
+    """Each input in turn repeated along rows, columns or slices, where tiles leave a rest."""
+    attributes = REFERENCES[op.kernel].attributes[0]
+    for rows_, columns in ((21, 100), (41, 50), (81, 100), (3, 2049), (65, 33)):
+        for picked in range(len(op.inputs_)):
+            for axes in ((2,), (1,), (0,), (0, 2), (0, 1), (1, 2)):
+                seed = SEED + rows_ * 10 + picked
+                plain = sample(op, (3, rows_, columns), dtype, seed, attributes)
+                small = plain[picked]
+                for axis in axes:
+                    small = np.take(small, [0], axis)
+                plain[picked] = np.broadcast_to(small, (3, rows_, columns)).copy()
+                given = [small if i == picked else x for i, x in enumerate(plain)]
+                expected = call(op, plain, attributes, np.empty((3, rows_, columns), small.dtype))
+                out = call(op, given, attributes, np.empty_like(expected))
+                told = f"{op.name} {rows_} x {columns}, input {picked} along {axes}, seed {seed}"
+                assert (bits(out) == bits(expected)).all(), told
+
+
 def random_view(rng, memory, shape):
     """Any view inside the memory; it may overlap itself and run backwards."""
     while True:

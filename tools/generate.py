@@ -150,7 +150,13 @@ def aliases() -> str:
 
 # ---- Python ----
 
-PY_TYPES = {"tensor": "Array", "double": "float", "scalar": "float", "int64": "int", "bool": "bool"}
+PY_TYPES = {
+    "tensor": "Array",
+    "double": "SupportsFloat",
+    "scalar": "SupportsFloat",
+    "int64": "int",
+    "bool": "bool",
+}
 
 
 def function(index: int, op) -> str:
@@ -179,7 +185,7 @@ def functions() -> str:
     names = ", ".join(f'"{op.python}"' for op in OPS)
     return (
         f'# {SPDX}\n"""One function per row. {NOTE}"""\n\n'
-        "from typing import TypeVar\n\nfrom ._core import launch\n\n"
+        "from typing import SupportsFloat, TypeVar\n\nfrom ._core import launch\n\n"
         f'__all__ = [{names}]\n\nArray = TypeVar("Array")\n'
         + "".join(function(i, op) for i, op in enumerate(OPS))
     )

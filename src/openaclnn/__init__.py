@@ -6,6 +6,7 @@ and the exact C names (`openaclnn.aclnn`). Arrays are NumPy arrays, torch CPU te
 producers; nothing is copied on the way in.
 """
 
+from . import aclnn
 from ._core import Plan, Stream
 from .errors import AclnnError
 from .functions import *
@@ -21,6 +22,7 @@ __all__ = [
     "AclnnError",
     "Plan",
     "Stream",
+    "aclnn",
     "config",
     "home",
     "plan",

@@ -47,6 +47,8 @@ aclDataType dtype_of(const PyArray_Descr* descr) {
 void view_numpy(nb::handle object, const char* op, const char* parameter, bool written,
                 Tensor* tensor) {
   auto* array = reinterpret_cast<PyArrayObject*>(object.ptr());
+  if (!PyArray_CheckExact(object.ptr()) && nb::hasattr(object, "mask"))
+    refuse(op, parameter, "be a plain array, but is a masked one: pass x.filled(value)");
   PyArray_Descr* descr = PyArray_DESCR(array);
   tensor->dtype = dtype_of(descr);
   if (tensor->dtype == ACL_DT_UNDEFINED || !PyArray_ISNOTSWAPPED(array)) {
@@ -155,11 +157,6 @@ nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape) {
 nb::object as_kind_of(nb::handle like, nb::object array) {
   if (PyArray_Check(like.ptr()) || is_torch(like)) return array;
   return nb::module_::import_("openaclnn.interop").attr("as_kind_of")(like, array);
-}
-
-void keep_memory(nb::handle array, nb::list* keep) {
-  keep->append(array);
-  if (!PyArray_Check(array.ptr()) && is_torch(array)) keep->append(array.attr("untyped_storage")());
 }
 
 void init_arrays() {

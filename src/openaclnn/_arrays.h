@@ -25,9 +25,11 @@ namespace nb = nanobind;
 void view_array(nb::handle array, const char* op, const char* parameter, bool written,
                 Tensor* tensor, nb::list* keep);
 
-// Holds on to the memory of an array, whatever becomes of the object: a torch tensor may be given
-// other storage.
-void keep_memory(nb::handle array, nb::list* keep);
+// Where the data of a torch tensor is now; it may be given other storage at any time.
+void* torch_data(nb::handle tensor);
+
+// Tells autograd that a torch tensor was written, so that a backward pass that saved it fails.
+void torch_written(nb::handle tensor);
 
 // A new array of the kind of `like`, in the memory order of `like` where the shapes agree.
 nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);

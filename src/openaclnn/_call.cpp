@@ -5,14 +5,15 @@
 #include <string>
 
 #include "_arrays.h"
+#include "core/base/dtype.h"
 
 namespace openaclnn::python {
 namespace {
 
-bool truth(nb::handle value) {
-  const int answer = PyObject_IsTrue(value.ptr());
-  if (answer < 0) throw nb::python_error();
-  return answer == 1;
+bool is_bool(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return true;
+  const char* type = Py_TYPE(value.ptr())->tp_name;
+  return std::strcmp(type, "numpy.bool") == 0 || std::strcmp(type, "numpy.bool_") == 0;
 }
 
 template <class T>
@@ -51,7 +52,10 @@ void Call::read(int i, nb::handle value) {
       break;
     case Kind::double_: argument_[i].real = real(parameter, value); break;
     case Kind::int64: argument_[i].integer = integer(parameter, value); break;
-    case Kind::bool_: argument_[i].flag = truth(value); break;
+    case Kind::bool_:
+      if (!is_bool(value)) must_be(parameter, "True or False", value);
+      argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1;
+      break;
     case Kind::text:
       argument_[i].text = nb::cast<const char*>(value);
       kept_.append(value);
@@ -66,7 +70,12 @@ void Call::read_tensor(int i, nb::handle value) {
   argument_[i].tensor = &tensor_[i];
   if (written && !result_.is_valid()) result_ = nb::borrow(value);
   if (!written && !first_input_.is_valid()) first_input_ = value;
-  if (keep_ == Keep::memory) keep_memory(value, &kept_);
+  if (keep_ == Keep::arrays) kept_.append(value);
+  if (is_torch(value) && (written || keep_ == Keep::arrays)) {
+    const auto offset = tensor_[i].offset * static_cast<int64_t>(dtype_size(tensor_[i].dtype));
+    void* data = static_cast<char*>(tensor_[i].data) + offset;
+    torch_.push_back({nb::borrow(value), data, written});
+  }
 }
 
 // Whatever is a number of Python becomes BOOL, INT64 or DOUBLE.
@@ -82,20 +91,22 @@ void Call::read_scalar(const Parameter& parameter, nb::handle value, Scalar* sca
 
 double Call::real(const Parameter& parameter, nb::handle value) const {
   const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr) not_a_number(parameter, value);
+  if (number == -1 && PyErr_Occurred() != nullptr) must_be(parameter, "a number", value);
   return number;
 }
 
 int64_t Call::integer(const Parameter& parameter, nb::handle value) const {
   const int64_t number = PyLong_AsLongLong(value.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr) not_a_number(parameter, value);
+  if (number == -1 && PyErr_Occurred() != nullptr)
+    must_be(parameter, "an integer of at most 64 bits", value);
   return number;
 }
 
-void Call::not_a_number(const Parameter& parameter, nb::handle value) const {
+void Call::must_be(const Parameter& parameter, const char* what, nb::handle value) const {
   PyErr_Clear();
-  throw nb::type_error((std::string(op_.name) + ": " + parameter.name +
-                        " must be a number in range, but got " + nb::repr(value).c_str())
+  const std::string text = nb::repr(value).c_str();
+  throw nb::type_error((std::string(op_.name) + ": " + parameter.name + " must be " + what +
+                        ", but got " + (text.size() > 60 ? text.substr(0, 57) + "..." : text))
                            .c_str());
 }
 

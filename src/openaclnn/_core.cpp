@@ -65,6 +65,7 @@ nb::object launch_function(int index, nb::args values) {
   check(plan(op, call.arguments(), executor));
   const Workspace workspace(executor.workspace_size());
   run_here(executor, workspace.data());
+  for (const TorchArgument& argument : call.take_torch()) torch_written(argument.tensor);
   return call.take_result();
 }
 
@@ -98,24 +99,43 @@ class PyStream {
 class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
-    Call call(op_, values, Outputs::given, Keep::memory);
+    Call call(op_, values, Outputs::given, Keep::arrays);
     check(plan(op_, call.arguments(), executor_));
     kept_ = call.take_kept();
+    torch_ = call.take_torch();
     workspace_ = Workspace(executor_.workspace_size());
   }
 
   const char* name() const { return op_.name; }
   uint64_t workspace_size() const { return executor_.workspace_size(); }
 
-  void run() { run_here(executor_, workspace_.data()); }
+  void run() {
+    check_torch();
+    run_here(executor_, workspace_.data());
+  }
   void run_on(PyStream& stream, nb::handle self) {
+    check_torch();
     stream.submit(executor_, workspace_.data(), self);
   }
 
  private:
+  void check_torch() const {
+    for (const TorchArgument& argument : torch_) {
+      if (torch_data(argument.tensor) != argument.data) {
+        check(
+            fail(ACLNN_ERR_PARAM_INVALID,
+                 "%s: tensors must keep their memory while a plan uses it, but one was resized or "
+                 "given other data: plan again",
+                 op_.name));
+      }
+      if (argument.written) torch_written(argument.tensor);
+    }
+  }
+
   const Operator& op_;
   Executor executor_;
   nb::object kept_;
+  std::vector<TorchArgument> torch_;
   Workspace workspace_;
 };
 
@@ -126,7 +146,11 @@ nb::dict config() {
   values["kernels"] = kernels().isa;
   values["threads"] = num_threads();
   values["streaming_bytes"] = streaming_threshold();
-  values["compiler"] = __VERSION__;
+#if defined(__clang__)
+  values["compiler"] = __VERSION__;  // begins with its name
+#else
+  values["compiler"] = "GCC " __VERSION__;
+#endif
   return values;
 }
 
@@ -146,6 +170,11 @@ NB_MODULE(_core, m) {
   nb::class_<Plan>(m, "Plan",
                    "Phase 1 of one call: checked, planned and ready to run any number of times.")
       .def(nb::init<int, nb::args>(), nb::arg("index"), nb::arg("values"))
+      .def("__repr__",
+           [](const Plan& plan) {
+             return std::string("<openaclnn.Plan ") + plan.name() + ", workspace " +
+                    std::to_string(plan.workspace_size()) + " bytes>";
+           })
       .def_prop_ro("name", &Plan::name, "The C name of the operator.")
       .def_prop_ro("workspace_size", &Plan::workspace_size,
                    "Bytes of workspace, which the plan owns.")

@@ -100,7 +100,7 @@ void refuse_gradient(nb::handle array, const char* op, const char* parameter) {
       !nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")()))
     return;
   refuse(op, parameter,
-         "not require a gradient, which these functions do not record: pass x.detach()");
+         "not require a gradient, which these functions do not record: pass it detached");
 }
 
 // torch negates the imaginary part of a conjugate when it reads it, not in memory.
@@ -153,6 +153,23 @@ void view_dlpack(nb::handle array, const char* op, const char* parameter, bool w
   for (int i = 0; i < source->ndim && source->strides != nullptr; ++i)
     tensor->strides[i] = source->strides[i];
   set_view(tensor, static_cast<char*>(source->data) + source->byte_offset);
+}
+
+void* torch_data(nb::handle tensor) {
+  const ArrayType& known = type_of(tensor);
+  DLTensor now;
+  if (known.view != nullptr) {
+    if (known.view(tensor.ptr(), &now) != 0) throw nb::python_error();
+    return static_cast<char*>(now.data) + now.byte_offset;
+  }
+  return PyLong_AsVoidPtr(nb::object(tensor.attr("data_ptr")()).ptr());
+}
+
+void torch_written(nb::handle tensor) {
+  if (nb::cast<bool>(tensor.attr("is_inference")())) return;  // those have no version counter
+  static const nb::object& increment =
+      *new nb::object(nb::module_::import_("torch.autograd.graph").attr("increment_version"));
+  increment(tensor);
 }
 
 nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape) {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def set_product(key: str) -> None:
 
 def set_num_threads(count: int) -> None:
     """Threads an operator may use; by default OPENACLNN_NUM_THREADS or the CPUs of the process."""
+    count = operator.index(count)
     if count < 1:
         raise ValueError(f"count must be at least 1, but got {count}")
     _core.set_num_threads(count)
