@@ -216,8 +216,8 @@ def demo(paint: Paint) -> int:
     product = next(p for p in PRODUCTS if p.key == now["product"])
     print(f"{paint('openaclnn', 'bold')} {now['version']}, playing {product.title}")
     print(
-        f"Distance  {PERIOD:,} inputs, a quarter of them special, at {ELEMENTS:,} places, from the\n"
-        "          formula in float64 (DOUBLE: long double), in units of the last place\n"
+        f"Distance  {PERIOD:,} inputs, a quarter of them special, at {ELEMENTS:,} places, from\n"
+        "          the formula in float64 (DOUBLE: long double), in units of the last place\n"
         f"Time      the fastest of {REPEATS} runs on {ELEMENTS:,} ordinary values"
     )
     verdicts: list[Verdict] = []
