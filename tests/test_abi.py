@@ -236,7 +236,7 @@ def test_a_foreign_stream():
         assert phase2(op, executor, stream=wrong.ctypes.data) == 361001
         code, sentence = message()
         assert code == "EZ9903"
-        assert sentence.startswith(f"{op.name}: stream must be a live stream: ")
+        assert sentence.startswith(f"{op.name}: stream must be alive, but ")
         assert phase2(op, executor) == 0
         synchronize()
 

@@ -122,6 +122,31 @@ def test_set_env(tmp_path: Path) -> None:
     assert output_of(["bash", "-ec", script], tmp_path) == LEAKY_RELU
 
 
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_set_env_in_other_shells(shell: str, tmp_path: Path) -> None:
+    """Every shell is told, or says why not; CDPATH prints nothing in between."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    show = 'echo "$TOOLCHAIN_HOME ${LD_LIBRARY_PATH%%:*} ${PATH%%:*}"'
+    told = f"{HOME} {HOME}/lib64 {HOME}/bin\n"
+    environment = {**os.environ, "CDPATH": str(HOME.parent)}
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        command = [shell, "-euc", script]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    inside = run(f"CDPATH= cd '{HOME}'; . ./set_env.sh; {show}")
+    assert (inside.returncode, inside.stdout, inside.stderr) == (0, told, "")
+    outside = run(f". '{HOME}/bin/setenv.bash'; {show}")
+    if shell == "bash":
+        assert (outside.returncode, outside.stdout, outside.stderr) == (0, told, "")
+    else:
+        assert outside.returncode != 0
+        assert outside.stderr.startswith("set_env.sh: this shell does not tell where the file lies")
+
+
 def test_two_phase(tmp_path: Path) -> None:
     assert output_of([sys.executable, EXAMPLES / "two_phase.py"], tmp_path) == TWO_PHASE
 

@@ -93,7 +93,7 @@ extern "C" aclnnStatus {op.name}GetWorkspaceSize({phase1(op)}) {{
 }}
 
 extern "C" aclnnStatus {op.name}({PHASE2}) {{
-  return launch("{op.name}", &{op.name}_row, workspace, workspaceSize, executor, stream).code();
+  return run_call({op.name}_row, workspace, workspaceSize, executor, stream);
 }}
 """
 

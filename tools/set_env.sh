@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Source this file: points the variables that CANN builds and programs read at this installation.
-_openaclnn_here="$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)"
-[ "$(basename "$_openaclnn_here")" = bin ] && _openaclnn_here="$(dirname "$_openaclnn_here")"
+# A shell that does not tell where a sourced file lies (dash) has to be in its folder.
+_openaclnn_here=
+for _openaclnn_file in "${BASH_SOURCE:-$0}" ./set_env.sh; do
+  _openaclnn_here="$(CDPATH= cd -- "$(dirname -- "$_openaclnn_file")" >/dev/null 2>&1 && pwd)" || continue
+  [ "${_openaclnn_here##*/}" = bin ] && _openaclnn_here="${_openaclnn_here%/bin}"
+  [ -e "$_openaclnn_here/lib64/libopenaclnn.so" ] && break
+  _openaclnn_here=
+done
+if [ -z "$_openaclnn_here" ]; then
+  echo "set_env.sh: this shell does not tell where the file lies: cd to its folder first, or source it from bash" >&2
+  unset _openaclnn_here _openaclnn_file
+  return 1
+fi
 export ASCEND_HOME_PATH="$_openaclnn_here" ASCEND_TOOLKIT_HOME="$_openaclnn_here" ASCEND_AICPU_PATH="$_openaclnn_here"
-export ASCEND_OPP_PATH="$_openaclnn_here/opp"
+export ASCEND_OPP_PATH="$_openaclnn_here/opp" TOOLCHAIN_HOME="$_openaclnn_here"
+export PATH="$_openaclnn_here/bin:$PATH"
 export LD_LIBRARY_PATH="$_openaclnn_here/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export LIBRARY_PATH="$_openaclnn_here/lib64${LIBRARY_PATH:+:$LIBRARY_PATH}"
 export CMAKE_PREFIX_PATH="$_openaclnn_here${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
-unset _openaclnn_here
+# No PYTHONPATH: nothing here is for Python, whose package lies where pip put it.
+unset _openaclnn_here _openaclnn_file

@@ -204,8 +204,7 @@ Status launch(const char* name, const void* maker, void* workspace, uint64_t wor
   if (Status status = executor->check_addresses(name); !status.ok()) return status;
   Stream* stream = nullptr;
   if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
-    return fail(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: %s", name,
-                take_sentence().c_str());
+    return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: ", name);
   }
   if (executor->brief()) {  // runs here when the stream is idle; a copy is made only when it has to
                             // wait

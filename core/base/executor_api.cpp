@@ -20,7 +20,7 @@ aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* 
   if (status.ok()) status = check_alive(tensors(), call, "tensor", tensor);
   if (!status.ok()) return status.code();
   status = executor->set_address(group, index, address);
-  if (!status.ok()) return fail(status.code(), "%s: %s", call, take_sentence().c_str()).code();
+  if (!status.ok()) return prefix_newest(status.code(), "%s: ", call).code();
   tensor->data = address;
   return ACLNN_SUCCESS;
 }

@@ -60,15 +60,13 @@ template <class T, class Element>
 aclnnStatus destroy_list(HandlePool<T>& pool, HandlePool<Element>& elements, const char* call,
                          const T* list) {
   if (list == nullptr) return ACLNN_SUCCESS;
-  T* live = pool.find(list);
-  if (live == nullptr) return check_alive(pool, call, "array", list).code();
-  const auto owned = std::move(live->data);
-  const uint64_t size = live->size;
-  if (!pool.destroy(list)) return check_alive(pool, call, "array", list).code();
-  for (uint64_t i = 0; i < size; ++i) {
-    if (owned[i] != nullptr) elements.destroy(owned[i]);
-  }
-  return ACLNN_SUCCESS;
+  const auto destroy_elements = [&](const T& own) {
+    for (const Element* element : own) {
+      if (element != nullptr) elements.destroy(element);
+    }
+  };
+  if (pool.destroy(list, destroy_elements)) return ACLNN_SUCCESS;
+  return check_alive(pool, call, "array", list).code();
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include "core/base/dtype.h"
 #include "core/base/object.h"
 #include "core/base/view.h"
+#include "core/runtime/guard.h"
 
 namespace openaclnn {
 
@@ -63,7 +64,7 @@ struct Arguments {
   void* data;
 };
 
-Status describe(const char* call, const Arguments& given, Tensor* tensor) {
+Status fill(const char* call, const Arguments& given, Tensor* tensor) {
   if (given.dtype == ACL_DT_UNDEFINED || std::strcmp(dtype_name(given.dtype), "UNKNOWN") == 0) {
     return fail(ACLNN_ERR_PARAM_INVALID, "%s: dataType must be an aclDataType, but got %d", call,
                 static_cast<int>(given.dtype));
@@ -93,6 +94,10 @@ Status describe(const char* call, const Arguments& given, Tensor* tensor) {
   tensor->offset = given.offset;
   tensor->data = given.data;
   return {};
+}
+
+Status describe(const char* call, const Arguments& given, Tensor* tensor) {
+  return guarded(call, ACLNN_ERR_INNER, [&] { return fill(call, given, tensor); });
 }
 
 // The caller frees the copy with delete[].

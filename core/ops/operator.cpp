@@ -5,10 +5,12 @@
 #include "core/ops/operator.h"
 
 #include <cstring>
+#include <memory>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
+#include "core/runtime/guard.h"
 #include "core/runtime/product.h"
 
 namespace openaclnn {
@@ -193,14 +195,15 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
   return op.infer(op, arguments, output, dtype, shape);
 }
 
-aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
-                      aclOpExecutor** executor) {
+namespace {
+
+Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace_size,
+                    aclOpExecutor** executor) {
   if (workspace_size == nullptr || executor == nullptr) {
     return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name,
-                workspace_size == nullptr ? "workspaceSize" : "executor")
-        .code();
+                workspace_size == nullptr ? "workspaceSize" : "executor");
   }
-  if (Status status = check_required(op, arguments); !status.ok()) return status.code();
+  if (Status status = check_required(op, arguments); !status.ok()) return status;
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     const void* handle = arguments[i].handle;
@@ -214,24 +217,36 @@ aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspa
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: %s must be a live %s, but got a handle that was destroyed or never created",
                   op.name, parameter.name,
-                  parameter.kind == Kind::tensor ? "aclTensor" : "aclScalar")
-          .code();
+                  parameter.kind == Kind::tensor ? "aclTensor" : "aclScalar");
     }
   }
-  aclOpExecutor* made = executors().create(&op);
+  const auto discard = [](aclOpExecutor* unused) { executors().destroy(unused); };
+  std::unique_ptr<aclOpExecutor, decltype(discard)> made(executors().create(&op), discard);
   if (made == nullptr) {
     return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR,
                 "%s: too many executors are alive; run each once, or destroy the repeatable ones",
-                op.name)
-        .code();
+                op.name);
   }
-  if (Status status = plan(op, arguments, *made); !status.ok()) {
-    executors().destroy(made);
-    return status.code();
-  }
+  if (Status status = plan(op, arguments, *made); !status.ok()) return status;
   *workspace_size = made->workspace_size();
-  *executor = made;
-  return ACLNN_SUCCESS;
+  *executor = made.release();
+  return {};
+}
+
+}  // namespace
+
+aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
+                      aclOpExecutor** executor) {
+  return guarded(op.name, ACLNN_ERR_INNER,
+                 [&] { return plan_handles(op, arguments, workspace_size, executor); })
+      .code();
+}
+
+aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_size,
+                     aclOpExecutor* executor, void* stream) {
+  return guarded(op.name, ACLNN_ERR_INNER,
+                 [&] { return launch(op.name, &op, workspace, workspace_size, executor, stream); })
+      .code();
 }
 
 }  // namespace openaclnn

@@ -87,6 +87,10 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
 aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
                       aclOpExecutor** executor);
 
+// Phase 2 likewise.
+aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_size,
+                     aclOpExecutor* executor, void* stream);
+
 // ---- the vocabulary of checks; each leaves one sentence ----
 
 Status check_required(const Operator& op, const Argument* arguments);

@@ -4,16 +4,16 @@
 #include "core/runtime/device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "acl/acl_rt.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/product.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 namespace {
@@ -22,16 +22,16 @@ constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
 
 struct Device {
-  uint64_t users = 0;  // aclrtSetDevice calls that no aclrtResetDevice has answered
-  Context* context = nullptr;
+  uint64_t users = 0;          // aclrtSetDevice calls that no aclrtResetDevice has answered
+  Context* context = nullptr;  // may be there without users: a thread found it by default
 };
 
 struct Devices {
   Devices() { hold_across_fork(mutex); }
 
   static Devices& get() {
-    static auto& devices = *new Devices;
-    return devices;
+    static Immortal<Devices> devices;
+    return *devices;
   }
 
   std::mutex mutex;
@@ -39,6 +39,7 @@ struct Devices {
 };
 
 thread_local Context* current = nullptr;
+std::atomic<int32_t> default_device = -1;
 
 // -1 when the text is not a number.
 int32_t to_number(std::string_view text) {
@@ -120,11 +121,11 @@ Status reset(const char* call, int32_t device, bool force) {
   Context* context;
   {
     std::lock_guard lock(devices.mutex);
-    if (own.users == 0) {
+    if (own.context == nullptr) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d must be set, but it was reset already",
                   call, device);
     }
-    const bool last = force || own.users == 1;
+    const bool last = force || own.users <= 1;
     if (last && runs_in(own.context)) {
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: device %d must not be reset by a task that runs on it", call, device);
@@ -136,14 +137,27 @@ Status reset(const char* call, int32_t device, bool force) {
   return destroy_context(call, context);
 }
 
-// The default context for one more user, or nullptr when it has yet to be made.
-Context* join_device(int32_t device, Context* made) {
+// The default context for so many more users, or nullptr when it has yet to be made.
+Context* join_device(int32_t device, uint64_t users, Context* made) {
   Devices& devices = Devices::get();
   std::lock_guard lock(devices.mutex);
   Device& own = devices.at[device];
   if (own.context == nullptr) own.context = made;
-  if (own.context != nullptr) ++own.users;
+  if (own.context != nullptr) own.users += users;
   return own.context;
+}
+
+// Makes the default context of the device current; nullptr, with a sentence, when there are too
+// many.
+Context* enter_device(const char* call, int32_t device, uint64_t users) {
+  Context* context = join_device(device, users, nullptr);
+  if (context == nullptr) {
+    Context* made = create_context(call, device, true);
+    if (made == nullptr) return nullptr;
+    context = join_device(device, users, made);
+    if (context != made) (void)destroy_context(call, made);  // another thread was first
+  }
+  return current = context;
 }
 
 }  // namespace
@@ -155,7 +169,13 @@ int32_t device_count() {
   return count;
 }
 
-Context* current_context() { return contexts().find(current); }
+Context* current_context() {
+  Context* found = contexts().find(current);
+  if (found != nullptr || default_device < 0) return found;
+  return enter_device("aclInit", default_device, 0);
+}
+
+void set_default_device(int32_t device) { default_device = device; }
 
 Status no_context(const char* call) {
   return fail(ACL_ERROR_RT_CONTEXT_NULL,
@@ -168,15 +188,8 @@ using namespace openaclnn;
 
 aclError aclrtSetDevice(int32_t deviceId) {
   if (Status status = check_device("aclrtSetDevice", deviceId); !status.ok()) return status.code();
-  Context* context = join_device(deviceId, nullptr);
-  if (context == nullptr) {
-    Context* made = create_context("aclrtSetDevice", deviceId, true);
-    if (made == nullptr) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-    context = join_device(deviceId, made);
-    if (context != made) (void)destroy_context("aclrtSetDevice", made);  // another thread was first
-  }
-  current = context;
-  return ACL_SUCCESS;
+  if (enter_device("aclrtSetDevice", deviceId, 1) != nullptr) return ACL_SUCCESS;
+  return ACL_ERROR_RT_NO_STREAM_RESOURCE;
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
@@ -267,15 +280,6 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
   if (own == nullptr) return no_context("aclrtGetCurrentContext").code();
   *context = own;
   return ACL_SUCCESS;
-}
-
-const char* aclrtGetSocName() {
-  static const char* const wish = [] {  // copied, for setenv moves the environment
-    const char* value = std::getenv("OPENACLNN_SOC_NAME");
-    return value == nullptr ? nullptr : strdup(value);
-  }();
-  if (wish == nullptr) return products[current_product()].soc_name;
-  return *wish == '\0' ? nullptr : wish;
 }
 
 aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {

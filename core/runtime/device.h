@@ -22,13 +22,17 @@ HandlePool<Context>& contexts();
 
 int32_t
 device_count();  // OPENACLNN_DEVICES, default 1, and of those what ASCEND_RT_VISIBLE_DEVICES lists
-Context* current_context();  // of the calling thread; nullptr before aclrtSetDevice, or when it was
-                             // destroyed
+// Of the calling thread. When it has none, or a destroyed one: that of the default device, or
+// nullptr without a default device.
+Context* current_context();
+
+// The device of threads that set none (aclInit); negative for none.
+void set_default_device(int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
 // The stream behind a handle of the C interface; NULL is the default stream of this thread's
-// current context. Fails with a sentence (headed by `call`, if given) when the handle is not a live
-// stream, its context is gone, or there is no current context.
-Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
+// current context. Fails, with a sentence that names no call, when the handle is not a live stream,
+// its context is gone, or there is no current context.
+Status find_stream(const void* handle, Stream** stream);
 
 }  // namespace openaclnn

@@ -5,17 +5,34 @@
 
 #include <pthread.h>
 
-#include <vector>
+#include <cstddef>
+#include <cstdlib>
+
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 namespace {
+
+// Fixed in size, so that registering cannot fail: each process-wide object of the library is one.
+template <class T>
+struct List {
+  void add(T item) {
+    if (count == sizeof items / sizeof *items) std::abort();
+    items[count++] = item;
+  }
+  const T* begin() const { return items; }
+  const T* end() const { return items + count; }
+
+  T items[64];
+  size_t count = 0;
+};
 
 struct Registry {
   Registry() { pthread_atfork(lock_all, unlock_all, child); }
 
   static Registry& get() {
-    static auto& registry = *new Registry;
-    return registry;
+    static Immortal<Registry> registry;
+    return *registry;
   }
   static void lock_all() {
     Registry& registry = get();
@@ -33,8 +50,8 @@ struct Registry {
   }
 
   std::mutex mutex;
-  std::vector<std::mutex*> held;
-  std::vector<void (*)()> resets;
+  List<std::mutex*> held;
+  List<void (*)()> resets;
 };
 
 }  // namespace
@@ -42,13 +59,13 @@ struct Registry {
 void hold_across_fork(std::mutex& mutex) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registry.held.push_back(&mutex);
+  registry.held.add(&mutex);
 }
 
 void after_fork_in_child(void (*reset)()) {
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
-  registry.resets.push_back(reset);
+  registry.resets.add(reset);
 }
 
 }  // namespace openaclnn

@@ -3,8 +3,9 @@
 // crash.
 //
 // All objects of one kind live in slots of one reserved address range, so `find` is a range test,
-// an alignment test and one load. A freed slot rests until at least kRest others were freed after
-// it, so that a stale handle stays stale.
+// one load and a comparison. A freed slot rests until at least kRest others were freed after it,
+// and then puts its next object a step further, kTurns times: so a stale handle stays stale for
+// (kRest + 1) * kTurns objects.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "core/runtime/fork.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 
@@ -26,6 +28,7 @@ class HandlePool {
   // `capacity` bounds the number of live objects; the range is address space only until slots are
   // touched.
   explicit HandlePool(size_t capacity) {
+    hold_across_fork(mutex_);
     for (; capacity >= 64; capacity /= 2) {  // a tight address-space limit gets a smaller pool
       void* range = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -34,7 +37,6 @@ class HandlePool {
       capacity_ = capacity;
       break;
     }
-    hold_across_fork(mutex_);
   }
   HandlePool(const HandlePool&) = delete;
   HandlePool& operator=(const HandlePool&) = delete;
@@ -44,49 +46,73 @@ class HandlePool {
   T* create(Arguments&&... arguments) {
     Slot* slot = take();
     if (slot == nullptr) return nullptr;
-    T* object = new (slot->bytes) T(std::forward<Arguments>(arguments)...);
-    slot->live.store(true, std::memory_order_release);
+    unsigned char* place = slot->bytes + kStep * (slot->turn++ % kTurns);
+    T* object;
+    try {
+      object = new (place) T(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      give(slot);
+      throw;
+    }
+    slot->live.store(object, std::memory_order_release);
     return object;
   }
 
   // The live object behind a handle from outside, or nullptr.
   T* find(const void* handle) const {
-    const auto address = reinterpret_cast<uintptr_t>(handle) - offsetof(Slot, bytes);
-    const auto distance = address - reinterpret_cast<uintptr_t>(slots_);
-    if (distance >= used_.load(std::memory_order_relaxed) * sizeof(Slot)) return nullptr;
-    if (distance % sizeof(Slot) != 0) return nullptr;
-    Slot* slot = slots_ + distance / sizeof(Slot);
-    return slot->live.load(std::memory_order_acquire) ? reinterpret_cast<T*>(slot->bytes) : nullptr;
+    Slot* slot = slot_of(handle);
+    if (slot == nullptr) return nullptr;
+    T* object = slot->live.load(std::memory_order_acquire);
+    return object == handle ? object : nullptr;
   }
 
   // false when the handle is not alive: of two threads that destroy the same object, one is told.
   bool destroy(const void* handle) {
+    return destroy(handle, [](T&) {});
+  }
+
+  // The same, with last(T&) called by the thread that destroys before the object goes.
+  template <class F>
+  bool destroy(const void* handle, F last) {
     T* object = find(handle);
     if (object == nullptr) return false;
-    auto* slot =
-        reinterpret_cast<Slot*>(reinterpret_cast<unsigned char*>(object) - offsetof(Slot, bytes));
-    if (!slot->live.exchange(false, std::memory_order_acq_rel)) return false;
+    Slot* slot = slot_of(object);
+    T* expected = object;
+    if (!slot->live.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel)) {
+      return false;
+    }
+    last(*object);
     object->~T();
     give(slot);
     return true;
   }
 
-  // Calls f(T&) for every live object; for use where no other thread creates or destroys.
+  // Calls f(T&) for every object that lives all the while; others may be left out. An object found
+  // alive may be on its way out in another thread: its destructor has to wait for f.
   template <class F>
   void for_each(F f) {
     for (size_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
-      if (slots_[i].live.load(std::memory_order_acquire)) f(*reinterpret_cast<T*>(slots_[i].bytes));
+      if (T* object = slots_[i].live.load(std::memory_order_acquire)) f(*object);
     }
   }
 
  private:
   static constexpr size_t kRest = 16;
+  static constexpr size_t kTurns = 8;
+  static constexpr size_t kStep = alignof(T) > 16 ? alignof(T) : 16;
 
   struct Slot {
-    std::atomic<bool> live;
+    std::atomic<T*> live;  // where in `bytes`; nullptr when none
     Slot* next;
-    alignas(alignof(T) > 16 ? alignof(T) : 16) unsigned char bytes[sizeof(T)];
+    size_t turn;
+    alignas(kStep) unsigned char bytes[sizeof(T) + kStep * (kTurns - 1)];
   };
+
+  Slot* slot_of(const void* handle) const {
+    const auto distance = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots_);
+    const size_t range = used_.load(std::memory_order_relaxed) * sizeof(Slot);
+    return distance < range ? slots_ + distance / sizeof(Slot) : nullptr;
+  }
 
   Slot* take() {
     std::lock_guard lock(mutex_);
@@ -119,8 +145,8 @@ class HandlePool {
 // Pools live as long as the process: exit handlers of the program may still free what they hold.
 template <class T>
 HandlePool<T>& pool_of(size_t capacity) {
-  static auto& pool = *new HandlePool<T>(capacity);
-  return pool;
+  static Immortal<HandlePool<T>> pool(capacity);
+  return *pool;
 }
 
 }  // namespace openaclnn

@@ -2,13 +2,18 @@
 // Initialisation is a count and the memory of the first configuration. Nothing else depends on it:
 // handles and memory outlive aclFinalize, since programs free them late.
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/device.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/guard.h"
+#include "core/runtime/immortal.h"
 #include "core/runtime/json.h"
 #include "core/runtime/status.h"
 
@@ -20,8 +25,8 @@ struct Initialisation {
   Initialisation() { hold_across_fork(mutex); }
 
   static Initialisation& get() {
-    static auto& state = *new Initialisation;
-    return state;
+    static Immortal<Initialisation> state;
+    return *state;
   }
 
   std::mutex mutex;
@@ -31,15 +36,13 @@ struct Initialisation {
 
 // False when there is no such file; a directory opens, but does not read.
 bool read_file(const char* path, std::string* content) {
-  FILE* file = std::fopen(path, "rb");
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "rb"), std::fclose);
   if (file == nullptr) return false;
   char chunk[4096];
-  while (const size_t count = std::fread(chunk, 1, sizeof chunk, file)) {
+  while (const size_t count = std::fread(chunk, 1, sizeof chunk, file.get())) {
     content->append(chunk, count);
   }
-  const bool read = std::ferror(file) == 0;
-  std::fclose(file);
-  return read;
+  return std::ferror(file.get()) == 0;
 }
 
 Status read_config(const char* path, std::string* config) {
@@ -55,30 +58,68 @@ Status read_config(const char* path, std::string* config) {
               path, config->c_str());
 }
 
+// What a configuration asks for; of its other keys none means anything here.
+struct Settings {
+  int32_t default_device = -1;
+  bool share_sentences = false;
+};
+
+Status bad_value(const char* key, const std::string& must_be, std::string_view value) {
+  return fail(ACL_ERROR_INVALID_PARAM, "aclInit: %s must be %s, but got %.*s", key, must_be.c_str(),
+              static_cast<int>(value.size()), value.data());
+}
+
+Status read_settings(std::string_view config, Settings* settings) {
+  const std::string_view mode = json_member(config, "err_msg_mode");
+  settings->share_sentences = mode == "\"1\"";
+  if (!mode.empty() && mode != "\"0\"" && mode != "\"1\"") {
+    return bad_value("err_msg_mode", "\"0\" or \"1\"", mode);
+  }
+  const std::string_view device =
+      json_member(json_member(config, "defaultDevice"), "default_device");
+  if (device.empty()) return {};
+  for (int32_t id = 0; id < device_count(); ++id) {
+    if (device == '"' + std::to_string(id) + '"') return settings->default_device = id, Status();
+  }
+  const std::string count = std::to_string(device_count());
+  return bad_value("default_device", "a string with a number in [0, " + count + ")", device);
+}
+
 Status not_initialised(const char* call) {
   return fail(ACL_ERROR_REPEAT_FINALIZE, "%s: acl must be initialised: call aclInit first", call);
+}
+
+Status initialise(const char* path) {
+  std::string config;
+  if (Status status = read_config(path, &config); !status.ok()) return status;
+  Settings settings;
+  if (Status status = read_settings(config, &settings); !status.ok()) return status;
+  Initialisation& state = Initialisation::get();
+  {
+    std::lock_guard lock(state.mutex);
+    if (!state.config) state.config = config;
+    if (*state.config != config) {
+      return fail(ACL_ERROR_INVALID_PARAM,
+                  "aclInit: configPath must say the same as in the first aclInit of the process, "
+                  "which was %s, but got %s",
+                  state.config->c_str(), config.c_str());
+    }
+  }
+  // Like the memory of the file, its effects outlive aclFinalize; so they are always the same.
+  if (settings.default_device >= 0) set_default_device(settings.default_device);
+  if (settings.share_sentences) share_sentences();
+  std::lock_guard lock(state.mutex);
+  if (++state.count == 1) return {};
+  return fail(ACL_ERROR_REPEAT_INITIALIZE,
+              "aclInit: acl is initialised already; it counts %llu references now",
+              static_cast<unsigned long long>(state.count));
 }
 
 }  // namespace
 
 aclError aclInit(const char* configPath) {
-  std::string config;
-  if (Status status = read_config(configPath, &config); !status.ok()) return status.code();
-  Initialisation& state = Initialisation::get();
-  std::lock_guard lock(state.mutex);
-  if (state.config.value_or(config) != config) {
-    return fail(ACL_ERROR_INVALID_PARAM,
-                "aclInit: configPath must say the same as in the first aclInit of the process, "
-                "which was %s, but got %s",
-                state.config->c_str(), config.c_str())
-        .code();
-  }
-  state.config = config;
-  if (++state.count == 1) return ACL_SUCCESS;
-  return fail(ACL_ERROR_REPEAT_INITIALIZE,
-              "aclInit: acl is initialised already; it counts %llu references now",
-              static_cast<unsigned long long>(state.count))
-      .code();
+  return guarded("aclInit", ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [&] { return initialise(configPath).code(); });
 }
 
 aclError aclFinalize() {

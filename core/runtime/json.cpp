@@ -122,4 +122,31 @@ bool compact_json(std::string_view document, std::string* text) {
   return valid;
 }
 
+std::string_view json_member(std::string_view object, std::string_view key) {
+  std::string_view name;
+  bool in_string = false;
+  size_t begin = 1;  // of the key or value at hand
+  int depth = 0;
+  for (size_t i = 0; i < object.size(); ++i) {
+    const char c = object[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string) {
+      if (c == '\\') ++i;
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (depth == 1 && c == ':') {
+      name = object.substr(begin + 1, i - begin - 2);  // without its quotes
+      begin = i + 1;
+    }
+    if ((depth == 1 && c == ',') || depth == 0) {
+      if (name == key && begin < i) return object.substr(begin, i - begin);
+      name = {};
+      begin = i + 1;
+    }
+  }
+  return {};
+}
+
 }  // namespace openaclnn

@@ -11,4 +11,7 @@ namespace openaclnn {
 // where.
 bool compact_json(std::string_view document, std::string* text);
 
+// The value of a key of a compact object, as written; empty when there is none, or no object.
+std::string_view json_member(std::string_view object, std::string_view key);
+
 }  // namespace openaclnn

@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "acl/acl_rt.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/guard.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 namespace {
@@ -20,15 +23,16 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Whole units of this size are reserved, as on the device: a program may copy the rounded-up size.
+// Whole units of this size are reserved, and mostly one more, as on the device: a program may copy
+// the rounded-up size.
 constexpr size_t kUnit = 32;
 
 struct Registry {
   Registry() { hold_across_fork(mutex); }
 
   static Registry& get() {
-    static auto& registry = *new Registry;
-    return registry;
+    static Immortal<Registry> registry;
+    return *registry;
   }
 
   struct Block {
@@ -45,21 +49,24 @@ size_t pages(int name) {
 
 }  // namespace
 
-Status allocate(const char* call, size_t size, MemoryKind kind, void** address) {
+Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address) {
   static const size_t total = pages(_SC_PHYS_PAGES);
   const bool huge = size >= kHugePage;
-  const size_t reserved = (size + kUnit - 1) / kUnit * kUnit;
+  const size_t reserved = (size + kUnit - 1) / kUnit * kUnit + spare;
   void* block = nullptr;
   if (size > total || posix_memalign(&block, huge ? kHugePage : kAlignment, reserved) != 0) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
   }
   if (huge) madvise(block, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
-  Registry& registry = Registry::get();
-  std::lock_guard lock(registry.mutex);
-  registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, kind};
-  *address = block;
-  return {};
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
+    std::unique_ptr<void, void (*)(void*)> owned(block, std::free);
+    Registry& registry = Registry::get();
+    std::lock_guard lock(registry.mutex);
+    registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, kind};
+    *address = owned.release();
+    return {};
+  });
 }
 
 Status release(const char* call, void* address, MemoryKind kind) {
@@ -103,7 +110,7 @@ using namespace openaclnn;
 namespace {
 
 aclError allocate_for(const char* call, const char* argument, void** address, size_t size,
-                      MemoryKind kind) {
+                      size_t spare, MemoryKind kind) {
   if (address == nullptr) {
     return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
   }
@@ -116,7 +123,7 @@ aclError allocate_for(const char* call, const char* argument, void** address, si
         .code();
   }
   if (current_context() == nullptr) return no_context(call).code();
-  return allocate(call, size, kind, address).code();
+  return allocate(call, size, spare, kind, address).code();
 }
 
 aclError release_for(const char* call, const char* argument, void* address, MemoryKind kind) {
@@ -130,15 +137,15 @@ aclError release_for(const char* call, const char* argument, void* address, Memo
 
 // Where memory lies is no question on a host: the policy is only a wish.
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, MemoryKind::device);
+  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kUnit, MemoryKind::device);
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocAlign32", "devPtr", devPtr, size, MemoryKind::device);
+  return allocate_for("aclrtMallocAlign32", "devPtr", devPtr, size, 0, MemoryKind::device);
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, MemoryKind::device);
+  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kUnit, MemoryKind::device);
 }
 
 aclError aclrtFree(void* devPtr) {
@@ -146,7 +153,7 @@ aclError aclrtFree(void* devPtr) {
 }
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
-  return allocate_for("aclrtMallocHost", "hostPtr", hostPtr, size, MemoryKind::host);
+  return allocate_for("aclrtMallocHost", "hostPtr", hostPtr, size, 0, MemoryKind::host);
 }
 
 aclError aclrtFreeHost(void* hostPtr) {

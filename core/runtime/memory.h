@@ -11,8 +11,8 @@ namespace openaclnn {
 enum class MemoryKind { device, host };
 
 // `call` heads the sentence of a failure. 64-byte aligned (2 MiB and huge pages advised from 2 MiB
-// on); contents undefined.
-Status allocate(const char* call, size_t size, MemoryKind kind, void** address);
+// on), rounded up to units of 32 bytes, with `spare` bytes behind; contents undefined.
+Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address);
 Status release(const char* call, void* address,
                MemoryKind kind);  // fails unless it was allocated as `kind`
 

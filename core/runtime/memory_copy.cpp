@@ -5,6 +5,7 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/device.h"
+#include "core/runtime/guard.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/stream.h"
 
@@ -71,7 +72,9 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
 // Memory that acl did not allocate may go away when the call returns, so the call waits for it.
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
   Stream* stream = nullptr;
-  if (Status status = find_stream(handle, &stream, call); !status.ok()) return status;
+  if (Status status = find_stream(handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "%s: ", call);
+  }
   const bool foreign = bytes_behind(transfer.dst) == 0 ||
                        (transfer.src != nullptr && bytes_behind(transfer.src) == 0);
   if (foreign && stream == Stream::running_here()) {
@@ -85,9 +88,13 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
     if (stream->run_if_idle(run, &now)) return {};
   }
   const auto drop = [](void* own) { delete static_cast<Transfer*>(own); };
-  stream->submit({run, drop, new Transfer(transfer)});
-  if (foreign) stream->synchronize();
-  return {};
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
+    auto later = std::make_unique<Transfer>(transfer);
+    stream->submit({run, drop, later.get()});
+    (void)later.release();
+    if (foreign) stream->synchronize();
+    return {};
+  });
 }
 
 }  // namespace

@@ -5,9 +5,7 @@
 // thread that the system has not woken yet.
 #include "core/runtime/parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +15,8 @@
 #include <thread>
 
 #include "core/runtime/fork.h"
+#include "core/runtime/immortal.h"
+#include "core/runtime/thread.h"
 
 namespace openaclnn {
 namespace {
@@ -75,13 +75,13 @@ class Pool {
     int64_t end;
   };
 
+  // As many as the system gives: the shares of those that are missing are taken over.
   void start_workers(int count) {
-    if (workers_ >= count) return;
-    sigset_t all, before;  // signals belong to the threads of the program
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; workers_ < count; ++workers_) std::thread(&Pool::work, this, workers_ + 1).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    for (; workers_ < count; ++workers_) {
+      std::thread worker;
+      if (!start_thread(worker, [this, self = workers_ + 1] { work(self); })) return;
+      worker.detach();
+    }
   }
 
   void take_part(int self) {
@@ -131,11 +131,14 @@ class Pool {
 };
 
 Pool& pool() {
-  static Pool* const instance = [] {
-    after_fork_in_child([] { new (&pool()) Pool; });  // its workers stayed in the parent
-    return new Pool;
-  }();
-  return *instance;
+  struct Registered {
+    Registered() {
+      after_fork_in_child([] { new (&pool()) Pool; });  // its workers stayed in the parent
+    }
+    Pool only;
+  };
+  static Immortal<Registered> instance;
+  return (*instance).only;
 }
 
 std::atomic<int>& thread_count() {

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <string>
 
+#include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/guard.h"
 
 namespace openaclnn {
 
@@ -67,3 +69,15 @@ Status set_product(const char* key) {
 }
 
 }  // namespace openaclnn
+
+using namespace openaclnn;
+
+const char* aclrtGetSocName() {
+  static const char* const wish = [] {  // copied, for setenv moves the environment
+    const char* value = std::getenv("OPENACLNN_SOC_NAME");
+    return value == nullptr ? nullptr : strdup(value);
+  }();
+  if (wish != nullptr) return *wish == '\0' ? nullptr : wish;
+  return guarded("aclrtGetSocName", ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [] { return products[current_product()].soc_name; });
+}

@@ -1,39 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending sentences of each thread, and the text that aclGetRecentErrMsg makes of them.
+// The pending sentences of each thread, or of all, and the text that aclGetRecentErrMsg makes of
+// them.
 #include "core/runtime/status.h"
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
+#include <mutex>
+#include <new>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/fork.h"
 
 namespace openaclnn {
 namespace {
 
 struct Failure {
   int32_t code;
+  const void* thread;  // &own of the one that failed
   timespec time;
   char sentence[1000];
 };
 
 // Plain data, without destructors: exit handlers may fail after the thread's objects are gone.
-// A thread that never asks keeps its newest kPending failures.
+// Who never asks keeps the newest kPending failures.
 struct Failures {
   static constexpr unsigned kPending = 4;
-  static constexpr size_t kDecoration = 120;
 
   Failure ring[kPending];
   unsigned count;  // ever recorded since they were last taken
-  char text[kPending * (sizeof(Failure::sentence) + kDecoration)];
 
   unsigned pending() const { return count < kPending ? count : kPending; }
-  const Failure& newest(unsigned age) const { return ring[(count - 1 - age) % kPending]; }
+  Failure& newest(unsigned age) { return ring[(count - 1 - age) % kPending]; }
+  Failure& add(int32_t code);
+  Failure* newest_of_this_thread();  // nullptr when there is none
 };
 
-thread_local Failures failures;
+constexpr size_t kDecoration = 120;
+
+thread_local Failures own;
+thread_local char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
+
+Failures common;
+std::atomic<bool> shared = false;  // `common` is used in place of every `own`
+std::mutex sharing;
+
+Failure& Failures::add(int32_t code) {
+  Failure& failure = ring[count++ % kPending];
+  failure.code = code;
+  failure.thread = &own;
+  clock_gettime(CLOCK_REALTIME, &failure.time);
+  return failure;
+}
+
+Failure* Failures::newest_of_this_thread() {
+  for (unsigned age = 0; age < pending(); ++age) {
+    if (newest(age).thread == &own) return &newest(age);
+  }
+  return nullptr;
+}
+
+// The failures that this thread sees, to itself while this object lives.
+class Seen {
+ public:
+  Seen() : lock_(sharing, std::defer_lock), failures_(shared ? common : own) {
+    if (&failures_ == &common) lock_.lock();
+  }
+  Failures* operator->() const { return &failures_; }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  Failures& failures_;
+};
 
 struct Headline {
   int32_t first, last;  // status codes
@@ -86,9 +128,8 @@ size_t print(const Failure& failure, char* text, size_t size) {
 }  // namespace
 
 Status fail(int32_t code, const char* sentence, ...) {
-  Failure& failure = failures.ring[failures.count++ % Failures::kPending];
-  failure.code = code;
-  clock_gettime(CLOCK_REALTIME, &failure.time);
+  const Seen seen;
+  Failure& failure = seen->add(code);
   va_list arguments;
   va_start(arguments, sentence);
   vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
@@ -96,10 +137,43 @@ Status fail(int32_t code, const char* sentence, ...) {
   return Status(code);
 }
 
+Status prefix_newest(int32_t code, const char* prefix, ...) {
+  char sentence[sizeof(Failure::sentence)];
+  va_list arguments;
+  va_start(arguments, prefix);
+  vsnprintf(sentence, sizeof sentence, prefix, arguments);
+  va_end(arguments);
+  const Seen seen;
+  Failure* failure = seen->newest_of_this_thread();
+  if (failure != nullptr) {
+    const size_t length = std::strlen(sentence);
+    snprintf(sentence + length, sizeof sentence - length, "%s", failure->sentence);
+  } else {
+    failure = &seen->add(code);
+  }
+  failure->code = code;
+  std::memcpy(failure->sentence, sentence, sizeof sentence);
+  return Status(code);
+}
+
 std::string take_sentence() {
-  std::string sentence = failures.count > 0 ? failures.newest(0).sentence : "";
-  failures.count = 0;
+  const Seen seen;
+  const Failure* failure = seen->newest_of_this_thread();
+  std::string sentence = failure != nullptr ? failure->sentence : "";
+  seen->count = 0;
   return sentence;
+}
+
+void share_sentences() {
+  // Not held across fork: failures are recorded under locks that are. The child starts with none.
+  static const bool registered = [] {
+    after_fork_in_child([] {
+      new (&sharing) std::mutex;
+      common.count = 0;
+    });
+    return true;
+  }();
+  shared = registered;
 }
 
 }  // namespace openaclnn
@@ -108,17 +182,17 @@ using namespace openaclnn;
 
 // Newest first, except that a mistake of the caller comes before the inner errors it led to.
 const char* aclGetRecentErrMsg() {
-  char* end = failures.text;
-  char* const limit = end + sizeof failures.text;
+  const Seen seen;
+  char* end = recent;
   *end = '\0';
   unsigned first = 0;
-  for (unsigned age = failures.pending(); age-- > 0;) {
-    if (headline(failures.newest(age).code).external()) first = age;
+  for (unsigned age = seen->pending(); age-- > 0;) {
+    if (headline(seen->newest(age).code).external()) first = age;
   }
-  for (unsigned i = 0; i < failures.pending(); ++i) {
+  for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    end += print(failures.newest(age), end, static_cast<size_t>(limit - end));
+    end += print(seen->newest(age), end, static_cast<size_t>(recent + sizeof recent - end));
   }
-  failures.count = 0;
-  return failures.text;
+  seen->count = 0;
+  return recent;
 }

@@ -26,8 +26,16 @@ class [[nodiscard]] Status {
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
+// Puts words before the newest sentence of this thread and gives it another code; older ones stay.
+//
+//   return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: ", name);
+[[gnu::format(printf, 2, 3)]] Status prefix_newest(int32_t code, const char* prefix, ...);
+
 // The newest sentence of this thread, without decoration; empty when there is none. Forgets all
 // pending ones.
 std::string take_sentence();
+
+// From now on all threads of the process see one another's sentences (err_msg_mode of aclInit).
+void share_sentences();
 
 }  // namespace openaclnn

@@ -4,9 +4,10 @@
 #include "core/runtime/stream.h"
 
 #include <new>
-#include <system_error>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/immortal.h"
+#include "core/runtime/thread.h"
 
 namespace openaclnn {
 namespace {
@@ -24,12 +25,12 @@ void run_as(const Stream* stream, void (*run)(void*), void* context) {
 
 // Held while streams are visited, so that none of them is destroyed meanwhile.
 std::mutex& visiting() {
-  static auto& mutex = *[] {
-    auto* created = new std::mutex;
-    hold_across_fork(*created);
-    return created;
-  }();
-  return mutex;
+  struct Held {
+    Held() { hold_across_fork(mutex); }
+    std::mutex mutex;
+  };
+  static Immortal<Held> held;
+  return (*held).mutex;
 }
 
 // Counts the markers that are still in some queue.
@@ -93,8 +94,17 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
 }
 
 void Stream::submit(Task task) {
+  std::list<Task> node;
+  try {
+    node.push_back(task);
+  } catch (const std::bad_alloc&) {
+    if (running == this) throw;
+    while (!run_if_idle(task.run, task.context)) synchronize();
+    if (task.drop != nullptr) task.drop(task.context);
+    return;
+  }
   std::unique_lock lock(mutex_);
-  queue_.push_back(task);
+  queue_.splice(queue_.end(), node);
   if (start_worker()) {
     if (!busy_) wake_worker_.notify_one();
     return;
@@ -118,7 +128,7 @@ void Stream::synchronize() {
 }
 
 void Stream::discard_pending() {
-  std::deque<Task> dropped;
+  std::list<Task> dropped;
   {
     std::lock_guard lock(mutex_);
     dropped.swap(queue_);
@@ -142,7 +152,7 @@ void Stream::reset_after_fork() {
   new (&mutex_) std::mutex;
   new (&wake_worker_) std::condition_variable;
   new (&wake_waiters_) std::condition_variable;
-  new (&queue_) std::deque<Task>;
+  new (&queue_) std::list<Task>;
   new (&worker_) std::thread;
   working_ = busy_ = stopping_ = false;
   waiters_ = 0;
@@ -152,11 +162,7 @@ void Stream::reset_after_fork() {
 bool Stream::start_worker() {
   if (working_) return true;
   if (worker_.joinable()) worker_.join();  // an orphan's, past its loop
-  try {
-    worker_ = std::thread([this] { work(); });
-    working_ = true;
-  } catch (const std::system_error&) {
-  }
+  working_ = start_thread(worker_, [this] { work(); });
   return working_;
 }
 

@@ -8,7 +8,7 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -34,7 +34,8 @@ class Stream {
   // Runs the work here, before it returns, when nothing is queued or running; false, and nothing
   // done, otherwise.
   bool run_if_idle(void (*run)(void* context), void* context);
-  void submit(Task task);
+  void submit(Task task);  // without memory it waits and runs the task here; a task of this stream,
+                           // which cannot wait, gets std::bad_alloc, and nothing is submitted
   void synchronize();
   void discard_pending();  // drops what has not started; the destructor then waits only for the
                            // running task
@@ -62,7 +63,7 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable wake_worker_;
   std::condition_variable wake_waiters_;
-  std::deque<Task> queue_;
+  std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
   std::thread worker_;
   bool working_ = false;   // the worker is in its loop
   bool busy_ = false;      // a task is running, on the worker or inline

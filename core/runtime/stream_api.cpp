@@ -6,15 +6,12 @@
 
 namespace openaclnn {
 
-Status find_stream(const void* handle, Stream** stream, const char* call) {
-  const char* head = call == nullptr ? "" : call;
-  const char* colon = call == nullptr ? "" : ": ";
+Status find_stream(const void* handle, Stream** stream) {
   if (handle == nullptr) {
     const Context* context = current_context();
     if (context == nullptr) {
       return fail(ACL_ERROR_RT_CONTEXT_NULL,
-                  "%s%sthe default stream needs a current context: call aclrtSetDevice first", head,
-                  colon);
+                  "the default stream needs a current context: call aclrtSetDevice first");
     }
     *stream = context->stream;
     return {};
@@ -22,13 +19,12 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
   Stream* found = streams().find(handle);
   if (found == nullptr) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "%s%sstream must be alive, but %p was destroyed or never created", head, colon,
-                handle);
+                "stream must be alive, but %p was destroyed or never created", handle);
   }
   if (found->owner() == nullptr) {
     return fail(ACL_ERROR_RT_STREAM_CONTEXT,
-                "%s%sthe context of stream must be alive, but that of %p was destroyed or reset",
-                head, colon, handle);
+                "the context of stream must be alive, but that of %p was destroyed or reset",
+                handle);
   }
   *stream = found;
   return {};
@@ -105,8 +101,8 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 
 aclError aclrtSynchronizeStream(aclrtStream handle) {
   Stream* stream = nullptr;
-  if (Status status = find_stream(handle, &stream, "aclrtSynchronizeStream"); !status.ok()) {
-    return status.code();
+  if (Status status = find_stream(handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "aclrtSynchronizeStream: ").code();
   }
   if (stream == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,

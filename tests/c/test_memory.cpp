@@ -40,6 +40,18 @@ void memory() {
   CHECK_EQ(aclrtFreeHost(nullptr), 100000);
   CHECK_EQ(aclrtFreeHost(host), 0);
 
+  // What is reserved: units of 32 bytes, and one more except for Align32.
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  for (auto allocate : {aclrtMalloc, aclrtMallocCached, aclrtMallocAlign32}) {
+    const size_t room = allocate == aclrtMallocAlign32 ? 32 : 64;
+    void* one = nullptr;
+    CHECK_EQ(allocate(&one, 1, any), 0);
+    CHECK_EQ(aclrtMemset(one, 128, 0, room), 0);
+    CHECK_EQ(aclrtMemset(one, 128, 0, room + 1), 107000);
+    CHECK_EQ(aclrtFree(one), 0);
+  }
+  CHECK_EQ(aclrtResetDevice(0), 0);
+
   size_t free = 0, total = 0;
   CHECK_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), 0);
   CHECK(free > 0 && free <= total);
@@ -63,11 +75,11 @@ void copies() {
   CHECK_FAILS(aclrtMemcpy(p, 8, bytes, 8, static_cast<aclrtMemcpyKind>(99)), 100000,
               "kind must be in [0, 7], but got 99");
   CHECK_FAILS(aclrtMemcpy(p, 8, bytes, 9, up), 107000, "count must be at most destMax, but 9 > 8");
-  CHECK_FAILS(aclrtMemcpy(p, 128, bytes, 65, up), 107000,
-              "must be at most 64, the bytes from dst to the end of its allocation, but got 65");
-  CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 32, 40, ACL_MEMCPY_DEVICE_TO_HOST),
+  CHECK_FAILS(aclrtMemcpy(p, 128, bytes, 97, up), 107000,
+              "must be at most 96, the bytes from dst to the end of its allocation, but got 97");
+  CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 64, 40, ACL_MEMCPY_DEVICE_TO_HOST),
               107000, "count must be at most 32, the bytes from src to the end");
-  CHECK_EQ(aclrtMemcpy(p, 64, bytes, 64, up), 0);  // 60 rounded up to a unit of 32 is reserved
+  CHECK_EQ(aclrtMemcpy(p, 64, bytes, 64, up), 0);  // as a copy of whole units needs
   CHECK_EQ(aclrtMemcpy(back, 128, p, 11, ACL_MEMCPY_DEVICE_TO_HOST), 0);
   CHECK_EQ(std::string(back), "0123456789");
   CHECK_FAILS(aclrtMemset(nullptr, 8, 0, 8), 100000, "aclrtMemset: devPtr must not be NULL");

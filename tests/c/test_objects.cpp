@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors, scalars, arrays and lists: what is copied, what is refused, and that a wrong handle is
 // an answer.
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "aclnn/acl_meta.h"
@@ -218,6 +220,40 @@ void lists() {
   CHECK_EQ(aclDestroyScalar(numbers[0]), 161002);
 }
 
+// Of two threads that destroy one list, one is told; the elements go once.
+void a_list_destroyed_twice_at_once() {
+  aclTensorList* list = nullptr;
+  std::atomic<int> round{0}, done{0}, destroyed{0};
+  const auto destroy = [&] {
+    for (int i = 1; i <= 2000; ++i) {
+      while (round != i) std::this_thread::yield();
+      if (aclDestroyTensorList(list) == 0) ++destroyed;
+      ++done;
+    }
+  };
+  std::thread one(destroy), two(destroy);
+  for (int i = 1; i <= 2000; ++i) {
+    const aclTensor* members[] = {make({1}), make({2})};
+    list = aclCreateTensorList(members, 2);
+    round = i;
+    while (done != 2 * i) std::this_thread::yield();
+  }
+  one.join();
+  two.join();
+  CHECK_EQ(destroyed, 2000);
+}
+
+void stale_handles_stay_stale() {
+  aclTensor* stale = make({1});
+  CHECK_EQ(aclDestroyTensor(stale), 0);
+  for (int i = 0; i < 100; ++i) {
+    aclTensor* other = make({1});
+    CHECK(other != stale);
+    CHECK_EQ(aclDestroyTensor(stale), 161002);
+    CHECK_EQ(aclDestroyTensor(other), 0);
+  }
+}
+
 void sizes_beyond_memory() {
   const int64_t value = 0;
   CHECK(aclCreateIntArray(&value, UINT64_MAX) == nullptr);
@@ -238,6 +274,8 @@ int main() {
   array<const aclTensor*>(aclCreateTensorList, aclDestroyTensorList, aclGetTensorListSize);
   array<const aclScalar*>(aclCreateScalarList, aclDestroyScalarList, aclGetScalarListSize);
   lists();
+  a_list_destroyed_twice_at_once();
+  stale_handles_stay_stale();
   sizes_beyond_memory();
   return check_result();
 }

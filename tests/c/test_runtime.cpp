@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialisation, devices, contexts, stream handles and messages: every code and sentence.
-#include <sys/wait.h>
+// Devices, contexts, stream handles and messages: every code and sentence.
 #include <unistd.h>
 
-#include <atomic>
-#include <cstdlib>
+#include <algorithm>
 #include <thread>
-#include <vector>
 
 #include "aclnn/aclnn_base.h"
 #include "check.h"
@@ -15,111 +12,6 @@ namespace {
 
 int an_object = 0;
 void* const foreign = &an_object;
-
-// Settings are read once per process, so each is tried in a process of its own.
-template <class F>
-void with_setting(const char* name, const char* value, F f) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setenv(name, value, 1);
-    f();
-    _exit(check_result());
-  }
-  int status = -1;
-  waitpid(pid, &status, 0);
-  CHECK_EQ(status, 0);
-}
-
-void settings() {
-  const auto devices = [](unsigned want) {
-    return [want] {
-      uint32_t count = 99;
-      CHECK_EQ(aclrtGetDeviceCount(&count), 0);
-      CHECK_EQ(count, want);
-    };
-  };
-  with_setting("OPENACLNN_DEVICES", "4", devices(4));
-  with_setting("OPENACLNN_DEVICES", "four", devices(1));
-  with_setting("OPENACLNN_DEVICES", "0", devices(0));
-  setenv("OPENACLNN_DEVICES", "4", 1);
-  with_setting("ASCEND_RT_VISIBLE_DEVICES", "1,3", devices(2));
-  with_setting("ASCEND_RT_VISIBLE_DEVICES", "0,2,1", devices(2));
-  with_setting("ASCEND_RT_VISIBLE_DEVICES", "0,x,1", devices(1));
-  with_setting("ASCEND_RT_VISIBLE_DEVICES", "0,1,7", devices(2));
-  with_setting("ASCEND_RT_VISIBLE_DEVICES", "", devices(0));
-  unsetenv("OPENACLNN_DEVICES");
-
-  with_setting("OPENACLNN_PRODUCT", "310P",
-               [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend310P3")); });
-  with_setting("OPENACLNN_PRODUCT", "B7", [] {
-    CHECK_EQ(aclrtGetSocName(), std::string("Ascend910B1"));
-    CHECK_TEXT("OPENACLNN_PRODUCT: product must be ");
-  });
-  with_setting("OPENACLNN_SOC_NAME", "Ascend950",
-               [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend950")); });
-  with_setting("OPENACLNN_SOC_NAME", "", [] { CHECK(aclrtGetSocName() == nullptr); });
-}
-
-struct ConfigFile {
-  explicit ConfigFile(const char* text) {
-    const int file = mkstemp(path);
-    CHECK(write(file, text, strlen(text)) == static_cast<ssize_t>(strlen(text)));
-    close(file);
-  }
-  ~ConfigFile() { unlink(path); }
-  char path[32] = "/tmp/openaclnn-XXXXXX";
-};
-
-void init_configurations() {
-  const ConfigFile empty("\n { }\n"), other("{\"dump\": {\"dump_list\": [1, -2.5e3, true, null]}}");
-  const ConfigFile same("{ \"dump\":{\"dump_list\":[1,-2.5e3,true,null]} }");
-  const ConfigFile broken("{\"a\": }"), deep("[[[[[[[[[[[]]]]]]]]]]]"), ten("[[[[[[[[[[]]]]]]]]]]");
-  CHECK_FAILS(aclInit("/nowhere/acl.json"), 100003, "configPath must be a readable file");
-  CHECK_EQ(aclInit("/tmp"), 100003);
-  CHECK_FAILS(aclInit(broken.path), 100006, "byte 6 must be a value");
-  CHECK_FAILS(aclInit(deep.path), 100006, "at most 10 levels of nesting");
-  with_setting("UNUSED", "", [&] { CHECK_EQ(aclInit(ten.path), 0); });
-  with_setting("UNUSED", "", [&] {
-    CHECK_EQ(aclInit(other.path), 0);
-    CHECK_EQ(aclInit(same.path), 100002);
-    CHECK_EQ(aclFinalize(), 0);
-    CHECK_FAILS(aclInit(nullptr), 100000, "aclInit: configPath must say the same");
-  });
-  CHECK_EQ(aclInit(empty.path), 0);
-  CHECK_EQ(aclInit(""), 100002);
-  CHECK_EQ(aclInit(other.path), 100000);
-  CHECK_EQ(aclFinalize(), 0);
-}
-
-void init_counts() {
-  uint64_t count = 99;
-  CHECK_FAILS(aclFinalize(), 100037, "aclFinalize: acl must be initialised");
-  CHECK_EQ(aclFinalizeReference(&count), 100037);
-  CHECK_EQ(count, 0u);
-  CHECK_EQ(aclInit(nullptr), 0);
-  CHECK_FAILS(aclInit(nullptr), 100002, "it counts 2 references now");
-  CHECK_EQ(aclFinalizeReference(&count), 0);
-  CHECK_EQ(count, 1u);
-  CHECK_EQ(aclFinalizeReference(nullptr), 0);
-  CHECK_EQ(aclFinalizeReference(&count), 100037);
-  CHECK_EQ(aclInit(nullptr), 0);
-  CHECK_EQ(aclInit(nullptr), 100002);
-  CHECK_EQ(aclFinalize(), 0);  // whatever the count
-  CHECK_EQ(aclFinalize(), 100037);
-  CHECK_EQ(aclnnInit("/nowhere/acl.json"), 0);
-  CHECK_EQ(aclnnInit(nullptr), 0);
-  CHECK_EQ(aclnnFinalize(), 0);
-
-  std::atomic<int> first{0}, repeated{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] { ++(aclInit(nullptr) == 0 ? first : repeated); });
-  }
-  for (auto& thread : threads) thread.join();
-  CHECK_EQ(first, 1);
-  CHECK_EQ(repeated, 7);
-  CHECK_EQ(aclFinalize(), 0);
-}
 
 void messages() {
   aclGetRecentErrMsg();
@@ -133,6 +25,12 @@ void messages() {
   const size_t older = text.find("Invalid_Argument(EH0001): aclrtFree: devPtr must not be NULL");
   CHECK(newest != std::string::npos && older != std::string::npos && newest < older);
   CHECK_EQ(aclGetRecentErrMsg(), std::string());
+  CHECK_EQ(aclrtFree(nullptr), 100000);
+  CHECK_EQ(aclrtSynchronizeStream(foreign), 107017);  // puts its name before an inner sentence
+  const std::string both = aclGetRecentErrMsg();
+  CHECK(both.find("(EE1001): aclrtSynchronizeStream: stream must be alive") != std::string::npos);
+  CHECK(both.find("(EH0001): aclrtFree: devPtr must not be NULL") != std::string::npos);
+  CHECK_EQ(std::count(both.begin(), both.end(), '\n'), 2);
   for (int i = 0; i < 1000; ++i) (void)aclrtFree(nullptr);
   CHECK(strlen(aclGetRecentErrMsg()) < 5000);
   std::thread([] { CHECK_EQ(aclGetRecentErrMsg(), std::string()); }).join();
@@ -248,9 +146,6 @@ void stream_handles() {
 }  // namespace
 
 int main() {
-  settings();
-  init_configurations();
-  init_counts();
   messages();
   without_device();
   devices();

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How every thread of the library starts.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <exception>
+#include <thread>
+#include <utility>
+
+namespace openaclnn {
+
+// False when the system gives no thread. Signals belong to the threads of the program, except those
+// that tell of a fault in this very thread: blocked, they would end the process without its
+// handler.
+template <class F>
+bool start_thread(std::thread& thread, F f) {
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  bool started = true;
+  try {
+    thread = std::thread(std::move(f));
+  } catch (const std::exception&) {  // EAGAIN, or no memory
+    started = false;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+}  // namespace openaclnn
