@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/runtime/environment.h"
+
 namespace openaclnn {
 
 #if defined(__x86_64__)
@@ -19,10 +21,16 @@ const Kernels& kernels() {
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl");
+    const Kernels& best = v4 ? kernels_v4 : v3 ? kernels_v3 : kernels_v2;
     const char* wish = std::getenv("OPENACLNN_ISA");
-    if (v3 && wish != nullptr && std::strcmp(wish, "v3") == 0) return kernels_v3;
-    if (wish != nullptr && std::strcmp(wish, "v2") == 0) return kernels_v2;
-    return v4 ? kernels_v4 : v3 ? kernels_v3 : kernels_v2;
+    if (wish == nullptr || *wish == '\0') return best;
+    const Kernels* const able[] = {&kernels_v2, v3 ? &kernels_v3 : nullptr,
+                                   v4 ? &kernels_v4 : nullptr};
+    for (const Kernels* level : able) {
+      if (level != nullptr && std::strcmp(wish, level->isa) == 0) return *level;
+    }
+    tell_environment("OPENACLNN_ISA", "v2, v3 or v4, and one that this CPU has", wish, best.isa);
+    return best;
   }();
   return chosen;
 }

@@ -2,7 +2,8 @@
 #include "core/ops/streaming.h"
 
 #include <atomic>
-#include <cstdlib>
+
+#include "core/runtime/environment.h"
 
 namespace openaclnn {
 namespace {
@@ -14,11 +15,8 @@ namespace {
 constexpr int64_t kStreamingBytes = int64_t{32} << 20;
 
 std::atomic<int64_t>& threshold() {
-  static std::atomic<int64_t> bytes = [] {
-    const char* text = std::getenv("OPENACLNN_STREAMING_BYTES");
-    const int64_t wish = text != nullptr ? std::atoll(text) : 0;
-    return wish > 0 ? wish : kStreamingBytes;
-  }();
+  static std::atomic<int64_t> bytes =
+      environment_number("OPENACLNN_STREAMING_BYTES", 1, int64_t{1} << 62, kStreamingBytes);
   return bytes;
 }
 

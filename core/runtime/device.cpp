@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
 
@@ -49,9 +50,8 @@ int32_t to_number(std::string_view text) {
 }
 
 int32_t count_devices() {
-  const char* wish = std::getenv("OPENACLNN_DEVICES");
-  const int32_t number = wish == nullptr ? -1 : to_number(wish);
-  const int32_t present = number < 0 ? 1 : std::min(number, kMaxDevices);
+  const auto present =
+      static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, 1));
   const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
   if (visible == nullptr) return present;
   std::string_view list = visible;  // ascending ids; the first that is not one ends the list

@@ -14,6 +14,7 @@
 #include <new>
 #include <thread>
 
+#include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/thread.h"
@@ -33,14 +34,12 @@ inline void pause_cpu() {
 }
 
 int threads_from_environment() {
-  if (const char* text = std::getenv("OPENACLNN_NUM_THREADS")) {
-    const int count = std::atoi(text);
-    if (count > 0) return std::min(count, kMaxThreads);
-  }
   cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0)
-    return std::clamp(CPU_COUNT(&mask), 1, kMaxThreads);
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  const int cpus = sched_getaffinity(0, sizeof mask, &mask) == 0
+                       ? CPU_COUNT(&mask)
+                       : static_cast<int>(std::thread::hardware_concurrency());
+  return static_cast<int>(environment_number("OPENACLNN_NUM_THREADS", 1, kMaxThreads,
+                                             std::clamp(cpus, 1, kMaxThreads)));
 }
 
 class Pool {

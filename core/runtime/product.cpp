@@ -9,6 +9,7 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/environment.h"
 #include "core/runtime/guard.h"
 
 namespace openaclnn {
@@ -33,14 +34,13 @@ int index_of(const char* key) {
   return kUnchosen;
 }
 
-Status unknown(const char* call, const char* key) {
+std::string all_keys() {
   std::string keys;
   for (int i = 0; i < product_count; ++i) {
     if (i > 0) keys += i + 1 < product_count ? ", " : " or ";
     keys += products[i].key;
   }
-  return fail(ACLNN_ERR_PARAM_INVALID, "%s: product must be %s, but got \"%s\"", call, keys.c_str(),
-              key);
+  return keys;
 }
 
 }  // namespace
@@ -51,11 +51,14 @@ int current_product() {
   const char* wish = std::getenv("OPENACLNN_PRODUCT");
   index = wish == nullptr ? kUnchosen : index_of(wish);
   if (index == kUnchosen) {
-    if (wish != nullptr && *wish != '\0') (void)unknown("OPENACLNN_PRODUCT", wish);
     index = index_of(kDefault);
   }
   int before = kUnchosen;  // set_product of another thread goes first
-  return chosen.compare_exchange_strong(before, index) ? index : before;
+  if (!chosen.compare_exchange_strong(before, index)) return before;
+  if (wish != nullptr && *wish != '\0' && index_of(wish) == kUnchosen) {
+    tell_environment("OPENACLNN_PRODUCT", all_keys().c_str(), wish, kDefault);
+  }
+  return index;
 }
 
 Status set_product(const char* key) {
@@ -63,7 +66,10 @@ Status set_product(const char* key) {
     return fail(ACLNN_ERR_PARAM_NULLPTR, "set_product: product must not be NULL");
   }
   const int index = index_of(key);
-  if (index == kUnchosen) return unknown("set_product", key);
+  if (index == kUnchosen) {
+    return fail(ACLNN_ERR_PARAM_INVALID, "set_product: product must be %s, but got \"%s\"",
+                all_keys().c_str(), key);
+  }
   chosen.store(index, std::memory_order_relaxed);
   return {};
 }
