@@ -25,7 +25,7 @@ constexpr uint64_t kFloatDtypes =
     bit(ACL_FLOAT) | bit(ACL_FLOAT16) | bit(ACL_BF16) | bit(ACL_DOUBLE);
 
 bool is_in(aclDataType dtype, uint64_t set) {
-  return dtype >= 0 && dtype < 64 && (set >> dtype & 1) != 0;
+  return dtype >= 0 && static_cast<int>(dtype) < 64 && (set >> dtype & 1) != 0;
 }
 
 std::string joined(const std::string& list, const std::string& item, bool last) {
