@@ -76,8 +76,31 @@ def numpy_leaky_relu_backward(t: Tensors, a: Attributes) -> Call:
     return call
 
 
+def torch_hardshrink(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    return partial(torch.ops.aten.hardshrink.out, t["x"], a["lambd"], out=t["out"])
+
+
+def torch_hardshrink_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    backward = torch.ops.aten.hardshrink_backward.grad_input
+    return partial(backward, t["grad_output"], t["x"], a["lambd"], grad_input=t["out"])
+
+
+def numpy_hardshrink(t: Tensors, a: Attributes) -> Call:
+    source, x, out, lambd = t.get("grad_output", t["x"]), t["x"], t["out"], a["lambd"]
+    size, large = np.empty_like(x), np.empty(x.shape, bool)
+
+    def call() -> None:
+        np.abs(x, out=size)
+        np.greater(size, lambd, out=large)
+        np.multiply(source, large, out=out)
+
+    return call
+
+
 PEERS: dict[str, Peer] = {
     "leaky_relu": Peer(torch_leaky_relu, numpy_leaky_relu),
     "leaky_relu_": Peer(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
     "leaky_relu_backward": Peer(torch_leaky_relu_backward, numpy_leaky_relu_backward),
+    "hardshrink": Peer(torch_hardshrink, numpy_hardshrink),
+    "hardshrink_backward": Peer(torch_hardshrink_backward, numpy_hardshrink),
 }

@@ -6,6 +6,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+inline float magnitude(float x) { return __builtin_fabsf(x); }
+inline double magnitude(double x) { return __builtin_fabs(x); }
+
 // x > 0 ? x : x * slope
 template <class T>
 struct leaky_relu {
@@ -18,6 +21,20 @@ template <class T>
 struct leaky_relu_backward {
   T slope, self_is_result;
   T operator()(T g, T x) const { return x > 0 ? g : g * slope; }
+};
+
+// |x| <= lambd ? 0 : x, where lambd < 0 counts as 0 and NaN lets everything pass
+template <class T>
+struct hardshrink {
+  T lambd;
+  T operator()(T x) const { return magnitude(x) <= (lambd < 0 ? 0 : lambd) ? 0 : x; }
+};
+
+// |x| <= lambd ? 0 : g
+template <class T>
+struct hardshrink_backward {
+  T lambd;
+  T operator()(T g, T x) const { return magnitude(x) <= (lambd < 0 ? 0 : lambd) ? 0 : g; }
 };
 
 }  // namespace

@@ -93,6 +93,17 @@ def leaky_relu_backward(
     return np.where(x > 0, g, g * negative_slope)
 
 
+# A negative lambd counts as 0; of two numbers NumPy's maximum is NaN when one is, and NaN lets all pass.
+def hardshrink(x: Array, *, lambd: float) -> Array:
+    return np.where(np.abs(x) <= np.maximum(lambd, 0), 0, x)
+
+
+def hardshrink_backward(g: Array, x: Array, *, lambd: float) -> Array:
+    return np.where(np.abs(x) <= np.maximum(lambd, 0), 0, g)
+
+
+_LAMBDAS = tuple({"lambd": lambd} for lambd in (0.5, 0.0, -1.0, 1e-3, 0.1, math.inf, math.nan))
+
 _SLOPES = (0.01, 0.0, 1.0, -0.5, 2.0, 0.1, 1e-3, 1e30, math.inf, math.nan)
 
 REFERENCES: dict[str, Reference] = {
@@ -112,6 +123,20 @@ REFERENCES: dict[str, Reference] = {
             *({"negative_slope": slope, "self_is_result": True} for slope in (0.01, 0.0, 2.0)),
         ),
         ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
+    ),
+    "hardshrink": Reference(
+        formula=hardshrink,
+        domain=(ordinary,),
+        special=lambda a: (a["lambd"],),
+        attributes=_LAMBDAS,
+        ulp={"FLOAT": 0, "half": 0.5},
+    ),
+    "hardshrink_backward": Reference(
+        formula=hardshrink_backward,
+        domain=(wide, ordinary),
+        special=lambda a: (a["lambd"],),
+        attributes=_LAMBDAS,
+        ulp={"FLOAT": 0, "half": 0.5},
     ),
 }
 
