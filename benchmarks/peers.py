@@ -76,6 +76,54 @@ def numpy_leaky_relu_backward(t: Tensors, a: Attributes) -> Call:
     return call
 
 
+def torch_elu(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    rates = a["alpha"], a["scale"], a["input_scale"]
+    return partial(torch.ops.aten.elu.out, t["x"], *rates, out=t["out"])
+
+
+def torch_elu_(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    return partial(torch.ops.aten.elu_, t["x"], a["alpha"], a["scale"], a["input_scale"])
+
+
+def torch_elu_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    backward = torch.ops.aten.elu_backward.grad_input
+    rates = a["alpha"], a["scale"], a["input_scale"], a["is_result"]
+    return partial(backward, t["grad_output"], *rates, t["self_or_result"], grad_input=t["out"])
+
+
+def numpy_elu(t: Tensors, a: Attributes) -> Call:
+    x, out = t["x"], t.get("out", t["x"])
+    alpha, scale, rate = a["alpha"], a["scale"], a["input_scale"]
+    negative, positive = np.empty_like(x), np.empty(x.shape, bool)
+
+    def call() -> None:
+        np.greater(x, 0, out=positive)
+        np.multiply(x, rate, out=negative)
+        np.minimum(negative, 0, out=negative)
+        np.expm1(negative, out=negative)
+        np.multiply(negative, scale * alpha, out=negative)
+        np.multiply(x, scale, out=out)
+        np.copyto(out, negative, where=~positive)
+
+    return call
+
+
+def numpy_elu_backward(t: Tensors, a: Attributes) -> Call:
+    g, x, out = t["grad_output"], t["self_or_result"], t["out"]
+    alpha, scale, rate = a["alpha"], a["scale"], a["input_scale"]
+    factor = np.empty_like(x)
+
+    def call() -> None:
+        np.minimum(x, 0, out=factor)
+        np.multiply(factor, rate, out=factor)
+        np.exp(factor, out=factor)
+        np.multiply(factor, alpha * scale * rate, out=factor)
+        np.copyto(factor, scale, where=x > 0)
+        np.multiply(g, factor, out=out)
+
+    return call
+
+
 def torch_hardshrink(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
     return partial(torch.ops.aten.hardshrink.out, t["x"], a["lambd"], out=t["out"])
 
@@ -101,6 +149,9 @@ PEERS: dict[str, Peer] = {
     "leaky_relu": Peer(torch_leaky_relu, numpy_leaky_relu),
     "leaky_relu_": Peer(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
     "leaky_relu_backward": Peer(torch_leaky_relu_backward, numpy_leaky_relu_backward),
+    "elu": Peer(torch_elu, numpy_elu),
+    "elu_": Peer(torch_elu_, numpy_elu),
+    "elu_backward": Peer(torch_elu_backward, numpy_elu_backward),
     "hardshrink": Peer(torch_hardshrink, numpy_hardshrink),
     "hardshrink_backward": Peer(torch_hardshrink_backward, numpy_hardshrink),
 }

@@ -4,6 +4,8 @@
 
 #include "core/kernels/activation.h"
 #include "core/kernels/elementwise.h"
+#include "core/kernels/elu.h"
+#include "core/kernels/formula.h"
 
 #define OPENACLNN_TEXT_(x) #x
 #define OPENACLNN_TEXT(x) OPENACLNN_TEXT_(x)
@@ -19,7 +21,7 @@ const Kernels OPENACLNN_JOIN(kernels_, OPENACLNN_ISA) = {
     OPENACLNN_ISA::elementwise<float>,
     OPENACLNN_ISA::elementwise<double>,
     {
-#define FORMULA(name) OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name>(#name),
+#define FORMULA(name, inputs) OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name, inputs>(#name),
 #include "generated/formulas.inc"
 #undef FORMULA
     },

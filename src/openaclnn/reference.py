@@ -93,6 +93,42 @@ def leaky_relu_backward(
     return np.where(x > 0, g, g * negative_slope)
 
 
+def elu(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
+    return np.where(x > 0, scale * x, scale * alpha * np.expm1(x * input_scale))
+
+
+# The product of attributes is made first: float64 holds it. exp of a number is a positive number, however small or large.
+def elu_backward(
+    g: Array, x: Array, *, alpha: float, scale: float, input_scale: float, is_result: bool
+) -> Array:
+    if is_result:
+        return np.where(x > 0, g * scale, g * input_scale * (x + alpha * scale))
+    exponent = x * input_scale
+    power = np.where(np.isinf(exponent), np.exp(exponent), np.exp(np.clip(exponent, -700, 700)))
+    return np.where(x > 0, g * scale, g * (alpha * scale * input_scale) * power)
+
+
+# alpha, scale, input_scale: the first three what people use (SELU the second), then extremes.
+_ELUS = (
+    (1.0, 1.0, 1.0),
+    (1.6732632423543772, 1.0507009873554805, 1.0),
+    (0.3, 2.0, 0.7),
+    (-1.5, 1.1, 0.9),
+    (2.0, 1.0, -0.25),
+    (1e10, 3.0, 1.0),
+    (1e-30, 1e-9, 25.0),
+    (1.0, 1.0, 0.0),
+)
+
+
+# Where the exponential leaves the range of a format, and where kernels may change their ways.
+def _elu_special(a: Attributes) -> tuple[float, ...]:
+    rate = abs(a["input_scale"]) or 1.0
+    return (*(t / rate for t in (17.0, 25.0, 64.0, 87.3, 88.7, 104.0)), 60.0, a["alpha"] * a["scale"])
+
+
+_ELU_ATTRIBUTES = tuple({"alpha": a, "scale": s, "input_scale": i} for a, s, i in _ELUS)
+
 # A negative lambd counts as 0; of two numbers NumPy's maximum is NaN when one is, and NaN lets all pass.
 def hardshrink(x: Array, *, lambd: float) -> Array:
     return np.where(np.abs(x) <= np.maximum(lambd, 0), 0, x)
@@ -123,6 +159,23 @@ REFERENCES: dict[str, Reference] = {
             *({"negative_slope": slope, "self_is_result": True} for slope in (0.01, 0.0, 2.0)),
         ),
         ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
+    ),
+    "elu": Reference(
+        formula=elu,
+        domain=(ordinary,),
+        special=_elu_special,
+        attributes=_ELU_ATTRIBUTES,
+        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
+    ),
+    "elu_backward": Reference(
+        formula=elu_backward,
+        domain=(wide, ordinary),
+        special=_elu_special,
+        attributes=(
+            *({**a, "is_result": False} for a in _ELU_ATTRIBUTES),
+            *({**a, "is_result": True} for a in _ELU_ATTRIBUTES if a["alpha"] >= 0),
+        ),
+        ulp={"FLOAT": 1.0, "half": ROUNDED},
     ),
     "hardshrink": Reference(
         formula=hardshrink,
@@ -163,11 +216,12 @@ def compute_dtype(inputs: Sequence[Array]) -> str:
     return "DOUBLE" if any(x.dtype == np.float64 for x in inputs) else "FLOAT"
 
 
-def rounded_attributes(attributes: Attributes, compute: str) -> Attributes:
-    """Attributes as the kernel sees them: rounded to fp32 unless it computes in DOUBLE."""
+def rounded_attributes(op: Op, attributes: Attributes, compute: str) -> Attributes:
+    """Attributes as the kernel sees them: scalars rounded to fp32 unless it computes in DOUBLE."""
     if compute == "DOUBLE":
         return attributes
-    return {k: v if isinstance(v, bool) else float(np.float32(v)) for k, v in attributes.items()}
+    scalars = {p.python_name for p in op.attributes if p.kind == "scalar"}
+    return {k: float(np.float32(v)) if k in scalars else v for k, v in attributes.items()}
 
 
 def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> Array:
@@ -176,7 +230,8 @@ def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> Array:
     wider = np.longdouble if compute == "DOUBLE" else np.float64
     with np.errstate(all="ignore"):
         exact = [x.astype(np.float64).astype(wider) for x in inputs]
-        return REFERENCES[op.kernel].formula(*exact, **rounded_attributes(attributes, compute))
+        named = rounded_attributes(op, attributes, compute)
+        return REFERENCES[op.kernel].formula(*exact, **named)
 
 
 def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
