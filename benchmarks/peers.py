@@ -145,6 +145,43 @@ def numpy_hardshrink(t: Tensors, a: Attributes) -> Call:
     return call
 
 
+def torch_logit(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    eps = None if a["eps"] < 0 else a["eps"]
+    return partial(torch.ops.aten.logit.out, t["input"], eps, out=t["out"])
+
+
+def torch_logit_grad(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    eps = None if a["eps"] < 0 else a["eps"]
+    backward = torch.ops.aten.logit_backward.grad_input
+    return partial(backward, t["dy"], t["x"], eps, grad_input=t["out"])
+
+
+def numpy_logit(t: Tensors, a: Attributes) -> Call:
+    x, out, eps = t["input"], t["out"], a["eps"]
+    rest = np.empty_like(x)
+
+    def call() -> None:  # for eps >= 0
+        np.clip(x, eps, 1 - eps, out=out)
+        np.subtract(1, out, out=rest)
+        np.divide(out, rest, out=out)
+        np.log(out, out=out)
+
+    return call
+
+
+def numpy_logit_grad(t: Tensors, a: Attributes) -> Call:
+    x, dy, out, eps = t["x"], t["dy"], t["out"], a["eps"]
+    odds = np.empty_like(x)
+
+    def call() -> None:  # for eps > 0
+        np.subtract(1, x, out=odds)
+        np.multiply(x, odds, out=odds)
+        np.divide(dy, odds, out=out)
+        np.copyto(out, 0, where=(x < eps) | (x > 1 - eps))
+
+    return call
+
+
 PEERS: dict[str, Peer] = {
     "leaky_relu": Peer(torch_leaky_relu, numpy_leaky_relu),
     "leaky_relu_": Peer(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
@@ -154,4 +191,6 @@ PEERS: dict[str, Peer] = {
     "elu_backward": Peer(torch_elu_backward, numpy_elu_backward),
     "hardshrink": Peer(torch_hardshrink, numpy_hardshrink),
     "hardshrink_backward": Peer(torch_hardshrink_backward, numpy_hardshrink),
+    "logit": Peer(torch_logit, numpy_logit),
+    "logit_grad": Peer(torch_logit_grad, numpy_logit_grad),
 }

@@ -132,6 +132,7 @@ struct elu_backward_result {
 
 // In float, wherever exp(inputScale x) is above e^-64 and the result is finite.
 struct elu_backward_quick {
+  static constexpr bool finite = false;
   float scale;
   elu_backward_wide wide;
   uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of positive ones smaller

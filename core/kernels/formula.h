@@ -12,7 +12,8 @@
 // loop(form) with the one its attributes ask for. A form that is right for nearly all values only offers
 //
 //       T quick(T x) const;             // the result, or anything
-//       uint32_t unusual(T x) const;    // above `limit` where quick(x) may be wrong though it is finite
+//       uint32_t unusual(T x) const;    // above `limit` where quick(x) may be wrong …
+//       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
 //       T general(T x) const;           // the result for every x
 //
 // and `general` runs for whole blocks in which one element asks for it; whose result is taken is each element's own affair.
@@ -47,21 +48,22 @@ template <class F, class T, class... Inputs>
 void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
   constexpr uint32_t kInfinity = 0xff000000;  // its bits, shifted by the sign
   constexpr int64_t kBlock = 512;
-  T result[kBlock];  // `out` may be an input, which `general` still needs
+  alignas(64) T result[kBlock];  // `out` may be an input, which `general` still needs
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t length = n - begin < kBlock ? n - begin : kBlock;
     uint32_t largest = 0, worst = 0;
     for (int64_t i = 0; i < length; ++i) {
       result[i] = f.quick(in[begin + i]...);
-      const uint32_t size = bits_of(result[i]) << 1, unusual = f.unusual(in[begin + i]...);
+      const uint32_t size = F::finite ? 0 : bits_of(result[i]) << 1, unusual = f.unusual(in[begin + i]...);
       largest = largest > size ? largest : size;
       worst = worst > unusual ? worst : unusual;
     }
     if (largest >= kInfinity || worst > f.limit) {
-      T general[kBlock];
+      alignas(64) T general[kBlock];
       for (int64_t i = 0; i < length; ++i) general[i] = canonical(f.general(in[begin + i]...));
       for (int64_t i = 0; i < length; ++i) {
-        const bool usual = ((bits_of(result[i]) << 1) < kInfinity) & (f.unusual(in[begin + i]...) <= f.limit);
+        const uint32_t size = F::finite ? 0 : bits_of(result[i]) << 1;
+        const bool usual = (size < kInfinity) & (f.unusual(in[begin + i]...) <= f.limit);
         result[i] = usual ? result[i] : general[i];
       }
     }

@@ -6,6 +6,7 @@
 #include "core/kernels/elementwise.h"
 #include "core/kernels/elu.h"
 #include "core/kernels/formula.h"
+#include "core/kernels/logit.h"
 
 #define OPENACLNN_TEXT_(x) #x
 #define OPENACLNN_TEXT(x) OPENACLNN_TEXT_(x)

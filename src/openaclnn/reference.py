@@ -79,6 +79,12 @@ def ordinary(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
     return rng.normal(0, 3, n)
 
 
+def probability(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+    """Between 0 and 1, often close to either; a tenth outside."""
+    odds = np.exp(rng.normal(0, 4, n))
+    return np.where(rng.random(n) < 0.1, rng.normal(0, 3, n), odds / (1 + odds))
+
+
 # ---- the kernels ----
 
 
@@ -140,6 +146,35 @@ def hardshrink_backward(g: Array, x: Array, *, lambd: float) -> Array:
 
 _LAMBDAS = tuple({"lambd": lambd} for lambd in (0.5, 0.0, -1.0, 1e-3, 0.1, math.inf, math.nan))
 
+def _eps_special(a: Attributes) -> tuple[float, ...]:
+    return (a["eps"], 1 - a["eps"], 0.5, 0.25, 1 / 3, 2 / 3, 2.0**-24, 2.0**-73, 2.0**-100)
+
+
+# 2 z - 1 is exact in float64, and so is 1 - z for z >= 2^-29; below, ln(1 - z) is -z.
+def logit(x: Array, *, eps: float) -> Array:
+    z = x if eps < 0 else np.maximum(np.minimum(x, 1 - eps), eps)
+    middle = np.abs(z - 0.5) < 0.25
+    near = 2 * np.arctanh(np.where(middle, 2 * z - 1, 0))
+    return np.where(middle, near, np.log(z) - np.log1p(-z))
+
+
+# The first rule that applies wins. For eps = 1 torch answers 0 or NaN, for eps > 1 it answers 0.
+def logit_grad(x: Array, dy: Array, *, eps: float) -> Array:
+    if math.isnan(eps) or 1 < eps < math.inf:
+        return np.full_like(x + dy, math.nan)
+    if eps == math.inf:
+        return np.zeros_like(x + dy)
+    if eps == 1:
+        return np.broadcast_to(np.copysign(math.inf, dy), (x + dy).shape)
+    low, high, beyond = (eps, 1 - eps, 0.0) if eps >= 0 else (0.0, 1.0, math.nan)
+    return np.where((x < low) | (x > high), beyond, dy / (x * (1 - x)))
+
+
+# The first is exact in bfloat16, like 1 - eps: what peers round stays what it is.
+_EPS = (2.0**-7, -1.0, 0.0, 1e-6, 1e-3, 0.1, 0.3, 0.5)
+_EPS_BEYOND = (0.75, 1.0, 1.5, math.inf, math.nan)
+_EPS_ATTRIBUTES = tuple({"eps": eps} for eps in (*_EPS, *_EPS_BEYOND))
+
 _SLOPES = (0.01, 0.0, 1.0, -0.5, 2.0, 0.1, 1e-3, 1e30, math.inf, math.nan)
 
 REFERENCES: dict[str, Reference] = {
@@ -190,6 +225,20 @@ REFERENCES: dict[str, Reference] = {
         special=lambda a: (a["lambd"],),
         attributes=_LAMBDAS,
         ulp={"FLOAT": 0, "half": 0.5},
+    ),
+    "logit": Reference(
+        formula=logit,
+        domain=(probability,),
+        special=_eps_special,
+        attributes=_EPS_ATTRIBUTES,
+        ulp={"FLOAT": 1.0, "half": ROUNDED},
+    ),
+    "logit_grad": Reference(
+        formula=logit_grad,
+        domain=(probability, wide),
+        special=_eps_special,
+        attributes=_EPS_ATTRIBUTES,
+        ulp={"FLOAT": 0.51, "half": ROUNDED},
     ),
 }
 
