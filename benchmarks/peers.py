@@ -25,9 +25,10 @@ Call = Callable[[], Any]
 class Peer:
     torch: Callable[[ModuleType, Tensors, Attributes], Call]
     numpy: Callable[[Tensors, Attributes], Call]
-    timed: Attributes = field(
-        default_factory=dict
-    )  # in-place rows: attributes that keep the data what it was
+    # in-place rows: attributes that keep the data what it was
+    timed: Attributes = field(default_factory=dict)
+    # results below this are compared as if they were as large: there peers cancel
+    cancels_below: float = 0.0
 
 
 def torch_leaky_relu(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
@@ -191,6 +192,6 @@ PEERS: dict[str, Peer] = {
     "elu_backward": Peer(torch_elu_backward, numpy_elu_backward),
     "hardshrink": Peer(torch_hardshrink, numpy_hardshrink),
     "hardshrink_backward": Peer(torch_hardshrink_backward, numpy_hardshrink),
-    "logit": Peer(torch_logit, numpy_logit),
+    "logit": Peer(torch_logit, numpy_logit, cancels_below=1.0),
     "logit_grad": Peer(torch_logit_grad, numpy_logit_grad),
 }

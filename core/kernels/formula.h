@@ -16,7 +16,7 @@
 //       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
 //       T general(T x) const;           // the result for every x
 //
-// and `general` runs for whole blocks in which one element asks for it; whose result is taken is each element's own affair.
+// and `general` runs for whole tiles in which one element asks for it; whose result is taken is each element's own affair.
 #pragma once
 
 #include <cstdint>
@@ -47,27 +47,27 @@ void run_exact(const F& f, T* out, int64_t n, const Inputs*... in) {
 template <class F, class T, class... Inputs>
 void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
   constexpr uint32_t kInfinity = 0xff000000;  // its bits, shifted by the sign
-  constexpr int64_t kBlock = 512;
-  alignas(64) T result[kBlock];  // `out` may be an input, which `general` still needs
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t length = n - begin < kBlock ? n - begin : kBlock;
-    uint32_t largest = 0, worst = 0;
-    for (int64_t i = 0; i < length; ++i) {
-      result[i] = f.quick(in[begin + i]...);
-      const uint32_t size = F::finite ? 0 : bits_of(result[i]) << 1, unusual = f.unusual(in[begin + i]...);
-      largest = largest > size ? largest : size;
-      worst = worst > unusual ? worst : unusual;
+  constexpr int64_t kTile = kTileBytes / sizeof(T);
+  alignas(64) T quick[kTile];  // `out` may be an input, which `general` still needs
+  uint32_t largest = 0, worst = 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    quick[i] = f.quick(in[i]...);
+    const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1, unusual = f.unusual(in[i]...);
+    largest = largest > size ? largest : size;
+    worst = worst > unusual ? worst : unusual;
+  }
+  if (largest >= kInfinity || worst > f.limit) {
+    alignas(64) T general[kTile];
+    for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1;
+      const bool usual = (size < kInfinity) & (f.unusual(in[i]...) <= f.limit);
+      out[i] = usual ? quick[i] : general[i];
     }
-    if (largest >= kInfinity || worst > f.limit) {
-      alignas(64) T general[kBlock];
-      for (int64_t i = 0; i < length; ++i) general[i] = canonical(f.general(in[begin + i]...));
-      for (int64_t i = 0; i < length; ++i) {
-        const uint32_t size = F::finite ? 0 : bits_of(result[i]) << 1;
-        const bool usual = (size < kInfinity) & (f.unusual(in[begin + i]...) <= f.limit);
-        result[i] = usual ? result[i] : general[i];
-      }
-    }
-    std::memcpy(out + begin, result, length * sizeof(T));
+  } else {
+    std::memcpy(out, quick, n * sizeof(T));
   }
 }
 

@@ -103,14 +103,6 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
-// 1 / d within 2^-18 of it, d normal: subtracting bits is within 1/8, then e -> e^3 and e -> e^2. A division takes longer.
-inline float inverse_near(float d) {
-  const float y = float_of(0x7ef311c7 - bits_of(d));
-  const float e = fused(-d, y, 1.0f);
-  const float near = fused(y, fused(e, e, e), y);
-  return fused(near, fused(-d, near, 1.0f), near);
-}
-
 // q = dy (1 / d) with d = x (1 - x) as high + low, and one Newton step on the exact remainder dy - q d: 0.5 ulp and a trace.
 // Not where x or dy, but for dy = 0, is below 2^-73 or 2^-100: remainders may underflow.
 struct logit_grad_single : logit_grad_bounds {
@@ -125,7 +117,7 @@ struct logit_grad_single : logit_grad_bounds {
   float quick(float x, float dy) const {
     const float c = 1 - x, c_low = (1 - c) - x;
     const float d = x * c, d_low = fused(x, c_low, fused(x, c, -d));
-    const float inverse = inverse_near(d);
+    const float inverse = 1 / d;
     const float q = dy * inverse;
     const float remainder = fused(-q, d_low, fused(-q, d, dy));
     const float y = __builtin_copysignf(fused(remainder, inverse, q), dy);  // the sum of zeros may have lost its sign
