@@ -24,6 +24,7 @@ from openaclnn.reference import (
     REFERENCES,
     accuracy,
     evaluate,
+    numpy_dtype,
     special_values,
     ulp_error,
 )
@@ -36,15 +37,17 @@ TASK = 1 << 24
 
 def swept(op):
     """The input that is swept: the one the formula depends on in more than a factor."""
-    return next(i for i, p in enumerate(op.inputs_) if p.python_name in ("x", "input", "self_or_result"))
+    names = ("x", "input", "self_or_result")
+    return next(i for i, p in enumerate(op.inputs_) if p.python_name in names)
 
 
-def worst_of(op, attributes, patterns):
-    """The largest error in ULP, and the input that has it."""
+def worst_of(op, attributes, patterns, output="FLOAT"):
+    """The largest error in ULP of the output, and the input that has it."""
     x = patterns.astype(np.uint32).view(np.float32)
     inputs = [np.ones_like(x)] * len(op.inputs_)
     inputs[swept(op)] = x
-    error = ulp_error(call(op, inputs, attributes), evaluate(op, inputs, attributes), "FLOAT")
+    out = np.empty(x.shape, numpy_dtype(output))
+    error = ulp_error(call(op, inputs, attributes, out), evaluate(op, inputs, attributes), output)
     at = int(np.argmax(error))
     return float(error[at]), float(x[at])
 
@@ -65,8 +68,9 @@ def sweep(op, attributes, processes):
         for done, found in enumerate(pool.imap_unordered(worst_of_task, tasks), 1):
             worst = max(worst, found)
             bar = "#" * (40 * done // len(tasks))
-            line = f"\r{op.python} [{bar:40}] {done}/{len(tasks)} worst {worst[0]:.4f} ulp at {worst[1]!r} "
-            print(line, end="\n" if done == len(tasks) else "", file=sys.stderr, flush=True)
+            end = "\n" if done == len(tasks) else ""
+            line = f"\r{op.python} [{bar:40}] {worst[0]:.4f} ulp at {worst[1]!r} "
+            print(line, end=end, file=sys.stderr, flush=True)
     return *worst, time.monotonic() - started
 
 
@@ -80,9 +84,11 @@ def test_a_slice_of_all_patterns(op):
         special = special_values(op, "FLOAT", attributes).view(np.uint32).astype(np.int64)
         near = (special[:, None] + np.arange(-300, 301)).reshape(-1) % ALL
         patterns = np.concatenate([np.arange(0, ALL, 4099), near])
-        error, x = worst_of(op, attributes, patterns)
-        limit = accuracy(op, "FLOAT", "FLOAT")[1]
-        assert error <= limit, f"{op.name}, {text(attributes)}: {error:.4f} ulp at {x!r}"
+        for output in ("FLOAT", "FLOAT16", "BFLOAT16") if op.output == "castable" else ("FLOAT",):
+            error, x = worst_of(op, attributes, patterns, output)
+            limit = accuracy(op, "FLOAT", output)[1]
+            what = f"{op.name}, {text(attributes)}, {output}: {error:.4f} ulp at {x!r}"
+            assert error <= limit, what
 
 
 @pytest.mark.exhaustive
@@ -103,7 +109,8 @@ def main(names):
         attributes = REFERENCES[op.kernel].attributes[0]
         error, x, seconds = sweep(op, attributes, processes)
         limit = accuracy(op, "FLOAT", "FLOAT")[1]
-        print(f"| {op.python} | {text(attributes)} | {error:.4f} | {x!r} | {limit} | {seconds:.0f} |", flush=True)
+        row = op.python, text(attributes), f"{error:.4f}", repr(x), limit, f"{seconds:.0f}"
+        print("|", " | ".join(map(str, row)), "|", flush=True)
 
 
 if __name__ == "__main__":

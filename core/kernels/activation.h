@@ -16,7 +16,8 @@ struct leaky_relu {
   T operator()(T x) const { return x > 0 ? x : x * slope; }
 };
 
-// x > 0 ? g : g * slope, where x is the input or the result of leaky_relu: for slope >= 0 both have the same sign
+// x > 0 ? g : g * slope, where x is the input or the result of leaky_relu: for slope >= 0 both have
+// the same sign
 template <class M>
 struct leaky_relu_backward {
   using T = typename M::T;
@@ -30,7 +31,8 @@ template <class M>
 struct hardshrink {
   using T = typename M::T;
   T bound;
-  explicit hardshrink(const double* attributes) : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
+  explicit hardshrink(const double* attributes)
+      : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
   T operator()(T x) const { return magnitude(x) <= bound ? 0 : x; }
 };
 
@@ -39,7 +41,8 @@ template <class M>
 struct hardshrink_backward {
   using T = typename M::T;
   T bound;
-  explicit hardshrink_backward(const double* attributes) : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
+  explicit hardshrink_backward(const double* attributes)
+      : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
   T operator()(T g, T x) const { return magnitude(x) <= bound ? 0 : g; }
 };
 

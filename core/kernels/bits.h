@@ -15,7 +15,8 @@ inline double double_of(uint64_t bits) { return __builtin_bit_cast(double, bits)
 inline float magnitude(float x) { return __builtin_fabsf(x); }
 inline double magnitude(double x) { return __builtin_fabs(x); }
 
-// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between instruction sets.
+// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between
+// instruction sets.
 template <class T>
 inline T canonical(T x) {
   return x == x ? x : static_cast<T>(__builtin_nanf(""));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// elu(x) = x > 0 ? scale x : scale alpha expm1(inputScale x), and its gradient from the input or from the result.
+// elu(x) = x > 0 ? scale x : scale alpha expm1(inputScale x), and its gradient from the input or
+// from the result.
 #pragma once
 
 #include "core/kernels/formula.h"
@@ -8,27 +9,33 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline bool within(double x, double least, double most) { return magnitude(x) >= least && magnitude(x) <= most; }
+inline bool within(double x, double least, double most) {
+  return magnitude(x) >= least && magnitude(x) <= most;
+}
 
 inline constexpr float kLowest = -0x1.fffffep127f;
 
-// The x <= 0 at which x rate is ±limit, or the lowest number; none for a rate of 0, which makes NaN of -inf.
+// The x <= 0 at which x rate is ±limit, or the lowest number; none for a rate of 0, which makes NaN
+// of -inf.
 inline float bound_of(double limit, double rate) {
   const double bound = -limit / magnitude(rate);
   return rate != 0 && bound < kLowest ? kLowest : static_cast<float>(bound);
 }
 
-// In double no product of these attributes leaves the range, nothing cancels, and float inputs are exact. At 2^±1022 the
-// result in float is what it is beyond.
+// In double no product of these attributes leaves the range, nothing cancels, and float inputs are
+// exact. At 2^±1022 the result in float is what it is beyond.
 struct elu_wide {
   float scale, bound;
   double rate, factor;
   elu_wide(double alpha, double scale, double input_scale)
-      : scale(static_cast<float>(scale)), bound(bound_of(1022, input_scale * kLog2e)), rate(input_scale * kLog2e),
+      : scale(static_cast<float>(scale)),
+        bound(bound_of(1022, input_scale * kLog2e)),
+        rate(input_scale * kLog2e),
         factor(scale * alpha) {}
   float operator()(float x) const {
     const Power power = power_of_2((x < bound ? bound : x) * rate);
-    const double y = (power.scale * power.fraction - (1 - power.scale)) * factor;  // 0 - (1 - 1) keeps the sign of x = -0
+    const double y = (power.scale * power.fraction - (1 - power.scale)) *
+                     factor;  // 0 - (1 - 1) keeps the sign of x = -0
     return x > 0 ? scale * x : static_cast<float>(y);
   }
 };
@@ -45,16 +52,18 @@ struct elu_half {
   }
 };
 
-// DOUBLE: at most 1 ulp whatever the attributes. Mantissas are multiplied as high + low, exponents added, so that only the
-// result can leave the range; below 2^-100 expm1(t) is t.
+// DOUBLE: at most 1 ulp whatever the attributes. Mantissas are multiplied as high + low, exponents
+// added, so that only the result can leave the range; below 2^-100 expm1(t) is t.
 struct elu_double {
   double scale, input_scale;
   double high, low, small_high, small_low;  // scale alpha and scale alpha inputScale, without …
   double exponent, small_exponent;          // … their exponents
 
-  elu_double(double alpha, double scale, double input_scale) : scale(scale), input_scale(input_scale) {
+  elu_double(double alpha, double scale, double input_scale)
+      : scale(scale), input_scale(input_scale) {
     int e[3];
-    const double s = __builtin_frexp(scale, &e[0]), a = __builtin_frexp(alpha, &e[1]), i = __builtin_frexp(input_scale, &e[2]);
+    const double s = __builtin_frexp(scale, &e[0]), a = __builtin_frexp(alpha, &e[1]),
+                 i = __builtin_frexp(input_scale, &e[2]);
     high = s * a, low = fused(s, a, -high);
     small_high = high * i, small_low = fused(high, i, -small_high) + low * i;
     exponent = e[0] + e[1], small_exponent = exponent + e[2];
@@ -64,7 +73,8 @@ struct elu_double {
     const double product = x * input_scale;
     const double t = product > 4000 ? 4000 : product < -60 ? -60 : product;
     const ExpF64 e = exp_exact(t, t == product ? fused(x, input_scale, -product) : 0);
-    const double kept = e.n < 60 ? e.n : 60;  // above it 1 does not count, and the rest of 2^n waits
+    const double kept =
+        e.n < 60 ? e.n : 60;  // above it 1 does not count, and the rest of 2^n waits
     const double power = power_of_2_exact(kept), one = e.n < 60 ? 1 : 0;
     const double whole = power - one, part = power * e.r;
     const double sum = whole + part;
@@ -88,16 +98,19 @@ template <class M>
 struct elu {
   using T = typename M::T;
   double alpha, scale, input_scale;
-  explicit elu(const double* attributes) : alpha(attributes[0]), scale(attributes[1]), input_scale(attributes[2]) {}
+  explicit elu(const double* attributes)
+      : alpha(attributes[0]), scale(attributes[1]), input_scale(attributes[2]) {}
 
   template <class Loop>
   void visit(const Loop& loop) const {
     const double factor = scale * alpha;
     if constexpr (__is_same(M, Double)) {
       loop(elu_double(alpha, scale, input_scale));
-    } else if (__is_same(M, Half) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) && within(factor, 0x1p-60, 0x1p6)) {
+    } else if (__is_same(M, Half) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
+               within(factor, 0x1p-60, 0x1p6)) {
       const RateF32 rate(input_scale * kLog2e);
-      loop(elu_half{static_cast<float>(scale), static_cast<float>(factor), bound_of(25, input_scale), rate});
+      loop(elu_half{static_cast<float>(scale), static_cast<float>(factor),
+                    bound_of(25, input_scale), rate});
     } else {
       loop(elu_wide(alpha, scale, input_scale));
     }
@@ -109,9 +122,13 @@ struct elu_backward_wide {
   float scale, bound;
   double rate, factor, at_infinity;
   elu_backward_wide(double alpha, double scale, double input_scale)
-      : scale(static_cast<float>(scale)), bound(bound_of(1022, input_scale * kLog2e)), rate(input_scale * kLog2e),
+      : scale(static_cast<float>(scale)),
+        bound(bound_of(1022, input_scale * kLog2e)),
+        rate(input_scale * kLog2e),
         factor(scale * alpha * input_scale),
-        at_infinity(input_scale > 0 ? 0.0 : input_scale < 0 ? __builtin_inf() : __builtin_nan("")) {}
+        at_infinity(input_scale > 0   ? 0.0
+                    : input_scale < 0 ? __builtin_inf()
+                                      : __builtin_nan("")) {}
   float operator()(float g, float x) const {
     const Power power = power_of_2((x < bound ? bound : x) * rate);
     const double e = power.scale + power.scale * power.fraction;
@@ -120,7 +137,8 @@ struct elu_backward_wide {
   }
 };
 
-// g (v > 0 ? scale : inputScale (v + alpha scale)) in double: v + alpha scale is exact where it cancels
+// g (v > 0 ? scale : inputScale (v + alpha scale)) in double: v + alpha scale is exact where it
+// cancels
 struct elu_backward_result {
   float scale;
   double input_scale, shift;
@@ -135,13 +153,15 @@ struct elu_backward_quick {
   static constexpr bool finite = false;
   float scale;
   elu_backward_wide wide;
-  uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of positive ones smaller
+  uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of
+                   // positive ones smaller
 
   uint32_t unusual(float, float x) const { return bits_of(x); }
   float general(float g, float x) const { return wide(g, x); }
 };
 
-// g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows that the result does not.
+// g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows
+// that the result does not.
 struct elu_backward_single : elu_backward_quick {
   float input_scale, high, low;
   float quick(float g, float x) const {
@@ -149,7 +169,9 @@ struct elu_backward_single : elu_backward_quick {
     const float tail = fused(t.r * t.r, exp_tail_single(t.r), -t.c);  // exp(r - c) = 1 + r + q
     const float q = fused(-t.c, t.r + tail, tail);
     const float k = g * high, lost = fused(-g, low, fused(-g, high, k));
-    const float main = k * (1 + t.r), rest = fused(k, t.r, k - main);  // k (1 + r) is main + rest: the last sum alone rounds
+    const float main = k * (1 + t.r),
+                rest =
+                    fused(k, t.r, k - main);  // k (1 + r) is main + rest: the last sum alone rounds
     const float y = (main - (fused(k, -q, lost) - rest)) * float_of(t.power + ((127u - 32) << 23));
     return x > 0 ? g * scale : y;
   }
@@ -160,7 +182,8 @@ struct elu_backward_half : elu_backward_quick {
   RateF32 rate;
   float quick(float g, float x) const {
     const Reduced2F32 t = reduce_2(x, rate);
-    const float e = float_of(bits_of(exp2_half(t.f)) + t.power);
+    const float e =
+        exp2_half(t.f) * float_of(t.power + 0x3f800000);  // adding exponents would lose NaN
     return (x > 0 ? scale : e * factor) * g;
   }
 };
@@ -171,7 +194,10 @@ struct elu_backward {
   double alpha, scale, input_scale;
   bool is_result;
   explicit elu_backward(const double* attributes)
-      : alpha(attributes[0]), scale(attributes[1]), input_scale(attributes[2]), is_result(attributes[3] != 0) {}
+      : alpha(attributes[0]),
+        scale(attributes[1]),
+        input_scale(attributes[2]),
+        is_result(attributes[3] != 0) {}
 
   template <class Loop>
   void visit(const Loop& loop) const {
@@ -180,14 +206,16 @@ struct elu_backward {
     const elu_backward_wide wide(alpha, scale, input_scale);
     if (is_result) {
       loop(elu_backward_result{positive, input_scale, scale * alpha});
-    } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) && within(factor, 0x1p-20, 0x1p60)) {
+    } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
+               within(factor, 0x1p-20, 0x1p60)) {
       const elu_backward_quick quick{positive, wide, bits_of(bound_of(64, input_scale))};
       if constexpr (__is_same(M, Half)) {
         loop(elu_backward_half{quick, static_cast<float>(factor), RateF32(input_scale * kLog2e)});
       } else {
         const double shifted = factor * 0x1p32;
         const auto high = static_cast<float>(shifted);
-        loop(elu_backward_single{quick, static_cast<float>(input_scale), high, static_cast<float>(shifted - high)});
+        loop(elu_backward_single{quick, static_cast<float>(input_scale), high,
+                                 static_cast<float>(shifted - high)});
       }
     } else {
       loop(wide);

@@ -8,15 +8,17 @@
 //       T operator()(T x) const;                  // one T for each input; no branches, no libm
 //     };
 //
-// M says how exact its arithmetic has to be. A formula that has several forms offers `visit(loop)`, which calls
-// loop(form) with the one its attributes ask for. A form that is right for nearly all values only offers
+// M says how exact its arithmetic has to be. A formula that has several forms offers `visit(loop)`,
+// which calls loop(form) with the one its attributes ask for. A form that is right for nearly all
+// values only offers
 //
 //       T quick(T x) const;             // the result, or anything
 //       uint32_t unusual(T x) const;    // above `limit` where quick(x) may be wrong …
 //       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
 //       T general(T x) const;           // the result for every x
 //
-// and `general` runs for whole tiles in which one element asks for it; whose result is taken is each element's own affair.
+// and `general` runs for whole tiles in which one element asks for it; whose result is taken is
+// each element's own affair.
 #pragma once
 
 #include <cstdint>
@@ -99,7 +101,8 @@ void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
 
 template <template <class> class F, int inputs>
 constexpr FormulaEntry formula_entry(const char* name) {
-  Formula<double> f64 = nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
+  Formula<double> f64 =
+      nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
   if constexpr (sizeof(typename F<Double>::T) == sizeof(double)) f64 = apply<F<Double>, inputs>;
   return {name, apply<F<Half>, inputs>, apply<F<Single>, inputs>, f64};
 }

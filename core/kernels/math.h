@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and expm1 of our own, in three strengths. No branches, no libm, the same bits on every instruction set: -ffp-contract=off
-// holds everywhere and a fused multiply-add is always written out. Coefficients are minimax (Remez at 40 digits); the errors
-// named are theirs. That the results built on them keep their promise is shown by tests/test_exhaustive.py.
+// exp and expm1 of our own, in three strengths. No branches, no libm, the same bits on every
+// instruction set: -ffp-contract=off holds everywhere and a fused multiply-add is always written
+// out. Coefficients are minimax (Remez at 40 digits); the errors named are theirs. That the results
+// built on them keep their promise is shown by tests/test_exhaustive.py.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -14,8 +15,9 @@ inline float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
 #else
-  // The product is exact in double. The sum is rounded to odd there (when inexact, its last bit is set), so that the
-  // rounding to float, 29 digits shorter, comes out as if it had been the only one.
+  // The product is exact in double. The sum is rounded to odd there (when inexact, its last bit is
+  // set), so that the rounding to float, 29 digits shorter, comes out as if it had been the only
+  // one.
   const double product = static_cast<double>(a) * b, addend = c;
   const double sum = product + addend;
   const double part = sum - product;
@@ -27,7 +29,9 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 
-inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }  // without FMA libm's, exact but slow
+inline double fused(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}  // without FMA libm's, exact but slow
 
 // Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr float kShiftF32 = 0x1.8p23f;
@@ -35,8 +39,8 @@ inline constexpr double kShiftF64 = 0x1.8p52;
 
 // ---- float ----
 
-// x * scale = n ln2 + r - c: |r| <= 0.347, exact because ln2 here has 24 digits and the difference as many;
-// |c| <= 2^-18 holds what x * scale and n ln2 lost. Right for |x * scale| < 2^7.
+// x * scale = n ln2 + r - c: |r| <= 0.347, exact because ln2 here has 24 digits and the difference
+// as many; |c| <= 2^-18 holds what x * scale and n ln2 lost. Right for |x * scale| < 2^7.
 struct ReducedF32 {
   float r, c;
   uint32_t power;  // n << 23
@@ -68,7 +72,8 @@ struct RateF32 {
   }
 };
 
-// x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate| < 2^8.
+// x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate|
+// < 2^8.
 struct Reduced2F32 {
   float f;
   uint32_t power;  // n << 23
@@ -101,9 +106,11 @@ inline float exp2m1_half(float f) {
   return q * f;
 }
 
-// ---- double, good to 2^-32: more than enough for results in float, and no intermediate of them leaves the range ----
+// ---- double, good to 2^-32: more than enough for results in float, and no intermediate of them
+// leaves the range ----
 
-// 2^u = scale * (1 + fraction), |u| <= 1022. Multiplications and additions only: FMA would give other bits.
+// 2^u = scale * (1 + fraction), |u| <= 1022. Multiplications and additions only: FMA would give
+// other bits.
 struct Power {
   double scale, fraction;
 };
@@ -150,7 +157,9 @@ inline ExpF64 exp_exact(double high, double low) {
 }
 
 // 2^n for integers |n| <= 1022
-inline double power_of_2_exact(double n) { return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52)); }
+inline double power_of_2_exact(double n) {
+  return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
+}
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA
