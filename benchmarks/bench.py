@@ -56,7 +56,7 @@ class Cell:
         self.op, self.layout, self.dtype, self.elements = op, layout, dtype, elements
         kind = numpy_dtype(DTYPES[dtype])
         rng = np.random.default_rng(elements)
-        columns = 1 << (elements.bit_length() // 2)
+        columns = min(elements & -elements, 1 << (elements.bit_length() // 2))  # a power of 2
         self.shape = (elements,) if layout == "contiguous" else (elements // columns, columns)
         self.inputs: dict[str, Array] = {}
         self.bytes = 0
@@ -163,10 +163,9 @@ def measure(
     candidates: dict[str, Run] = {b: run_of(cell.call(b, torch, timed)) for b in backends}
     if loops is not None and cell.layout == "contiguous":
         inputs = list(cell.inputs.values())
-        kinds = Loops.KINDS[:2] if op.inplace else Loops.KINDS
-        for kind in kinds:
-            if not (kind == "copy" and op.inplace):
-                candidates[kind] = loops.run(kind, inputs, cell.result, options.threads)
+        slope = 1.0 if op.inplace else 0.01  # in place the data stays what it was
+        for kind in ("ordinary",) if op.inplace else Loops.KINDS:
+            candidates[kind] = loops.run(kind, inputs, cell.result, options.threads, slope)
 
     def before(name: str) -> None:
         if not op.inplace:
@@ -207,7 +206,7 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
 
 
 def about(
-    options: argparse.Namespace, torch: ModuleType | None, loops: Loops | None
+    options: argparse.Namespace, torch: ModuleType | None, loops: Loops | None, load: float
 ) -> dict[str, Any]:
     cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
     return {
@@ -220,6 +219,7 @@ def about(
         "python": platform.python_version(),
         "numpy": np.__version__,
         "torch": torch.__version__ if torch else None,
+        "load_average_before": load,
         "threads": options.threads,
         "rounds": options.rounds,
         "pause_seconds": PAUSE,
@@ -234,11 +234,9 @@ def enough_memory(op: Op, dtype: str, elements: int) -> bool:
 
 
 def count(text: str) -> int:
-    match = re.fullmatch(r"(\d+)(Ki|Mi|)", text)
+    match = re.fullmatch(r"([1-9]\d*)(Ki|Mi|)", text)
     if match is None:
-        raise argparse.ArgumentTypeError(
-            f"a size is a number, or one with Ki or Mi, but got {text}"
-        )
+        raise ValueError(f"a size is a number, or one with Ki or Mi, but got {text}")
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -280,6 +278,11 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     options = options_from(arguments)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(
+            f"load average {load:.1f}: the machine is busy, distrust the figures", file=sys.stderr
+        )
     torch: ModuleType | None = None
     if "torch" in options.backends:
         if importlib.util.find_spec("torch"):
@@ -290,6 +293,8 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             print("torch is not installed: no ratios to it", file=sys.stderr)
     openaclnn.set_num_threads(options.threads)
+    if torch is None and options.backends == ["torch"]:
+        return 1
     loops = Loops.build()
     if loops is None:
         print("there is no g++ or clang++: no hand-written loops", file=sys.stderr)
@@ -330,7 +335,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("results that differ from those of the first backend:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, torch, loops),
+            "about": about(options, torch, loops, load),
             "summary": found,
             "results": [asdict(r) for r in results],
         }

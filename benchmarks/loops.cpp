@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine can do: copies and hand-written streaming loops, timed inside C between a common start and the last
-// thread's end, so that no call and no dispatch is in the figure. measure.py compiles this with -O3 -march=native.
+// What the machine can do: copies and hand-written streaming loops, timed inside C between a common
+// start and the last thread's end, so that no call and no dispatch is in the figure. measure.py
+// compiles this with -O3 -march=native.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -41,12 +42,12 @@ inline void stream_store(char* to, V v) {
 
 // y = x > 0 ? g : g * slope; with one input g is x.
 template <class T, bool two, bool streaming>
-void loop(const char* g, const char* x, char* y, int64_t bytes) {
+void loop(const char* g, const char* x, char* y, int64_t bytes, T slope) {
   for (int64_t i = 0; i < bytes; i += kVector) {
     Vector<T> a, b;
     std::memcpy(&a, g + i, kVector);
     std::memcpy(&b, (two ? x : g) + i, kVector);
-    const Vector<T> c = b > 0 ? a : a * T(0.01);
+    const Vector<T> c = b > 0 ? a : a * slope;
     if constexpr (streaming) {
       stream_store(y + i, c);
     } else {
@@ -59,34 +60,38 @@ void loop(const char* g, const char* x, char* y, int64_t bytes) {
 }
 
 template <class T>
-void pass(int kind, const char* g, const char* x, char* y, int64_t bytes) {
+void pass(int kind, const char* g, const char* x, char* y, int64_t bytes, double slope) {
   if (kind == kCopy) {
     std::memcpy(y, g, bytes);
   } else if (kind == kOrdinary) {
-    x ? loop<T, true, false>(g, x, y, bytes) : loop<T, false, false>(g, x, y, bytes);
+    (x ? loop<T, true, false> : loop<T, false, false>)(g, x, y, bytes, slope);
   } else {
-    x ? loop<T, true, true>(g, x, y, bytes) : loop<T, false, true>(g, x, y, bytes);
+    (x ? loop<T, true, true> : loop<T, false, true>)(g, x, y, bytes, slope);
   }
 }
 
 }  // namespace
 
-// Seconds for `repeats` passes over `bytes` of each array, an equal share for each thread; x may be null. Whole lines
-// only. item is the size of an element, 4 or 8 (halves go in pairs: the traffic is what counts).
-extern "C" double stream(int kind, int item, const char* g, const char* x, char* y, int64_t bytes, int threads,
-                         int64_t repeats) {
+// Seconds for `repeats` passes over `bytes` of each array, an equal share for each thread; x may be
+// null. Whole lines only. item is the size of an element, 4 or 8 (halves go in pairs: the traffic
+// is what counts).
+extern "C" double stream(int kind, int item, const char* g, const char* x, char* y, int64_t bytes,
+                         int threads, double slope, int64_t repeats) {
   const int64_t lines = bytes / kLine;
   std::atomic<int> ready{0};
   std::chrono::steady_clock::time_point begin;
   auto work = [&](int i) {
-    const int64_t from = lines * i / threads * kLine, size = lines * (i + 1) / threads * kLine - from;
+    const int64_t from = lines * i / threads * kLine,
+                  size = lines * (i + 1) / threads * kLine - from;
     const auto once = item == 8 ? pass<double> : pass<float>;
-    once(kind, g + from, x ? x + from : x, y + from, size);
+    once(kind, g + from, x ? x + from : x, y + from, size, slope);
     ready.fetch_add(1);
     while (ready.load() < threads) {
     }
     if (i == 0) begin = std::chrono::steady_clock::now();
-    for (int64_t k = 0; k < repeats; ++k) once(kind, g + from, x ? x + from : x, y + from, size);
+    for (int64_t k = 0; k < repeats; ++k) {
+      once(kind, g + from, x ? x + from : x, y + from, size, slope);
+    }
   };
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i) others.emplace_back(work, i);

@@ -95,7 +95,7 @@ class Loops:
         compiler = shutil.which("g++") or shutil.which("clang++")
         return cls(compiler) if compiler else None
 
-    def run(self, kind: str, inputs: list[Any], out: Any, threads: int) -> Run:
+    def run(self, kind: str, inputs: list[Any], out: Any, threads: int, slope: float) -> Run:
         g, x = (inputs[0].ctypes.data, inputs[1].ctypes.data if len(inputs) > 1 else None)
         fixed = (
             self.KINDS.index(kind),
@@ -105,6 +105,7 @@ class Loops:
             ctypes.c_void_p(out.ctypes.data),
             ctypes.c_int64(out.nbytes),
             threads,
+            ctypes.c_double(slope),
         )
 
         def passes(repeats: int) -> float:

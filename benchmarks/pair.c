@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a C program pays: phase 1 + phase 2 of aclnnLeakyRelu, and how long a launch holds the caller.
+/* What a C program pays: phase 1 + phase 2 of aclnnLeakyRelu, and how long a launch holds the
+ * caller.
  *
  *   pair ELEMENTS     median ns of a pair on the default stream
- *   pair launch       64 Mi elements on a stream: us until the launch returns, elements of 1,024 samples not yet
- *                     written then, us until the result is there
+ *   pair launch       64 Mi elements on a stream: us until the launch returns, elements of 1,024
+ * samples not yet written then, us until the result is there
  *
  * overhead.py compiles it with the build line of CANN programs. */
 #include <stdio.h>
@@ -77,7 +78,8 @@ int main(int argc, char** argv) {
       }
       check(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
       done[k] = now() - start;
-      if (out[0] != in[0] * value || out[n - 1] != in[n - 1]) return fprintf(stderr, "wrong result\n"), 1;
+      if (out[0] != in[0] * value || out[n - 1] != in[n - 1])
+        return fprintf(stderr, "wrong result\n"), 1;
     }
     printf("%g %g %g\n", median(returned, 5) / 1e3, median(unwritten, 5), median(done, 5) / 1e3);
     check(aclrtDestroyStream(stream), "aclrtDestroyStream");

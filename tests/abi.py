@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C interface through ctypes: tensors over NumPy memory, both phases of any row, the pending message."""
+"""The C interface through ctypes: tensors over NumPy memory, both phases of any row, messages."""
 
 from __future__ import annotations
 
@@ -77,9 +77,8 @@ class Objects:
         return handle
 
     def scalar(self, value, dtype="DOUBLE"):
-        bits = {"BFLOAT16": np.uint16, "BOOL": np.uint8}
-        kind = bits.get(dtype) or np.dtype({"FLOAT": "f4", "DOUBLE": "f8"}.get(dtype, dtype.lower()))
-        memory = np.array([value]).astype(kind)
+        kinds = {"FLOAT": "f4", "DOUBLE": "f8", "BFLOAT16": "u2", "BOOL": "u1"}
+        memory = np.array([value]).astype(kinds.get(dtype, dtype.lower()))
         handle = meta.aclCreateScalar(ctypes.c_void_p(memory.ctypes.data), DTYPES[dtype])
         assert handle
         self.made.append((meta.aclDestroyScalar, handle))
@@ -102,7 +101,7 @@ def objects():
 
 
 def phase1(op: Op, values, size=True, executor=True):
-    """Status, workspaceSize and executor; the latter two are UNTOUCHED when phase 1 left them alone."""
+    """Status, workspaceSize and executor; these two UNTOUCHED where phase 1 left them alone."""
     function = getattr(ops, op.name + "GetWorkspaceSize")
     function.argtypes = [C_TYPES[p.kind] for p in op.parameters] + [ctypes.c_void_p] * 2
     workspace_size, handle = ctypes.c_uint64(UNTOUCHED), ctypes.c_void_p(UNTOUCHED)

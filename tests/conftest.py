@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests change in the library is set back after them."""
+"""What tests change in the library is set back after them; a device for those that need one."""
 
 from __future__ import annotations
+
+import ctypes
 
 import pytest
 
@@ -16,3 +18,12 @@ def settings():
     openaclnn.set_product(before["product"])
     openaclnn.set_num_threads(before["threads"])
     _core.set_streaming_bytes(before["streaming_bytes"])
+
+
+@pytest.fixture
+def device():
+    acl = ctypes.CDLL(str(openaclnn.home() / "lib64" / "libascendcl.so"))
+    assert acl.aclrtSetDevice(0) == 0
+    acl.aclGetRecentErrMsg()  # what a failed test left behind
+    yield
+    assert acl.aclrtResetDevice(0) == 0

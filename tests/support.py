@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the test files share: calls by row, memory layouts, and the judge of a result. Names no operator."""
+"""What the test files share: calls by row, memory layouts, the judge. Names no operator."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def call(op: Op, inputs, attributes, out=None):
 
 
 def arguments(op: Op, shape=(2, 3), dtype: str | None = None) -> dict[str, Any]:
-    """Good arguments of phase 1 by C name: tensors of ones, the first attribute set, zeroed outputs."""
+    """Good arguments of phase 1 by C name: tensors of ones and the first attribute set."""
     kind = numpy_dtype(dtype or op.dtypes[0])
     attributes = REFERENCES[op.kernel].attributes[0]
     return {
@@ -84,10 +84,6 @@ def refusal(op: Op, named: dict[str, Any]) -> tuple[int, str]:
     with pytest.raises(openaclnn.AclnnError) as caught:
         plan(op, named)
     return caught.value.status, str(caught.value)
-
-
-def first(parameters: tuple[Parameter, ...]) -> str:
-    return parameters[0].name
 
 
 # ---- layouts: the same values elsewhere in memory ----
@@ -129,6 +125,22 @@ LAYOUTS = {
 }
 
 
+def wide_dtypes(op: Op) -> list[str]:
+    """The dtypes whose results a row can round to a 16-bit output."""
+    castable = op.output == "castable" and not op.inplace
+    return [dtype for dtype in op.dtypes if castable and dtype not in HALVES]
+
+
+def boundaries(half: str, dtype: str):
+    """Where rounding to a 16-bit dtype turns: halfway between neighbours, a step to each side."""
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    with np.errstate(all="ignore"):
+        low, high = (p.view(numpy_dtype(half)).astype(np.float64) for p in (patterns, patterns + 1))
+        middle = ((low + high) / 2).astype(numpy_dtype(dtype))
+    finite = middle[np.isfinite(middle)]
+    return np.concatenate([finite, np.nextafter(finite, -np.inf), np.nextafter(finite, np.inf)])
+
+
 # ---- the judge ----
 
 
@@ -149,8 +161,8 @@ def assert_accurate(op: Op, inputs, attributes, actual, seed=None) -> None:
     at = np.unravel_index(np.argmax(error), error.shape)
     given = [str(np.broadcast_to(x, expected.shape)[at]) for x in inputs]
     assert error[at] <= limit, (
-        f"{op.name}({', '.join(given)}, {dict(attributes)}) must be {expected[at]!r} within {limit} ulp, "
-        f"but is {actual[at]!s}, off by {error[at]:.6g} (index {at}, seed {seed})"
+        f"{op.name}({', '.join(given)}, {dict(attributes)}) must be {expected[at]!r} within "
+        f"{limit} ulp, but is {actual[at]!s}, off by {error[at]:.6g} (index {at}, seed {seed})"
     )
     nans = bits(actual)[np.isnan(actual)]
     assert (nans == CANONICAL_NAN[dtype]).all(), f"{op.name}: NaN with other bits (seed {seed})"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same inputs give the same bits: for any length, alignment, layout, number of threads, kind of store and
-instruction set. Run as a program it prints the instruction set and the digest of a large battery.
+"""Same inputs, same bits: for any length, alignment, layout, threads, stores and instruction set.
+
+Run as a program it prints the instruction set and the digest of a large battery.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import sys
 
 import numpy as np
 import pytest
-from support import LAYOUTS, SEED, bits, call, rows
+from support import HALVES, LAYOUTS, SEED, bits, boundaries, call, rows, wide_dtypes
 
 import openaclnn
 from openaclnn import _core
-from openaclnn.reference import REFERENCES, sample
+from openaclnn.reference import REFERENCES, numpy_dtype, sample
 from openaclnn.table import OPS
 
 LENGTHS = range(131)
@@ -62,11 +63,12 @@ def test_layouts(op):
 @pytest.mark.parametrize("op", rows(lambda op: op.shapes == "broadcast"))
 def test_broadcast(op):
     for dtype in op.dtypes:
-        inputs, attributes = first_case(op, (37, 5, 41), dtype)
+        shape = (5, 3, 1400)  # rows longer than a tile
+        inputs, attributes = first_case(op, shape, dtype)
         for i, axes in itertools.product(range(len(inputs)), ((0,), (1,), (2,), (0, 2), (0, 1, 2))):
             small = list(inputs)
             small[i] = inputs[i][tuple(slice(1) if a in axes else slice(None) for a in range(3))]
-            full = [np.broadcast_to(x, (37, 5, 41)).copy() for x in small]
+            full = [np.broadcast_to(x, shape).copy() for x in small]
             expected = call(op, full, attributes)
             assert_same(call(op, small, attributes), expected, f"{dtype}, input {i} along {axes}")
 
@@ -128,7 +130,7 @@ def run_battery(**environment):
 
 
 def battery_digest() -> str:
-    """One digest over every row, dtype, attribute set and layout."""
+    """One digest over every row, dtype, attribute set and layout, and every rounding boundary."""
     digest = hashlib.sha256()
     for op in OPS:
         for dtype, attributes in itertools.product(op.dtypes, REFERENCES[op.kernel].attributes):
@@ -137,6 +139,11 @@ def battery_digest() -> str:
                 out = move(np.zeros_like(inputs[0]))
                 call(op, [move(x) for x in inputs], attributes, out)
                 digest.update(bits(out).tobytes())
+        for dtype, half in itertools.product(wide_dtypes(op), HALVES):
+            inputs = [boundaries(half, dtype)] * len(op.inputs_)
+            out = np.empty(inputs[0].shape, numpy_dtype(half))
+            call(op, inputs, REFERENCES[op.kernel].attributes[0], out)
+            digest.update(bits(out).tobytes())
     return digest.hexdigest()
 
 

@@ -207,7 +207,7 @@ def test_interleaved_views_do_not_overlap(op):
 
 @pytest.mark.parametrize("op", rows())
 def test_the_first_failure_wins(op):
-    """NULL, product, dtype, rank, shape, attribute, view: with two faults, the sentence of the earlier one."""
+    """NULL, product, dtype, rank, shape, attribute, view: of two faults the earlier one is told."""
     head, out = op.inputs_[0], op.outputs[0]
     required = [p for p in op.parameters if p.required]
     absent = [key for key in TITLES if key not in op.products]
@@ -260,7 +260,9 @@ def test_not_an_array_and_not_a_number(op):
         if p.kind == "tensor":
             what = "a NumPy array, a torch tensor or a DLPack producer, but got str"
         elif p.kind in ("scalar", "double", "int64"):
-            what = "a number in range, but got 'zero'"
+            what = "a number, but got 'zero'"
+        elif p.kind == "bool":
+            what = "True or False, but got 'zero'"
         else:
             continue
         with pytest.raises(TypeError) as caught:

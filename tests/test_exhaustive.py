@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every fp32 pattern: each row with one input swept and the others 1, against its float64 reference.
+"""Every fp32 pattern: each row with one input swept and the others 1, against float64.
 
 The ordinary suite takes every 4099th pattern and the neighbourhoods of the special points, for all
 attribute sets. All 2^32 for the first set (minutes for each row, a progress bar on stderr):

@@ -11,7 +11,7 @@ from support import FLOATS, LAYOUTS, SEED, assert_accurate, call, cases, grid, r
 
 from openaclnn.reference import REFERENCES, numpy_dtype, sample
 
-SHAPES = ((), (1,), (7,), (0,), (2, 0, 3), (1, 1), (3, 1, 5), (2, 3, 4, 5), (2, 1, 2, 1, 3, 1, 2, 2))
+SHAPES = ((), (1,), (7,), (0,), (2, 0, 3), (3, 1, 5), (2, 3, 4, 5), (2, 1, 2, 1, 3, 1, 2, 2))
 BROADCASTS = (
     ((2, 3, 4), (2, 3, 4)),
     ((2, 3, 4), ()),

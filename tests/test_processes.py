@@ -50,6 +50,49 @@ def test_fork(check):
     assert check()
 
 
+@pytest.mark.parametrize("end", ["synchronize", "drop"])
+def test_a_stream_from_before_the_fork(end):
+    y = np.zeros(LARGE, np.float32)
+    stream = openaclnn.Stream()
+    planned = openaclnn.plan("aclnnLeakyRelu", np.full(LARGE, -4.0, np.float32), 0.25, y)
+    planned.run(stream)
+    stream.synchronize()
+    holder = [stream]
+    del stream
+
+    def in_child() -> bool:
+        y.fill(0)
+        planned.run(holder[0])
+        if end == "drop":
+            holder.clear()
+        else:
+            holder[0].synchronize()
+        return bool((y == -1).all())
+
+    assert fork_and_try(in_child)
+
+
+def test_submitting_while_another_thread_synchronizes():
+    """The arrays of work that comes in during a synchronize stay alive."""
+    stream = openaclnn.Stream()
+    done = threading.Event()
+
+    def wait():
+        while not done.is_set():
+            stream.synchronize()
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    try:
+        for _ in range(300):
+            x = np.full(LARGE, -4.0, np.float32)
+            openaclnn.plan("aclnnInplaceLeakyRelu", x, 0.25).run(stream)
+            del x
+    finally:
+        done.set()
+        waiter.join()
+
+
 def test_fork_while_other_threads_work():
     openaclnn.set_num_threads(2)
     done = threading.Event()

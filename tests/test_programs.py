@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C and C++ programs against the installation directory: the official build line and its variants, the headers in both
-languages without a warning, and every library name by dlopen.
+"""C and C++ programs against the installation directory.
+
+The official build line and its variants, the headers in both languages, every library by dlopen.
 """
 
 from __future__ import annotations
@@ -39,6 +40,29 @@ int main(int count, char** words) {
   return 0;
 }
 """
+CLOSE = """
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#define GET(handle, type, name) type name = (type)dlsym(handle, #name)
+typedef int (*Set)(int);
+typedef int (*Malloc)(void**, size_t, int);
+typedef int (*Memset)(void*, size_t, int, size_t);
+int main(void) {
+  void* acl = dlopen("libascendcl.so", RTLD_NOW | RTLD_LOCAL);
+  if (acl == NULL) return puts(dlerror()), 1;
+  GET(acl, Set, aclrtSetDevice);
+  GET(acl, Malloc, aclrtMalloc);
+  GET(acl, Memset, aclrtMemset);
+  void* data;
+  if (aclrtSetDevice(0) || aclrtMalloc(&data, 1 << 20, 0) || aclrtMemset(data, 1 << 20, 1, 1 << 20))
+    return 2;
+  dlclose(acl);
+  usleep(1000);
+  return 0;
+}
+"""
 FIRST_CALL = """
 #include <stdio.h>
 #include "acl/acl.h"
@@ -72,7 +96,8 @@ def run(program: Path, *words: str) -> str:
     done = subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=120
     )
-    assert done.returncode == 0, f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    told = f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, told
     return done.stdout
 
 
@@ -98,9 +123,7 @@ def test_program(source, tmp_path):
     program = tmp_path / source.stem
     standard = "-std=c11" if source.suffix == ".c" else "-std=c++17"
     links = [*LINKS["official"].split(), "-ldl", "-pthread"]
-    build(
-        source, standard, str(source), "-o", str(program), *INCLUDES, f"-L{LIB}", *links
-    )
+    build(source, standard, str(source), "-o", str(program), *INCLUDES, f"-L{LIB}", *links)
     run(program)
 
 
@@ -114,7 +137,8 @@ def test_build_lines(first_call, links, tmp_path):
 
 def test_absolute_paths(first_call, tmp_path):
     source, program = first_call / "first.cpp", tmp_path / "program"
-    libraries = [str(LIB / f"lib{n}.so") for n in ("ascendcl", "nnopbase", "opapi_math", "opapi_nn")]
+    names = ("ascendcl", "nnopbase", "opapi_math", "opapi_nn")
+    libraries = [str(LIB / f"lib{name}.so") for name in names]
     build(source, "-std=c++11", str(source), *INCLUDES, *libraries, "-o", str(program))
     assert_refused(run(program))
 
@@ -127,7 +151,8 @@ def test_every_header_alone(suffix, standard, tmp_path):
     assert {f"aclnnop/{op.header}" for op in OPS} <= set(map(str, headers))
     source = tmp_path / f"header{suffix}"
     for header in headers:
-        source.write_text(f'#include "{header}"\n#include "{header}"\nint main(void) {{ return 0; }}\n')
+        twice = f'#include "{header}"\n' * 2
+        source.write_text(twice + "int main(void) { return 0; }\n")
         build(source, standard, *WARNINGS, "-fsyntax-only", *INCLUDES, str(source))
 
 
@@ -144,3 +169,13 @@ def test_dlopen_of_each_name_alone(tmp_path):
     build(source, "-std=c11", *WARNINGS, str(source), "-o", str(program), "-ldl")
     for name in NAMES:
         run(program, f"lib{name}.so", *exports(name))
+
+
+def test_dlclose_leaves_the_library_to_its_threads(tmp_path):
+    source, program = tmp_path / "close.c", tmp_path / "close"
+    source.write_text(CLOSE)
+    build(source, str(source), "-o", str(program), "-ldl")
+    run(program)
+    assert subprocess.run(
+        ["readelf", "-d", LIB / "libopenaclnn.so"], capture_output=True, text=True, check=True
+    ).stdout.count("NODELETE")

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from support import SEED, arguments, bits, call, plan, rows
 import openaclnn
 from openaclnn import aclnn
 from openaclnn.errors import NAMES
-from openaclnn.reference import REFERENCES, dtype_name, numpy_dtype, sample
+from openaclnn.reference import REFERENCES, dtype_name, sample
 from openaclnn.table import OPS, PRODUCTS
 
 X = np.array([[-2.0, -0.0, 3.0], [1.0, -4.0, 0.5]], np.float32)
@@ -34,15 +36,11 @@ class Producer:
         return self.array.__dlpack_device__()
 
 
-class Namespace:
-    from_dlpack = staticmethod(lambda array: Standard(array))
-
-
 class Standard(Producer):
     """The same with the array API standard's way to its namespace."""
 
     def __array_namespace__(self):
-        return Namespace
+        return SimpleNamespace(from_dlpack=Standard)
 
 
 # ---- kinds ----
@@ -54,8 +52,7 @@ def test_numpy_in_numpy_out(op):
         inputs = sample(op, (3, 5), dtype, SEED)
         result = call(op, inputs, REFERENCES[op.kernel].attributes[0])
         assert type(result) is np.ndarray
-        assert dtype_name(result.dtype) == dtype
-        assert result.shape == (3, 5)
+        assert (dtype_name(result.dtype), result.shape) == (dtype, (3, 5))
 
 
 def test_results_keep_the_memory_order():
@@ -69,8 +66,7 @@ def test_results_keep_the_memory_order():
 def test_rank_0_stays_an_array():
     result = openaclnn.leaky_relu(np.array(-2.0), 0.25)
     assert type(result) is np.ndarray
-    assert result.shape == ()
-    assert result == -0.5
+    assert (result.shape, result.item()) == ((), -0.5)
 
 
 def test_dlpack_in_numpy_out():
@@ -118,10 +114,10 @@ def test_inputs_are_left_alone(op):
     if op.inplace:
         return
     inputs = sample(op, (3, 5), op.dtypes[0], SEED)
-    before = [x.copy() for x in inputs]
+    before = copy.deepcopy(inputs)
     result = call(op, inputs, REFERENCES[op.kernel].attributes[0])
-    for x, copy in zip(inputs, before, strict=True):
-        assert (bits(x) == bits(copy)).all()
+    for x, same in zip(inputs, before, strict=True):
+        assert (bits(x) == bits(same)).all()
         assert not np.shares_memory(result, x)
 
 
@@ -138,10 +134,10 @@ def test_defaults_and_keywords(op):
     named = {p.python_name: np.ones(3, np.float32) for p in op.inputs_}
     defaults = {p.python_name: p.default for p in op.attributes if p.default is not None}
     function = getattr(openaclnn, op.python)
-    required = {p.python_name: 1.0 for p in op.attributes if p.default is None}
-    plain = function(**{k: x.copy() for k, x in named.items()}, **required)
-    spelt = function(**{k: x.copy() for k, x in named.items()}, **required, **defaults)
-    assert (plain == spelt).all()
+    needed = (p for p in op.attributes if p.default is None)
+    required = {p.python_name: True if p.kind == "bool" else 1.0 for p in needed}
+    plain = function(**copy.deepcopy(named), **required)
+    assert (plain == function(**copy.deepcopy(named), **required, **defaults)).all()
     assert function.__doc__.startswith(op.doc)
 
 
@@ -167,10 +163,9 @@ def test_a_plan_reads_and_writes_its_arrays_each_time():
 def test_a_plan_keeps_its_arrays_alive():
     y = np.empty(100_000, np.float32)
     p = openaclnn.plan("aclnnLeakyRelu", np.full(100_000, -4.0, np.float32), 0.25, y)
-    junk = [np.zeros(100_000, np.float32) for _ in range(8)]
+    _junk = [np.zeros(100_000, np.float32) for _ in range(8)]  # would take the place of lost input
     p.run()
     assert (y == -1).all()
-    del junk
 
 
 @pytest.mark.parametrize("op", rows())
@@ -190,12 +185,37 @@ def test_misspelt_calls():
         assert caught.value.args == (sentence,)
 
     known = ", ".join(op.name for op in OPS)
-    refused(KeyError, f"no operator 'aclnnLeekyRelu'; there are {known}", "aclnnLeekyRelu")
+    refused(ValueError, f"no operator 'aclnnLeekyRelu'; there are {known}", "aclnnLeekyRelu")
     name = "aclnnLeakyRelu"
     refused(TypeError, f"{name} takes 3 arguments, but got 4", name, X, 1, X, X)
     has = "it has self, negativeSlope, out"
     refused(TypeError, f"{name} has no parameter 'slope'; {has}", name, X, slope=1)
-    refused(TypeError, f"{name} got 'x' twice", name, X, x=X)
+    refused(TypeError, f"{name} got 'self' twice", name, X, x=X)
+    refused(TypeError, f"{name} got 'self' twice", name, x=X, self=X)
+
+
+def test_attributes_of_the_wrong_type():
+    def refused(sentence, *given):
+        with pytest.raises(TypeError) as caught:
+            openaclnn.leaky_relu_backward(X, X, *given)
+        assert str(caught.value) == f"aclnnLeakyReluBackward: {sentence}"
+
+    for wrong in ("yes", 2, [], None, 0.0):
+        refused(f"selfIsResult must be True or False, but got {wrong!r}", 0.1, wrong)
+    refused("negativeSlope must be a number, but got 'x'", "x", False)
+    long = "1" + "0" * 56
+    refused(f"negativeSlope must be an integer of at most 64 bits, but got {long}...", 10**400)
+    assert openaclnn.leaky_relu_backward(X, X, 0.1, np.True_) is not None
+
+
+def test_masked_arrays_are_not_read_as_plain_ones():
+    with pytest.raises(openaclnn.AclnnError, match=r"but is a masked one: pass x.filled"):
+        openaclnn.leaky_relu(np.ma.masked_array(X, X > 0))
+
+
+def test_an_out_array_is_returned_as_it_is():
+    out = np.empty_like(X)
+    assert openaclnn.leaky_relu(Standard(X), 0.25, out=out) is out
 
 
 # ---- the exact C names ----
@@ -217,8 +237,28 @@ def test_c_names_that_do_not_fit():
     with pytest.raises(AttributeError, match="has no attribute 'aclnnLeekyRelu'"):
         _ = aclnn.aclnnLeekyRelu
     size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(X.copy(), 0.25)
-    with pytest.raises(ValueError, match="executor must come from aclnnLeakyReluGetWorkspaceSize"):
-        aclnn.aclnnLeakyRelu(None, size, executor)
+    for wrong, status, sentence in (
+        (executor, 161002, "executor must come from aclnnLeakyReluGetWorkspaceSize, but is of"),
+        (None, 161001, "executor must not be NULL"),
+        ("x", 161002, "executor must come from phase 1, but is 'x'"),
+    ):
+        with pytest.raises(openaclnn.AclnnError, match=f"aclnnLeakyRelu: {sentence}") as caught:
+            aclnn.aclnnLeakyRelu(None, size, wrong)
+        assert caught.value.status == status
+
+
+def test_c_executors_run_once_unless_repeatable():
+    x = np.full(3, -4.0, np.float32)
+    size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(x, 0.5)
+    aclnn.aclSetAclOpExecutorRepeatable(executor)
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    assert (x == -1).all()
+    executor.repeatable = False
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    with pytest.raises(openaclnn.AclnnError, match="but was already run or destroyed"):
+        aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    aclnn.aclDestroyAclOpExecutor(executor)
 
 
 # ---- streams ----
@@ -303,4 +343,3 @@ def test_public_names():
     assert {op.python for op in OPS} <= set(openaclnn.__all__)
     for name in openaclnn.__all__:
         assert getattr(openaclnn, name).__doc__ or name == "OPS", f"{name} needs a docstring"
-    assert numpy_dtype("BFLOAT16").name == "bfloat16"

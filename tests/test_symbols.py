@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public surface: what the libraries export and the headers declare equals tests/abi_snapshot.txt.
+"""The public surface: what libraries export and headers declare equals tests/abi_snapshot.txt.
 
 `python tests/test_symbols.py` writes the snapshot anew; its diff is the change of the contract.
+Whichever of the six names a program loads, there is one state behind them, shared with Python.
 """
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from abi import LIB, NAMES
+import pytest
+from abi import LIB, NAMES, acl, library, objects, ops, phase1, synchronize
+from support import arguments
 
 import openaclnn
+from openaclnn.table import OPS
 
 SNAPSHOT = Path(__file__).parent / "abi_snapshot.txt"
 DECLARATION = re.compile(r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API)\s+([^;{]*?\b(\w+)\([^;]*\));", re.M)
@@ -37,7 +42,7 @@ def prototypes() -> dict[str, str]:
 
 
 def snapshot() -> str:
-    """Libraries with the same exports share a section; a symbol without a prototype shows as such."""
+    """Libraries with the same exports share a section."""
     declared = prototypes()
     sections: dict[tuple[str, ...], list[str]] = {}
     for name in NAMES:
@@ -57,6 +62,56 @@ def test_the_surface_is_as_it_was():
 def test_every_declared_function_is_exported():
     exported = {symbol for name in NAMES for symbol in exports(name)}
     assert set(prototypes()) == exported
+
+
+# ---- one state per process ----
+
+
+def test_every_name_is_there():
+    for name in NAMES:
+        assert (LIB / f"lib{name}.so").is_file(), f"lib{name}.so is missing from {LIB}"
+
+
+@pytest.mark.usefixtures("device")
+def test_memory_of_one_name_is_freed_by_another():
+    address = ctypes.c_void_p()
+    assert library("acl_rt").aclrtMalloc(ctypes.byref(address), ctypes.c_size_t(100), 0) == 0
+    assert library("ascendcl").aclrtFree(address) == 0
+    assert library("acl_rt").aclrtFree(address) != 0
+    assert b"aclrtFree" in acl.aclGetRecentErrMsg()
+
+
+def test_a_failure_of_one_name_is_told_by_another():
+    reader = library("acl_rt").aclGetRecentErrMsg
+    reader.restype = ctypes.c_char_p
+    for name in ("opapi", "opapi_nn"):
+        function = getattr(library(name), OPS[0].name)
+        assert function(None, ctypes.c_uint64(0), None, None) == 161001
+        assert reader().decode().endswith(f"{OPS[0].name}: executor must not be NULL\n")
+        assert reader() == b""
+
+
+def test_python_and_c_share_the_product():
+    for product in openaclnn.products():
+        openaclnn.set_product(product.key)
+        assert acl.aclrtGetSocName().decode() == product.soc_name
+
+
+def test_python_takes_its_own_messages():
+    with pytest.raises(openaclnn.AclnnError):
+        openaclnn.plan(OPS[0].name)
+    assert acl.aclGetRecentErrMsg() == b""
+
+
+@pytest.mark.usefixtures("device")
+def test_an_executor_of_one_name_runs_through_another():
+    op = OPS[0]
+    with objects() as made:
+        _, _, executor = phase1(op, made.values(op, arguments(op)))
+        assert ops._name != library("opapi")._name
+        run_there = getattr(library("opapi"), op.name)
+        assert run_there(None, ctypes.c_uint64(0), ctypes.c_void_p(executor), None) == 0
+        synchronize()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch CPU tensors in, torch CPU tensors out, without copies. Skipped where torch is not installed."""
+"""torch CPU tensors in and out, without copies. Skipped where torch is not installed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def refused(x, sentence):
 
 def test_unusable_tensors():
     wants_gradient = torch.ones(2, requires_grad=True)
-    pass_detached = "not require a gradient, which these functions do not record: pass x.detach()"
+    pass_detached = "not require a gradient, which these functions do not record: pass it detached"
     refused(wants_gradient, pass_detached)
     with torch.no_grad():
         assert (openaclnn.leaky_relu(wants_gradient) == 1).all()
@@ -114,3 +114,47 @@ def test_unusable_tensors():
     refused(eighth, "have a dtype of the aclnn API, but its DLPack dtype is none")
     lazy = torch.tensor([1 + 2j]).conj().imag
     refused(lazy, "be its memory, but is a lazy negation: pass x.resolve_neg()")
+
+
+def test_autograd_is_told_of_writes():
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    for write in (
+        lambda t: openaclnn.leaky_relu_(t, 0.5),
+        lambda t: openaclnn.leaky_relu(torch.ones(2), out=t),
+        lambda t: openaclnn.plan("aclnnInplaceLeakyRelu", t, 0.5).run(),
+    ):
+        hidden = x * 1
+        loss = (hidden * hidden).sum()
+        write(hidden.detach())
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
+def test_inference_tensors():
+    with torch.inference_mode():
+        x = torch.tensor([-4.0])
+        openaclnn.leaky_relu_(x, 0.25)
+        assert x.item() == -1
+
+
+@pytest.mark.parametrize("move", [lambda t: t.resize_(1_000_000), lambda t: t.set_()])
+def test_a_plan_whose_tensor_moved(move):
+    x, out = torch.ones(4), torch.zeros(4)
+    planned = openaclnn.plan("aclnnLeakyRelu", x, 0.5, out)
+    move(x)
+    with pytest.raises(openaclnn.AclnnError, match="plan again"):
+        planned.run()
+
+
+def test_flush_denormal_changes_nothing():
+    """Threads of the pool have arithmetic of their own; bits must not depend on who computes."""
+    n = 1 << 20
+    x = np.full(n, -1e-40, np.float32)
+    openaclnn.set_num_threads(2)
+    expected = openaclnn.leaky_relu(x, 0.5)
+    assert (expected != 0).all()
+    assert torch.set_flush_denormal(True)
+    try:
+        assert (bits(openaclnn.leaky_relu(x, 0.5)) == bits(expected)).all()
+    finally:
+        torch.set_flush_denormal(False)

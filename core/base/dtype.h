@@ -8,7 +8,9 @@
 
 namespace openaclnn {
 
-const char* dtype_name(aclDataType dtype);  // "FLOAT", "BFLOAT16", …; "UNKNOWN" for a value outside the enum
-size_t dtype_size(aclDataType dtype);       // 0 for types without whole bytes per element and for unknown values
+const char* dtype_name(
+    aclDataType dtype);  // "FLOAT", "BFLOAT16", …; "UNKNOWN" for a value outside the enum
+size_t dtype_size(
+    aclDataType dtype);  // 0 for types without whole bytes per element and for unknown values
 
 }  // namespace openaclnn

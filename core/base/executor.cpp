@@ -6,12 +6,11 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
+#include "core/runtime/device.h"
 #include "core/runtime/parallel.h"
 
 namespace openaclnn {
 namespace {
-
-constexpr uint64_t kWorkspaceAlignment = 64;
 
 // What distinguishes two views apart from their address.
 uint64_t layout_of(const Tensor& tensor) {
@@ -32,31 +31,49 @@ bool belongs(Role role, Executor::Group group) {
   return true;
 }
 
-// A plan on its way through a stream: its own copy when it is repeatable, because its addresses may be set anew meanwhile.
-struct Run {
-  aclOpExecutor plan;
-  void* workspace;
-};
+// The arithmetic of C for as long as it lives: round to nearest and keep denormals, whatever the
+// calling thread has set (torch.set_flush_denormal, -ffast-math programs). Threads of the pool have
+// settings of their own, and a result must not depend on who computes it.
+class DefaultArithmetic {
+ public:
+#if defined(__x86_64__)
+  DefaultArithmetic() : before_(__builtin_ia32_stmxcsr()) { set(kDefault); }
+  ~DefaultArithmetic() { set(before_); }
 
-void run_once(void* context) {
-  auto* run = static_cast<Run*>(context);
-  run->plan.run(run->workspace);
-}
+ private:
+  static constexpr unsigned kDefault = 0x1f80;
+  void set(unsigned wanted) const {
+    if (before_ != kDefault) __builtin_ia32_ldmxcsr(wanted);
+  }
+  unsigned before_;
+#elif defined(__aarch64__)
+  DefaultArithmetic() : before_(__builtin_aarch64_get_fpcr()) { set(0); }
+  ~DefaultArithmetic() { set(before_); }
+
+ private:
+  void set(unsigned wanted) const {
+    if (before_ != 0) __builtin_aarch64_set_fpcr(wanted);
+  }
+  unsigned before_;
+#endif
+};
 
 }  // namespace
 
 HandlePool<aclOpExecutor>& executors() { return pool_of<aclOpExecutor>(size_t{1} << 20); }
 
-void Executor::bind(const Tensor* tensor, Role role, void** pointer_in_call) {
+void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call) {
   Operand& operand = operand_[operands_++];
+  operand.name = name;
   operand.role = role;
   operand.present = tensor != nullptr;
   if (tensor == nullptr) return;
   const auto size = static_cast<int64_t>(dtype_size(tensor->dtype));
   int64_t low = 0, high = 0;
   (void)element_range(*tensor, &low, &high);  // phase 1 checked it against the storage
-  operand.data = static_cast<std::byte*>(tensor->data);
-  operand.offset = tensor->offset * size;
+  operand.data = operand.planned = static_cast<std::byte*>(tensor->data);
+  operand.offset = low == high ? 0 : tensor->offset * size;
+  operand.alignment = static_cast<uint32_t>(size);
   operand.low = low * size;
   operand.high = high * size;
   operand.layout = layout_of(*tensor);
@@ -64,7 +81,9 @@ void Executor::bind(const Tensor* tensor, Role role, void** pointer_in_call) {
   *pointer_in_call = operand.data + operand.offset;
 }
 
-void Executor::add_step(Kernel kernel, int64_t items, int64_t grain) { step_[steps_++] = {kernel, items, grain}; }
+void Executor::add_step(Kernel kernel, int64_t items, int64_t grain) {
+  step_[steps_++] = {kernel, items, grain};
+}
 
 void Executor::estimate(int64_t nanoseconds) { nanoseconds_ += nanoseconds; }
 
@@ -75,16 +94,19 @@ uint64_t Executor::book(uint64_t bytes) {
 }
 
 Status Executor::set_address(Group group, size_t index, void* address) {
-  // inputs first, then outputs; absent optional tensors keep their index in their group and have none among all
+  // inputs first, then outputs; absent optional tensors keep their index in their group and have
+  // none among all
   size_t position = 0;
   for (const Role pass : {Role::input, Role::output}) {
     for (int i = 0; i < operands_; ++i) {
       Operand& operand = operand_[i];
-      const bool in_pass = pass == Role::output ? operand.role == Role::output : operand.role != Role::output;
+      const bool in_pass =
+          pass == Role::output ? operand.role == Role::output : operand.role != Role::output;
       const bool counts = group == Group::all ? in_pass && operand.present
                                               : pass == Role::input && belongs(operand.role, group);
       if (!counts || position++ != index) continue;
-      if (!operand.present) return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL in phase 1", index);
+      if (!operand.present)
+        return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL in phase 1", index);
       operand.data = static_cast<std::byte*>(address);
       void* element = operand.data + operand.offset;
       std::memcpy(call_ + operand.pointer, &element, sizeof element);
@@ -92,23 +114,36 @@ Status Executor::set_address(Group group, size_t index, void* address) {
       return {};
     }
   }
-  return fail(ACLNN_ERR_PARAM_INVALID, "index must be less than the number of tensors %zu, but got %zu", position, index);
+  return fail(ACLNN_ERR_PARAM_INVALID,
+              "index must be less than the number of tensors %zu, but got %zu", position, index);
 }
 
-Status Executor::check_addresses() const {
-  for (int o = 0; moved_ && o < operands_; ++o) {
-    const Operand& out = operand_[o];
-    if (!out.present || out.role == Role::input || out.low == out.high) continue;
-    if (out.data == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "the address set for an output must not be NULL");
-    for (int i = 0; i < operands_; ++i) {
-      const Operand& other = operand_[i];
-      if (i == o || !other.present || other.low == other.high) continue;
-      if (other.data == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "the address set for an input must not be NULL");
-      const bool apart = out.data + out.high <= other.data + other.low || other.data + other.high <= out.data + out.low;
-      const bool same = out.data + out.offset == other.data + other.offset && out.layout == other.layout;
-      if (!apart && !(same && other.role == Role::input)) {
-        return fail(ACLNN_ERR_PARAM_INVALID, "the addresses set make an output overlap another tensor in part");
-      }
+Status Executor::check_addresses(const char* op) const {
+  for (int i = 0; moved_ && i < operands_; ++i) {
+    const Operand& operand = operand_[i];
+    if (!operand.present || operand.low == operand.high) continue;
+    if (operand.data == nullptr) {
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must have data, but the address set is NULL", op,
+                  operand.name);
+    }
+    if (reinterpret_cast<uintptr_t>(operand.data) % operand.alignment != 0) {
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: %s must be aligned to its element size %u, but the address set is %p", op,
+                  operand.name, operand.alignment, static_cast<void*>(operand.data));
+    }
+    for (int k = 0; k < operands_ && operand.role != Role::input; ++k) {
+      const Operand& other = operand_[k];
+      if (k == i || !other.present || other.low == other.high) continue;
+      const bool apart = operand.data + operand.high <= other.data + other.low ||
+                         other.data + other.high <= operand.data + operand.low;
+      const bool same = operand.data + operand.offset == other.data + other.offset &&
+                        operand.layout == other.layout && other.role == Role::input;
+      const bool as_planned = operand.data - other.data == operand.planned - other.planned;
+      if (apart || same || as_planned) continue;
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: %s must be the same view as %s or share no memory with it, but overlaps it "
+                  "at the addresses set",
+                  op, operand.name, other.name);
     }
   }
   return {};
@@ -117,40 +152,63 @@ Status Executor::check_addresses() const {
 void Executor::run(void* workspace) const {
   for (int i = 0; i < steps_; ++i) {
     const Step& step = step_[i];
-    parallel_for(step.items, step.grain,
-                 [&](int64_t begin, int64_t end) { step.kernel(call_, workspace, begin, end); });
+    parallel_for(step.items, step.grain, [&](int64_t begin, int64_t end) {
+      const DefaultArithmetic arithmetic;
+      step.kernel(call_, workspace, begin, end);
+    });
   }
 }
 
-Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size, aclOpExecutor* handle,
-              void* stream_handle) {
-  if (handle == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
+void enqueue(const Executor& executor, void* workspace, Stream& stream) {
+  struct Run {
+    Executor plan;
+    void* workspace;
+  };
+  auto run = std::make_unique<Run>(Run{executor, workspace});
+  stream.submit({[](void* context) {
+                   auto* now = static_cast<Run*>(context);
+                   now->plan.run(now->workspace);
+                 },
+                 [](void* context) { delete static_cast<Run*>(context); }, run.get()});
+  run.release();  // submit has it; had it thrown, we would
+}
+
+Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
+              aclOpExecutor* handle, void* stream_handle) {
+  if (handle == nullptr)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
   if (workspace == nullptr && workspace_size > 0) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspace must not be NULL when workspaceSize is %llu", name,
+    return fail(ACLNN_ERR_PARAM_NULLPTR,
+                "%s: workspace must not be NULL when workspaceSize is %llu", name,
                 static_cast<unsigned long long>(workspace_size));
   }
   aclOpExecutor* executor = executors().find(handle);
   if (executor == nullptr) {
     return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize and be run once (make it repeatable to run it again), but "
+                "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
+                "repeatable to run it again), but "
                 "got one that was already run, destroyed or never created",
                 name, name);
   }
   if (executor->maker() != maker) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
                 name, name);
   }
   if (workspace_size < executor->workspace_size()) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", name,
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", name,
                 static_cast<unsigned long long>(executor->workspace_size()),
                 static_cast<unsigned long long>(workspace_size));
   }
-  if (Status status = executor->check_addresses(); !status.ok()) return status;
+  if (Status status = executor->check_addresses(name); !status.ok()) return status;
   Stream* stream = nullptr;
   if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
-    return fail(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: %s", name, take_sentence().c_str());
+    return fail(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: %s", name,
+                take_sentence().c_str());
   }
-  if (executor->brief()) {  // runs here when the stream is idle; a copy is made only when it has to wait
+  if (executor->brief()) {  // runs here when the stream is idle; a copy is made only when it has to
+                            // wait
     struct Inline {
       aclOpExecutor* executor;
       void* workspace;
@@ -164,9 +222,8 @@ Status launch(const char* name, const void* maker, void* workspace, uint64_t wor
       return {};
     }
   }
-  auto run = std::make_unique<Run>(Run{*executor, workspace});
+  enqueue(*executor, workspace, *stream);
   if (!executor->repeatable) executors().destroy(executor);
-  stream->submit({run_once, [](void* context) { delete static_cast<Run*>(context); }, run.release()});
   return {};
 }
 

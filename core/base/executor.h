@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor is the plan: what phase 1 decided, as plain data plus addresses. Phase 2 decides nothing.
+// The executor is the plan: what phase 1 decided, as plain data plus addresses. Phase 2 decides
+// nothing.
 //
 //   auto& call = executor.emplace_call<ElementwiseCall>();        // phase 1 fills the call …
-//   executor.bind(tensor, Role::input, &call.operand[0].data);    // … and names the pointers in it
+//   executor.bind("self", tensor, Role::input, &call.operand[0].data);  // … and names its pointers
 //   executor.add_step(kernel, items, grain);
-//   executor.run(workspace);                                      // phase 2: kernel(&call, workspace, begin, end)
+//   executor.run(workspace);                                      // phase 2: kernel(&call,
+//   workspace, begin, end)
 #pragma once
 
 #include <cstddef>
@@ -36,24 +38,27 @@ class Executor {
   // ---- phase 1 ----
   template <class Call>
   Call& emplace_call() {
-    static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) <= kCallBytes && alignof(Call) <= 16);
+    static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) <= kCallBytes &&
+                  alignof(Call) <= 16);
     return *new (call_) Call;
   }
-  // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional, NULL) keeps its index.
-  void bind(const Tensor* tensor, Role role, void** pointer_in_call);
+  // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional,
+  // NULL) keeps its index.
+  void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call);
   void add_step(Kernel kernel, int64_t items, int64_t grain);
-  void estimate(int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
-  uint64_t book(uint64_t bytes);       // 64-byte aligned offset into the workspace
+  void estimate(
+      int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
+  uint64_t book(uint64_t bytes);  // 64-byte aligned offset into the workspace
 
   // ---- between the phases (aclSet…TensorAddr) ----
   enum class Group { inputs, outputs, all };
   Status set_address(Group group, size_t index, void* address);
 
   // ---- phase 2 ----
-  Status check_addresses() const;  // after set_address: the outputs still overlap inputs in full or not at all
+  // After set_address: outputs still overlap inputs in full or not at all.
+  Status check_addresses(const char* op) const;
   void run(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
-  bool empty() const { return steps_ == 0; }
 
   bool repeatable = false;  // otherwise phase 2 consumes it
 
@@ -64,11 +69,14 @@ class Executor {
   static constexpr int64_t kBriefNanoseconds = 10'000;  // about what waking a sleeping worker costs
 
   struct Operand {
-    std::byte* data;        // storage base
-    int64_t offset;         // bytes from there to element (0, …, 0)
-    int64_t low, high;      // bytes from there that the view spans
-    uint64_t layout;        // hash of dtype, shape and strides
-    uint32_t pointer;       // where in call_ the address of element (0, …, 0) stands
+    const char* name;
+    std::byte* data;     // storage base
+    std::byte* planned;  // what it was in phase 1
+    int64_t offset;      // bytes from there to element (0, …, 0)
+    int64_t low, high;   // bytes from there that the view spans
+    uint64_t layout;     // hash of dtype, shape and strides
+    uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
+    uint32_t alignment;
     Role role;
     bool present;
   };
@@ -98,8 +106,14 @@ namespace openaclnn {
 
 HandlePool<aclOpExecutor>& executors();
 
-// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is consumed.
-Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size, aclOpExecutor* executor,
-              void* stream);
+inline constexpr size_t kWorkspaceAlignment = 64;
+
+// Runs a copy of the plan on the stream, after what was submitted before.
+void enqueue(const Executor& executor, void* workspace, Stream& stream);
+
+// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
+// consumed.
+Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
+              aclOpExecutor* executor, void* stream);
 
 }  // namespace openaclnn

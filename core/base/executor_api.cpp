@@ -12,8 +12,8 @@ Status inner_null(const char* call, const char* argument) {
 }
 
 // The aclSet…TensorAddr differ in which tensors `index` counts.
-aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* executor, size_t index,
-                        aclTensor* tensor, void* address) {
+aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* executor,
+                        size_t index, aclTensor* tensor, void* address) {
   if (executor == nullptr) return inner_null(call, "executor").code();
   if (tensor == nullptr) return inner_null(call, "tensor").code();
   Status status = check_alive(executors(), call, "executor", executor);
@@ -34,7 +34,8 @@ aclnnStatus set_list_address(const char* call, const aclOpExecutor* executor, si
   if (status.ok()) status = check_alive(tensor_lists(), call, "tensors", tensors);
   if (!status.ok()) return status.code();
   return fail(ACLNN_ERR_PARAM_INVALID,
-              "%s: irIndex must name a list parameter of the operator, which has none, but got %zu", call, parameter)
+              "%s: irIndex must name a list parameter of the operator, which has none, but got %zu",
+              call, parameter)
       .code();
 }
 
@@ -56,32 +57,36 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
 
 // One that phase 2 has consumed may be destroyed too: cautious clients do so at exit.
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  if (executor == nullptr) return openaclnn::inner_null("aclDestroyAclOpExecutor", "executor").code();
+  if (executor == nullptr)
+    return openaclnn::inner_null("aclDestroyAclOpExecutor", "executor").code();
   executors().destroy(executor);
   return ACLNN_SUCCESS;
 }
 
 // Each call and its reserved synonym AclSet….
-#define DEFINE_SET_ADDRESS(name, group)                                                                    \
-  aclnnStatus acl##name(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {      \
-    return openaclnn::set_address("acl" #name, Executor::Group::group, executor, index, tensor, addr);     \
-  }                                                                                                        \
-  aclnnStatus Acl##name(aclOpExecutor* executor, const size_t index, aclTensor* tensor, void* addr) {      \
-    return acl##name(executor, index, tensor, addr);                                                       \
+#define DEFINE_SET_ADDRESS(name, group)                                                         \
+  aclnnStatus acl##name(aclOpExecutor* executor, const size_t index, aclTensor* tensor,         \
+                        void* addr) {                                                           \
+    return openaclnn::set_address("acl" #name, Executor::Group::group, executor, index, tensor, \
+                                  addr);                                                        \
+  }                                                                                             \
+  aclnnStatus Acl##name(aclOpExecutor* executor, const size_t index, aclTensor* tensor,         \
+                        void* addr) {                                                           \
+    return acl##name(executor, index, tensor, addr);                                            \
   }
 
 DEFINE_SET_ADDRESS(SetInputTensorAddr, inputs)
 DEFINE_SET_ADDRESS(SetOutputTensorAddr, outputs)
 DEFINE_SET_ADDRESS(SetTensorAddr, all)
 
-#define DEFINE_SET_LIST_ADDRESS(name)                                                                      \
-  aclnnStatus acl##name(aclOpExecutor* executor, size_t irIndex, const size_t, aclTensorList* tensors,     \
-                        void*) {                                                                           \
-    return openaclnn::set_list_address("acl" #name, executor, irIndex, tensors);                           \
-  }                                                                                                        \
-  aclnnStatus Acl##name(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex,               \
-                        aclTensorList* tensors, void* addr) {                                              \
-    return acl##name(executor, irIndex, relativeIndex, tensors, addr);                                     \
+#define DEFINE_SET_LIST_ADDRESS(name)                                                        \
+  aclnnStatus acl##name(aclOpExecutor* executor, size_t irIndex, const size_t,               \
+                        aclTensorList* tensors, void*) {                                     \
+    return openaclnn::set_list_address("acl" #name, executor, irIndex, tensors);             \
+  }                                                                                          \
+  aclnnStatus Acl##name(aclOpExecutor* executor, size_t irIndex, const size_t relativeIndex, \
+                        aclTensorList* tensors, void* addr) {                                \
+    return acl##name(executor, irIndex, relativeIndex, tensors, addr);                       \
   }
 
 DEFINE_SET_LIST_ADDRESS(SetDynamicInputTensorAddr)

@@ -12,7 +12,8 @@ struct Scalar {
   alignas(16) unsigned char bytes[16] = {};
 };
 
-// Real numbers only: FLOAT, FLOAT16, BF16, DOUBLE, (U)INT8…64, BOOL. False, and nothing written, for other dtypes.
+// Real numbers only: FLOAT, FLOAT16, BF16, DOUBLE, (U)INT8…64, BOOL. False, and nothing written,
+// for other dtypes.
 bool scalar_value(const Scalar& scalar, float* value);
 bool scalar_value(const Scalar& scalar, double* value);
 

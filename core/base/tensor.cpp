@@ -96,7 +96,7 @@ Status describe(const char* call, const Arguments& given, Tensor* tensor) {
 }
 
 // The caller frees the copy with delete[].
-aclnnStatus give_dims(const char* call, const aclTensor* tensor, Dims Tensor::*which,
+aclnnStatus give_dims(const char* call, const aclTensor* tensor, Dims Tensor::* which,
                       int64_t** dims, uint64_t* count) {
   if (Status status = check_alive(tensors(), call, "tensor", tensor); !status.ok()) {
     return status.code();

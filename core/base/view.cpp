@@ -9,19 +9,25 @@
 namespace openaclnn {
 namespace {
 
-constexpr int64_t kLimit = int64_t{1} << 62;
+// Of element counts and offsets, so that bytes of 16-byte elements still fit 62 bits.
+constexpr int64_t kLimit = int64_t{1} << 58;
+
+bool is_empty(const Dims& shape) {
+  return std::find(shape.at, shape.at + shape.rank, 0) != shape.at + shape.rank;
+}
 
 // A sum of terms factor * x with 0 <= x <= bound and factor > 0.
 struct Term {
   int64_t factor, bound;
 };
 
-// Whether the sum of the terms can reach a value in [low, high]. Terms are sorted by falling factor; the range each x can
-// take is narrow because the terms after it reach only `rest`.
+// Whether the sum of the terms can reach a value in [low, high]. Terms are sorted by falling
+// factor; the range each x can take is narrow because the terms after it reach only `rest`.
 class ReachSearch {
  public:
   ReachSearch(Term* terms, int count) : terms_(terms), count_(count) {
-    std::sort(terms, terms + count, [](const Term& a, const Term& b) { return a.factor > b.factor; });
+    std::sort(terms, terms + count,
+              [](const Term& a, const Term& b) { return a.factor > b.factor; });
     rest_[count] = 0;
     divisor_[count] = 0;
     for (int i = count - 1; i >= 0; --i) {
@@ -37,8 +43,9 @@ class ReachSearch {
     if (high < 0 || low > rest_[i]) return false;
     if (low <= 0) return true;  // all remaining x = 0
     if (i == count_) return false;
-    if (--budget_ < 0) return true;                                // too long to be sure: answer on the safe side
-    if (high / divisor_[i] * divisor_[i] < low) return false;  // no multiple of the gcd in [low, high]
+    if (--budget_ < 0) return true;  // too long to be sure: answer on the safe side
+    if (high / divisor_[i] * divisor_[i] < low)
+      return false;  // no multiple of the gcd in [low, high]
     const __int128 factor = terms_[i].factor;
     const __int128 need = low - rest_[i + 1];
     __int128 first = need > 0 ? (need + factor - 1) / factor : 0;
@@ -56,36 +63,36 @@ class ReachSearch {
   int64_t divisor_[2 * kMaxDims + 2];
 };
 
-// Appends stride * x, 0 <= x < dim, made positive by counting from the other end. Returns what that shifted the sum by.
-__int128 append(Term* terms, int* count, int64_t stride, int64_t dim) {
+// Appends stride * size * x, 0 <= x < dim, made positive by counting from the other end. Returns
+// what that shifted the sum by.
+__int128 append(Term* terms, int* count, int64_t stride, int64_t size, int64_t dim) {
   if (dim <= 1 || stride == 0) return 0;
-  terms[(*count)++] = {stride < 0 ? -stride : stride, dim - 1};
-  return stride < 0 ? static_cast<__int128>(stride) * (dim - 1) : 0;
+  const int64_t factor = stride * size;
+  terms[(*count)++] = {std::abs(factor), dim - 1};
+  return factor < 0 ? static_cast<__int128>(factor) * (dim - 1) : 0;
 }
 
 }  // namespace
 
 bool element_count(const Dims& dims, int64_t* count) {
-  int64_t product = 1;
-  bool empty = false;
   for (int i = 0; i < dims.rank; ++i) {
     if (dims[i] < 0) return false;
-    if (dims[i] == 0) empty = true;
   }
-  for (int i = 0; i < dims.rank && !empty; ++i) {
+  *count = 0;
+  if (is_empty(dims)) return true;
+  int64_t product = 1;
+  for (int i = 0; i < dims.rank; ++i) {
     if (__builtin_mul_overflow(product, dims[i], &product) || product > kLimit) return false;
   }
-  *count = empty ? 0 : product;
+  *count = product;
   return true;
 }
 
 bool element_range(const Tensor& tensor, int64_t* low, int64_t* high) {
+  *low = *high = 0;
+  if (is_empty(tensor.shape)) return true;
   __int128 least = tensor.offset, most = tensor.offset;
   for (int i = 0; i < tensor.shape.rank; ++i) {
-    if (tensor.shape[i] == 0) {
-      *low = *high = 0;
-      return true;
-    }
     const __int128 reach = static_cast<__int128>(tensor.shape[i] - 1) * tensor.strides[i];
     (reach < 0 ? least : most) += reach;
     if (least < -kLimit || most > kLimit) return false;
@@ -101,7 +108,8 @@ Dims contiguous_strides(const Dims& shape) {
   int64_t step = 1;
   for (int i = shape.rank - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<int64_t>(shape[i], 1);
+    // an empty shape may have any dims beside its 0
+    if (__builtin_mul_overflow(step, std::max<int64_t>(shape[i], 1), &step)) step = kLimit;
   }
   return strides;
 }
@@ -111,8 +119,10 @@ bool same_view(const Tensor& a, const Tensor& b) {
   for (int i = 0; i < a.shape.rank; ++i) {
     if (a.shape[i] != b.shape[i] || (a.shape[i] > 1 && a.strides[i] != b.strides[i])) return false;
   }
+  if (is_empty(a.shape)) return a.data == b.data;
   const auto size = static_cast<int64_t>(dtype_size(a.dtype));
-  return reinterpret_cast<intptr_t>(a.data) + a.offset * size == reinterpret_cast<intptr_t>(b.data) + b.offset * size;
+  return reinterpret_cast<intptr_t>(a.data) + a.offset * size ==
+         reinterpret_cast<intptr_t>(b.data) + b.offset * size;
 }
 
 bool views_overlap(const Tensor& a, const Tensor& b) {
@@ -123,22 +133,24 @@ bool views_overlap(const Tensor& a, const Tensor& b) {
   const auto b_size = static_cast<int64_t>(dtype_size(b.dtype));
   const auto a_data = static_cast<__int128>(reinterpret_cast<uintptr_t>(a.data));
   const auto b_data = static_cast<__int128>(reinterpret_cast<uintptr_t>(b.data));
-  if (a_data + a_high * a_size <= b_data + b_low * b_size || b_data + b_high * b_size <= a_data + a_low * a_size) {
+  if (a_data + a_high * a_size <= b_data + b_low * b_size ||
+      b_data + b_high * b_size <= a_data + a_low * a_size) {
     return false;
   }
-  // Bytes a0 + Σ sa·x + [0, a_size) and b0 + Σ sb·y + [0, b_size) meet when -a_size < a0 - b0 + Σ sa·x - Σ sb·y < b_size.
+  // Bytes a0 + Σ sa·x + [0, a_size) and b0 + Σ sb·y + [0, b_size) meet when -a_size < a0 - b0 + Σ
+  // sa·x - Σ sb·y < b_size.
   Term terms[2 * kMaxDims];
   int count = 0;
   __int128 base = a_data + a.offset * a_size - b_data - b.offset * b_size;
-  for (int i = 0; i < a.shape.rank; ++i) base += append(terms, &count, a.strides[i] * a_size, a.shape[i]);
-  for (int i = 0; i < b.shape.rank; ++i) base += append(terms, &count, -b.strides[i] * b_size, b.shape[i]);
+  for (int i = 0; i < a.shape.rank; ++i)
+    base += append(terms, &count, a.strides[i], a_size, a.shape[i]);
+  for (int i = 0; i < b.shape.rank; ++i)
+    base += append(terms, &count, b.strides[i], -b_size, b.shape[i]);
   return ReachSearch(terms, count).reaches(-base - a_size + 1, -base + b_size - 1);
 }
 
 bool overlaps_itself(const Tensor& tensor) {
-  for (int i = 0; i < tensor.shape.rank; ++i) {
-    if (tensor.shape[i] == 0) return false;  // whatever the other strides are
-  }
+  if (is_empty(tensor.shape)) return false;  // whatever the strides are
   Term dims[kMaxDims];
   int rank = 0;
   for (int i = 0; i < tensor.shape.rank; ++i) {
@@ -154,9 +166,9 @@ bool overlaps_itself(const Tensor& tensor) {
     reach += static_cast<__int128>(dims[i].factor) * dims[i].bound;
   }
   if (nested) return false;
-  // Two indices differ first in dim i, by 1 + z > 0, and reach one element: s_i (1 + z) + Σ_{j>i} s_j d_j = 0 with
-  // |d_j| <= bound_j. With d_j = bound_j - y_j, 0 <= y_j <= 2 bound_j: Σ s_j y_j + s_i z' = s_i bound_i + Σ s_j bound_j
-  // where z' = bound_i - (1 + z) counts down from bound_i - 1.
+  // Two indices differ first in dim i, by 1 + z > 0, and reach one element: s_i (1 + z) + Σ_{j>i}
+  // s_j d_j = 0 with |d_j| <= bound_j. With d_j = bound_j - y_j, 0 <= y_j <= 2 bound_j: Σ s_j y_j +
+  // s_i z' = s_i bound_i + Σ s_j bound_j where z' = bound_i - (1 + z) counts down from bound_i - 1.
   for (int i = 0; i < rank; ++i) {
     Term terms[kMaxDims];
     int count = 0;

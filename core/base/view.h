@@ -8,19 +8,21 @@
 
 namespace openaclnn {
 
-// The product of the dims; false when one is negative or the product passes 2^62.
+// The product of the dims; false when one is negative or the product passes 2^58.
 bool element_count(const Dims& dims, int64_t* count);
 
-// Element offsets from `data` of the lowest and one past the highest element; low == high for an empty view.
-// False when an offset passes ±2^62.
+// Element offsets from `data` of the lowest and one past the highest element; low == high for an
+// empty view. False when an offset passes ±2^58.
 bool element_range(const Tensor& tensor, int64_t* low, int64_t* high);
 
 // Row-major strides of a shape whose count is known to be in range.
 Dims contiguous_strides(const Dims& shape);
 
-bool same_view(const Tensor& a, const Tensor& b);  // the same elements at the same addresses, in the same order
+bool same_view(const Tensor& a,
+               const Tensor& b);  // the same elements at the same addresses, in the same order
 
-// Whether some byte belongs to an element of both. Exact, except that a search of more than ~10^5 steps answers true.
+// Whether some byte belongs to an element of both. Exact, except that a search of more than ~10^5
+// steps answers true.
 bool views_overlap(const Tensor& a, const Tensor& b);
 
 // Whether two indices of one view reach the same element.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element-wise driver: tiles any operands to the compute type, runs the formula, rounds and stores. An operand that is
-// already packed in the compute type is used where it lies. The same formula code computes every element, so the bits of
-// a result do not depend on length, alignment, layout or thread.
+// The element-wise driver: tiles any operands to the compute type, runs the formula, rounds and
+// stores. An operand that is already packed in the compute type is used where it lies. The same
+// formula code computes every element, so the bits of a result do not depend on length, alignment,
+// layout or thread.
 #pragma once
 
 #include <cstddef>
@@ -59,10 +60,12 @@ class TileCursor {
 template <class T>
 class ElementwiseDriver {
  public:
-  ElementwiseDriver(const ElementwiseCall& call, int64_t first_tile) : call_(call), cursor_(call, first_tile) {}
+  ElementwiseDriver(const ElementwiseCall& call, int64_t first_tile)
+      : call_(call), cursor_(call, first_tile) {}
 
   void run(int64_t tiles) {
-    const int64_t shift = call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
+    const int64_t shift =
+        call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
     for (int64_t tile = 0; tile < tiles; ++tile, cursor_.advance()) {
       int64_t column = cursor_.first_column() - shift;
       int64_t columns = call_.tile_columns;
@@ -78,7 +81,8 @@ class ElementwiseDriver {
  private:
   static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-  // Tiles of one long row begin at cache lines of the output: by how many elements the first tile is shorter.
+  // Tiles of one long row begin at cache lines of the output: by how many elements the first tile
+  // is shorter.
   int64_t line_shift() const {
     const ElementwiseOperand& out = call_.operand[call_.output];
     return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
@@ -89,7 +93,8 @@ class ElementwiseDriver {
   }
 
   void* address(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
-    return static_cast<char*>(operand.data) + cursor_.offset(operand, row, column) * bytes_of(operand.element);
+    return static_cast<char*>(operand.data) +
+           cursor_.offset(operand, row, column) * bytes_of(operand.element);
   }
 
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
@@ -130,6 +135,7 @@ class ElementwiseDriver {
     if (at.packed()) {
       if (typed) return static_cast<const T*>(from);
       widen(values, from, operand.element, n);
+      constant_[i] = nullptr;
     } else if (at.constant()) {
       if (constant_[i] != from) {  // a broadcast scalar fills its buffer once, not once a tile
         widen(values, from, operand.element, 1);
@@ -139,6 +145,7 @@ class ElementwiseDriver {
     } else {
       gather(typed ? static_cast<void*>(values) : raw_, from, operand.element, at);
       if (!typed) widen(values, raw_, operand.element, n);
+      constant_[i] = nullptr;
     }
     return values;
   }
@@ -147,7 +154,7 @@ class ElementwiseDriver {
 
   const ElementwiseCall& call_;
   TileCursor cursor_;
-  const void* constant_[kMaxInputs] = {};
+  const void* constant_[kMaxInputs] = {};  // the address whose value fills buffer_[i], if one does
   alignas(64) T buffer_[kMaxInputs + 1][kTile];
   alignas(64) unsigned char raw_[kTile * 8];
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half types to and from the compute type, n contiguous values at a time. Rounding is to nearest even, denormals are kept,
-// and all ways below give the same bits (NaN excepted: formulas answer one quiet NaN, so its payload never gets here).
+// Half types to and from the compute type, n contiguous values at a time. Rounding is to nearest
+// even, denormals are kept, and all ways below give the same bits (NaN excepted: formulas answer
+// one quiet NaN, so its payload never gets here).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ inline uint16_t to_bf16(float x) {
   return static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
-// Exponent and fraction move up 13 bits and the bias grows by 112; a denormal is normalised by subtracting 2^-14.
+// Exponent and fraction move up 13 bits and the bias grows by 112; a denormal is normalised by
+// subtracting 2^-14.
 inline float from_f16(uint16_t h) {
   const uint32_t shifted = (h & 0x7fffu) << 13;
   const uint32_t exponent = shifted & 0x0f800000;
@@ -31,7 +33,8 @@ inline float from_f16(uint16_t h) {
   return float_of(bits_of(magnitude) | (h & 0x8000u) << 16);
 }
 
-// Below 2^-14 adding 0.5 rounds at the last bit of a fp16 denormal; from 65520 on the carry reaches infinity by itself.
+// Below 2^-14 adding 0.5 rounds at the last bit of a fp16 denormal; from 65520 on the carry reaches
+// infinity by itself.
 inline uint16_t to_f16(float x) {
   const uint32_t sign = bits_of(x) & 0x80000000u;
   const uint32_t u = bits_of(x) ^ sign;
@@ -42,7 +45,8 @@ inline uint16_t to_f16(float x) {
   return static_cast<uint16_t>((u >= 0x47800000 ? special : finite) | sign >> 16);
 }
 
-// Rounds to odd: truncates and, when inexact, sets the last bit, so that a second rounding to a half type is the only one.
+// Rounds to odd: truncates and, when inexact, sets the last bit, so that a second rounding to a
+// half type is the only one.
 inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double magnitude = __builtin_fabs(x);
@@ -51,17 +55,22 @@ inline float to_odd(double x) {
   return float_of((bits_of(nearest) - past) | inexact);
 }
 
-// With AVX-512 words move by one permutation where the compiler shifts and packs: leaky_relu in L1 takes 0.14 ns an element
-// instead of 0.16. (vcvtneps2bf16 would be shorter still, but it takes denormals for zero.)
-constexpr uint16_t kHighWords[32] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
-constexpr uint16_t kEachTwice[32] = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15};
+// With AVX-512 words move by one permutation where the compiler shifts and packs: leaky_relu in L1
+// takes 0.14 ns an element instead of 0.16. (vcvtneps2bf16 would be shorter still, but it takes
+// denormals for zero.)
+constexpr uint16_t kHighWords[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
+                                     23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
+                                     45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+constexpr uint16_t kEachTwice[32] = {0, 0, 1, 1, 2,  2,  3,  3,  4,  4,  5,  5,  6,  6,  7,  7,
+                                     8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15};
 
 inline void widen_bf16(float* out, const uint16_t* in, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512BW__)
   const __m512i each_twice = _mm512_loadu_si512(kEachTwice);
   for (; i + 16 <= n; i += 16) {
-    const __m512i words = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
+    const __m512i words =
+        _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
     _mm512_storeu_si512(out + i, _mm512_maskz_permutexvar_epi16(0xaaaaaaaa, each_twice, words));
   }
 #endif
@@ -75,11 +84,13 @@ inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
   const auto rounded = [](const float* values) {
     const __m512i u = _mm512_loadu_si512(values);
     const __m512i up = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
-    return _mm512_mask_add_epi32(up, _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000)), up, _mm512_set1_epi32(1));
+    return _mm512_mask_add_epi32(up, _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000)), up,
+                                 _mm512_set1_epi32(1));
   };
   const __m512i high = _mm512_loadu_si512(kHighWords);
   for (; i + 32 <= n; i += 32) {
-    _mm512_storeu_si512(out + i, _mm512_permutex2var_epi16(rounded(in + i), high, rounded(in + i + 16)));
+    _mm512_storeu_si512(out + i,
+                        _mm512_permutex2var_epi16(rounded(in + i), high, rounded(in + i + 16)));
   }
 #endif
 #pragma GCC ivdep
@@ -90,11 +101,13 @@ inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512F__)
   for (; i + 16 <= n; i += 16) {
-    _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
+    _mm512_storeu_ps(out + i,
+                     _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
   }
 #elif defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
-    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+    _mm256_storeu_ps(out + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
   }
 #endif
 #pragma GCC ivdep
@@ -105,13 +118,15 @@ inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512F__)
   for (; i + 16 <= n; i += 16) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
-                        _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(out + i),
+        _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 #elif defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),
-                     _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(out + i),
+        _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 #endif
 #pragma GCC ivdep

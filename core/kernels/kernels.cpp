@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once per instruction set: OPENACLNN_ISA is v2, v3, v4 (x86-64 levels) or native (aarch64).
+// Compiled once per instruction set: OPENACLNN_ISA is v2, v3, v4 (x86-64 levels) or native
+// (aarch64).
 #include "core/kernels/kernels.h"
 
 #include "core/kernels/activation.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between phase 1 and the kernels: plain data in, function pointers out. No functions are defined here, and
-// kernel objects define no weak symbols, so that no AVX-512 copy of a shared function can end up in baseline code.
+// The border between phase 1 and the kernels: plain data in, function pointers out. No functions
+// are defined here, and kernel objects define no weak symbols, so that no AVX-512 copy of a shared
+// function can end up in baseline code.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@ enum class Element : uint8_t { f32, f16, bf16, f64 };
 inline constexpr int kMaxLoops = 8;
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxAttributes = 6;
-inline constexpr int64_t kTileBytes = 4096;  // of computed values: inputs and output of a tile stay in L1 together
+// Of computed values: inputs and output of a tile stay in L1 together.
+inline constexpr int64_t kTileBytes = 8192;
 
 // One operand of an element-wise pass; strides in elements, one per loop.
 struct ElementwiseOperand {
@@ -22,8 +24,8 @@ struct ElementwiseOperand {
   Element element;
 };
 
-// An element-wise pass: loops from the outermost in, of which the last two are tiled. Item i of the step is tile i,
-// counted row-major over (outer loops, row blocks, column blocks).
+// An element-wise pass: loops from the outermost in, of which the last two are tiled. Item i of the
+// step is tile i, counted row-major over (outer loops, row blocks, column blocks).
 struct ElementwiseCall {
   ElementwiseOperand operand[kMaxInputs + 1];  // inputs, then the output
   int32_t inputs;
@@ -37,8 +39,9 @@ struct ElementwiseCall {
   bool stream;  // store past the cache
 };
 
-// The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs. Attributes come in the
-// order of the row; those that are scalars are rounded to float unless T is double.
+// The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
+// Attributes come in the order of the row; those that are scalars are rounded to float unless T is
+// double.
 template <class T>
 using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile between memory and the compute type: rows × columns of an operand, packed row-major into a buffer that fits L1.
+// A tile between memory and the compute type: rows × columns of an operand, packed row-major into a
+// buffer that fits L1.
 #pragma once
 
 #include <cstdint>
@@ -80,53 +81,60 @@ struct Placement {
   bool constant() const { return column_stride == 0 && (rows == 1 || row_stride == 0); }
 };
 
-// Strided elements to and from a packed buffer, by whichever index is nearer in memory.
+// Where the rows and columns of one side of a copy lie.
+struct Steps {
+  int64_t row, column;
+  bool transposed() const { return row == 1 && (column > 1 || column < -1); }
+};
+
+// rows × columns elements from one strided place to another. Columns run inside, unless one side is
+// dense along its rows, or the columns are so few that a loop over them costs more than it moves.
 template <class Raw>
-inline void gather(Raw* out, const Raw* in, const Placement& at) {
-  if (at.column_stride == 1) {
-    for (int64_t r = 0; r < at.rows; ++r) std::memcpy(out + r * at.columns, in + r * at.row_stride, at.columns * sizeof(Raw));
-  } else if (at.row_stride == 1 && at.rows > 1) {
-    for (int64_t c = 0; c < at.columns; ++c) {
-      const Raw* column = in + c * at.column_stride;
-      for (int64_t r = 0; r < at.rows; ++r) out[r * at.columns + c] = column[r];
+inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, int64_t rows,
+                 int64_t columns) {
+  constexpr int64_t kFew = 32 / sizeof(Raw);
+  if (out.transposed() || in.transposed() || (columns < kFew && columns < rows)) {
+    for (int64_t c = 0; c < columns; ++c) {
+      Raw* t = to + c * out.column;
+      const Raw* f = from + c * in.column;
+      for (int64_t r = 0; r < rows; ++r) t[r * out.row] = f[r * in.row];
     }
-  } else {
-    for (int64_t r = 0; r < at.rows; ++r) {
-      const Raw* row = in + r * at.row_stride;
-      for (int64_t c = 0; c < at.columns; ++c) out[r * at.columns + c] = row[c * at.column_stride];
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r, to += out.row, from += in.row) {
+    if (out.column == 1 && in.column == 1) {
+      std::memcpy(to, from, columns * sizeof(Raw));
+    } else if (out.column == 1 && in.column == 0) {
+      for (int64_t c = 0; c < columns; ++c) to[c] = *from;
+    } else {
+      for (int64_t c = 0; c < columns; ++c) to[c * out.column] = from[c * in.column];
     }
   }
 }
 
-template <class Raw>
-inline void scatter(Raw* out, const Raw* in, const Placement& at) {
-  if (at.column_stride == 1) {
-    for (int64_t r = 0; r < at.rows; ++r) std::memcpy(out + r * at.row_stride, in + r * at.columns, at.columns * sizeof(Raw));
-  } else {
-    for (int64_t r = 0; r < at.rows; ++r) {
-      Raw* row = out + r * at.row_stride;
-      for (int64_t c = 0; c < at.columns; ++c) row[c * at.column_stride] = in[r * at.columns + c];
-    }
-  }
-}
-
-inline void gather(void* out, const void* in, Element element, const Placement& at) {
+inline void move(void* to, const Steps& out, const void* from, const Steps& in, int64_t rows,
+                 int64_t columns, Element element) {
+  const auto as = [&]<class Raw>(Raw) {
+    move(static_cast<Raw*>(to), out, static_cast<const Raw*>(from), in, rows, columns);
+  };
   switch (bytes_of(element)) {
-    case 2: gather(static_cast<uint16_t*>(out), static_cast<const uint16_t*>(in), at); break;
-    case 4: gather(static_cast<uint32_t*>(out), static_cast<const uint32_t*>(in), at); break;
-    default: gather(static_cast<uint64_t*>(out), static_cast<const uint64_t*>(in), at); break;
+    case 2: as(uint16_t{}); break;
+    case 4: as(uint32_t{}); break;
+    default: as(uint64_t{}); break;
   }
+}
+
+// Strided elements to and from a packed buffer.
+inline void gather(void* out, const void* in, Element element, const Placement& at) {
+  move(out, {at.columns, 1}, in, {at.row_stride, at.column_stride}, at.rows, at.columns, element);
 }
 
 inline void scatter(void* out, const void* in, Element element, const Placement& at) {
-  switch (bytes_of(element)) {
-    case 2: scatter(static_cast<uint16_t*>(out), static_cast<const uint16_t*>(in), at); break;
-    case 4: scatter(static_cast<uint32_t*>(out), static_cast<const uint32_t*>(in), at); break;
-    default: scatter(static_cast<uint64_t*>(out), static_cast<const uint64_t*>(in), at); break;
-  }
+  move(out, {at.row_stride, at.column_stride}, in, {at.columns, 1}, at.rows, at.columns, element);
 }
 
-// Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary ones.
+// Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary
+// ones.
 inline void stream_copy(void* out, const void* in, int64_t bytes) {
   auto* to = static_cast<char*>(out);
   auto* from = static_cast<const char*>(in);
@@ -140,11 +148,13 @@ inline void stream_copy(void* out, const void* in, int64_t bytes) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
 #elif defined(__AVX__)
     for (int k = 0; k < 64; k += 32) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
     }
 #else
     for (int k = 0; k < 64; k += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
     }
 #endif
   }

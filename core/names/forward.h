@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A public name of one of CANN's libraries as a jump to the same function in libopenaclnn. The six libraries hold nothing
-// else, so whichever of them a program links or dlopens, there is one implementation and one set of state.
+// A public name of one of CANN's libraries as a jump to the same function in libopenaclnn. The six
+// libraries hold nothing else, so whichever of them a program links or dlopens, there is one
+// implementation and one set of state.
 #pragma once
 
 #if defined(__x86_64__)
-#define FORWARD(name)                                                                                    \
-  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n\tendbr64\n\tjmp openaclnn_" #name \
-          "@PLT\n.size " #name ", .-" #name "\n");
+#define FORWARD(name)                                                   \
+  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name \
+          ":\n\tendbr64\n\tjmp openaclnn_" #name "@PLT\n.size " #name ", .-" #name "\n");
 #elif defined(__aarch64__)
-#define FORWARD(name)                                                                                          \
-  __asm__(".text\n.globl " #name "\n.type " #name ", %function\n" #name ":\n\thint #34\n\tb openaclnn_" #name \
-          "\n.size " #name ", .-" #name "\n");
+#define FORWARD(name)                                                   \
+  __asm__(".text\n.globl " #name "\n.type " #name ", %function\n" #name \
+          ":\n\thint #34\n\tb openaclnn_" #name "\n.size " #name ", .-" #name "\n");
 #else
 #error "openaclnn builds for x86-64 and aarch64"
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 of the element-wise operators: shapes, then one ElementwiseCall whose loops are as few and as contiguous as the
-// strides allow.
+// Phase 1 of the element-wise operators: shapes, then one ElementwiseCall whose loops are as few
+// and as contiguous as the strides allow.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -19,6 +19,7 @@ struct Operands {
   const Tensor* tensor[kMaxInputs + 1];
   int parameter[kMaxInputs + 1];  // positions in the row
   int inputs = 0;                 // the output is tensor[inputs]
+  int inout = 0;                  // in place: which input it is
 };
 
 Element element_of(aclDataType dtype) {
@@ -36,6 +37,7 @@ Operands collect(const Operator& op, const Argument* arguments) {
   for (int i = 0; i < op.parameter_count; ++i) {
     if (op.parameters[i].kind != Kind::tensor) continue;
     if (op.parameters[i].role != Role::input) out = i;
+    if (op.parameters[i].role == Role::inout) operands.inout = operands.inputs;
     if (op.parameters[i].role == Role::output) continue;
     operands.parameter[operands.inputs] = i;
     operands.tensor[operands.inputs++] = arguments[i].tensor;
@@ -53,13 +55,13 @@ Status input_shape(const Operator& op, const Operands& operands, Dims* shape) {
     const Dims& other = operands.tensor[i]->shape;
     const char* name = op.parameters[operands.parameter[i]].name;
     if (op.shapes == Shapes::same && !(other == *shape)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the shape of %s %s, but got %s", op.name, name, first,
-                  to_text(*shape).c_str(), to_text(other).c_str());
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the shape of %s %s, but got %s",
+                  op.name, name, first, to_text(*shape).c_str(), to_text(other).c_str());
     }
     Dims both;
     if (!broadcast_shapes(*shape, other, &both)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must broadcast with %s %s, but got %s", op.name, name, first,
-                  to_text(*shape).c_str(), to_text(other).c_str());
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must broadcast with %s %s, but got %s", op.name,
+                  name, first, to_text(*shape).c_str(), to_text(other).c_str());
     }
     *shape = both;
   }
@@ -72,9 +74,10 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   const Dims& out = operands.tensor[operands.inputs]->shape;
   if (!(out == *shape)) {
     const char* name = op.parameters[operands.parameter[operands.inputs]].name;
-    const std::string whose = op.shapes == Shapes::same ? std::string("shape of ") + first : "broadcast shape of the inputs";
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the %s %s, but got %s", op.name, name, whose.c_str(),
-                to_text(*shape).c_str(), to_text(out).c_str());
+    const std::string whose = op.shapes == Shapes::same ? std::string("shape of ") + first
+                                                        : "broadcast shape of the inputs";
+    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the %s %s, but got %s", op.name, name,
+                whose.c_str(), to_text(*shape).c_str(), to_text(out).c_str());
   }
   return {};
 }
@@ -103,7 +106,8 @@ int make_loops(const Operands& operands, const Dims& shape, Loop* loops) {
 // Outermost first by the stride of the output, which is never 0; writes then run through memory.
 void order_loops(Loop* loops, int count, int output) {
   for (int i = 1; i < count; ++i) {  // insertion: stable, and mostly in order already
-    for (int k = i; k > 0 && std::abs(loops[k].stride[output]) > std::abs(loops[k - 1].stride[output]); --k) {
+    for (int k = i;
+         k > 0 && std::abs(loops[k].stride[output]) > std::abs(loops[k - 1].stride[output]); --k) {
       std::swap(loops[k], loops[k - 1]);
     }
   }
@@ -127,9 +131,11 @@ int merge_loops(Loop* loops, int count, int operands) {
   return std::min(count, merged + 1);
 }
 
-// The loop that shares tiles with the innermost one: where an input is strided along the innermost loop, the loop along
-// which that input is densest (a transposed input is then read in blocks), else the next one out.
+// The loop that shares tiles with the innermost one: where an input is strided along the innermost
+// loop, the loop along which that input is densest (a transposed input is then read in blocks);
+// else the next one out, or the longest where that one would leave a tile nearly empty.
 int choose_rows(const Loop* loops, int count, int inputs) {
+  constexpr int64_t kWorthwhile = 256;  // elements of a tile
   int rows = count - 2;
   for (int i = 0; i < inputs; ++i) {
     if (std::abs(loops[count - 1].stride[i]) <= 1) continue;
@@ -137,14 +143,20 @@ int choose_rows(const Loop* loops, int count, int inputs) {
       const int64_t stride = std::abs(loops[l].stride[i]);
       if (stride != 0 && stride < std::abs(loops[rows].stride[i])) rows = l;
     }
-    break;
+    return rows;
+  }
+  if (loops[rows].size >= kWorthwhile / loops[count - 1].size + 1) return rows;
+  for (int l = count - 2; l >= 0; --l) {
+    if (loops[l].size > loops[rows].size) rows = l;
   }
   return rows;
 }
 
 bool reads_blocks(const Loop& rows, const Loop& columns, int inputs) {
+  if (rows.size == 1) return false;
   for (int i = 0; i < inputs; ++i) {
-    if (std::abs(columns.stride[i]) > 1 && std::abs(rows.stride[i]) < std::abs(columns.stride[i])) return true;
+    if (std::abs(columns.stride[i]) > 1 && std::abs(rows.stride[i]) < std::abs(columns.stride[i]))
+      return true;
   }
   return false;
 }
@@ -159,7 +171,8 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
   std::rotate(loops + chosen, loops + chosen + 1, loops + count - 1);
   const Loop &rows = loops[count - 2], &columns = loops[count - 1];
   if (reads_blocks(rows, columns, call.inputs)) {
-    call.tile_columns = std::min<int64_t>(columns.size, 32);  // 32 × 32 fp32: every cache line is used whole
+    call.tile_columns =
+        std::min<int64_t>(columns.size, 32);  // 32 × 32 fp32: every cache line is used whole
   } else {
     call.tile_columns = std::min(columns.size, tile);
   }
@@ -172,7 +185,8 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
   // One long row has a tile more, because its tiles begin at cache lines of the output.
   const bool one_row = rows.size == 1 && columns.size > call.tile_columns;
   call.row_tiles = (rows.size + call.tile_rows - 1) / call.tile_rows;
-  call.column_tiles = (columns.size + call.tile_columns - 1) / call.tile_columns + (one_row ? 1 : 0);
+  call.column_tiles =
+      (columns.size + call.tile_columns - 1) / call.tile_columns + (one_row ? 1 : 0);
 }
 
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
@@ -196,13 +210,16 @@ void fill_attributes(const Operator& op, const Argument* arguments, bool wide, d
 
 }  // namespace
 
-Status infer_elementwise(const Operator& op, const Argument* arguments, int, aclDataType* dtype, Dims* shape) {
+Status infer_elementwise(const Operator& op, const Argument* arguments, int, aclDataType* dtype,
+                         Dims* shape) {
   const Operands operands = collect(op, arguments);
   *dtype = operands.tensor[0]->dtype;
   for (int i = 1; i < operands.inputs; ++i) {
     const aclDataType other = operands.tensor[i]->dtype;
     if (other == *dtype) continue;
-    *dtype = other == ACL_DOUBLE || *dtype == ACL_DOUBLE ? ACL_DOUBLE : ACL_FLOAT;  // two half types meet in FLOAT
+    *dtype = other == ACL_DOUBLE || *dtype == ACL_DOUBLE
+                 ? ACL_DOUBLE
+                 : ACL_FLOAT;  // two half types meet in FLOAT
   }
   return input_shape(op, operands, shape);
 }
@@ -221,7 +238,8 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   if (Status status = check_overlap(op, arguments); !status.ok()) return status;
 
   int64_t elements = 0;
-  (void)element_count(shape, &elements);  // the views, which hold as many, were found to be in range
+  (void)element_count(shape,
+                      &elements);  // the views, which hold as many, were found to be in range
 
   auto& call = executor.emplace_call<ElementwiseCall>();
   call.inputs = operands.inputs;
@@ -229,16 +247,19 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   for (int i = 0; i <= operands.inputs; ++i) {
     call.operand[i].element = element_of(operands.tensor[i]->dtype);
     wide |= i < operands.inputs && operands.tensor[i]->dtype == ACL_DOUBLE;
-    const Role role = op.parameters[operands.parameter[i]].role;
-    const bool again = role == Role::inout && i == operands.inputs;  // the in-place tensor is operand 0 already
-    if (!again) executor.bind(operands.tensor[i], role, &call.operand[i].data);
-    call.output = again ? 0 : i;
+    const Parameter& parameter = op.parameters[operands.parameter[i]];
+    const Role role = parameter.role;
+    const bool again =
+        role == Role::inout && i == operands.inputs;  // the in-place tensor is operand 0 already
+    if (!again) executor.bind(parameter.name, operands.tensor[i], role, &call.operand[i].data);
+    call.output = again ? operands.inout : i;
   }
   if (elements == 0) return {};
 
   const FormulaEntry& formula = kernels().formula[static_cast<int>(op.formula)];
   const bool half = dtype_size(operands.tensor[operands.inputs]->dtype) == 2;
-  call.formula = wide ? reinterpret_cast<const void*>(formula.f64) : reinterpret_cast<const void*>(half ? formula.half : formula.f32);
+  call.formula = wide ? reinterpret_cast<const void*>(formula.f64)
+                      : reinterpret_cast<const void*>(half ? formula.half : formula.f32);
   fill_attributes(op, arguments, wide, call.attribute);
   Loop loops[kMaxLoops + 1];
   int count = make_loops(operands, shape, loops);
@@ -255,10 +276,12 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
 
   int64_t tiles = call.row_tiles * call.column_tiles;
   for (int l = 0; l < call.loops - 2; ++l) tiles *= call.size[l];
-  constexpr int64_t kGrain = 16 * 1024;  // elements; below that a second thread costs more than it saves
+  constexpr int64_t kGrain =
+      16 * 1024;  // elements; below that a second thread costs more than it saves
   executor.add_step(wide ? kernels().elementwise_f64 : kernels().elementwise_f32, tiles,
                     std::max<int64_t>(1, kGrain * tiles / std::max(elements, tiles)));
-  executor.estimate(elements / 4);  // 0.25 ns an element: cached fp32 is 0.1, cached half types 0.2 to 0.4
+  executor.estimate(elements /
+                    4);  // 0.25 ns an element: cached fp32 is 0.1, cached half types 0.2 to 0.4
   return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What phase 1 does for every operator, in the order of the contract: NULLs, product, dtypes, then the family's shapes and
-// attributes, then views and overlap. The first failure wins and leaves one sentence.
+// What phase 1 does for every operator, in the order of the contract: NULLs, product, dtypes, then
+// the family's shapes and attributes, then views and overlap. The first failure wins and leaves one
+// sentence.
 #include "core/ops/operator.h"
 
 #include <cstring>
@@ -15,11 +16,15 @@ namespace {
 
 constexpr uint64_t bit(aclDataType dtype) { return uint64_t{1} << dtype; }
 
-constexpr uint64_t kScalarDtypes = bit(ACL_FLOAT) | bit(ACL_FLOAT16) | bit(ACL_BF16) | bit(ACL_DOUBLE) | bit(ACL_INT8) |
-                                   bit(ACL_INT16) | bit(ACL_INT32) | bit(ACL_INT64) | bit(ACL_UINT8) | bit(ACL_BOOL);
-constexpr uint64_t kFloatDtypes = bit(ACL_FLOAT) | bit(ACL_FLOAT16) | bit(ACL_BF16) | bit(ACL_DOUBLE);
+constexpr uint64_t kScalarDtypes = bit(ACL_FLOAT) | bit(ACL_FLOAT16) | bit(ACL_BF16) |
+                                   bit(ACL_DOUBLE) | bit(ACL_INT8) | bit(ACL_INT16) |
+                                   bit(ACL_INT32) | bit(ACL_INT64) | bit(ACL_UINT8) | bit(ACL_BOOL);
+constexpr uint64_t kFloatDtypes =
+    bit(ACL_FLOAT) | bit(ACL_FLOAT16) | bit(ACL_BF16) | bit(ACL_DOUBLE);
 
-bool is_in(aclDataType dtype, uint64_t set) { return dtype >= 0 && dtype < 64 && (set >> dtype & 1) != 0; }
+bool is_in(aclDataType dtype, uint64_t set) {
+  return dtype >= 0 && dtype < 64 && (set >> dtype & 1) != 0;
+}
 
 std::string joined(const std::string& list, const std::string& item, bool last) {
   if (list.empty()) return item;
@@ -34,8 +39,8 @@ Status check_product(const Operator& op) {
     if ((op.products >> i & 1) == 0) continue;
     having = joined(having, products[i].title, op.products >> i == 1);
   }
-  return fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: the product must be %s, but is %s", op.name, having.c_str(),
-              products[product].title);
+  return fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: the product must be %s, but is %s", op.name,
+              having.c_str(), products[product].title);
 }
 
 }  // namespace
@@ -66,23 +71,23 @@ Status check_dtypes(const Operator& op, const Argument* arguments) {
     if (parameter.kind == Kind::scalar) {
       const aclDataType dtype = arguments[i].scalar->dtype;
       if (is_in(dtype, kScalarDtypes)) continue;
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s, but got %s", op.name, parameter.name,
-                  dtype_list(kScalarDtypes).c_str(), dtype_name(dtype));
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s, but got %s", op.name,
+                  parameter.name, dtype_list(kScalarDtypes).c_str(), dtype_name(dtype));
     }
     if (parameter.kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
     const aclDataType dtype = arguments[i].tensor->dtype;
     const bool is_output = parameter.role == Role::output;
     const uint64_t allowed = is_output ? castable : accepted;
     if (!is_in(dtype, allowed)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s on %s, but got %s", op.name, parameter.name,
-                  dtype_list(allowed).c_str(), product.title, dtype_name(dtype));
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s on %s, but got %s", op.name,
+                  parameter.name, dtype_list(allowed).c_str(), product.title, dtype_name(dtype));
     }
     const bool must_equal = is_output ? op.output == Output::equal : op.inputs == Inputs::equal;
     if (first == nullptr) {
       first = &parameter, first_dtype = dtype;
     } else if (must_equal && dtype != first_dtype) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the dtype of %s %s, but got %s", op.name, parameter.name,
-                  first->name, dtype_name(first_dtype), dtype_name(dtype));
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the dtype of %s %s, but got %s",
+                  op.name, parameter.name, first->name, dtype_name(first_dtype), dtype_name(dtype));
     }
   }
   return {};
@@ -94,17 +99,21 @@ Status check_view(const Operator& op, const Parameter& parameter, const Tensor& 
   if (low == high && sized) return {};
   if (!sized || low < 0 || high > storage) {
     return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: %s must stay inside its storage %s, but its view of shape %s, strides %s and offset %lld reaches "
+                "%s: %s must stay inside its storage %s, but its view of shape %s, strides %s and "
+                "offset %lld reaches "
                 "outside",
-                op.name, parameter.name, to_text(tensor.storage).c_str(), to_text(tensor.shape).c_str(),
-                to_text(tensor.strides).c_str(), static_cast<long long>(tensor.offset));
+                op.name, parameter.name, to_text(tensor.storage).c_str(),
+                to_text(tensor.shape).c_str(), to_text(tensor.strides).c_str(),
+                static_cast<long long>(tensor.offset));
   }
   if (tensor.data == nullptr) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must have data, but its address is NULL", op.name, parameter.name);
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must have data, but its address is NULL", op.name,
+                parameter.name);
   }
   const auto alignment = dtype_size(tensor.dtype);
   if (reinterpret_cast<uintptr_t>(tensor.data) % alignment != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must be aligned to its element size %zu, but its address is %p", op.name,
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: %s must be aligned to its element size %zu, but its address is %p", op.name,
                 parameter.name, alignment, tensor.data);
   }
   return {};
@@ -113,18 +122,24 @@ Status check_view(const Operator& op, const Parameter& parameter, const Tensor& 
 Status check_overlap(const Operator& op, const Argument* arguments) {
   for (int o = 0; o < op.parameter_count; ++o) {
     const Parameter& out = op.parameters[o];
-    if (out.kind != Kind::tensor || out.role == Role::input || arguments[o].tensor == nullptr) continue;
+    if (out.kind != Kind::tensor || out.role == Role::input || arguments[o].tensor == nullptr)
+      continue;
     if (overlaps_itself(*arguments[o].tensor)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must not overlap itself, but has shape %s with strides %s", op.name,
-                  out.name, to_text(arguments[o].tensor->shape).c_str(), to_text(arguments[o].tensor->strides).c_str());
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: %s must not overlap itself, but has shape %s with strides %s", op.name,
+                  out.name, to_text(arguments[o].tensor->shape).c_str(),
+                  to_text(arguments[o].tensor->strides).c_str());
     }
     for (int i = 0; i < op.parameter_count; ++i) {
       const Parameter& other = op.parameters[i];
       if (i == o || other.kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
-      const bool same = other.role == Role::input && same_view(*arguments[o].tensor, *arguments[i].tensor);
+      const bool same =
+          other.role == Role::input && same_view(*arguments[o].tensor, *arguments[i].tensor);
       if (!same && views_overlap(*arguments[o].tensor, *arguments[i].tensor)) {
-        return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must be the same view as %s or share no memory with it, but overlaps it",
-                    op.name, out.name, other.name);
+        return fail(
+            ACLNN_ERR_PARAM_INVALID,
+            "%s: %s must be the same view as %s or share no memory with it, but overlaps it",
+            op.name, out.name, other.name);
       }
     }
   }
@@ -134,7 +149,8 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
 Status check_required(const Operator& op, const Argument* arguments) {
   for (int i = 0; i < op.parameter_count; ++i) {
     if (op.parameters[i].required && arguments[i].handle == nullptr) {
-      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name, op.parameters[i].name);
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name,
+                  op.parameters[i].name);
     }
   }
   return {};
@@ -150,8 +166,8 @@ Status check_common(const Operator& op, const Argument* arguments) {
     if (op.parameters[i].kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
     const int rank = arguments[i].tensor->shape.rank;
     if (rank > kMaxRank) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have at most %d dimensions, but got %d", op.name,
-                  op.parameters[i].name, kMaxRank, rank);
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have at most %d dimensions, but got %d",
+                  op.name, op.parameters[i].name, kMaxRank, rank);
     }
   }
   return {};
@@ -165,9 +181,11 @@ Status plan(const Operator& op, const Argument* arguments, Executor& executor) {
   return op.plan(op, arguments, executor);
 }
 
-Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape) {
+Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
+             Dims* shape) {
   for (int i = 0; i < op.parameter_count; ++i) {
-    if (op.parameters[i].role != Role::output && op.parameters[i].required && arguments[i].handle == nullptr) {
+    if (op.parameters[i].role != Role::output && op.parameters[i].required &&
+        arguments[i].handle == nullptr) {
       return check_required(op, arguments);
     }
   }
@@ -175,7 +193,8 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
   return op.infer(op, arguments, output, dtype, shape);
 }
 
-aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size, aclOpExecutor** executor) {
+aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
+                      aclOpExecutor** executor) {
   if (workspace_size == nullptr || executor == nullptr) {
     return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name,
                 workspace_size == nullptr ? "workspaceSize" : "executor")
@@ -192,15 +211,18 @@ aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspa
       arguments[i].scalar = scalars().find(handle);
     }
     if (arguments[i].handle == nullptr) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must be a live %s, but got a handle that was destroyed or never created",
-                  op.name, parameter.name, parameter.kind == Kind::tensor ? "aclTensor" : "aclScalar")
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: %s must be a live %s, but got a handle that was destroyed or never created",
+                  op.name, parameter.name,
+                  parameter.kind == Kind::tensor ? "aclTensor" : "aclScalar")
           .code();
     }
   }
   aclOpExecutor* made = executors().create(&op);
   if (made == nullptr) {
     return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR,
-                "%s: too many executors are alive; run each once, or destroy the repeatable ones", op.name)
+                "%s: too many executors are alive; run each once, or destroy the repeatable ones",
+                op.name)
         .code();
   }
   if (Status status = plan(op, arguments, *made); !status.ok()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of table.py as the core sees it, and phase 1 as every C symbol and the Python binding call it.
+// A row of table.py as the core sees it, and phase 1 as every C symbol and the Python binding call
+// it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ union Argument {
   const char* text;
 };
 
-// Argument can't be brace-initialised by kind in a generated list without naming members; these do it by C type.
+// Argument can't be brace-initialised by kind in a generated list without naming members; these do
+// it by C type.
 inline Argument argument(const void* handle) { return {.handle = handle}; }
 inline Argument argument(double value) { return {.real = value}; }
 inline Argument argument(int64_t value) { return {.integer = value}; }
@@ -48,7 +50,8 @@ inline constexpr int kMaxParameters = 16;
 
 struct Operator;
 using PlanFunction = Status (*)(const Operator& op, const Argument* arguments, Executor& executor);
-using InferFunction = Status (*)(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape);
+using InferFunction = Status (*)(const Operator& op, const Argument* arguments, int output,
+                                 aclDataType* dtype, Dims* shape);
 using RuleFunction = Status (*)(const Operator& op, const Argument* arguments);
 
 struct Operator {
@@ -75,11 +78,14 @@ extern const int operator_count;
 // Phase 1 for tensors and scalars that are known to be alive, as the Python binding calls it.
 Status plan(const Operator& op, const Argument* arguments, Executor& executor);
 
-// The dtype and shape of an output that the caller has not made yet; outputs among the arguments may be NULL.
-Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape);
+// The dtype and shape of an output that the caller has not made yet; outputs among the arguments
+// may be NULL.
+Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
+             Dims* shape);
 
 // Phase 1 as the C symbols do it: arguments hold handles from outside.
-aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size, aclOpExecutor** executor);
+aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
+                      aclOpExecutor** executor);
 
 // ---- the vocabulary of checks; each leaves one sentence ----
 
@@ -92,6 +98,7 @@ std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"
 // ---- families: phase 1 of their operators ----
 
 Status plan_elementwise(const Operator& op, const Argument* arguments, Executor& executor);
-Status infer_elementwise(const Operator& op, const Argument* arguments, int output, aclDataType* dtype, Dims* shape);
+Status infer_elementwise(const Operator& op, const Argument* arguments, int output,
+                         aclDataType* dtype, Dims* shape);
 
 }  // namespace openaclnn

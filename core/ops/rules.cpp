@@ -7,9 +7,11 @@ namespace openaclnn::rules {
 
 Status slope_of_result(const Operator& op, const Argument* arguments) {
   double slope = 0;
-  (void)scalar_value(*arguments[op.find("negativeSlope")].scalar, &slope);  // check_dtypes saw that it has a value
+  (void)scalar_value(*arguments[op.find("negativeSlope")].scalar,
+                     &slope);  // check_dtypes saw that it has a value
   if (arguments[op.find("selfIsResult")].flag && slope < 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: negativeSlope must be at least 0 when selfIsResult is true, but got %g",
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: negativeSlope must be at least 0 when selfIsResult is true, but got %g",
                 op.name, slope);
   }
   return {};
@@ -19,7 +21,8 @@ Status alpha_of_result(const Operator& op, const Argument* arguments) {
   double alpha = 0;
   (void)scalar_value(*arguments[op.find("alpha")].scalar, &alpha);
   if (arguments[op.find("isResult")].flag && alpha < 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: alpha must be at least 0 when isResult is true, but got %g", op.name, alpha);
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: alpha must be at least 0 when isResult is true, but got %g", op.name, alpha);
   }
   return {};
 }

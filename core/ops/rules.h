@@ -6,7 +6,8 @@
 
 namespace openaclnn::rules {
 
-// With selfIsResult the sign of the result has to tell the branch, which it does for negativeSlope >= 0 only.
+// With selfIsResult the sign of the result has to tell the branch, which it does for negativeSlope
+// >= 0 only.
 Status slope_of_result(const Operator& op, const Argument* arguments);
 
 // With isResult the sign of the result has to tell the branch, which it does for alpha >= 0 only.

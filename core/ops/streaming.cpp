@@ -7,9 +7,10 @@
 namespace openaclnn {
 namespace {
 
-// Measured, 2 threads, x -> y fp32, GB/s ordinary / streaming by MiB of output: 1: 170 / 87, 2: 117 / 89, 4: 60 / 66,
-// 8 to 32: 57 / 57, 64: 30 / 50, 256: 27 / 44. Between 4 and 32 MiB it makes no difference to the pass, but whoever reads
-// the output next finds it in the cache. Not derived from CPUID: a virtual machine may report any L3 it likes.
+// Measured, 2 threads, x -> y fp32, GB/s ordinary / streaming by MiB of output: 1: 170 / 87, 2: 117
+// / 89, 4: 60 / 66, 8 to 32: 57 / 57, 64: 30 / 50, 256: 27 / 44. Between 4 and 32 MiB it makes no
+// difference to the pass, but whoever reads the output next finds it in the cache. Not derived from
+// CPUID: a virtual machine may report any L3 it likes.
 constexpr int64_t kStreamingBytes = int64_t{32} << 20;
 
 std::atomic<int64_t>& threshold() {
@@ -25,6 +26,8 @@ std::atomic<int64_t>& threshold() {
 
 int64_t streaming_threshold() { return threshold().load(std::memory_order_relaxed); }
 
-void set_streaming_threshold(int64_t bytes) { threshold().store(bytes > 0 ? bytes : kStreamingBytes); }
+void set_streaming_threshold(int64_t bytes) {
+  threshold().store(bytes > 0 ? bytes : kStreamingBytes);
+}
 
 }  // namespace openaclnn

@@ -107,8 +107,8 @@ Status destroy_context(const char* call, Context* context) {
   if (!contexts().destroy(context)) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: context was destroyed by another thread", call);
   }
-  drain_streams(
-      [](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); }, context);
+  drain_streams([](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); },
+                context);
   streams().destroy(stream);
   return {};
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process-wide object has to do so that fork() leaves a usable child (multiprocessing, test runners).
+// What a process-wide object has to do so that fork() leaves a usable child (multiprocessing, test
+// runners).
 //
-// A registered mutex is held across fork, so that the child finds what it guards in one piece. Registered mutexes are
-// leaves: no code may hold two of them, or hold one while it takes a lock that somebody keeps while taking one of them.
+// A registered mutex is held across fork, so that the child finds what it guards in one piece.
+// Registered mutexes are leaves: no code may hold two of them, or hold one while it takes a lock
+// that somebody keeps while taking one of them.
 #pragma once
 
 #include <mutex>
@@ -11,7 +13,8 @@ namespace openaclnn {
 
 void hold_across_fork(std::mutex& mutex);
 
-// Runs in the child, after the mutexes are released: worker threads do not survive a fork, their owners start anew.
+// Runs in the child, after the mutexes are released: worker threads do not survive a fork, their
+// owners start anew.
 void after_fork_in_child(void (*reset)());
 
 }  // namespace openaclnn

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that can be checked: a wrong, freed or foreign pointer is an answer (nullptr), never a crash.
+// Handles that can be checked: a wrong, freed or foreign pointer is an answer (nullptr), never a
+// crash.
 //
-// All objects of one kind live in slots of one reserved address range, so `find` is a range test, an alignment test and
-// one load. A freed slot rests until at least kRest others were freed after it, so that a stale handle stays stale.
+// All objects of one kind live in slots of one reserved address range, so `find` is a range test,
+// an alignment test and one load. A freed slot rests until at least kRest others were freed after
+// it, so that a stale handle stays stale.
 #pragma once
 
 #include <sys/mman.h>
@@ -21,7 +23,8 @@ namespace openaclnn {
 template <class T>
 class HandlePool {
  public:
-  // `capacity` bounds the number of live objects; the range is address space only until slots are touched.
+  // `capacity` bounds the number of live objects; the range is address space only until slots are
+  // touched.
   explicit HandlePool(size_t capacity) {
     for (; capacity >= 64; capacity /= 2) {  // a tight address-space limit gets a smaller pool
       void* range = mmap(nullptr, capacity * sizeof(Slot), PROT_READ | PROT_WRITE,
@@ -60,7 +63,8 @@ class HandlePool {
   bool destroy(const void* handle) {
     T* object = find(handle);
     if (object == nullptr) return false;
-    auto* slot = reinterpret_cast<Slot*>(reinterpret_cast<unsigned char*>(object) - offsetof(Slot, bytes));
+    auto* slot =
+        reinterpret_cast<Slot*>(reinterpret_cast<unsigned char*>(object) - offsetof(Slot, bytes));
     if (!slot->live.exchange(false, std::memory_order_acq_rel)) return false;
     object->~T();
     give(slot);

@@ -7,7 +7,8 @@
 
 namespace openaclnn {
 
-// The document without the blanks between its tokens. On failure `*text` says what is wrong, and where.
+// The document without the blanks between its tokens. On failure `*text` says what is wrong, and
+// where.
 bool compact_json(std::string_view document, std::string* text);
 
 }  // namespace openaclnn

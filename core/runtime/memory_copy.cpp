@@ -70,7 +70,7 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
 
 // Memory that acl did not allocate may go away when the call returns, so the call waits for it.
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
-  Stream* stream;
+  Stream* stream = nullptr;
   if (Status status = find_stream(handle, &stream, call); !status.ok()) return status;
   const bool foreign = bytes_behind(transfer.dst) == 0 ||
                        (transfer.src != nullptr && bytes_behind(transfer.src) == 0);

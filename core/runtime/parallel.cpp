@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread of a region owns one contiguous share and takes it in blocks of `grain` items; who is done takes blocks of
-// the others. Shares keep a core on the data its L2 already holds (64 Ki elements fp32: 153 against 90 GB/s when shares
-// wander); taking over means that nobody waits for a thread that the system has not woken yet.
+// Each thread of a region owns one contiguous share and takes it in blocks of `grain` items; who is
+// done takes blocks of the others. Shares keep a core on the data its L2 already holds (64 Ki
+// elements fp32: 153 against 90 GB/s when shares wander); taking over means that nobody waits for a
+// thread that the system has not woken yet.
 #include "core/runtime/parallel.h"
 
 #include <pthread.h>
@@ -37,7 +38,8 @@ int threads_from_environment() {
     if (count > 0) return std::min(count, kMaxThreads);
   }
   cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) return std::clamp(CPU_COUNT(&mask), 1, kMaxThreads);
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+    return std::clamp(CPU_COUNT(&mask), 1, kMaxThreads);
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
 }
 
@@ -98,7 +100,8 @@ class Pool {
     for (;;) {
       wait_for_region(seen);
       seen = region_.load();
-      // The caller closes a region and then waits until nobody is inside, so either it sees us or we see it closed.
+      // The caller closes a region and then waits until nobody is inside, so either it sees us or
+      // we see it closed.
       inside_.fetch_add(1);
       if (open_.load() && self < threads_) take_part(self);
       inside_.fetch_sub(1);

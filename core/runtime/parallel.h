@@ -3,9 +3,10 @@
 //
 //   parallel_for(items, grain, [&](int64_t begin, int64_t end) { … });
 //
-// [0, n) is split into at most num_threads() contiguous ranges of at least `grain` items. Whoever calls takes part; when
-// the pool is busy with another caller (another stream, a nested call) the caller does all of it alone. Which thread runs
-// an item never changes a result: that is the duty of the items.
+// [0, n) is split into at most num_threads() contiguous ranges of at least `grain` items. Whoever
+// calls takes part; when the pool is busy with another caller (another stream, a nested call) the
+// caller does all of it alone. Which thread runs an item never changes a result: that is the duty
+// of the items.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,9 @@ void parallel_for(int64_t n, int64_t grain, RangeFunction function, void* contex
 template <class F>
 void parallel_for(int64_t n, int64_t grain, F&& f) {
   parallel_for(
-      n, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); }, &f);
+      n, grain,
+      [](void* context, int64_t begin, int64_t end) { (*static_cast<F*>(context))(begin, end); },
+      &f);
 }
 
 // OPENACLNN_NUM_THREADS, or else the number of CPUs in the affinity mask of the process.

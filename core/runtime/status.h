@@ -3,7 +3,8 @@
 //
 //   if (x == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: x must not be NULL", name);
 //
-// The sentence is kept for the calling thread until aclGetRecentErrMsg (or the Python binding) takes it.
+// The sentence is kept for the calling thread until aclGetRecentErrMsg (or the Python binding)
+// takes it.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class [[nodiscard]] Status {
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
-// The newest sentence of this thread, without decoration; empty when there is none. Forgets all pending ones.
+// The newest sentence of this thread, without decoration; empty when there is none. Forgets all
+// pending ones.
 std::string take_sentence();
 
 }  // namespace openaclnn

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/device.h"
 
 namespace openaclnn {
 namespace {
@@ -204,34 +203,6 @@ void drain_streams(bool (*pick)(Stream&, void*), void* context) {
     });
   }
   gate.wait();
-}
-
-Status find_stream(const void* handle, Stream** stream, const char* call) {
-  const char* head = call == nullptr ? "" : call;
-  const char* colon = call == nullptr ? "" : ": ";
-  if (handle == nullptr) {
-    const Context* context = current_context();
-    if (context == nullptr) {
-      return fail(ACL_ERROR_RT_CONTEXT_NULL,
-                  "%s%sthe default stream needs a current context: call aclrtSetDevice first", head,
-                  colon);
-    }
-    *stream = context->stream;
-    return {};
-  }
-  Stream* found = streams().find(handle);
-  if (found == nullptr) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "%s%sstream must be alive, but %p was destroyed or never created", head, colon,
-                handle);
-  }
-  if (found->owner() == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
-                "%s%sthe context of stream must be alive, but that of %p was destroyed or reset",
-                head, colon, handle);
-  }
-  *stream = found;
-  return {};
 }
 
 }  // namespace openaclnn

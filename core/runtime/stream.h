@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream is an in-order queue with one worker thread, started when the first task has to wait.
 //
-// Tasks of one stream run one after another, streams run beside each other and beside the host. Work cheaper than waking
-// a thread runs on the submitting thread when the stream is idle; order is kept all the same.
+// Tasks of one stream run one after another, streams run beside each other and beside the host.
+// Work cheaper than waking a thread runs on the submitting thread when the stream is idle; order is
+// kept all the same.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +21,8 @@ struct Context;
 
 struct Task {
   void (*run)(void* context);
-  void (*drop)(void* context);  // frees `context`, after run or instead of it (stream destroyed by force); may be nullptr
+  void (*drop)(void* context);  // frees `context`, after run or instead of it (stream destroyed by
+                                // force); may be nullptr
   void* context;
 };
 
@@ -29,18 +31,23 @@ class Stream {
   explicit Stream(Context* owner) : owner_(owner) {}
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
-  // Runs the work here, before it returns, when nothing is queued or running; false, and nothing done, otherwise.
+  // Runs the work here, before it returns, when nothing is queued or running; false, and nothing
+  // done, otherwise.
   bool run_if_idle(void (*run)(void* context), void* context);
   void submit(Task task);
   void synchronize();
-  void discard_pending();  // drops what has not started; the destructor then waits only for the running task
+  void discard_pending();  // drops what has not started; the destructor then waits only for the
+                           // running task
 
-  // The stream whose task the calling thread is running, or nullptr: to wait for that one would be to wait for oneself.
+  // The stream whose task the calling thread is running, or nullptr: to wait for that one would be
+  // to wait for oneself.
   static const Stream* running_here();
 
-  // The context this stream was made in; nullptr once that was destroyed, and then submitting is an error of the caller.
+  // The context this stream was made in; nullptr once that was destroyed, and then submitting is an
+  // error of the caller.
   Context* owner() const { return owner_.load(std::memory_order_acquire); }
-  bool orphan(Context* owner);  // false when it belongs to another; the worker ends when the queue is drained
+  bool orphan(Context* owner);  // false when it belongs to another; the worker ends when the queue
+                                // is drained
 
   void reset_after_fork();  // the worker and its queue stayed in the parent
 
@@ -65,13 +72,8 @@ class Stream {
 
 HandlePool<Stream>& streams();
 
-// Waits for what was submitted so far to all streams that `pick` accepts. Other threads may submit to, create and destroy
-// streams meanwhile; `pick` must not block.
+// Waits for what was submitted so far to all streams that `pick` accepts. Other threads may submit
+// to, create and destroy streams meanwhile; `pick` must not block.
 void drain_streams(bool (*pick)(Stream& stream, void* context), void* context);
-
-// The stream behind a handle of the C interface; NULL is the default stream of this thread's current context.
-// Fails with a sentence (headed by `call`, if given) when the handle is not a live stream, its context is gone, or there
-// is no current context.
-Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
 
 }  // namespace openaclnn

@@ -1,8 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions of streams.
+// Streams by handle, and their C functions.
 #include "acl/acl_rt.h"
 #include "core/runtime/device.h"
 #include "core/runtime/stream.h"
+
+namespace openaclnn {
+
+Status find_stream(const void* handle, Stream** stream, const char* call) {
+  const char* head = call == nullptr ? "" : call;
+  const char* colon = call == nullptr ? "" : ": ";
+  if (handle == nullptr) {
+    const Context* context = current_context();
+    if (context == nullptr) {
+      return fail(ACL_ERROR_RT_CONTEXT_NULL,
+                  "%s%sthe default stream needs a current context: call aclrtSetDevice first", head,
+                  colon);
+    }
+    *stream = context->stream;
+    return {};
+  }
+  Stream* found = streams().find(handle);
+  if (found == nullptr) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "%s%sstream must be alive, but %p was destroyed or never created", head, colon,
+                handle);
+  }
+  if (found->owner() == nullptr) {
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
+                "%s%sthe context of stream must be alive, but that of %p was destroyed or reset",
+                head, colon, handle);
+  }
+  *stream = found;
+  return {};
+}
+
+}  // namespace openaclnn
 
 using namespace openaclnn;
 
@@ -53,7 +85,7 @@ aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
-  Stream* own;
+  Stream* own = nullptr;
   if (Status status = find_own("aclrtDestroyStream", stream, &own); !status.ok()) {
     return status.code();
   }
@@ -62,7 +94,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
 }
 
 aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  Stream* own;
+  Stream* own = nullptr;
   if (Status status = find_own("aclrtDestroyStreamForce", stream, &own); !status.ok()) {
     return status.code();
   }
@@ -72,7 +104,7 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream handle) {
-  Stream* stream;
+  Stream* stream = nullptr;
   if (Status status = find_stream(handle, &stream, "aclrtSynchronizeStream"); !status.ok()) {
     return status.code();
   }

@@ -45,10 +45,7 @@
 extern "C" {
 #endif
 
-typedef enum {
-  ACL_DEVICE = 0,
-  ACL_HOST = 1
-} aclrtRunMode;
+typedef enum { ACL_DEVICE = 0, ACL_HOST = 1 } aclrtRunMode;
 
 typedef enum {
   ACL_EVENT_STATUS_COMPLETE = 0,
@@ -119,9 +116,7 @@ typedef enum {
   ACL_MEM_P2P_HUGE1G = 17
 } aclrtMemAttr;
 
-typedef enum {
-  ACL_RT_THREAD_LEVEL = 0
-} aclrtLastErrLevel;
+typedef enum { ACL_RT_THREAD_LEVEL = 0 } aclrtLastErrLevel;
 
 typedef enum {
   ACL_RT_NO_ERROR = 0,
@@ -139,10 +134,7 @@ typedef enum {
   ACL_RT_OVERFLOW_MODE_UNDEF = 2
 } aclrtFloatOverflowMode;
 
-typedef enum {
-  ACL_CALLBACK_NO_BLOCK = 0,
-  ACL_CALLBACK_BLOCK = 1
-} aclrtCallbackBlockType;
+typedef enum { ACL_CALLBACK_NO_BLOCK = 0, ACL_CALLBACK_BLOCK = 1 } aclrtCallbackBlockType;
 
 typedef enum {
   ACL_RT_MEM_ATTR_RSV = 0,
@@ -219,13 +211,13 @@ ACL_FUNC_VISIBILITY aclError aclrtSetCurrentContext(aclrtContext context);
 ACL_FUNC_VISIBILITY aclError aclrtGetCurrentContext(aclrtContext* context);
 ACL_FUNC_VISIBILITY const char* aclrtGetSocName(void);
 ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion,
-    int32_t* patchVersion);
+                                             int32_t* patchVersion);
 
 // ---- Streams ----
 
 ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream* stream);
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority,
-    uint32_t flag);
+                                                         uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
 // Drops the work that has not started.
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
@@ -236,21 +228,22 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
 
 ACL_FUNC_VISIBILITY aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy policy);
 ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void** devPtr, size_t size,
-    aclrtMemMallocPolicy policy);
+                                                aclrtMemMallocPolicy policy);
 ACL_FUNC_VISIBILITY aclError aclrtMallocCached(void** devPtr, size_t size,
-    aclrtMemMallocPolicy policy);
+                                               aclrtMemMallocPolicy policy);
 ACL_FUNC_VISIBILITY aclError aclrtFree(void* devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void** hostPtr, size_t size);
 ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void* hostPtr);
 ACL_FUNC_VISIBILITY aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
-    aclrtMemcpyKind kind);
+                                         aclrtMemcpyKind kind);
 // Returns after the copy when it involves memory that acl did not allocate.
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src,
-    size_t count, aclrtMemcpyKind kind, aclrtStream stream);
+                                              size_t count, aclrtMemcpyKind kind,
+                                              aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value,
-    size_t count);
+                                         size_t count);
 ACL_FUNC_VISIBILITY aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value,
-    size_t count, aclrtStream stream);
+                                              size_t count, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t* free, size_t* total);
 
 #ifdef __cplusplus

@@ -63,20 +63,24 @@ static const aclnnStatus ACLNN_ERR_INNER_STATIC_BLOCK_DIM_INVALID = 561119;
 
 // Strides and offset count elements; tensorData is the base of the storage.
 ACL_FUNC_VISIBILITY aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum,
-    aclDataType dataType, const int64_t* stride, int64_t offset, aclFormat format,
-    const int64_t* storageDims, uint64_t storageDimsNum, void* tensorData);
+                                               aclDataType dataType, const int64_t* stride,
+                                               int64_t offset, aclFormat format,
+                                               const int64_t* storageDims, uint64_t storageDimsNum,
+                                               void* tensorData);
 ACL_FUNC_VISIBILITY aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims,
-    uint64_t viewDimsNum, aclDataType dataType, const int64_t* stride, int64_t offset,
-    aclFormat format, const int64_t* storageDims, uint64_t storageDimsNum, void* tensorDataAddr);
+                                              uint64_t viewDimsNum, aclDataType dataType,
+                                              const int64_t* stride, int64_t offset,
+                                              aclFormat format, const int64_t* storageDims,
+                                              uint64_t storageDimsNum, void* tensorDataAddr);
 // Frees the descriptor, never the memory it describes.
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyTensor(const aclTensor* tensor);
 // This call and the next two allocate the result: free it with delete[].
 ACL_FUNC_VISIBILITY aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims,
-    uint64_t* viewDimsNum);
+                                                uint64_t* viewDimsNum);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims,
-    uint64_t* storageDimsNum);
+                                                   uint64_t* storageDimsNum);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue,
-    uint64_t* stridesNum);
+                                                  uint64_t* stridesNum);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType);
@@ -100,45 +104,55 @@ ACL_FUNC_VISIBILITY aclnnStatus aclGetBoolArraySize(const aclBoolArray* array, u
 // ---- Lists: the pointers are copied, the list owns its elements ----
 
 ACL_FUNC_VISIBILITY aclTensorList* aclCreateTensorList(const aclTensor* const* value,
-    uint64_t size);
+                                                       uint64_t size);
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyTensorList(const aclTensorList* array);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetTensorListSize(const aclTensorList* tensorList,
-    uint64_t* size);
+                                                     uint64_t* size);
 ACL_FUNC_VISIBILITY aclScalarList* aclCreateScalarList(const aclScalar* const* value,
-    uint64_t size);
+                                                       uint64_t size);
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyScalarList(const aclScalarList* array);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetScalarListSize(const aclScalarList* scalarList,
-    uint64_t* size);
+                                                     uint64_t* size);
 
 // ---- Executors ----
 
 ACL_FUNC_VISIBILITY aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetInputTensorAddr(aclOpExecutor* executor, const size_t index,
-    aclTensor* tensor, void* addr);
+                                                      aclTensor* tensor, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index,
-    aclTensor* tensor, void* addr);
+                                                       aclTensor* tensor, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetTensorAddr(aclOpExecutor* executor, const size_t index,
-    aclTensor* tensor, void* addr);
-ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
-    const size_t relativeIndex, aclTensorList* tensors, void* addr);
-ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
-    const size_t relativeIndex, aclTensorList* tensors, void* addr);
+                                                 aclTensor* tensor, void* addr);
+ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor* executor,
+                                                             size_t irIndex,
+                                                             const size_t relativeIndex,
+                                                             aclTensorList* tensors, void* addr);
+ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor* executor,
+                                                              size_t irIndex,
+                                                              const size_t relativeIndex,
+                                                              aclTensorList* tensors, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
-    const size_t relativeIndex, aclTensorList* tensors, void* addr);
+                                                        const size_t relativeIndex,
+                                                        aclTensorList* tensors, void* addr);
 // Reserved synonyms.
 ACL_FUNC_VISIBILITY aclnnStatus AclSetInputTensorAddr(aclOpExecutor* executor, const size_t index,
-    aclTensor* tensor, void* addr);
+                                                      aclTensor* tensor, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus AclSetOutputTensorAddr(aclOpExecutor* executor, const size_t index,
-    aclTensor* tensor, void* addr);
+                                                       aclTensor* tensor, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus AclSetTensorAddr(aclOpExecutor* executor, const size_t index,
-    aclTensor* tensor, void* addr);
-ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicInputTensorAddr(aclOpExecutor* executor, size_t irIndex,
-    const size_t relativeIndex, aclTensorList* tensors, void* addr);
-ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicOutputTensorAddr(aclOpExecutor* executor, size_t irIndex,
-    const size_t relativeIndex, aclTensorList* tensors, void* addr);
+                                                 aclTensor* tensor, void* addr);
+ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicInputTensorAddr(aclOpExecutor* executor,
+                                                             size_t irIndex,
+                                                             const size_t relativeIndex,
+                                                             aclTensorList* tensors, void* addr);
+ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicOutputTensorAddr(aclOpExecutor* executor,
+                                                              size_t irIndex,
+                                                              const size_t relativeIndex,
+                                                              aclTensorList* tensors, void* addr);
 ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor, size_t irIndex,
-    const size_t relativeIndex, aclTensorList* tensors, void* addr);
+                                                        const size_t relativeIndex,
+                                                        aclTensorList* tensors, void* addr);
 
 #ifdef __cplusplus
 }

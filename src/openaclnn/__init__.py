@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The aclnn operator API without the NPU.
 
-One function per operator (`openaclnn.leaky_relu(x, 0.1)`), the two-phase object (`openaclnn.plan`) and the exact C names
-(`openaclnn.aclnn`). Arrays are NumPy arrays, torch CPU tensors or DLPack producers; nothing is copied on the way in.
+One function per operator (`openaclnn.leaky_relu(x, 0.1)`), the two-phase object (`openaclnn.plan`)
+and the exact C names (`openaclnn.aclnn`). Arrays are NumPy arrays, torch CPU tensors or DLPack
+producers; nothing is copied on the way in.
 """
 
+from . import aclnn
 from ._core import Plan, Stream
 from .errors import AclnnError
 from .functions import *
@@ -20,6 +22,7 @@ __all__ = [
     "AclnnError",
     "Plan",
     "Stream",
+    "aclnn",
     "config",
     "home",
     "plan",

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python arrays as tensors, without copying: NumPy (bfloat16 through ml_dtypes), torch CPU tensors, DLPack producers.
+// Python arrays as tensors, without copying: NumPy (bfloat16 through ml_dtypes), torch CPU tensors,
+// DLPack producers.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "core/base/tensor.h"
-#include "core/ops/operator.h"
+#include "core/runtime/status.h"
 
 namespace openaclnn::python {
 
@@ -14,16 +17,38 @@ namespace nb = nanobind;
 // Raises AclnnError with the calling thread's sentence.
 [[noreturn]] void raise_status(Status status);
 
-// Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to `keep`.
-// Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
-void view_array(nb::handle array, const char* op, const char* parameter, bool written, Tensor* tensor, nb::list* keep);
+// Raises AclnnError: "op: parameter must what".
+[[noreturn]] void refuse(const char* op, const char* parameter, const std::string& what);
+
+// Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to
+// `keep`. Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
+void view_array(nb::handle array, const char* op, const char* parameter, bool written,
+                Tensor* tensor, nb::list* keep);
+
+// Where the data of a torch tensor is now; it may be given other storage at any time.
+void* torch_data(nb::handle tensor);
+
+// Tells autograd that a torch tensor was written, so that a backward pass that saved it fails.
+void torch_written(nb::handle tensor);
 
 // A new array of the kind of `like`, in the memory order of `like` where the shapes agree.
 nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);
 
-// A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack producers).
+// A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack
+// producers).
 nb::object as_kind_of(nb::handle like, nb::object array);
 
 void init_arrays();
+
+// ---- parts of the above ----
+
+// The view of an array whose element (0, …, 0) is at `origin`: storage is exactly what it spans.
+void set_view(Tensor* tensor, char* origin);
+
+// _dlpack.cpp: torch tensors and DLPack producers.
+bool is_torch(nb::handle array);
+void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
+                 Tensor* tensor, nb::list* keep);
+nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape);
 
 }  // namespace openaclnn::python

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact C names, for people who port code: phase 1 returns (workspaceSize, executor), phase 2 takes them.
+"""The exact C names, for people who port code.
+
+Phase 1 returns (workspaceSize, executor), phase 2 takes them:
 
     from openaclnn import aclnn
     workspaceSize, executor = aclnn.aclnnLeakyReluGetWorkspaceSize(x, 0.01, y)
     aclnn.aclnnLeakyRelu(None, workspaceSize, executor, stream)
 
-Tensors are arrays and scalars numbers; the executor is an openaclnn Plan, owns its workspace and may run again.
+Tensors are arrays and scalars numbers. As in C, phase 2 consumes the executor unless it was made
+repeatable; other than in C, the workspace may be None, because the executor has its own.
 """
 
 from __future__ import annotations
@@ -14,36 +17,86 @@ from collections.abc import Callable
 from typing import Any
 
 from ._core import Plan, Stream
+from .errors import AclnnError
 from .plan import find, plan
 from .table import OPS
 
 _PHASE1 = "GetWorkspaceSize"
+_NULL, _INVALID, _INNER_NULL = 161001, 161002, 561103
 
 
-def _phase1(name: str) -> Callable[..., tuple[int, Plan]]:
-    def get_workspace_size(*arguments: Any, **named: Any) -> tuple[int, Plan]:
-        executor = plan(name, *arguments, **named)
-        return executor.workspace_size, executor
+class Executor:
+    """aclOpExecutor: what phase 1 made and phase 2 runs."""
+
+    def __init__(self, made: Plan) -> None:
+        self._plan: Plan | None = made
+        self.name = made.name
+        self.repeatable = False
+
+    def take(self) -> Plan:
+        """The plan, for one run or, when repeatable, one of many."""
+        if self._plan is None:
+            raise AclnnError(
+                _INVALID,
+                f"{self.name}: executor must be run once (make it repeatable to run it again), "
+                "but was already run or destroyed",
+            )
+        taken = self._plan
+        if not self.repeatable:
+            self._plan = None
+        return taken
+
+    def destroy(self) -> None:
+        self._plan = None
+
+
+def aclSetAclOpExecutorRepeatable(executor: Executor) -> None:
+    """Lets phase 2 run the executor any number of times."""
+    _executor("aclSetAclOpExecutorRepeatable", executor, _INNER_NULL).repeatable = True
+
+
+def aclDestroyAclOpExecutor(executor: Executor) -> None:
+    """Ends a repeatable executor."""
+    _executor("aclDestroyAclOpExecutor", executor, _INNER_NULL).destroy()
+
+
+def _executor(call: str, executor: Executor | None, null: int = _NULL) -> Executor:
+    if executor is None:
+        raise AclnnError(null, f"{call}: executor must not be NULL")
+    if not isinstance(executor, Executor):
+        raise AclnnError(_INVALID, f"{call}: executor must come from phase 1, but is {executor!r}")
+    return executor
+
+
+def _phase1(name: str) -> Callable[..., tuple[int, Executor]]:
+    def get_workspace_size(*arguments: Any, **named: Any) -> tuple[int, Executor]:
+        made = plan(name, *arguments, **named)
+        return made.workspace_size, Executor(made)
 
     return get_workspace_size
 
 
-def _phase2(name: str) -> Callable[[Any, int, Plan, Stream | None], None]:
-    def run(workspace: Any, workspaceSize: int, executor: Plan, stream: Stream | None = None) -> None:
-        if executor.name != name:
-            raise ValueError(f"{name}: executor must come from {name}{_PHASE1}, but is of {executor.name}")
-        executor.run(stream)
+def _phase2(name: str) -> Callable[[Any, int, Executor, Stream | None], None]:
+    def run(
+        workspace: Any, workspaceSize: int, executor: Executor, stream: Stream | None = None
+    ) -> None:
+        live = _executor(name, executor)
+        if live.name != name:
+            raise AclnnError(
+                _INVALID,
+                f"{name}: executor must come from {name}{_PHASE1}, but is of {live.name}",
+            )
+        live.take().run(stream)
 
     return run
 
 
 def __getattr__(name: str) -> Any:
     base = name.removesuffix(_PHASE1)
-    try:
-        _, op = find(base)
-    except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    function = (_phase2 if name == base else _phase1)(base)
+    if not any(op.name == base for op in OPS):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _, op = find(base)
+    function: Callable[..., Any] = _phase2(base) if name == base else _phase1(base)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{op.doc}\n\n    {op.formula}"
     globals()[name] = function
@@ -51,4 +104,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(name for op in OPS for name in (op.name, op.name + _PHASE1))
+    names = [name for op in OPS for name in (op.name, op.name + _PHASE1)]
+    return sorted([*names, "Executor", "aclDestroyAclOpExecutor", "aclSetAclOpExecutorRepeatable"])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 
 def as_kind_of(like: Any, array: npt.NDArray[Any]) -> Any:
-    """`array` as what `like` is, through the from_dlpack of its library; a NumPy array where it has none."""
+    """`array` as what `like` is, by the from_dlpack of its library; where it has none, as it is."""
     namespaces = []
     if hasattr(like, "__array_namespace__"):
         namespaces.append(like.__array_namespace__())

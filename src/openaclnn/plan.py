@@ -9,23 +9,22 @@ from ._core import Plan
 from .schema import Op
 from .table import OPS
 
-_INDEX = {op.name: index for index, op in enumerate(OPS)}
+_INDEX = {spelling: i for i, op in enumerate(OPS) for spelling in (op.name, op.python)}
 
 
 def find(name: str) -> tuple[int, Op]:
-    """The row of a C name; a misspelt one raises KeyError with the names there are."""
-    try:
-        index = _INDEX[name]
-    except KeyError:
-        known = ", ".join(_INDEX)
-        raise KeyError(f"no operator {name!r}; there are {known}") from None
+    """The row of a C or Python name; for any other name a ValueError with those there are."""
+    if name not in _INDEX:
+        raise ValueError(f"no operator {name!r}; there are {', '.join(op.name for op in OPS)}")
+    index = _INDEX[name]
     return index, OPS[index]
 
 
 def plan(name: str, *arguments: Any, **named: Any) -> Plan:
     """Phase 1 of `name`: checks every argument and plans the work.
 
-    Arguments come in the order of the C prototype, outputs included, or by name (C or Python spelling):
+    Arguments come in the order of the C prototype, outputs included, or by name in C or Python
+    spelling:
 
         p = openaclnn.plan("aclnnLeakyRelu", x, 0.01, y)
         p.run()                      # results are in y
@@ -38,11 +37,16 @@ def plan(name: str, *arguments: Any, **named: Any) -> Plan:
     if len(arguments) > len(parameters):
         raise TypeError(f"{name} takes {len(parameters)} arguments, but got {len(arguments)}")
     values = [*arguments, *(p.default for p in parameters[len(arguments) :])]
-    position = {spelling: i for i, p in enumerate(parameters) for spelling in (p.name, p.python_name)}
+    position = {
+        spelling: i for i, p in enumerate(parameters) for spelling in (p.name, p.python_name)
+    }
+    given = set(range(len(arguments)))
     for key, value in named.items():
         if key not in position:
-            raise TypeError(f"{name} has no parameter {key!r}; it has {', '.join(p.name for p in parameters)}")
-        if position[key] < len(arguments):
-            raise TypeError(f"{name} got {key!r} twice")
+            known = ", ".join(p.name for p in parameters)
+            raise TypeError(f"{name} has no parameter {key!r}; it has {known}")
+        if position[key] in given:
+            raise TypeError(f"{name} got {parameters[position[key]].name!r} twice")
+        given.add(position[key])
         values[position[key]] = value
     return Plan(index, *values)

@@ -6,7 +6,7 @@ A row is one `op(...)` in table.py. Its signature reads like the C prototype, in
     "self, negativeSlope: scalar = 0.01, out!"
 
     self            const aclTensor*      an input
-    out!            aclTensor*            an output ("const out!" where the C type is const aclTensor*)
+    out!            aclTensor*            an output ("const out!": const aclTensor*)
     selfRef!&       aclTensor*            input and output in one
     alpha: scalar   const aclScalar*      attributes; also double, int64, bool, text
     bias?           may be NULL
@@ -65,13 +65,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Op:
-    """One public operator: the pair <name>GetWorkspaceSize and <name>, and everything derived from it."""
+    """One public operator: the pair <name>GetWorkspaceSize and <name>, and all that follows."""
 
     name: str
     python: str
     parameters: tuple[Parameter, ...]
     family: str  # the phase 1 function of core/ops: plan_<family>
-    kernel: str  # the formula in core/kernels, in reference.py and in the benchmarks
+    kernel: str  # the formula in core/kernels, in formulas.py and in the benchmarks
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
     shapes: Literal["same", "broadcast"]  # of the inputs among themselves

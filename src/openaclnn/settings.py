@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ def products() -> tuple[Product, ...]:
 
 
 def set_product(key: str) -> None:
-    """Plays another product from now on: it decides which operators and dtypes are accepted, nothing else.
+    """Plays another product from now on, which decides what operators and dtypes are accepted.
 
     The default is A2, or OPENACLNN_PRODUCT.
     """
@@ -25,7 +26,8 @@ def set_product(key: str) -> None:
 
 
 def set_num_threads(count: int) -> None:
-    """Threads an operator may use, at least 1. The default is OPENACLNN_NUM_THREADS or the CPUs of the process."""
+    """Threads an operator may use; by default OPENACLNN_NUM_THREADS or the CPUs of the process."""
+    count = operator.index(count)
     if count < 1:
         raise ValueError(f"count must be at least 1, but got {count}")
     _core.set_num_threads(count)
@@ -39,5 +41,8 @@ def home() -> Path:
 
 
 def config() -> dict[str, Any]:
-    """The choices in force: version, product, kernels (v2, v3, v4 or native), threads, streaming_bytes, compiler, home."""
+    """The choices in force.
+
+    version, product, kernels (v2, v3, v4 or native), threads, streaming_bytes, compiler and home.
+    """
     return {**_core.config(), "home": str(home())}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows: every public operator and every product, once.
 
-Headers, C symbols, Python functions, reference pages, the test matrix and the benchmarks are derived from them.
+Headers, C symbols, Python functions, reference pages, tests and benchmarks are derived from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPS: tuple[Op, ...] = (
         products="910 A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="self > 0 ? self : self * negativeSlope",
-        doc="Lets negative values through, scaled by negativeSlope, so that their gradient does not vanish.",
+        doc="Scales negative values by negativeSlope, so that their gradient does not vanish.",
     ),
     op(
         "aclnnInplaceLeakyRelu",
@@ -48,7 +48,7 @@ OPS: tuple[Op, ...] = (
         shapes="broadcast",
         rules=["slope_of_result"],
         formula="self > 0 ? gradOutput : gradOutput * negativeSlope",
-        doc="The gradient of LeakyRelu from its input, or from its result when selfIsResult is set.",
+        doc="The gradient of LeakyRelu from its input, or its result when selfIsResult is set.",
     ),
     op(
         "aclnnElu",
@@ -58,7 +58,7 @@ OPS: tuple[Op, ...] = (
         products="910 A2 A3 310P",
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="self > 0 ? scale * self : scale * alpha * expm1(inputScale * self)",
-        doc="Lets negative values saturate at -scale * alpha, without a kink at 0 when alpha * inputScale is 1.",
+        doc="Lets negative values saturate at -scale * alpha, smoothly if alpha * inputScale = 1.",
     ),
     op(
         "aclnnInplaceElu",
@@ -72,16 +72,16 @@ OPS: tuple[Op, ...] = (
     ),
     op(
         "aclnnEluBackward",
-        "gradOutput, alpha: scalar, scale: scalar, inputScale: scalar, isResult: bool, selfOrResult, gradInput!",
+        "gradOutput, alpha: scalar, scale: scalar, inputScale: scalar, isResult: bool, "
+        "selfOrResult, gradInput!",
         python="elu_backward",
         kernel="elu_backward",
         products="910 A2 A3 310P",
         dtypes="FLOAT FLOAT16 BFLOAT16",
         inputs="equal",
         rules=["alpha_of_result"],
-        formula="selfOrResult > 0 ? gradOutput * scale : isResult ? gradOutput * inputScale * (selfOrResult + alpha * scale) "
-        ": gradOutput * inputScale * alpha * scale * exp(selfOrResult * inputScale)",
-        doc="The gradient of Elu from its input, or from its result when isResult is set.",
+        formula="gradOutput * (x > 0 ? s : isResult ? i * (x + a * s) : i * a * s * exp(i * x))",
+        doc="The gradient of Elu; a, s, i: alpha, scale, inputScale; x: its input, or result.",
     ),
     op(
         "aclnnHardshrink",

@@ -11,8 +11,8 @@ namespace {
 double value_of(unsigned pattern) {
   const int exponent = pattern >> 10 & 31;
   const int mantissa = pattern & 1023;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
-                                         : std::ldexp(1024 + mantissa, exponent - 25);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
   return pattern & 0x8000 ? -magnitude : magnitude;
 }
 
@@ -74,9 +74,9 @@ void sizes() {
     CHECK_EQ(aclDataTypeSize(eight), 8u);
   }
   CHECK_EQ(aclDataTypeSize(ACL_COMPLEX128), 16u);
-  for (aclDataType none : {ACL_DT_UNDEFINED, ACL_STRING, ACL_INT4, ACL_UINT1, ACL_FLOAT6_E3M2,
-                           ACL_FLOAT6_E2M3, ACL_FLOAT4_E2M1, ACL_FLOAT4_E1M2,
-                           static_cast<aclDataType>(5)}) {
+  for (aclDataType none :
+       {ACL_DT_UNDEFINED, ACL_STRING, ACL_INT4, ACL_UINT1, ACL_FLOAT6_E3M2, ACL_FLOAT6_E2M3,
+        ACL_FLOAT4_E2M1, ACL_FLOAT4_E1M2, static_cast<aclDataType>(5)}) {
     CHECK_EQ(aclDataTypeSize(none), 0u);
   }
 }

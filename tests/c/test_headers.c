@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers as C11, without a warning. The second include finds every guard in place.
-#include "aclnn/aclnn_util.h"
-#include "aclnnop/aclnn_util.h"
+#include "acl/acl.h"
+#include "acl/acl_base.h"
+#include "acl/acl_base_rt.h"
+#include "acl/acl_rt.h"
+#include "acl/error_codes/rt_error_codes.h"
 #include "aclnn/acl_meta.h"
 #include "aclnn/aclnn_base.h"
-#include "acl/error_codes/rt_error_codes.h"
-#include "acl/acl_base_rt.h"
-#include "acl/acl_base.h"
-#include "acl/acl_rt.h"
-#include "acl/acl.h"
-#include "acl/acl.h"
+#include "aclnn/aclnn_util.h"
+#include "aclnnop/aclnn_util.h"
 
 #ifndef ACLNN_META
 #error "the guard of the opaque types has a name that clients test"

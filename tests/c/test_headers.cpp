@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The headers as C++11, without a warning: enumerators bare and qualified, codes as constants.
-#include "aclnn/aclnn_util.h"
-#include "aclnnop/aclnn_util.h"
+#include <type_traits>
+
+#include "acl/acl.h"
+#include "acl/acl_base.h"
+#include "acl/acl_base_rt.h"
+#include "acl/acl_rt.h"
+#include "acl/error_codes/rt_error_codes.h"
 #include "aclnn/acl_meta.h"
 #include "aclnn/aclnn_base.h"
-#include "acl/error_codes/rt_error_codes.h"
-#include "acl/acl_base_rt.h"
-#include "acl/acl_base.h"
-#include "acl/acl_rt.h"
-#include "acl/acl.h"
-
-#include <type_traits>
+#include "aclnn/aclnn_util.h"
+#include "aclnnop/aclnn_util.h"
 
 #define STATIC_ASSERT(x) static_assert(x, #x)
 #include "test_headers.h"

@@ -67,8 +67,8 @@ void tensor_tells_what_it_was_given() {
 }
 
 void tensor_shapes() {
-  aclTensor* scalar = aclCreateTensor(nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0,
-                                      nullptr);
+  aclTensor* scalar =
+      aclCreateTensor(nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr);
   CHECK(scalar != nullptr);
   CHECK(ask(aclGetViewShape, scalar).empty());
   CHECK_EQ(aclDestroyTensor(scalar), 0);
@@ -135,8 +135,9 @@ void wrong_handles() {
     CHECK_EQ(aclGetDataType(wrong, &dtype), 161002);
     CHECK_EQ(aclGetRawTensorAddr(wrong, &address), 161002);
     CHECK_EQ(aclSetRawTensorAddr(wrong, nullptr), 161002);
-    CHECK_EQ(aclInitTensor(wrong, nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0,
-                           nullptr), 161002);
+    CHECK_EQ(
+        aclInitTensor(wrong, nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr),
+        161002);
     CHECK(aclCreateTensorList(&wrong, 1) == nullptr);
   }
   CHECK_FAILS(aclGetViewShape(nullptr, &numbers, &count), 161001, "tensor must not be NULL");
@@ -147,8 +148,9 @@ void wrong_handles() {
   CHECK_EQ(aclGetDataType(live, nullptr), 161001);
   CHECK_EQ(aclGetRawTensorAddr(live, nullptr), 161001);
   CHECK_EQ(aclSetRawTensorAddr(nullptr, nullptr), 161001);
-  CHECK_EQ(aclInitTensor(nullptr, nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0,
-                         nullptr), 161001);
+  CHECK_EQ(
+      aclInitTensor(nullptr, nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr),
+      161001);
   CHECK_EQ(aclDestroyTensor(live), 0);
   CHECK_EQ(aclDestroyTensor(nullptr), 0);
   CHECK_EQ(aclDestroyScalar(nullptr), 0);
@@ -162,9 +164,9 @@ void wrong_handles() {
 
 void scalars() {
   double value[2] = {1.5, 0};
-  for (aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_INT8, ACL_INT16, ACL_INT32,
-                            ACL_INT64, ACL_UINT8, ACL_UINT16, ACL_UINT32, ACL_UINT64, ACL_BOOL,
-                            ACL_DOUBLE, ACL_COMPLEX64, ACL_COMPLEX128}) {
+  for (aclDataType dtype :
+       {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_INT8, ACL_INT16, ACL_INT32, ACL_INT64, ACL_UINT8,
+        ACL_UINT16, ACL_UINT32, ACL_UINT64, ACL_BOOL, ACL_DOUBLE, ACL_COMPLEX64, ACL_COMPLEX128}) {
     aclScalar* scalar = aclCreateScalar(value, dtype);
     CHECK(scalar != nullptr);
     CHECK_EQ(aclDestroyScalar(scalar), 0);

@@ -49,16 +49,14 @@ void settings() {
   with_setting("ASCEND_RT_VISIBLE_DEVICES", "", devices(0));
   unsetenv("OPENACLNN_DEVICES");
 
-  with_setting("OPENACLNN_PRODUCT", "310P", [] {
-    CHECK_EQ(aclrtGetSocName(), std::string("Ascend310P3"));
-  });
+  with_setting("OPENACLNN_PRODUCT", "310P",
+               [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend310P3")); });
   with_setting("OPENACLNN_PRODUCT", "B7", [] {
     CHECK_EQ(aclrtGetSocName(), std::string("Ascend910B1"));
     CHECK_TEXT("OPENACLNN_PRODUCT: product must be ");
   });
-  with_setting("OPENACLNN_SOC_NAME", "Ascend950", [] {
-    CHECK_EQ(aclrtGetSocName(), std::string("Ascend950"));
-  });
+  with_setting("OPENACLNN_SOC_NAME", "Ascend950",
+               [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend950")); });
   with_setting("OPENACLNN_SOC_NAME", "", [] { CHECK(aclrtGetSocName() == nullptr); });
 }
 

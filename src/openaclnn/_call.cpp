@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "_call.h"
+
+#include <cstring>
+#include <string>
+
+#include "_arrays.h"
+#include "core/base/dtype.h"
+
+namespace openaclnn::python {
+namespace {
+
+bool is_bool(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return true;
+  const char* type = Py_TYPE(value.ptr())->tp_name;
+  return std::strcmp(type, "numpy.bool") == 0 || std::strcmp(type, "numpy.bool_") == 0;
+}
+
+template <class T>
+void set(Scalar* scalar, aclDataType dtype, T value) {
+  scalar->dtype = dtype;
+  std::memcpy(scalar->bytes, &value, sizeof value);
+}
+
+}  // namespace
+
+Call::Call(const Operator& op, nb::handle values, Outputs outputs, Keep keep)
+    : op_(op), keep_(keep) {
+  if (PyTuple_GET_SIZE(values.ptr()) != op.parameter_count)
+    throw nb::type_error("wrong number of arguments");
+  for (int i = 0; i < op.parameter_count; ++i) read(i, PyTuple_GET_ITEM(values.ptr(), i));
+  for (int i = 0; i < op.parameter_count && outputs == Outputs::allocate_missing; ++i) {
+    if (op.parameters[i].role == Role::output && argument_[i].tensor == nullptr) make_output(i);
+  }
+}
+
+nb::object Call::take_result() {
+  return result_is_new_ ? as_kind_of(first_input_, std::move(result_)) : std::move(result_);
+}
+
+void Call::read(int i, nb::handle value) {
+  const Parameter& parameter = op_.parameters[i];
+  argument_[i].handle = nullptr;
+  const bool pointer = parameter.kind == Kind::tensor || parameter.kind == Kind::scalar ||
+                       parameter.kind == Kind::text;
+  if (pointer && value.is_none()) return;  // NULL
+  switch (parameter.kind) {
+    case Kind::tensor: read_tensor(i, value); break;
+    case Kind::scalar:
+      read_scalar(parameter, value, &scalar_[i]);
+      argument_[i].scalar = &scalar_[i];
+      break;
+    case Kind::double_: argument_[i].real = real(parameter, value); break;
+    case Kind::int64: argument_[i].integer = integer(parameter, value); break;
+    case Kind::bool_:
+      if (!is_bool(value)) must_be(parameter, "True or False", value);
+      argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1;
+      break;
+    case Kind::text:
+      argument_[i].text = nb::cast<const char*>(value);
+      kept_.append(value);
+      break;
+  }
+}
+
+void Call::read_tensor(int i, nb::handle value) {
+  const Parameter& parameter = op_.parameters[i];
+  const bool written = parameter.role != Role::input;
+  view_array(value, op_.name, parameter.name, written, &tensor_[i], &kept_);
+  argument_[i].tensor = &tensor_[i];
+  if (written && !result_.is_valid()) result_ = nb::borrow(value);
+  if (!written && !first_input_.is_valid()) first_input_ = value;
+  if (keep_ == Keep::arrays) kept_.append(value);
+  if (is_torch(value) && (written || keep_ == Keep::arrays)) {
+    const auto offset = tensor_[i].offset * static_cast<int64_t>(dtype_size(tensor_[i].dtype));
+    void* data = static_cast<char*>(tensor_[i].data) + offset;
+    torch_.push_back({nb::borrow(value), data, written});
+  }
+}
+
+// Whatever is a number of Python becomes BOOL, INT64 or DOUBLE.
+void Call::read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const {
+  if (PyBool_Check(value.ptr())) {
+    set(scalar, ACL_BOOL, value.ptr() == Py_True);
+  } else if (PyLong_Check(value.ptr())) {
+    set(scalar, ACL_INT64, integer(parameter, value));
+  } else {
+    set(scalar, ACL_DOUBLE, real(parameter, value));
+  }
+}
+
+double Call::real(const Parameter& parameter, nb::handle value) const {
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1 && PyErr_Occurred() != nullptr) must_be(parameter, "a number", value);
+  return number;
+}
+
+int64_t Call::integer(const Parameter& parameter, nb::handle value) const {
+  const int64_t number = PyLong_AsLongLong(value.ptr());
+  if (number == -1 && PyErr_Occurred() != nullptr)
+    must_be(parameter, "an integer of at most 64 bits", value);
+  return number;
+}
+
+void Call::must_be(const Parameter& parameter, const char* what, nb::handle value) const {
+  PyErr_Clear();
+  const std::string text = nb::repr(value).c_str();
+  throw nb::type_error((std::string(op_.name) + ": " + parameter.name + " must be " + what +
+                        ", but got " + (text.size() > 60 ? text.substr(0, 57) + "..." : text))
+                           .c_str());
+}
+
+void Call::make_output(int i) {
+  aclDataType dtype = ACL_DT_UNDEFINED;
+  Dims shape;
+  if (Status status = infer(op_, argument_, i, &dtype, &shape); !status.ok()) raise_status(status);
+  const nb::object made = empty_array(first_input_, dtype, shape);
+  view_array(made, op_.name, op_.parameters[i].name, true, &tensor_[i], &kept_);
+  argument_[i].tensor = &tensor_[i];
+  kept_.append(made);
+  if (result_.is_valid()) return;
+  result_ = made;
+  result_is_new_ = true;
+}
+
+}  // namespace openaclnn::python

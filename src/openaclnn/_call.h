@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python values of one call as the arguments of phase 1.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "core/ops/operator.h"
+
+namespace openaclnn::python {
+
+namespace nb = nanobind;
+
+enum class Outputs : uint8_t { allocate_missing, given };
+enum class Keep : uint8_t { nothing, arrays };  // what has to outlive the call object
+
+// A torch tensor among the arguments, and where its data was.
+struct TorchArgument {
+  nb::object tensor;
+  void* data;
+  bool written;
+};
+
+class Call {
+ public:
+  // `values` is a tuple in the order of the row.
+  Call(const Operator& op, nb::handle values, Outputs outputs, Keep keep);
+
+  const Argument* arguments() const { return argument_; }
+  nb::list take_kept() { return std::move(kept_); }
+  std::vector<TorchArgument> take_torch() { return std::move(torch_); }
+  nb::object
+  take_result();  // the first output: as given, or new and in the kind of the first input
+
+ private:
+  void read(int i, nb::handle value);
+  void read_tensor(int i, nb::handle value);
+  void read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const;
+  double real(const Parameter& parameter, nb::handle value) const;
+  int64_t integer(const Parameter& parameter, nb::handle value) const;
+  [[noreturn]] void must_be(const Parameter& parameter, const char* what, nb::handle value) const;
+  void make_output(int i);
+
+  const Operator& op_;
+  const Keep keep_;
+  nb::list kept_;
+  std::vector<TorchArgument> torch_;
+  nb::handle first_input_;
+  nb::object result_;
+  bool result_is_new_ = false;
+  Argument argument_[kMaxParameters];
+  Tensor tensor_[kMaxParameters];
+  Scalar scalar_[kMaxParameters];
+};
+
+}  // namespace openaclnn::python

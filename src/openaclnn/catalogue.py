@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows as people read them: one operator in full, all as a table, as data or as Markdown."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from typing import Any
+
+from .schema import Op, Parameter
+from .table import OPS, PRODUCTS
+from .text_table import Paint, columns
+
+SHORT = {"FLOAT": "fp32", "FLOAT16": "fp16", "BFLOAT16": "bf16", "DOUBLE": "fp64"}
+PHASE2 = "void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream"
+
+
+def as_data(op: Op) -> dict[str, Any]:
+    return {
+        "name": op.name,
+        "python": op.python,
+        "header": f"aclnnop/{op.header}",
+        "formula": op.formula,
+        "doc": op.doc,
+        "products": list(op.products),
+        "dtypes": list(op.dtypes),
+        "parameters": [
+            {
+                "name": p.name,
+                "python": p.python_name,
+                "c_type": p.c_type,
+                "role": p.role,
+                "required": p.required,
+                "default": p.default,
+            }
+            for p in op.parameters
+        ],
+    }
+
+
+def c_signatures(op: Op) -> list[str]:
+    phase1 = [p.c_declaration for p in op.parameters]
+    phase1 += ["uint64_t* workspaceSize", "aclOpExecutor** executor"]
+    return [
+        _wrapped(f"aclnnStatus {op.name}GetWorkspaceSize(", phase1, end=");"),
+        _wrapped(f"aclnnStatus {op.name}(", PHASE2.split(", "), end=");"),
+    ]
+
+
+def _wrapped(head: str, parameters: list[str], end: str, width: int = 94) -> str:
+    """A prototype over as many lines as it needs."""
+    lines = [head]
+    for i, parameter in enumerate(parameters):
+        text = parameter + (end if i + 1 == len(parameters) else ", ")
+        if len(lines[-1]) + len(text.rstrip()) > width:
+            lines.append("    ")
+        lines[-1] += text
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def python_signature(op: Op) -> str:
+    given = [p for p in op.parameters if p.role != "output"]
+    arguments = [
+        p.python_name if p.default is None else f"{p.python_name}={p.default}" for p in given
+    ]
+    if not op.inplace:
+        arguments += ["*", "out=None"]
+    return _wrapped(f"openaclnn.{op.python}(", arguments, end=")")
+
+
+def _about(p: Parameter) -> str:
+    role = {"inout": "input and output"}.get(p.role, p.role)
+    role = role if p.required or p.kind not in ("tensor", "scalar") else f"{role}, may be NULL"
+    return role if p.default is None else f"{role}, in Python {p.default} unless given"
+
+
+def show_operator(op: Op, paint: Paint) -> None:
+    accepted = {"dtypes": ", ".join(op.dtypes)}
+    if "BFLOAT16" in op.dtypes:
+        accepted["dtypes"] += " (BFLOAT16 where the product has it)"
+    if not op.inplace:
+        castable = op.output == "castable"
+        accepted["output"] = "any float dtype" if castable else "the dtype of the inputs"
+        accepted["output"] += ", rounded once"
+    if len(op.inputs_) > 1:
+        accepted["shapes"] = "broadcast" if op.shapes == "broadcast" else "all equal"
+    accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
+
+    print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n\n    {op.formula}")
+    print(f"\n{paint('Parameters', 'bold')}")
+    for line in columns([[p.name, p.c_type, _about(p)] for p in op.parameters]):
+        print(f"    {line}")
+    print(f"\n{paint('Python', 'bold')}")
+    print(textwrap.indent(python_signature(op), "    "))
+    print(f'\n{paint("C", "bold")}\n    #include "aclnnop/{op.header}"')
+    print(textwrap.indent("\n".join(c_signatures(op)), "    "))
+    print(f"\n{paint('Accepted', 'bold')}")
+    for name, text in accepted.items():
+        lines = textwrap.wrap(text, 84)
+        print(f"    {name:8}  " + "\n              ".join(lines))
+
+
+def show_table(paint: Paint) -> None:
+    head = ["operator", "Python", *(p.key for p in PRODUCTS), "dtypes"]
+    rows = [
+        [
+            op.name,
+            op.python,
+            *("yes" if p.key in op.products else "-" for p in PRODUCTS),
+            " ".join(SHORT[d] for d in op.dtypes),
+        ]
+        for op in OPS
+    ]
+    lines = columns([head, *rows], "ll" + "c" * len(PRODUCTS))
+    print(paint(lines[0], "bold"))
+    for line, op in zip(lines[1:], OPS, strict=True):
+        print(line)
+        print(paint(f"    {op.formula}", "dim"))
+    print()
+    for product in PRODUCTS:
+        half = "" if product.bfloat16 else "  (no bf16)"
+        print(paint(f"{product.key:>5}  {product.title}{half}", "dim"))
+    print(f"\nOne operator in full: openaclnn ops {OPS[0].name}")
+
+
+def find_operator(name: str) -> Op | None:
+    """By C name, with or without GetWorkspaceSize, or by Python name, in any case."""
+    wanted = name.removesuffix("GetWorkspaceSize").lower()
+    for op in OPS:
+        if wanted in (op.name.lower(), op.name.lower().removeprefix("aclnn"), op.python):
+            return op
+    return None
+
+
+def nearest(name: str) -> str:
+    """The operator that was probably meant."""
+    known = {spelling.lower(): op.name for op in OPS for spelling in (op.name, op.python)}
+    wanted = name.lower()
+    near = [
+        *difflib.get_close_matches(wanted, known, 1),
+        *difflib.get_close_matches(f"aclnn{wanted}", known, 1),
+    ]
+    return f"did you mean {known[near[0]]}?" if near else "see:  openaclnn ops"
+
+
+def markdown() -> str:
+    """The table of the README; tools/refresh.py puts it there."""
+    text = "| operator | Python | formula | dtypes | products |\n| --- | --- | --- | --- | --- |\n"
+    for op in OPS:
+        formula = op.formula.replace("|", "\\|")
+        cells = [f"`{op.name}`", f"`{op.python}`", f"`{formula}`"]
+        cells += [", ".join(op.dtypes), ", ".join(op.products)]
+        text += f"| {' | '.join(cells)} |\n"
+    return text

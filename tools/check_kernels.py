@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the kernel objects of a build: symbols and vectorised loops, one sentence per finding.
+
+    python tools/check_kernels.py BUILD               BUILD holds kernels_<level>.dir/**/*.o
+    python tools/check_kernels.py BUILD --self-test   sees the checks fail on broken kernels
+
+Symbols: an object defines kernels_<level> and nothing else that the linker can see. A weak symbol
+could replace baseline code by an AVX-512 copy of the same function.
+
+Loops: run_exact or run_quick of every form of a formula, and every half conversion inside
+elementwise<float>, has a loop that computes in and stores from registers of the level's full width:
+xmm for v2, ymm for v3, zmm for v4. A run_exact may have one scalar loop, the tail, for each such
+loop and no more. (The fused multiply-add in double, which v2 takes from libm, is exempt.)
+
+The self-test compiles the kernels with -fno-tree-vectorize and an inline function, and expects a
+finding for every formula, for every conversion that the compiler vectorises, and for the symbols.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+REGISTER = {"v2": "%xmm", "v3": "%ymm", "v4": "%zmm"}
+OPERATION = r"(add|sub|mul|div|min|max|sqrt|cmp\w*|u?comi|fn?m(add|sub)\d*)"
+PACKED = re.compile(OPERATION + "p[sd]")
+SCALAR = re.compile(OPERATION + "s[sd]")
+
+# Instructions that the loop of a conversion has and, after the bar, has not. One without
+# a bar is an intrinsic of half.h: that loop the compiler does not have to vectorise.
+F16C = {"fp16 to float": "cvtph2ps", "float to fp16": "cvtps2ph"}
+BF16 = {"bf16 to float": "pmovzxwd pslld | addps", "float to bf16": "psrld paddd | addps"}
+CONVERSIONS = {
+    "v2": BF16 | {"fp16 to float": "pmovzxwd addps |", "float to fp16": "packusdw addps |"},
+    "v3": BF16 | F16C,
+    "v4": {"bf16 to float": "permw", "float to bf16": "permt2w"} | F16C,
+}
+
+# Integer work only, and fma calls.
+EXEMPT = {(level, "logit_grad_constant") for level in REGISTER} | {("v2", "elu_double")}
+
+Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands
+
+
+def output_of(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def functions(obj: Path) -> Iterator[tuple[str, Code]]:
+    for block in output_of("objdump", "-dC", "--no-show-raw-insn", obj).split("\n\n"):
+        head = re.search(r"^[0-9a-f]+ <(.*)>:$", block, re.M)
+        if head:
+            lines = re.findall(r"^\s*([0-9a-f]+):\s+v?(\S+)[ \t]*(.*)$", block, re.M)
+            yield head[1], [(int(address, 16), name, rest) for address, name, rest in lines]
+
+
+def innermost_loops(code: Code) -> list[Code]:
+    """From a backward jump's target to the jump, if the one leads to the other on the way.
+
+    If not, the jump only returns from code that was placed out of line.
+    """
+    following = {line[0]: after[0] for line, after in pairwise(code)}
+    targets = {}
+    for address, name, operands in code:
+        match = re.match(r"[0-9a-f]+\b", operands) if name.startswith("j") else None
+        if match:
+            targets[address] = int(match[0], 16)
+        if name == "jmp" or name.startswith("ret"):
+            following.pop(address, None)
+
+    def body(first: int, last: int) -> set[int]:
+        seen, todo = set(), [first]
+        while todo:
+            at = todo.pop()
+            if at not in seen and first <= at <= last:
+                seen.add(at)
+                todo += [to for to in (following.get(at), targets.get(at)) if to is not None]
+        return seen
+
+    loops = {(to, at): body(to, at) for at, to in targets.items() if code[0][0] <= to <= at}
+    spans = [span for span, seen in loops.items() if span[1] in seen]
+    inner = [s for s in spans if not any(o != s and s[0] <= o[0] and o[1] <= s[1] for o in spans)]
+    return [[line for line in code if line[0] in loops[span]] for span in inner]
+
+
+def wide(loop: Code, register: str) -> set[str]:
+    """The mnemonics that work on full registers, if the loop stores one; else none."""
+    store = re.compile(re.escape(register) + r"\d+,[^,%]*\([^)]*\)(\{%k\d\})?$")
+    names = {name for _, name, operands in loop if register in operands}
+    return names if any(store.search(operands) for _, _, operands in loop) else set()
+
+
+def check_symbols(level: str, obj: Path) -> Iterator[str]:
+    table = f"_ZN9openaclnn{len('kernels_' + level)}kernels_{level}E"
+    for line in output_of("nm", obj).splitlines():
+        kind, name = line.split()[-2:]
+        if kind in "VvWwu":
+            yield f"kernels_{level} has the weak symbol {name}; kernels may define none."
+        elif kind.isupper() and kind != "U" and name != table:
+            yield f"kernels_{level} shows the linker {name}; it may show kernels_{level} only."
+
+
+FORM = re.compile(r"\brun_(?:exact|quick)<.*?::(\w+)(?:<(?:.*?::)?(\w+)>)?, (?:float|double),")
+
+
+def form_of(name: str) -> str | None:
+    """`elu_half` of run_exact<openaclnn::v4::(anonymous namespace)::elu_half, float, …>(…)."""
+    match = FORM.search(name)
+    return match and (f"{match[1]}<{match[2]}>" if match[2] else match[1])
+
+
+def check_loops(level: str, obj: Path) -> Iterator[str]:
+    register = REGISTER[level]
+    found = 0
+    conversions = dict(CONVERSIONS[level])
+    for name, code in functions(obj):
+        loops = innermost_loops(code)
+        form = form_of(name)
+        if form and (level, form) not in EXEMPT:
+            found += 1
+            vector = sum(any(PACKED.fullmatch(n) for n in wide(loop, register)) for loop in loops)
+            narrow = [loop for loop in loops if not wide(loop, register)]
+            scalar = sum(any(SCALAR.fullmatch(n) for _, n, _ in loop) for loop in narrow)
+            subject = f"{form} of kernels_{level}"
+            if not vector:
+                yield f"{subject} has no loop that computes in {register[1:]} registers."
+            elif scalar > vector and "run_exact" in name:  # the tail of `general` has branches
+                yield f"{subject} has {scalar} scalar loops beside {vector} vectorised."
+        elif "elementwise<float>" in name:
+            for loop in loops:
+                names = wide(loop, register)
+                for conversion, marks in list(conversions.items()):
+                    has, not_has = (set(part.split()) for part in f"{marks}|".split("|")[:2])
+                    if has <= names and not names & not_has:
+                        del conversions[conversion]
+    if not found:
+        yield f"kernels_{level} has no run_ functions, which this check looks for."
+    for conversion in conversions:
+        yield f"{conversion} of kernels_{level} has no loop that works in {register[1:]} registers."
+
+
+def check(level: str, obj: Path) -> list[str]:
+    findings = list(check_symbols(level, obj))
+    return findings + (list(check_loops(level, obj)) if level in REGISTER else [])
+
+
+def self_test(build: Path, level: str, obj: Path) -> Iterator[str]:
+    """What of a broken object goes unnoticed."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        command = shlex.split(entry["command"])
+        if f"OPENACLNN_ISA={level}" in " ".join(command):
+            break
+    with tempfile.TemporaryDirectory() as folder:
+        broken, source = Path(folder, "broken.o"), Path(folder, "broken.cpp")
+        source.write_text(
+            '#include "core/kernels/kernels.cpp"\n'
+            "inline int leaked() { static int n; return ++n; }\nint second() { return leaked(); }\n"
+        )
+        command[command.index("-o") + 1] = str(broken)
+        command[command.index("-c") + 1] = str(source)
+        subprocess.run([*command, "-fno-tree-vectorize"], check=True, cwd=entry["directory"])
+        findings = check(level, broken)
+    text = "\n".join(findings)
+    expected = forms(level, obj) if level in REGISTER else []
+    expected += ["weak symbol _ZZ6leakedv", "shows the linker _Z6secondv"]
+    expected += [name for name, marks in CONVERSIONS.get(level, {}).items() if "|" in marks]
+    for what in expected:
+        if what not in text:
+            yield f"self-test of kernels_{level}: the broken object was not reported for {what}."
+
+
+def forms(level: str, obj: Path) -> list[str]:
+    found = sorted({form for name, _ in functions(obj) if (form := form_of(name))})
+    return [form for form in found if (level, form) not in EXEMPT]
+
+
+def main() -> int:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    parser.add_argument("build", type=Path, help="a CMake build folder")
+    parser.add_argument("--self-test", action="store_true", help="check the checks")
+    arguments = parser.parse_args()
+    objects = sorted(arguments.build.rglob("kernels_*.dir/**/*.o"))
+    if not objects:
+        print(f"{arguments.build} holds no kernels_<level>.dir/**/*.o.")
+        return 1
+    findings: list[str] = []
+    for obj in objects:
+        level = re.search(r"kernels_(\w+)\.dir", str(obj))[1]  # type: ignore[index]
+        if arguments.self_test:
+            findings += self_test(arguments.build, level, obj)
+        else:
+            findings += check(level, obj)
+            loops = f"loops of {len(forms(level, obj))} forms" if level in REGISTER else "no loops"
+            print(f"kernels_{level}: symbols and {loops} checked")
+    good = "every check fails where it should" if arguments.self_test else "nothing found"
+    print("\n".join(findings) or good)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
