@@ -104,7 +104,9 @@ class Cell:
             return peer.numpy(tensors, attributes)
         given = {p.python_name: tensors.get(p.python_name) for p in self.op.inputs_} | attributes
         if backend == "plan":
-            return openaclnn.plan(self.op.name, **tensors, **attributes).run
+            values = tensors | attributes
+            names = ("out" if p.role == "output" else p.python_name for p in self.op.parameters)
+            return openaclnn.plan(self.op.name, *(values[name] for name in names)).run
         out = {} if self.op.inplace else {"out": tensors["out"]}
         ordered = [given[p.python_name] for p in self.op.parameters if p.role != "output"]
         return partial(getattr(openaclnn, self.op.python), *ordered, **out)
@@ -125,7 +127,8 @@ class Cell:
             if np.array_equal(a.view(unsigned), b.view(unsigned)) and not np.isnan(b).any():
                 continue
             wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-            size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), LEAST[self.dtype])
+            least = max(LEAST[self.dtype], PEERS[self.op.python].cancels_below)
+            size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), least)
             if not (abs(wide_a - wide_b) <= DIFFERENCE * EPSILON[self.dtype] * size).all():
                 return False
         return True

@@ -25,9 +25,10 @@ Call = Callable[[], Any]
 class Peer:
     torch: Callable[[ModuleType, Tensors, Attributes], Call]
     numpy: Callable[[Tensors, Attributes], Call]
-    timed: Attributes = field(
-        default_factory=dict
-    )  # in-place rows: attributes that keep the data what it was
+    # in-place rows: attributes that keep the data what it was
+    timed: Attributes = field(default_factory=dict)
+    # results below this are compared as if they were as large: there peers cancel
+    cancels_below: float = 0.0
 
 
 def torch_leaky_relu(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
@@ -76,8 +77,121 @@ def numpy_leaky_relu_backward(t: Tensors, a: Attributes) -> Call:
     return call
 
 
+def torch_elu(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    rates = a["alpha"], a["scale"], a["input_scale"]
+    return partial(torch.ops.aten.elu.out, t["x"], *rates, out=t["out"])
+
+
+def torch_elu_(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    return partial(torch.ops.aten.elu_, t["x"], a["alpha"], a["scale"], a["input_scale"])
+
+
+def torch_elu_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    backward = torch.ops.aten.elu_backward.grad_input
+    rates = a["alpha"], a["scale"], a["input_scale"], a["is_result"]
+    return partial(backward, t["grad_output"], *rates, t["self_or_result"], grad_input=t["out"])
+
+
+def numpy_elu(t: Tensors, a: Attributes) -> Call:
+    x, out = t["x"], t.get("out", t["x"])
+    alpha, scale, rate = a["alpha"], a["scale"], a["input_scale"]
+    negative, positive = np.empty_like(x), np.empty(x.shape, bool)
+
+    def call() -> None:
+        np.greater(x, 0, out=positive)
+        np.multiply(x, rate, out=negative)
+        np.minimum(negative, 0, out=negative)
+        np.expm1(negative, out=negative)
+        np.multiply(negative, scale * alpha, out=negative)
+        np.multiply(x, scale, out=out)
+        np.copyto(out, negative, where=~positive)
+
+    return call
+
+
+def numpy_elu_backward(t: Tensors, a: Attributes) -> Call:
+    g, x, out = t["grad_output"], t["self_or_result"], t["out"]
+    alpha, scale, rate = a["alpha"], a["scale"], a["input_scale"]
+    factor = np.empty_like(x)
+
+    def call() -> None:
+        np.minimum(x, 0, out=factor)
+        np.multiply(factor, rate, out=factor)
+        np.exp(factor, out=factor)
+        np.multiply(factor, alpha * scale * rate, out=factor)
+        np.copyto(factor, scale, where=x > 0)
+        np.multiply(g, factor, out=out)
+
+    return call
+
+
+def torch_hardshrink(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    return partial(torch.ops.aten.hardshrink.out, t["x"], a["lambd"], out=t["out"])
+
+
+def torch_hardshrink_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    backward = torch.ops.aten.hardshrink_backward.grad_input
+    return partial(backward, t["grad_output"], t["x"], a["lambd"], grad_input=t["out"])
+
+
+def numpy_hardshrink(t: Tensors, a: Attributes) -> Call:
+    source, x, out, lambd = t.get("grad_output", t["x"]), t["x"], t["out"], a["lambd"]
+    size, large = np.empty_like(x), np.empty(x.shape, bool)
+
+    def call() -> None:
+        np.abs(x, out=size)
+        np.greater(size, lambd, out=large)
+        np.multiply(source, large, out=out)
+
+    return call
+
+
+def torch_logit(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    eps = None if a["eps"] < 0 else a["eps"]
+    return partial(torch.ops.aten.logit.out, t["input"], eps, out=t["out"])
+
+
+def torch_logit_grad(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+    eps = None if a["eps"] < 0 else a["eps"]
+    backward = torch.ops.aten.logit_backward.grad_input
+    return partial(backward, t["dy"], t["x"], eps, grad_input=t["out"])
+
+
+def numpy_logit(t: Tensors, a: Attributes) -> Call:
+    x, out, eps = t["input"], t["out"], a["eps"]
+    rest = np.empty_like(x)
+
+    def call() -> None:  # for eps >= 0
+        np.clip(x, eps, 1 - eps, out=out)
+        np.subtract(1, out, out=rest)
+        np.divide(out, rest, out=out)
+        np.log(out, out=out)
+
+    return call
+
+
+def numpy_logit_grad(t: Tensors, a: Attributes) -> Call:
+    x, dy, out, eps = t["x"], t["dy"], t["out"], a["eps"]
+    odds = np.empty_like(x)
+
+    def call() -> None:  # for eps > 0
+        np.subtract(1, x, out=odds)
+        np.multiply(x, odds, out=odds)
+        np.divide(dy, odds, out=out)
+        np.copyto(out, 0, where=(x < eps) | (x > 1 - eps))
+
+    return call
+
+
 PEERS: dict[str, Peer] = {
     "leaky_relu": Peer(torch_leaky_relu, numpy_leaky_relu),
     "leaky_relu_": Peer(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
     "leaky_relu_backward": Peer(torch_leaky_relu_backward, numpy_leaky_relu_backward),
+    "elu": Peer(torch_elu, numpy_elu),
+    "elu_": Peer(torch_elu_, numpy_elu),
+    "elu_backward": Peer(torch_elu_backward, numpy_elu_backward),
+    "hardshrink": Peer(torch_hardshrink, numpy_hardshrink),
+    "hardshrink_backward": Peer(torch_hardshrink_backward, numpy_hardshrink),
+    "logit": Peer(torch_logit, numpy_logit, cancels_below=1.0),
+    "logit_grad": Peer(torch_logit_grad, numpy_logit_grad),
 }

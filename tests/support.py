@@ -183,6 +183,10 @@ RULES = {
         {"negativeSlope": -0.5, "selfIsResult": True},
         "negativeSlope must be at least 0 when selfIsResult is true, but got -0.5",
     ),
+    "alpha_of_result": (
+        {"alpha": -0.5, "isResult": True},
+        "alpha must be at least 0 when isResult is true, but got -0.5",
+    ),
 }
 
 

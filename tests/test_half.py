@@ -27,10 +27,16 @@ def test_every_pattern(op, dtype, attributes):
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("op", rows(wide_dtypes))
 def test_results_are_rounded_once(op, half):
-    """A 16-bit output is the FLOAT or DOUBLE result, rounded to nearest even."""
+    """A 16-bit output is the FLOAT or DOUBLE result, rounded to nearest even.
+
+    Where FLOAT is not correctly rounded itself, it is computed anew for 16 bits.
+    """
     for dtype in wide_dtypes(op):
         for attributes in REFERENCES[op.kernel].attributes:
             inputs = [boundaries(half, dtype)] * len(op.inputs_)
             exact = call(op, inputs, attributes).astype(np.float64)
             narrow = call(op, inputs, attributes, np.empty(exact.shape, numpy_dtype(half)))
-            assert (bits(narrow) == bits(rounded(exact, half))).all(), f"{dtype} {attributes}"
+            if dtype == "FLOAT" and REFERENCES[op.kernel].ulp[dtype] > 0.5:
+                assert_accurate(op, inputs, attributes, narrow)
+            else:
+                assert (bits(narrow) == bits(rounded(exact, half))).all(), f"{dtype} {attributes}"

@@ -55,7 +55,8 @@ def test_defaults_and_keywords(op):
     named = {p.python_name: np.ones(3, np.float32) for p in op.inputs_}
     defaults = {p.python_name: p.default for p in op.attributes if p.default is not None}
     function = getattr(openaclnn, op.python)
-    required = {p.python_name: 1.0 for p in op.attributes if p.default is None}
+    needed = (p for p in op.attributes if p.default is None)
+    required = {p.python_name: True if p.kind == "bool" else 1.0 for p in needed}
     plain = function(**copy.deepcopy(named), **required)
     assert (plain == function(**copy.deepcopy(named), **required, **defaults)).all()
     assert function.__doc__.startswith(op.doc)

@@ -31,7 +31,7 @@ CORE_RULES = set(re.findall(r"^Status (\w+)\(", (ROOT / "core/ops/rules.h").read
 def lacks_of_reference(op: Op) -> list[str]:
     reference = REFERENCES.get(op.kernel)
     if reference is None:
-        return [f'add an entry "{op.kernel}" to REFERENCES in src/openaclnn/reference.py']
+        return [f'add an entry "{op.kernel}" to REFERENCES in src/openaclnn/formulas.py']
     lacks = []
     if len(reference.domain) != len(op.inputs_):
         lacks.append(f"give its reference a domain for each of its {len(op.inputs_)} inputs")
@@ -79,7 +79,7 @@ def test_complete(op):
 def test_what_is_lacking_is_told():
     bare = replace(OPS[0], kernel="frob", family="frobs", python="frob", doc="", rules=("frobs",))
     assert lacks(bare) == [
-        'add an entry "frob" to REFERENCES in src/openaclnn/reference.py',
+        'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write plan_frobs in a file of core/ops",
         'add an entry "frob" to PEERS in benchmarks/peers.py',
         "give the row a doc line: one sentence with a capital and a full stop",

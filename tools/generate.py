@@ -216,12 +216,12 @@ def page(op) -> str:
 
 
 def build_files() -> dict[str, str]:
-    formulas = list(dict.fromkeys(op.kernel for op in OPS if op.family == "elementwise"))
+    formulas = {op.kernel: len(op.inputs_) for op in OPS if op.family == "elementwise"}
     files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
     files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}
     files |= {
         "generated/operators.cpp": operators(),
-        "generated/formulas.inc": "".join(f"FORMULA({name})\n" for name in formulas),
+        "generated/formulas.inc": "".join(f"FORMULA({k}, {n})\n" for k, n in formulas.items()),
         "generated/products.inc": "".join(
             f'PRODUCT("{p.key}", "{p.title}", "{p.soc_name}", {str(p.bfloat16).lower()})\n'
             for p in PRODUCTS

@@ -1,25 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise formulas. A formula is a struct whose fields are the attributes of its row, in the
-// order of the row and all of type T, and whose call operator is the formula itself. T is float or
-// double. No branches, no libm.
+// Formulas that choose and multiply: exact, or rounded once.
 #pragma once
+
+#include "core/kernels/bits.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // x > 0 ? x : x * slope
-template <class T>
+template <class M>
 struct leaky_relu {
+  using T = typename M::T;
   T slope;
+  explicit leaky_relu(const double* attributes) : slope(static_cast<T>(attributes[0])) {}
   T operator()(T x) const { return x > 0 ? x : x * slope; }
 };
 
 // x > 0 ? g : g * slope, where x is the input or the result of leaky_relu: for slope >= 0 both have
 // the same sign
-template <class T>
+template <class M>
 struct leaky_relu_backward {
-  T slope, self_is_result;
+  using T = typename M::T;
+  T slope;
+  explicit leaky_relu_backward(const double* attributes) : slope(static_cast<T>(attributes[0])) {}
   T operator()(T g, T x) const { return x > 0 ? g : g * slope; }
+};
+
+// |x| <= lambd ? 0 : x, where lambd < 0 counts as 0 and NaN lets everything pass
+template <class M>
+struct hardshrink {
+  using T = typename M::T;
+  T bound;
+  explicit hardshrink(const double* attributes)
+      : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
+  T operator()(T x) const { return magnitude(x) <= bound ? 0 : x; }
+};
+
+// |x| <= lambd ? 0 : g
+template <class M>
+struct hardshrink_backward {
+  using T = typename M::T;
+  T bound;
+  explicit hardshrink_backward(const double* attributes)
+      : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
+  T operator()(T g, T x) const { return magnitude(x) <= bound ? 0 : g; }
 };
 
 }  // namespace

@@ -15,57 +15,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between
-// instruction sets.
-template <class T>
-inline T canonical(T x) {
-  return x == x ? x : static_cast<T>(__builtin_nanf(""));
-}
-
-template <class F, class T>
-concept Unary = requires(F f, T x) { f(x); };
-template <class F, class T>
-concept Binary = requires(F f, T x) { f(x, x); };
-
-// A formula whose fields, all of type T, are the attributes. By bit_cast: GCC leaves the loop
-// scalar when the fields come by memcpy.
-template <class F, class T>
-inline F with_attributes(const T* attributes) {
-  if constexpr (__is_empty(F)) {
-    return F{};
-  } else {
-    struct Fields {
-      T at[sizeof(F) / sizeof(T)];
-    };
-    return __builtin_bit_cast(F, *reinterpret_cast<const Fields*>(attributes));
-  }
-}
-
-template <class T, class F>
-void apply(const T* attributes, T* out, const T* const* in, int64_t n) {
-  const F f = with_attributes<F>(attributes);
-  const T* x = in[0];
-  if constexpr (Unary<F, T>) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(x[i]));
-  } else if constexpr (Binary<F, T>) {
-    const T* y = in[1];
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(x[i], y[i]));
-  } else {
-    const T *y = in[1], *z = in[2];
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(x[i], y[i], z[i]));
-  }
-}
-
-template <template <class> class F>
-constexpr FormulaEntry formula_entry(const char* name) {
-  constexpr int inputs = Unary<F<float>, float> ? 1 : Binary<F<float>, float> ? 2 : 3;
-  return {name, inputs, sizeof(F<float>) / sizeof(float), apply<float, F<float>>,
-          apply<double, F<double>>};
-}
-
 // The loop indices of a tile, advanced like an odometer.
 class TileCursor {
  public:
@@ -156,14 +105,13 @@ class ElementwiseDriver {
     void* to = address(out, row, column);
     const int64_t n = rows * columns;
     const auto formula = reinterpret_cast<Formula<T>>(const_cast<void*>(call_.formula));
-    const T* attributes = reinterpret_cast<const T*>(&call_.attribute);
     const bool typed = out.element == element_of<T>;
     if (typed && at.packed() && !call_.stream) {
-      formula(attributes, static_cast<T*>(to), in, n);
+      formula(call_.attribute, static_cast<T*>(to), in, n);
       return;
     }
     T* result = buffer_[kMaxInputs];
-    formula(attributes, result, in, n);
+    formula(call_.attribute, result, in, n);
     if (at.packed() && !call_.stream) {
       narrow(to, result, out.element, n);
       return;

@@ -10,11 +10,10 @@
 #include <immintrin.h>
 #endif
 
+#include "core/kernels/bits.h"
+
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
-inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
 inline float from_bf16(uint16_t h) { return float_of(uint32_t{h} << 16); }
 

@@ -5,6 +5,9 @@
 
 #include "core/kernels/activation.h"
 #include "core/kernels/elementwise.h"
+#include "core/kernels/elu.h"
+#include "core/kernels/formula.h"
+#include "core/kernels/logit.h"
 
 #define OPENACLNN_TEXT_(x) #x
 #define OPENACLNN_TEXT(x) OPENACLNN_TEXT_(x)
@@ -20,7 +23,7 @@ const Kernels OPENACLNN_JOIN(kernels_, OPENACLNN_ISA) = {
     OPENACLNN_ISA::elementwise<float>,
     OPENACLNN_ISA::elementwise<double>,
     {
-#define FORMULA(name) OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name>(#name),
+#define FORMULA(name, inputs) OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name, inputs>(#name),
 #include "generated/formulas.inc"
 #undef FORMULA
     },

@@ -35,27 +35,25 @@ struct ElementwiseCall {
   int64_t tile_rows, tile_columns;
   int64_t row_tiles, column_tiles;
   const void* formula;  // Formula<float> or Formula<double>
-  union {
-    float f32[kMaxAttributes];
-    double f64[kMaxAttributes];
-  } attribute;
+  double attribute[kMaxAttributes];
   bool stream;  // store past the cache
 };
 
 // The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
+// Attributes come in the order of the row; those that are scalars are rounded to float unless T is
+// double.
 template <class T>
-using Formula = void (*)(const T* attributes, T* out, const T* const* in, int64_t n);
+using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 
 struct FormulaEntry {
   const char* name;
-  int inputs;
-  int attributes;
+  Formula<float> half;  // good for outputs of 16 bits
   Formula<float> f32;
   Formula<double> f64;
 };
 
 enum class FormulaId : int32_t {
-#define FORMULA(name) name,
+#define FORMULA(name, inputs) name,
 #include "generated/formulas.inc"
 #undef FORMULA
   count

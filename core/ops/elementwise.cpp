@@ -189,13 +189,20 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
       (columns.size + call.tile_columns - 1) / call.tile_columns + (one_row ? 1 : 0);
 }
 
-template <class T>
-void fill_attributes(const Operator& op, const Argument* arguments, T* attribute) {
+// Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
+void fill_attributes(const Operator& op, const Argument* arguments, bool wide, double* attribute) {
   for (int i = 0; i < op.parameter_count; ++i) {
     switch (op.parameters[i].kind) {
-      case Kind::scalar: (void)scalar_value(*arguments[i].scalar, attribute++); break;
-      case Kind::double_: *attribute++ = static_cast<T>(arguments[i].real); break;
-      case Kind::bool_: *attribute++ = arguments[i].flag ? T{1} : T{0}; break;
+      case Kind::scalar: {
+        float rounded = 0;
+        (void)scalar_value(*arguments[i].scalar, &rounded);
+        *attribute = rounded;
+        if (wide) (void)scalar_value(*arguments[i].scalar, attribute);
+        ++attribute;
+        break;
+      }
+      case Kind::double_: *attribute++ = arguments[i].real; break;
+      case Kind::bool_: *attribute++ = arguments[i].flag ? 1 : 0; break;
       default: break;
     }
   }
@@ -250,13 +257,10 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   if (elements == 0) return {};
 
   const FormulaEntry& formula = kernels().formula[static_cast<int>(op.formula)];
-  if (wide) {
-    call.formula = reinterpret_cast<const void*>(formula.f64);
-    fill_attributes(op, arguments, call.attribute.f64);
-  } else {
-    call.formula = reinterpret_cast<const void*>(formula.f32);
-    fill_attributes(op, arguments, call.attribute.f32);
-  }
+  const bool half = dtype_size(operands.tensor[operands.inputs]->dtype) == 2;
+  call.formula = wide ? reinterpret_cast<const void*>(formula.f64)
+                      : reinterpret_cast<const void*>(half ? formula.half : formula.f32);
+  fill_attributes(op, arguments, wide, call.attribute);
   Loop loops[kMaxLoops + 1];
   int count = make_loops(operands, shape, loops);
   order_loops(loops, count, operands.inputs);

@@ -17,4 +17,14 @@ Status slope_of_result(const Operator& op, const Argument* arguments) {
   return {};
 }
 
+Status alpha_of_result(const Operator& op, const Argument* arguments) {
+  double alpha = 0;
+  (void)scalar_value(*arguments[op.find("alpha")].scalar, &alpha);
+  if (arguments[op.find("isResult")].flag && alpha < 0) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: alpha must be at least 0 when isResult is true, but got %g", op.name, alpha);
+  }
+  return {};
+}
+
 }  // namespace openaclnn::rules

@@ -10,4 +10,7 @@ namespace openaclnn::rules {
 // >= 0 only.
 Status slope_of_result(const Operator& op, const Argument* arguments);
 
+// With isResult the sign of the result has to tell the branch, which it does for alpha >= 0 only.
+Status alpha_of_result(const Operator& op, const Argument* arguments);
+
 }  // namespace openaclnn::rules

@@ -1,36 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every kernel should compute, as data: formula, domain, special points, tolerance.
+"""What tools do with the formulas: evaluate them exactly, draw inputs, measure errors.
 
-Tests, `verify` and the docs use it; nothing here runs the library. A new kernel is one entry:
-
-    "leaky_relu": Reference(
-        formula=leaky_relu,            # exact for NaN and infinity, in any float dtype of NumPy
-        domain=(wide,),                # how to draw ordinary values, one per input
-        special=lambda a: (0.0,),      # where the formula switches, given the attributes
-        attributes=({"negative_slope": 0.01}, ...),  # the sets to test
-        ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
-    )
-"""
+Tests, `verify` and the docs use it; nothing here runs the library."""
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from .formulas import REFERENCES as REFERENCES
+from .formulas import Array as Array
+from .formulas import Attributes as Attributes
 from .schema import Op
-
-Array = npt.NDArray[Any]
-Attributes = Mapping[str, float | bool]  # by Python name
-Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
-
-# Correctly rounded, but for a tie that an intermediate of the wider compute type makes or breaks.
-ROUNDED = 0.5 + 2.0**-10
 
 
 class Format(NamedTuple):
@@ -55,70 +41,6 @@ CANONICAL_NAN = {
 }
 
 
-@dataclass(frozen=True)
-class Reference:
-    """One kernel, so completely that whoever tests it has to know nothing else."""
-
-    formula: Callable[..., Array]
-    domain: tuple[Draw, ...]
-    special: Callable[[Attributes], tuple[float, ...]]
-    attributes: tuple[Attributes, ...]
-    ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
-
-
-# ---- domains ----
-
-
-def wide(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-    """Both signs, magnitudes spread over 2^-20 to 2^20."""
-    return np.ldexp(rng.uniform(-1, 1, n), rng.integers(-20, 21, n))
-
-
-def ordinary(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
-    """What activations look like: normal, of standard deviation 3."""
-    return rng.normal(0, 3, n)
-
-
-# ---- the kernels ----
-
-
-def leaky_relu(x: Array, *, negative_slope: float) -> Array:
-    return np.where(x > 0, x, x * negative_slope)
-
-
-# With self_is_result x is what leaky_relu returned; for a slope >= 0 it has the sign of the input.
-def leaky_relu_backward(
-    g: Array, x: Array, *, negative_slope: float, self_is_result: bool
-) -> Array:
-    return np.where(x > 0, g, g * negative_slope)
-
-
-_SLOPES = (0.01, 0.0, 1.0, -0.5, 2.0, 0.1, 1e-3, 1e30, math.inf, math.nan)
-
-REFERENCES: dict[str, Reference] = {
-    "leaky_relu": Reference(
-        formula=leaky_relu,
-        domain=(wide,),
-        special=lambda a: (0.0,),
-        attributes=tuple({"negative_slope": slope} for slope in _SLOPES),
-        ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
-    ),
-    "leaky_relu_backward": Reference(
-        formula=leaky_relu_backward,
-        domain=(wide, ordinary),
-        special=lambda a: (0.0,),
-        attributes=(
-            *({"negative_slope": slope, "self_is_result": False} for slope in _SLOPES),
-            *({"negative_slope": slope, "self_is_result": True} for slope in (0.01, 0.0, 2.0)),
-        ),
-        ulp={"FLOAT": 0.5, "DOUBLE": ROUNDED, "half": ROUNDED},
-    ),
-}
-
-
-# ---- what a tool does with them ----
-
-
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
     """The NumPy dtype of FLOAT, DOUBLE, FLOAT16 or BFLOAT16, the last of which needs ml_dtypes."""
     if dtype == "BFLOAT16":
@@ -138,11 +60,12 @@ def compute_dtype(inputs: Sequence[Array]) -> str:
     return "DOUBLE" if any(x.dtype == np.float64 for x in inputs) else "FLOAT"
 
 
-def rounded_attributes(attributes: Attributes, compute: str) -> Attributes:
-    """Attributes as the kernel sees them: rounded to fp32 unless it computes in DOUBLE."""
+def rounded_attributes(op: Op, attributes: Attributes, compute: str) -> Attributes:
+    """Attributes as the kernel sees them: scalars rounded to fp32 unless it computes in DOUBLE."""
     if compute == "DOUBLE":
         return attributes
-    return {k: v if isinstance(v, bool) else float(np.float32(v)) for k, v in attributes.items()}
+    scalars = {p.python_name for p in op.attributes if p.kind == "scalar"}
+    return {k: float(np.float32(v)) if k in scalars else v for k, v in attributes.items()}
 
 
 def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> Array:
@@ -151,7 +74,8 @@ def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> Array:
     wider = np.longdouble if compute == "DOUBLE" else np.float64
     with np.errstate(all="ignore"):
         exact = [x.astype(np.float64).astype(wider) for x in inputs]
-        return REFERENCES[op.kernel].formula(*exact, **rounded_attributes(attributes, compute))
+        named = rounded_attributes(op, attributes, compute)
+        return REFERENCES[op.kernel].formula(*exact, **named)
 
 
 def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:

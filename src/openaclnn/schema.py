@@ -71,7 +71,7 @@ class Op:
     python: str
     parameters: tuple[Parameter, ...]
     family: str  # the phase 1 function of core/ops: plan_<family>
-    kernel: str  # the formula in core/kernels, in reference.py and in the benchmarks
+    kernel: str  # the formula in core/kernels, in formulas.py and in the benchmarks
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
     shapes: Literal["same", "broadcast"]  # of the inputs among themselves

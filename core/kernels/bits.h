@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as bit patterns and back.
+#pragma once
+
+#include <cstdint>
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
+inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
+inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+inline double double_of(uint64_t bits) { return __builtin_bit_cast(double, bits); }
+
+inline float magnitude(float x) { return __builtin_fabsf(x); }
+inline double magnitude(double x) { return __builtin_fabs(x); }
+
+// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between
+// instruction sets.
+template <class T>
+inline T canonical(T x) {
+  return x == x ? x : static_cast<T>(__builtin_nanf(""));
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

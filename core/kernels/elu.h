@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// elu(x) = x > 0 ? scale x : scale alpha expm1(inputScale x), and its gradient from the input or
+// from the result.
+#pragma once
+
+#include "core/kernels/formula.h"
+#include "core/kernels/math.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+inline bool within(double x, double least, double most) {
+  return magnitude(x) >= least && magnitude(x) <= most;
+}
+
+inline constexpr float kLowest = -0x1.fffffep127f;
+
+// The x <= 0 at which x rate is ±limit, or the lowest number; none for a rate of 0, which makes NaN
+// of -inf.
+inline float bound_of(double limit, double rate) {
+  const double bound = -limit / magnitude(rate);
+  return rate != 0 && bound < kLowest ? kLowest : static_cast<float>(bound);
+}
+
+// In double no product of these attributes leaves the range, nothing cancels, and float inputs are
+// exact. At 2^±1022 the result in float is what it is beyond.
+struct elu_wide {
+  float scale, bound;
+  double rate, factor;
+  elu_wide(double alpha, double scale, double input_scale)
+      : scale(static_cast<float>(scale)),
+        bound(bound_of(1022, input_scale * kLog2e)),
+        rate(input_scale * kLog2e),
+        factor(scale * alpha) {}
+  float operator()(float x) const {
+    const Power power = power_of_2((x < bound ? bound : x) * rate);
+    const double y = (power.scale * power.fraction - (1 - power.scale)) *
+                     factor;  // 0 - (1 - 1) keeps the sign of x = -0
+    return x > 0 ? scale * x : static_cast<float>(y);
+  }
+};
+
+// For results of 16 bits: float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
+struct elu_half {
+  float scale, factor, bound;
+  RateF32 rate;
+  float operator()(float x) const {
+    const Reduced2F32 t = reduce_2(x < bound ? bound : x, rate);
+    const float power = float_of(t.power + 0x3f800000);
+    const float y = fused(power, exp2m1_half(t.f), -(1 - power)) * factor;
+    return x > 0 ? scale * x : y;
+  }
+};
+
+// DOUBLE: at most 1 ulp whatever the attributes. Mantissas are multiplied as high + low, exponents
+// added, so that only the result can leave the range; below 2^-100 expm1(t) is t.
+struct elu_double {
+  double scale, input_scale;
+  double high, low, small_high, small_low;  // scale alpha and scale alpha inputScale, without …
+  double exponent, small_exponent;          // … their exponents
+
+  elu_double(double alpha, double scale, double input_scale)
+      : scale(scale), input_scale(input_scale) {
+    int e[3];
+    const double s = __builtin_frexp(scale, &e[0]), a = __builtin_frexp(alpha, &e[1]),
+                 i = __builtin_frexp(input_scale, &e[2]);
+    high = s * a, low = fused(s, a, -high);
+    small_high = high * i, small_low = fused(high, i, -small_high) + low * i;
+    exponent = e[0] + e[1], small_exponent = exponent + e[2];
+  }
+
+  double operator()(double x) const {
+    const double product = x * input_scale;
+    const double t = product > 4000 ? 4000 : product < -60 ? -60 : product;
+    const ExpF64 e = exp_exact(t, t == product ? fused(x, input_scale, -product) : 0);
+    const double kept =
+        e.n < 60 ? e.n : 60;  // above it 1 does not count, and the rest of 2^n waits
+    const double power = power_of_2_exact(kept), one = e.n < 60 ? 1 : 0;
+    const double whole = power - one, part = power * e.r;
+    const double sum = whole + part;
+    const double rest = (part - (sum - whole)) + (power - (whole + one)) + power * e.q;
+
+    const bool small = magnitude(product) < 0x1p-100, tiny = magnitude(x) < 0x1p-500;
+    const double a = small ? (tiny ? x * 0x1p600 : x) : sum, a_low = small ? 0 : rest;
+    const double b = small ? small_high : high, b_low = small ? small_low : low;
+    double shift = small ? (tiny ? small_exponent - 600 : small_exponent) : exponent + (e.n - kept);
+    shift = shift > 3000 ? 3000 : shift;
+
+    const double y = a * b;
+    const double lost = fused(-a_low, b, fused(-a, b_low, fused(-a, b, y)));
+    const double third = (shift * (1.0 / 3) + kShiftF64) - kShiftF64;
+    const double step = power_of_2_exact(third);
+    return x > 0 ? scale * x : (y - lost) * step * step * power_of_2_exact(shift - 2 * third);
+  }
+};
+
+template <class M>
+struct elu {
+  using T = typename M::T;
+  double alpha, scale, input_scale;
+  explicit elu(const double* attributes)
+      : alpha(attributes[0]), scale(attributes[1]), input_scale(attributes[2]) {}
+
+  template <class Loop>
+  void visit(const Loop& loop) const {
+    const double factor = scale * alpha;
+    if constexpr (__is_same(M, Double)) {
+      loop(elu_double(alpha, scale, input_scale));
+    } else if (__is_same(M, Half) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
+               within(factor, 0x1p-60, 0x1p6)) {
+      const RateF32 rate(input_scale * kLog2e);
+      loop(elu_half{static_cast<float>(scale), static_cast<float>(factor),
+                    bound_of(25, input_scale), rate});
+    } else {
+      loop(elu_wide(alpha, scale, input_scale));
+    }
+  }
+};
+
+// g (x > 0 ? scale : inputScale alpha scale exp(inputScale x)) in double
+struct elu_backward_wide {
+  float scale, bound;
+  double rate, factor, at_infinity;
+  elu_backward_wide(double alpha, double scale, double input_scale)
+      : scale(static_cast<float>(scale)),
+        bound(bound_of(1022, input_scale * kLog2e)),
+        rate(input_scale * kLog2e),
+        factor(scale * alpha * input_scale),
+        at_infinity(input_scale > 0   ? 0.0
+                    : input_scale < 0 ? __builtin_inf()
+                                      : __builtin_nan("")) {}
+  float operator()(float g, float x) const {
+    const Power power = power_of_2((x < bound ? bound : x) * rate);
+    const double e = power.scale + power.scale * power.fraction;
+    const double y = g * factor * (x < kLowest ? at_infinity : e);
+    return x > 0 ? g * scale : static_cast<float>(y);
+  }
+};
+
+// g (v > 0 ? scale : inputScale (v + alpha scale)) in double: v + alpha scale is exact where it
+// cancels
+struct elu_backward_result {
+  float scale;
+  double input_scale, shift;
+  float operator()(float g, float v) const {
+    const double y = g * input_scale * (v + shift);
+    return v > 0 ? g * scale : static_cast<float>(y);
+  }
+};
+
+// In float, wherever exp(inputScale x) is above e^-64 and the result is finite.
+struct elu_backward_quick {
+  static constexpr bool finite = false;
+  float scale;
+  elu_backward_wide wide;
+  uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of
+                   // positive ones smaller
+
+  uint32_t unusual(float, float x) const { return bits_of(x); }
+  float general(float g, float x) const { return wide(g, x); }
+};
+
+// g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows
+// that the result does not.
+struct elu_backward_single : elu_backward_quick {
+  float input_scale, high, low;
+  float quick(float g, float x) const {
+    const ReducedF32 t = reduce(x, input_scale);
+    const float tail = fused(t.r * t.r, exp_tail_single(t.r), -t.c);  // exp(r - c) = 1 + r + q
+    const float q = fused(-t.c, t.r + tail, tail);
+    const float k = g * high, lost = fused(-g, low, fused(-g, high, k));
+    const float main = k * (1 + t.r),
+                rest =
+                    fused(k, t.r, k - main);  // k (1 + r) is main + rest: the last sum alone rounds
+    const float y = (main - (fused(k, -q, lost) - rest)) * float_of(t.power + ((127u - 32) << 23));
+    return x > 0 ? g * scale : y;
+  }
+};
+
+struct elu_backward_half : elu_backward_quick {
+  float factor;
+  RateF32 rate;
+  float quick(float g, float x) const {
+    const Reduced2F32 t = reduce_2(x, rate);
+    const float e =
+        exp2_half(t.f) * float_of(t.power + 0x3f800000);  // adding exponents would lose NaN
+    return (x > 0 ? scale : e * factor) * g;
+  }
+};
+
+template <class M>
+struct elu_backward {
+  using T = float;  // no DOUBLE in its row
+  double alpha, scale, input_scale;
+  bool is_result;
+  explicit elu_backward(const double* attributes)
+      : alpha(attributes[0]),
+        scale(attributes[1]),
+        input_scale(attributes[2]),
+        is_result(attributes[3] != 0) {}
+
+  template <class Loop>
+  void visit(const Loop& loop) const {
+    const double factor = scale * alpha * input_scale;
+    const auto positive = static_cast<float>(scale);
+    const elu_backward_wide wide(alpha, scale, input_scale);
+    if (is_result) {
+      loop(elu_backward_result{positive, input_scale, scale * alpha});
+    } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
+               within(factor, 0x1p-20, 0x1p60)) {
+      const elu_backward_quick quick{positive, wide, bits_of(bound_of(64, input_scale))};
+      if constexpr (__is_same(M, Half)) {
+        loop(elu_backward_half{quick, static_cast<float>(factor), RateF32(input_scale * kLog2e)});
+      } else {
+        const double shifted = factor * 0x1p32;
+        const auto high = static_cast<float>(shifted);
+        loop(elu_backward_single{quick, static_cast<float>(input_scale), high,
+                                 static_cast<float>(shifted - high)});
+      }
+    } else {
+      loop(wide);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

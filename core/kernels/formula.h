@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a formula to a loop over a tile. A formula is
+//
+//     template <class M>
+//     struct name {
+//       using T = typename M::T;
+//       explicit name(const double* attributes);  // in the order of the row
+//       T operator()(T x) const;                  // one T for each input; no branches, no libm
+//     };
+//
+// M says how exact its arithmetic has to be. A formula that has several forms offers `visit(loop)`,
+// which calls loop(form) with the one its attributes ask for. A form that is right for nearly all
+// values only offers
+//
+//       T quick(T x) const;             // the result, or anything
+//       uint32_t unusual(T x) const;    // above `limit` where quick(x) may be wrong …
+//       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
+//       T general(T x) const;           // the result for every x
+//
+// and `general` runs for whole tiles in which one element asks for it; whose result is taken is
+// each element's own affair.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/kernels/bits.h"
+#include "core/kernels/kernels.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+struct Half {  // in float, to be rounded to 16 bits: relative error below 2^-21
+  using T = float;
+};
+struct Single {  // in float, at most 1 ulp
+  using T = float;
+};
+struct Double {
+  using T = double;
+};
+
+// Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
+template <class F, class T, class... Inputs>
+[[gnu::noinline]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
+}
+
+template <class F, class T, class... Inputs>
+[[gnu::noinline]] void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
+  constexpr uint32_t kInfinity = 0xff000000;  // its bits, shifted by the sign
+  constexpr int64_t kTile = kTileBytes / sizeof(T);
+  alignas(64) T quick[kTile];  // `out` may be an input, which `general` still needs
+  uint32_t largest = 0, worst = 0;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    quick[i] = f.quick(in[i]...);
+    const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1, unusual = f.unusual(in[i]...);
+    largest = largest > size ? largest : size;
+    worst = worst > unusual ? worst : unusual;
+  }
+  if (largest >= kInfinity || worst > f.limit) {
+    alignas(64) T general[kTile];
+    for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1;
+      const bool usual = (size < kInfinity) & (f.unusual(in[i]...) <= f.limit);
+      out[i] = usual ? quick[i] : general[i];
+    }
+  } else {
+    std::memcpy(out, quick, n * sizeof(T));
+  }
+}
+
+template <class F, class T, class... Inputs>
+void run(const F& f, T* out, int64_t n, const Inputs*... in) {
+  if constexpr (requires { f.limit; }) {
+    run_quick(f, out, n, in...);
+  } else {
+    run_exact(f, out, n, in...);
+  }
+}
+
+template <class F, int inputs, class T = typename F::T>
+void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
+  const F f(attributes);
+  const auto loop = [=](const auto& form) {
+    if constexpr (inputs == 1) {
+      run(form, out, n, in[0]);
+    } else {
+      run(form, out, n, in[0], in[1]);
+    }
+  };
+  if constexpr (requires { f.visit(loop); }) {
+    f.visit(loop);
+  } else {
+    loop(f);
+  }
+}
+
+template <template <class> class F, int inputs>
+constexpr FormulaEntry formula_entry(const char* name) {
+  Formula<double> f64 =
+      nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
+  if constexpr (sizeof(typename F<Double>::T) == sizeof(double)) f64 = apply<F<Double>, inputs>;
+  return {name, apply<F<Half>, inputs>, apply<F<Single>, inputs>, f64};
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

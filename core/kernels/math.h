@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// exp and expm1 of our own, in three strengths. No branches, no libm, the same bits on every
+// instruction set: -ffp-contract=off holds everywhere and a fused multiply-add is always written
+// out. Coefficients are minimax (Remez at 40 digits); the errors named are theirs. That the results
+// built on them keep their promise is shown by tests/test_exhaustive.py.
+#pragma once
+
+#include "core/kernels/bits.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// a * b + c, rounded once.
+inline float fused(float a, float b, float c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  return __builtin_fmaf(a, b, c);
+#else
+  // The product is exact in double. The sum is rounded to odd there (when inexact, its last bit is
+  // set), so that the rounding to float, 29 digits shorter, comes out as if it had been the only
+  // one.
+  const double product = static_cast<double>(a) * b, addend = c;
+  const double sum = product + addend;
+  const double part = sum - product;
+  const double lost = (product - (sum - part)) + (addend - part);
+  const int64_t bits = __builtin_bit_cast(int64_t, sum);
+  const int64_t towards = (bits ^ __builtin_bit_cast(int64_t, lost)) < 0 ? -1 : 1;
+  const int64_t step = lost * lost > 0 ? towards : 0;
+  return static_cast<float>(double_of(static_cast<uint64_t>((bits & 1) == 0 ? bits + step : bits)));
+#endif
+}
+
+inline double fused(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}  // without FMA libm's, exact but slow
+
+// Adding this rounds to an integer n, which is then in the last bits.
+inline constexpr float kShiftF32 = 0x1.8p23f;
+inline constexpr double kShiftF64 = 0x1.8p52;
+
+// ---- float ----
+
+// x * scale = n ln2 + r - c: |r| <= 0.347, exact because ln2 here has 24 digits and the difference
+// as many; |c| <= 2^-18 holds what x * scale and n ln2 lost. Right for |x * scale| < 2^7.
+struct ReducedF32 {
+  float r, c;
+  uint32_t power;  // n << 23
+};
+
+inline ReducedF32 reduce(float x, float scale) {
+  const float t = x * scale;
+  const float lost = fused(-x, scale, t);
+  const float shifted = fused(t, 0x1.715476p0f, kShiftF32);
+  const float n = shifted - kShiftF32;
+  return {fused(n, -0x1.62e430p-1f, t), fused(n, -0x1.05c610p-29f, lost), bits_of(shifted) << 23};
+}
+
+// exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, error 2^-28.2
+inline float exp_tail_single(float r) {
+  float p = 0x1.6db692p-10f;
+  p = fused(p, r, 0x1.123d12p-7f);
+  p = fused(p, r, 0x1.55545cp-5f);
+  p = fused(p, r, 0x1.55548cp-3f);
+  return fused(p, r, 0x1p-1f);
+}
+
+// A positive number as high + low, both positive, so that products keep the sign of a zero.
+struct RateF32 {
+  float high, low;
+  explicit RateF32(double rate) : high(static_cast<float>(rate)) {
+    if (high > rate) high = float_of(bits_of(high) - 1);
+    low = static_cast<float>(rate - high);
+  }
+};
+
+// x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate|
+// < 2^8.
+struct Reduced2F32 {
+  float f;
+  uint32_t power;  // n << 23
+};
+
+inline Reduced2F32 reduce_2(float x, RateF32 rate) {
+  const float shifted = fused(x, rate.high, kShiftF32);
+  const float f = fused(x, rate.high, -(shifted - kShiftF32));
+  return {fused(x, rate.low, f), bits_of(shifted) << 23};
+}
+
+// 2^f, error 2^-23.3
+inline float exp2_half(float f) {
+  float q = 0x1.5f76c6p-10f;
+  q = fused(q, f, 0x1.3cedbcp-7f);
+  q = fused(q, f, 0x1.c6ae66p-5f);
+  q = fused(q, f, 0x1.ebf9b2p-3f);
+  q = fused(q, f, 0x1.62e432p-1f);
+  return fused(q, f, 1.0f);
+}
+
+// 2^f - 1, relative error 2^-27
+inline float exp2m1_half(float f) {
+  float q = 0x1.446ca6p-13f;
+  q = fused(q, f, 0x1.5f08bep-10f);
+  q = fused(q, f, 0x1.3b29e4p-7f);
+  q = fused(q, f, 0x1.c6af6cp-5f);
+  q = fused(q, f, 0x1.ebfbe0p-3f);
+  q = fused(q, f, 0x1.62e430p-1f);
+  return q * f;
+}
+
+// ---- double, good to 2^-32: more than enough for results in float, and no intermediate of them
+// leaves the range ----
+
+// 2^u = scale * (1 + fraction), |u| <= 1022. Multiplications and additions only: FMA would give
+// other bits.
+struct Power {
+  double scale, fraction;
+};
+
+inline Power power_of_2(double u) {
+  const double shifted = u + kShiftF64;
+  const double f = u - (shifted - kShiftF64);
+  double q = 0x1.00dc67a00d4e2p-16;  // (2^f - 1) / f, |f| <= 1/2, relative error 2^-32.5
+  q = q * f + 0x1.44402310dd4a7p-13;
+  q = q * f + 0x1.5d874c5573d54p-10;
+  q = q * f + 0x1.3b2a1b4d30e8ep-7;
+  q = q * f + 0x1.c6b08dc5fddb2p-5;
+  q = q * f + 0x1.ebfbe04610fcdp-3;
+  q = q * f + 0x1.62e42fef95e69p-1;
+  return {double_of((bits_of(shifted) << 52) + (uint64_t{1023} << 52)), q * f};
+}
+
+inline constexpr double kLog2e = 0x1.71547652b82fep0;
+
+// ---- double, with 2^-60 to spare ----
+
+// exp(high + low) = 2^n (1 + r + q), |high| <= 2^12, relative error of r + q 2^-61
+struct ExpF64 {
+  double n, r, q;
+};
+
+inline ExpF64 exp_exact(double high, double low) {
+  const double n = fused(high, kLog2e, kShiftF64) - kShiftF64;
+  const double r = fused(n, -0x1.62e42fefa39efp-1, high);  // exact
+  const double c = fused(n, -0x1.abc9e3b39803fp-56, low);
+  double p = 0x1.1f96509506ba1p-29;
+  p = fused(p, r, 0x1.af60319548853p-26);
+  p = fused(p, r, 0x1.27e4c5089940ep-22);
+  p = fused(p, r, 0x1.71ddf78ff6ed7p-19);
+  p = fused(p, r, 0x1.a01a01b0fd7c0p-16);
+  p = fused(p, r, 0x1.a01a01b02b767p-13);
+  p = fused(p, r, 0x1.6c16c16c14370p-10);
+  p = fused(p, r, 0x1.111111110f612p-7);
+  p = fused(p, r, 0x1.555555555555ap-5);
+  p = fused(p, r, 0x1.5555555555559p-3);
+  p = fused(p, r, 0.5);
+  const double tail = fused(r * r, p, c);
+  return {n, r, fused(c, r + tail, tail)};
+}
+
+// 2^n for integers |n| <= 1022
+inline double power_of_2_exact(double n) {
+  return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

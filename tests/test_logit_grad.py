@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The precedence of LogitGrad as a lattice eps x x x dy, written out rule by rule."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from support import bits
+
+import openaclnn
+from openaclnn.reference import CANONICAL_NAN, dtype_name, numpy_dtype, ulp_error
+
+INF, NAN = math.inf, math.nan
+EPS_BEYOND = (NAN, INF, -INF, 1.5, 1.0 + 2.0**-52, 1.0, 0.75)
+EPS = (*EPS_BEYOND, 0.5, 0.3, 1e-3, 1e-6, 1e-300, 0.0, -0.0, -1e-300, -1.0)
+ENDS = (2.0**-24, 1 - 2.0**-8, 1e-45, 1e-38, 3e38, INF, -INF, NAN)
+POINTS = (0.0, -0.0, 1.0, 0.5, 0.25, 0.75, -0.5, 1.5, *ENDS)
+SLOPES = (1.0, -1.0, 0.0, -0.0, INF, -INF, NAN, -NAN, 1e-45, -1e-40, 3e38, 65504.0)
+
+
+def expected(eps: float, x: float, dy: float) -> float:
+    """The rules of the contract, the first that applies; x and dy are exact."""
+    if math.isnan(eps):
+        return NAN
+    if eps == INF:
+        return 0.0
+    if eps > 1:
+        return NAN
+    if eps == 1:
+        return math.copysign(INF, dy)
+    if math.isnan(x):
+        return NAN
+    if eps >= 0 and not eps <= x <= 1 - eps:
+        return 0.0
+    if eps < 0 and not 0 <= x <= 1:
+        return NAN
+    with np.errstate(all="ignore"):
+        return float(np.float64(dy) / np.float64(x * (1 - x)))
+
+
+def lattice(dtype: str, eps: float):
+    kind = numpy_dtype(dtype)
+    with np.errstate(all="ignore"):
+        near = [eps, 1 - eps] if 0 <= eps <= 1 else []
+        points = np.array([*POINTS, *near]).astype(kind)
+        unsigned = bits(points)
+        around = np.concatenate([unsigned, unsigned + 1, unsigned - 1]).view(kind)  # and neighbours
+        x, dy = np.meshgrid(around, np.array(SLOPES).astype(kind))
+    return x.reshape(-1), dy.reshape(-1)
+
+
+@pytest.mark.parametrize("eps", EPS)
+@pytest.mark.parametrize("dtype", ["FLOAT", "FLOAT16", "BFLOAT16"])
+def test_precedence(dtype, eps):
+    x, dy = lattice(dtype, eps)
+    result = openaclnn.logit_grad(x, dy, eps)
+    for a, b, y in zip(x, dy, result, strict=True):
+        with np.errstate(all="ignore"):
+            exact = expected(eps, float(a), float(b))
+            rounded = np.float64(exact).astype(np.float32).astype(result.dtype)  # or next to it
+        what = f"logit_grad({a}, {b}, {eps}) is {y}, must be {exact}"
+        if math.isnan(exact):
+            assert bits(y.reshape(1))[0] == CANONICAL_NAN[dtype_name(result.dtype)], what
+        elif math.isinf(exact) or exact == 0:
+            assert (y == exact) & (np.signbit(y) == (math.copysign(1, exact) < 0)), what
+        else:
+            assert abs(int(bits(y.reshape(1))[0]) - int(bits(rounded.reshape(1))[0])) <= 1, what
+
+
+def test_eps_is_never_rounded():
+    """1e-3 is between two bfloat16 values: torch rounds it, and 1 - 1e-3 to 1, and answers inf."""
+    one = np.ones(1, numpy_dtype("BFLOAT16"))
+    assert openaclnn.logit_grad(one, one, 1e-3)[0] == 0
+    assert float(openaclnn.logit(one, 1e-3)[0]) == 6.90625
+    x = np.array([1e-3], np.float32)  # a little above 1e-3
+    assert openaclnn.logit_grad(x, np.ones_like(x), float(x[0]))[0] > 0
+    assert openaclnn.logit_grad(x, np.ones_like(x), np.nextafter(float(x[0]), 1))[0] == 0
+
+
+def test_no_digits_are_lost_at_the_ends():
+    x = np.array([2.0**-24, 1e-30, 1 - 2.0**-24, 0.1], np.float32)
+    exact = 1 / (x.astype(np.float64) * (1 - x.astype(np.float64)))
+    assert ulp_error(openaclnn.logit_grad(x, np.ones_like(x)), exact, "FLOAT").max() <= 0.51
