@@ -4,7 +4,7 @@
 //     template <class M>
 //     struct name {
 //       using T = typename M::T;
-//       explicit name(const double* attributes);  // in the order of the row
+//       explicit name(const double* attributes);  // in the order of the row, if it has any
 //       T operator()(T x) const;                  // one T for each input; no branches, no libm
 //     };
 //
@@ -83,9 +83,18 @@ void run(const F& f, T* out, int64_t n, const Inputs*... in) {
   }
 }
 
+template <class F>
+inline F make(const double* attributes) {
+  if constexpr (requires { F(attributes); }) {
+    return F(attributes);
+  } else {
+    return F{};
+  }
+}
+
 template <class F, int inputs, class T = typename F::T>
 void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
-  const F f(attributes);
+  const F f = make<F>(attributes);
   const auto loop = [=](const auto& form) {
     if constexpr (inputs == 1) {
       run(form, out, n, in[0]);
