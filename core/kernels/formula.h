@@ -44,7 +44,7 @@ inline constexpr uint32_t kInfinity = 0xff000000;  // the bits of a float, shift
 
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
-[[gnu::noinline]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
+[[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
 }
@@ -65,7 +65,7 @@ template <class F, class T, class... Inputs>
 }
 
 template <class F, class T, class... Inputs>
-[[gnu::noinline]] void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
+[[gnu::noinline, gnu::flatten]] void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
   constexpr int64_t kTile = kTileBytes / sizeof(T);
   alignas(64) T other[kTile];
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
