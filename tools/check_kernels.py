@@ -44,8 +44,9 @@ CONVERSIONS = {
     "v4": {"bf16 to float": "permw", "float to bf16": "permt2w"} | F16C,
 }
 
-# Integer work only, and fma calls.
-EXEMPT = {(level, "logit_grad_constant") for level in REGISTER} | {("v2", "elu_double")}
+# No arithmetic in the loop, and fma calls.
+CONSTANT = ("logit_grad_constant", "logit_nan")
+EXEMPT = {(level, form) for level in REGISTER for form in CONSTANT} | {("v2", "elu_double")}
 
 Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands
 

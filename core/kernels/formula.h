@@ -40,27 +40,37 @@ struct Double {
   using T = double;
 };
 
+inline constexpr uint32_t kInfinity = 0xff000000;  // the bits of a float, shifted by the sign
+
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
-[[gnu::noinline]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
+[[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
 }
 
+// Whether any element asks for `general`.
 template <class F, class T, class... Inputs>
-[[gnu::noinline]] void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
-  constexpr uint32_t kInfinity = 0xff000000;  // its bits, shifted by the sign
-  constexpr int64_t kTile = kTileBytes / sizeof(T);
-  alignas(64) T quick[kTile];  // `out` may be an input, which `general` still needs
+[[gnu::always_inline]] inline bool quick_results(const F f, T* __restrict out, int64_t n,
+                                                 const Inputs*... in) {
   uint32_t largest = 0, worst = 0;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    quick[i] = f.quick(in[i]...);
-    const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1, unusual = f.unusual(in[i]...);
+    out[i] = f.quick(in[i]...);
+    const uint32_t size = F::finite ? 0 : bits_of(out[i]) << 1, unusual = f.unusual(in[i]...);
     largest = largest > size ? largest : size;
     worst = worst > unusual ? worst : unusual;
   }
-  if (largest >= kInfinity || worst > f.limit) {
+  return largest >= kInfinity || worst > f.limit;
+}
+
+template <class F, class T, class... Inputs>
+[[gnu::noinline, gnu::flatten]] void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
+  constexpr int64_t kTile = kTileBytes / sizeof(T);
+  alignas(64) T other[kTile];
+  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+  T* const quick = apart ? out : other;
+  if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
     alignas(64) T general[kTile];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
 #pragma GCC ivdep
@@ -69,7 +79,7 @@ template <class F, class T, class... Inputs>
       const bool usual = (size < kInfinity) & (f.unusual(in[i]...) <= f.limit);
       out[i] = usual ? quick[i] : general[i];
     }
-  } else {
+  } else if (!apart) {
     std::memcpy(out, quick, n * sizeof(T));
   }
 }

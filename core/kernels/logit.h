@@ -18,6 +18,13 @@ inline float float_from(double x) {
 }
 inline float float_up_to(double x) { return -float_from(-x); }
 
+// The least float above.
+inline float float_above(double x) {
+  const float next = float_from(x);
+  if (next > x) return next;
+  return next == 0 ? 0x1p-149f : float_of(next < 0 ? bits_of(next) - 1 : bits_of(next) + 1);
+}
+
 // In double, good to 2^-35 for every z from 2^-1022 on: the same way without corrections.
 inline double logit_wide(double z) {
   const double c = 1 - z;
@@ -45,16 +52,19 @@ inline double logit_wide(double z) {
 template <bool bounded>
 struct logit_quick {
   static constexpr bool finite = true;  // where it is not unusual
-  float low, high, at_low, at_high;     // if bounded: x below low gives at_low, above high at_high
+  // If bounded: beyond low and high, the floats next to the range, results are at_low and at_high.
+  // Clamping both x and the result does it, for the logarithm rises.
+  float low, high, at_low, at_high;
   uint32_t limit = 0x3f7fffff - 0x0d800000;
 
-  bool outside(float x) const { return bounded ? (x < low) | (x > high) : false; }
-  float clamped(float x, float y) const {
-    return !bounded ? y : x < low ? at_low : x > high ? at_high : y;
+  static float clamp(float x, float least, float most) {
+    const float y = x < least ? least : x;
+    return !bounded ? x : y > most ? most : y;
   }
-  uint32_t unusual(float x) const { return bits_of(outside(x) ? 0.5f : x) - 0x0d800000; }
+  uint32_t unusual(float x) const { return bits_of(clamp(x, low, high)) - 0x0d800000; }
 
-  float quick(float z) const {
+  float quick(float x) const {
+    const float z = clamp(x, low, high);
     const float c = 1 - z;
     const uint32_t k = (bits_of(z) - bits_of(c) + 0x400000) & 0xff800000;  // times 2^23
     const float power = float_of(k + 0x3f800000),
@@ -74,10 +84,16 @@ struct logit_quick {
     const float rest = fused(f * s, p, fused(all, inverse, exponent * 0x1.7f7d1cp-43f));
     const float whole = exponent * 0x1.62e4p-24f;  // ln2 to 17 digits: exact
     const float main = whole + f;
-    return clamped(z, main + ((f - (main - whole)) + rest));
+    return clamp(main + ((f - (main - whole)) + rest), at_low, at_high);
   }
 
-  float general(float x) const { return clamped(x, static_cast<float>(logit_wide(x))); }
+  float general(float x) const {
+    return clamp(static_cast<float>(logit_wide(clamp(x, low, high))), at_low, at_high);
+  }
+};
+
+struct logit_nan {
+  float operator()(float) const { return __builtin_nanf(""); }
 };
 
 template <class M>
@@ -89,13 +105,13 @@ struct logit {
   template <class Loop>
   void visit(const Loop& loop) const {
     if (eps < 0) return loop(logit_quick<false>{0, 1, 0, 0});
-    const float infinity = __builtin_inff();
     const auto least = static_cast<float>(logit_wide(eps));
-    if (!(eps <= 0.5))
-      return loop(
-          logit_quick<true>{infinity, -infinity, least, least});  // the lower bound wins; NaN stays
-    loop(logit_quick<true>{float_from(eps), float_up_to(1 - eps), least,
-                           static_cast<float>(logit_wide(1 - eps))});
+    if (least != least) return loop(logit_nan{});
+    if (eps > 0.5)
+      return loop(logit_quick<true>{0.5f, 0.5f, least, least});  // the lower bound wins
+    const float below = -float_above(-eps), above = float_above(1 - eps);
+    const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
+    loop(logit_quick<true>{low, high, least, static_cast<float>(logit_wide(1 - eps))});
   }
 };
 
