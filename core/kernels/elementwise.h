@@ -75,7 +75,6 @@ class ElementwiseDriver {
       columns = least(columns, call_.size[call_.loops - 1] - column);
       if (columns > 0) run_tile(row, column, rows, columns);
     }
-    if (call_.stream) stream_fence();
   }
 
  private:
@@ -97,6 +96,26 @@ class ElementwiseDriver {
            cursor_.offset(operand, row, column) * bytes_of(operand.element);
   }
 
+  // Past the cache a tile goes in small pieces, so that the stores of one drain while the next is
+  // read: fp32 x -> y, 64 Mi, 2 threads, pieces of 2048, 512, 256, 64
+  // values: 15.0, 13.9, 12.4, 13.9 ms (a loop that stores each register as it is computed: 13.3).
+  void stream_tile(const T* const* in, const ElementwiseOperand& out, void* to, int64_t n) {
+    constexpr int64_t kPiece = 256;
+    const auto formula = reinterpret_cast<Formula<T>>(const_cast<void*>(call_.formula));
+    T* result = buffer_[kMaxInputs];
+    const int64_t size = bytes_of(out.element);
+    for (int64_t k = 0; k < n; k += kPiece) {
+      const int64_t piece = least(kPiece, n - k);
+      const T* from[kMaxInputs];
+      for (int i = 0; i < call_.inputs; ++i) from[i] = in[i] + k;
+      formula(call_.attribute, result, from, piece);
+      const bool typed = out.element == element_of<T>;
+      if (!typed) narrow(raw_, result, out.element, piece);
+      stream_copy(static_cast<char*>(to) + k * size, typed ? static_cast<void*>(result) : raw_,
+                  piece * size);
+    }
+  }
+
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
     const T* in[kMaxInputs] = {};
     for (int i = 0; i < call_.inputs; ++i) in[i] = load(i, row, column, rows, columns);
@@ -105,24 +124,23 @@ class ElementwiseDriver {
     void* to = address(out, row, column);
     const int64_t n = rows * columns;
     const auto formula = reinterpret_cast<Formula<T>>(const_cast<void*>(call_.formula));
+    if (call_.stream && at.packed()) {
+      stream_tile(in, out, to, n);
+      return;
+    }
     const bool typed = out.element == element_of<T>;
-    if (typed && at.packed() && !call_.stream) {
+    if (typed && at.packed()) {
       formula(call_.attribute, static_cast<T*>(to), in, n);
       return;
     }
     T* result = buffer_[kMaxInputs];
     formula(call_.attribute, result, in, n);
-    if (at.packed() && !call_.stream) {
+    if (at.packed()) {
       narrow(to, result, out.element, n);
       return;
     }
     if (!typed) narrow(raw_, result, out.element, n);
-    const void* packed = typed ? static_cast<const void*>(result) : raw_;
-    if (at.packed()) {
-      stream_copy(to, packed, n * bytes_of(out.element));
-    } else {
-      scatter(to, packed, out.element, at);
-    }
+    scatter(to, typed ? static_cast<void*>(result) : raw_, out.element, at);
   }
 
   const T* load(int i, int64_t row, int64_t column, int64_t rows, int64_t columns) {

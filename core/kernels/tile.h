@@ -134,7 +134,7 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
 }
 
 // Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary
-// ones.
+// ones. The pool orders them before it tells that the work is done.
 inline void stream_copy(void* out, const void* in, int64_t bytes) {
   auto* to = static_cast<char*>(out);
   auto* from = static_cast<const char*>(in);
@@ -160,13 +160,6 @@ inline void stream_copy(void* out, const void* in, int64_t bytes) {
   }
 #endif
   std::memcpy(to, from, bytes);
-}
-
-// Orders streaming stores before whatever tells another thread that the range is done.
-inline void stream_fence() {
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace openaclnn {
 
 using RangeFunction = void (*)(void* context, int64_t begin, int64_t end);
 
+// On return all stores of the ranges are visible, streaming ones too.
 void parallel_for(int64_t n, int64_t grain, RangeFunction function, void* context);
 
 template <class F>
