@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timing method: candidates take turns in one process; medians over the rounds are compared.
 
-A sample is a loop of calls that lasts about 2 ms or more, after an untimed warm-up. Between two
+A sample is a loop of calls that lasts about 2 ms or more, after an untimed warm-up of 10 ms: on a
+virtual machine a thread that wakes may share the caller's CPU until the scheduler has balanced (3
+to 4 ms, torch's as well as ours), which tells of the machine, not of the candidate. Between two
 candidates the process sleeps: torch's OpenMP threads spin for 5 to 7 ms after their last work (CPU
 time used while the process sleeps) and would steal a core from the next.
 """
@@ -23,6 +25,7 @@ import numpy as np
 
 SAMPLE = 2e-3  # seconds
 PAUSE = 0.02  # seconds
+WARM_UP = 5  # samples
 
 Run = Callable[[int], float]  # makes so many calls, gives seconds
 
@@ -57,7 +60,7 @@ def interleave(
         for name, run in candidates.items():
             before(name)
             time.sleep(PAUSE)
-            run(max(1, loops[name] // 4))
+            run(WARM_UP * loops[name])
             samples[name].append(run(loops[name]) / loops[name])
             after(name)
     return {name: statistics.median(times) for name, times in samples.items()}
