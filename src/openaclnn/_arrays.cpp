@@ -114,7 +114,7 @@ void raise_status(Status status) {
 }
 
 void view_array(nb::handle array, const char* op, const char* parameter, bool written,
-                Tensor* tensor, nb::list* keep) {
+                Tensor* tensor, Kept* keep) {
   if (PyArray_Check(array.ptr())) {
     view_numpy(array, op, parameter, written, tensor);
   } else if (is_torch(array) || nb::hasattr(array, "__dlpack__")) {

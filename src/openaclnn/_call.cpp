@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string>
 
-#include "_arrays.h"
 #include "core/base/dtype.h"
 
 namespace openaclnn::python {
@@ -47,8 +46,7 @@ void Call::read(int i, nb::handle value) {
   switch (parameter.kind) {
     case Kind::tensor: read_tensor(i, value); break;
     case Kind::scalar:
-      read_scalar(parameter, value, &scalar_[i]);
-      argument_[i].scalar = &scalar_[i];
+      argument_[i].scalar = read_scalar(parameter, value, scalar_[i].make());
       break;
     case Kind::double_: argument_[i].real = real(parameter, value); break;
     case Kind::int64: argument_[i].integer = integer(parameter, value); break;
@@ -66,20 +64,22 @@ void Call::read(int i, nb::handle value) {
 void Call::read_tensor(int i, nb::handle value) {
   const Parameter& parameter = op_.parameters[i];
   const bool written = parameter.role != Role::input;
-  view_array(value, op_.name, parameter.name, written, &tensor_[i], &kept_);
-  argument_[i].tensor = &tensor_[i];
+  Tensor* tensor = tensor_[i].make();
+  view_array(value, op_.name, parameter.name, written, tensor, &kept_);
+  argument_[i].tensor = tensor;
   if (written && !result_.is_valid()) result_ = nb::borrow(value);
   if (!written && !first_input_.is_valid()) first_input_ = value;
   if (keep_ == Keep::arrays) kept_.append(value);
   if (is_torch(value) && (written || keep_ == Keep::arrays)) {
-    const auto offset = tensor_[i].offset * static_cast<int64_t>(dtype_size(tensor_[i].dtype));
-    void* data = static_cast<char*>(tensor_[i].data) + offset;
+    const auto offset = tensor->offset * static_cast<int64_t>(dtype_size(tensor->dtype));
+    void* data = static_cast<char*>(tensor->data) + offset;
     torch_.push_back({nb::borrow(value), data, written});
   }
 }
 
 // Whatever is a number of Python becomes BOOL, INT64 or DOUBLE.
-void Call::read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const {
+const Scalar* Call::read_scalar(const Parameter& parameter, nb::handle value,
+                                Scalar* scalar) const {
   if (PyBool_Check(value.ptr())) {
     set(scalar, ACL_BOOL, value.ptr() == Py_True);
   } else if (PyLong_Check(value.ptr())) {
@@ -87,6 +87,7 @@ void Call::read_scalar(const Parameter& parameter, nb::handle value, Scalar* sca
   } else {
     set(scalar, ACL_DOUBLE, real(parameter, value));
   }
+  return scalar;
 }
 
 double Call::real(const Parameter& parameter, nb::handle value) const {
@@ -115,8 +116,9 @@ void Call::make_output(int i) {
   Dims shape;
   if (Status status = infer(op_, argument_, i, &dtype, &shape); !status.ok()) raise_status(status);
   const nb::object made = empty_array(first_input_, dtype, shape);
-  view_array(made, op_.name, op_.parameters[i].name, true, &tensor_[i], &kept_);
-  argument_[i].tensor = &tensor_[i];
+  Tensor* tensor = tensor_[i].make();
+  view_array(made, op_.name, op_.parameters[i].name, true, tensor, &kept_);
+  argument_[i].tensor = tensor;
   kept_.append(made);
   if (result_.is_valid()) return;
   result_ = made;

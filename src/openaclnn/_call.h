@@ -4,13 +4,22 @@
 
 #include <nanobind/nanobind.h>
 
+#include <new>
 #include <vector>
 
+#include "_arrays.h"
 #include "core/ops/operator.h"
 
 namespace openaclnn::python {
 
 namespace nb = nanobind;
+
+// Room for an object that most calls do not need.
+template <class T>
+struct Uninitialized {
+  alignas(T) unsigned char bytes[sizeof(T)];
+  T* make() { return new (bytes) T; }
+};
 
 enum class Outputs : uint8_t { allocate_missing, given };
 enum class Keep : uint8_t { nothing, arrays };  // what has to outlive the call object
@@ -28,7 +37,7 @@ class Call {
   Call(const Operator& op, nb::handle values, Outputs outputs, Keep keep);
 
   const Argument* arguments() const { return argument_; }
-  nb::list take_kept() { return std::move(kept_); }
+  Kept take_kept() { return std::move(kept_); }
   std::vector<TorchArgument> take_torch() { return std::move(torch_); }
   nb::object
   take_result();  // the first output: as given, or new and in the kind of the first input
@@ -36,7 +45,7 @@ class Call {
  private:
   void read(int i, nb::handle value);
   void read_tensor(int i, nb::handle value);
-  void read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const;
+  const Scalar* read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const;
   double real(const Parameter& parameter, nb::handle value) const;
   int64_t integer(const Parameter& parameter, nb::handle value) const;
   [[noreturn]] void must_be(const Parameter& parameter, const char* what, nb::handle value) const;
@@ -44,14 +53,14 @@ class Call {
 
   const Operator& op_;
   const Keep keep_;
-  nb::list kept_;
+  Kept kept_;
   std::vector<TorchArgument> torch_;
   nb::handle first_input_;
   nb::object result_;
   bool result_is_new_ = false;
   Argument argument_[kMaxParameters];
-  Tensor tensor_[kMaxParameters];
-  Scalar scalar_[kMaxParameters];
+  Uninitialized<Tensor> tensor_[kMaxParameters];
+  Uninitialized<Scalar> scalar_[kMaxParameters];
 };
 
 }  // namespace openaclnn::python

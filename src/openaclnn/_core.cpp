@@ -134,7 +134,7 @@ class Plan {
 
   const Operator& op_;
   Executor executor_;
-  nb::object kept_;
+  Kept kept_;
   std::vector<TorchArgument> torch_;
   Workspace workspace_;
 };

@@ -115,7 +115,7 @@ void refuse_negation(nb::handle array, const char* op, const char* parameter) {
 bool is_torch(nb::handle array) { return type_of(array).is_torch; }
 
 void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
-                 Tensor* tensor, nb::list* keep) {
+                 Tensor* tensor, Kept* keep) {
   const ArrayType& known = type_of(array);
   if (known.is_torch) refuse_gradient(array, op, parameter), refuse_negation(array, op, parameter);
   if (written && !known.is_torch) {
