@@ -141,7 +141,7 @@ inline void stream_copy(void* out, const void* in, int64_t bytes) {
 #if defined(__x86_64__)
   int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
   if (head > bytes) head = bytes;
-  std::memcpy(to, from, head);
+  if (head != 0) std::memcpy(to, from, head);
   to += head, from += head, bytes -= head;
   for (; bytes >= 64; to += 64, from += 64, bytes -= 64) {
 #if defined(__AVX512F__)
@@ -159,7 +159,7 @@ inline void stream_copy(void* out, const void* in, int64_t bytes) {
 #endif
   }
 #endif
-  std::memcpy(to, from, bytes);
+  if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
