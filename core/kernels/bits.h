@@ -4,6 +4,13 @@
 
 #include <cstdint>
 
+// Before a loop whose iterations do not depend on one another, though its output may be an input.
+#if defined(__clang__)
+#define OPENACLNN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define OPENACLNN_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 

@@ -45,7 +45,7 @@ inline constexpr uint32_t kInfinity = 0xff000000;  // the bits of a float, shift
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
-#pragma GCC ivdep
+  OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
 }
 
@@ -54,7 +54,7 @@ template <class F, class T, class... Inputs>
 [[gnu::always_inline]] inline bool quick_results(const F f, T* __restrict out, int64_t n,
                                                  const Inputs*... in) {
   uint32_t largest = 0, worst = 0;
-#pragma GCC ivdep
+  OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
     out[i] = f.quick(in[i]...);
     const uint32_t size = F::finite ? 0 : bits_of(out[i]) << 1, unusual = f.unusual(in[i]...);
@@ -73,7 +73,7 @@ template <class F, class T, class... Inputs>
   if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
     alignas(64) T general[kTile];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
-#pragma GCC ivdep
+    OPENACLNN_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
       const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1;
       const bool usual = (size < kInfinity) & (f.unusual(in[i]...) <= f.limit);

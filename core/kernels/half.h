@@ -74,7 +74,7 @@ inline void widen_bf16(float* out, const uint16_t* in, int64_t n) {
     _mm512_storeu_si512(out + i, _mm512_maskz_permutexvar_epi16(0xaaaaaaaa, each_twice, words));
   }
 #endif
-#pragma GCC ivdep
+  OPENACLNN_INDEPENDENT
   for (; i < n; ++i) out[i] = from_bf16(in[i]);
 }
 
@@ -93,7 +93,7 @@ inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
                         _mm512_permutex2var_epi16(rounded(in + i), high, rounded(in + i + 16)));
   }
 #endif
-#pragma GCC ivdep
+  OPENACLNN_INDEPENDENT
   for (; i < n; ++i) out[i] = to_bf16(in[i]);
 }
 
@@ -110,7 +110,7 @@ inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
                      _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
   }
 #endif
-#pragma GCC ivdep
+  OPENACLNN_INDEPENDENT
   for (; i < n; ++i) out[i] = from_f16(in[i]);
 }
 
@@ -129,7 +129,7 @@ inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {
         _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 #endif
-#pragma GCC ivdep
+  OPENACLNN_INDEPENDENT
   for (; i < n; ++i) out[i] = to_f16(in[i]);
 }
 

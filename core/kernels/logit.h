@@ -40,7 +40,7 @@ inline double logit_wide(double z) {
   p = p * s + 0x1.55555555688c3p-1;
   const double y = exponent * 0x1.62e42fefa39efp-1 + (f + f + f * s * p);
   const double ends = z == 0 ? -__builtin_inf() : z == 1 ? __builtin_inf() : __builtin_nan("");
-  return (z > 0) & (z < 1) ? y : ends;
+  return ((z > 0) & (z < 1)) ? y : ends;
 }
 
 // In float, wherever 2^-100 <= z < 1. With k near the binary logarithm of z / (1 - z) and B = 2^k
