@@ -26,13 +26,18 @@ struct leaky_relu_backward {
   T operator()(T g, T x) const { return x > 0 ? g : g * slope; }
 };
 
-// |x| <= lambd ? 0 : x, where lambd < 0 counts as 0 and NaN lets everything pass
+// lambd < 0 counts as 0, NaN lets everything pass
+template <class T>
+inline T shrink_bound(double lambd) {
+  return static_cast<T>(lambd < 0 ? 0 : lambd);
+}
+
+// |x| <= lambd ? 0 : x
 template <class M>
 struct hardshrink {
   using T = typename M::T;
   T bound;
-  explicit hardshrink(const double* attributes)
-      : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
+  explicit hardshrink(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
   T operator()(T x) const { return magnitude(x) <= bound ? 0 : x; }
 };
 
@@ -41,8 +46,7 @@ template <class M>
 struct hardshrink_backward {
   using T = typename M::T;
   T bound;
-  explicit hardshrink_backward(const double* attributes)
-      : bound(static_cast<T>(attributes[0] < 0 ? 0 : attributes[0])) {}
+  explicit hardshrink_backward(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
   T operator()(T g, T x) const { return magnitude(x) <= bound ? 0 : g; }
 };
 

@@ -148,17 +148,21 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
   return {};
 }
 
-Status check_required(const Operator& op, const Argument* arguments) {
+namespace {
+
+// Outputs that are yet to be made may be missing.
+enum class Missing { none, outputs };
+
+Status check_required(const Operator& op, const Argument* arguments, Missing allowed) {
   for (int i = 0; i < op.parameter_count; ++i) {
-    if (op.parameters[i].required && arguments[i].handle == nullptr) {
-      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name,
-                  op.parameters[i].name);
+    const Parameter& parameter = op.parameters[i];
+    if (allowed == Missing::outputs && parameter.role == Role::output) continue;
+    if (parameter.required && arguments[i].handle == nullptr) {
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name, parameter.name);
     }
   }
   return {};
 }
-
-namespace {
 
 // Everything before the family's own checks.
 Status check_common(const Operator& op, const Argument* arguments) {
@@ -175,22 +179,21 @@ Status check_common(const Operator& op, const Argument* arguments) {
   return {};
 }
 
-}  // namespace
-
-Status plan(const Operator& op, const Argument* arguments, Executor& executor) {
-  if (Status status = check_required(op, arguments); !status.ok()) return status;
+Status plan_present(const Operator& op, const Argument* arguments, Executor& executor) {
   if (Status status = check_common(op, arguments); !status.ok()) return status;
   return op.plan(op, arguments, executor);
 }
 
+}  // namespace
+
+Status plan(const Operator& op, const Argument* arguments, Executor& executor) {
+  if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
+  return plan_present(op, arguments, executor);
+}
+
 Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
              Dims* shape) {
-  for (int i = 0; i < op.parameter_count; ++i) {
-    if (op.parameters[i].role != Role::output && op.parameters[i].required &&
-        arguments[i].handle == nullptr) {
-      return check_required(op, arguments);
-    }
-  }
+  if (Status status = check_required(op, arguments, Missing::outputs); !status.ok()) return status;
   if (Status status = check_common(op, arguments); !status.ok()) return status;
   return op.infer(op, arguments, output, dtype, shape);
 }
@@ -203,7 +206,7 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
     return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name,
                 workspace_size == nullptr ? "workspaceSize" : "executor");
   }
-  if (Status status = check_required(op, arguments); !status.ok()) return status;
+  if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     const void* handle = arguments[i].handle;
@@ -227,7 +230,7 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
                 "%s: too many executors are alive; run each once, or destroy the repeatable ones",
                 op.name);
   }
-  if (Status status = plan(op, arguments, *made); !status.ok()) return status;
+  if (Status status = plan_present(op, arguments, *made); !status.ok()) return status;
   *workspace_size = made->workspace_size();
   *executor = made.release();
   return {};

@@ -93,7 +93,6 @@ aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_siz
 
 // ---- the vocabulary of checks; each leaves one sentence ----
 
-Status check_required(const Operator& op, const Argument* arguments);
 Status check_dtypes(const Operator& op, const Argument* arguments);
 Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
 Status check_overlap(const Operator& op, const Argument* arguments);
