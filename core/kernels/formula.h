@@ -120,11 +120,11 @@ void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
 }
 
 template <template <class> class F, int inputs>
-constexpr FormulaEntry formula_entry(const char* name) {
+constexpr FormulaEntry formula_entry() {
   Formula<double> f64 =
       nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
   if constexpr (sizeof(typename F<Double>::T) == sizeof(double)) f64 = apply<F<Double>, inputs>;
-  return {name, apply<F<Half>, inputs>, apply<F<Single>, inputs>, f64};
+  return {apply<F<Half>, inputs>, apply<F<Single>, inputs>, f64};
 }
 
 }  // namespace

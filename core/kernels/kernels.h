@@ -46,7 +46,6 @@ template <class T>
 using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 
 struct FormulaEntry {
-  const char* name;
   Formula<float> half;  // good for outputs of 16 bits
   Formula<float> f32;
   Formula<double> f64;
