@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the operators are, beside torch, NumPy and what the machine can do.
+"""How fast the operators are, beside torch and what the machine can do.
 
-    python benchmarks/bench.py                               every row and size
-    python benchmarks/bench.py --quick                       a smoke run; its figures mean nothing
-    python benchmarks/bench.py --ops leaky_relu --dtypes fp32 --sizes 4Ki 64Mi --out results.json
+    python benchmarks/bench.py --out benchmarks/results/elementwise.json     everything
+    python benchmarks/bench.py --quick                 a smoke run; its figures mean nothing
+    python benchmarks/bench.py --ops leaky_relu --dtypes fp32 --sizes 4Ki 64Mi
+    python benchmarks/bench.py --backends ours torch compiled jax numpy --sizes 64Ki 1Mi
 
-One thing is timed for each backend, the call a user writes: f(x, out=out) on memory that is there.
+Everything is eight operators x three dtypes x five sizes, then strided and broadcast inputs. One
+thing is timed for each backend, the call a user writes: f(x, out=out) on memory that is there.
 README.md says how to read the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -19,196 +22,104 @@ import platform
 import re
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-from measure import PAUSE, Loops, Run, aligned, interleave, run_of
+from cells import BROADCAST, DTYPES, LAYOUTS, STRIDED, Array, Cell
+from jit import JAX, TORCH
+from measure import PAUSE, Loops, Run, interleave, run_of
 from peers import PEERS
-from report import Result, summary, table
+from report import Result, bars, bars_text, summary, table
 
 import openaclnn
-from openaclnn.reference import REFERENCES, numpy_dtype
+from openaclnn.reference import numpy_dtype
 from openaclnn.schema import Op
 
-Array = np.ndarray[Any, Any]
-
-DTYPES = {"fp32": "FLOAT", "bf16": "BFLOAT16", "fp16": "FLOAT16", "fp64": "DOUBLE"}
-SIZES = ["4Ki", "64Ki", "1Mi", "4Mi", "16Mi", "64Mi"]
-LAYOUTS = ["contiguous", "transposed", "broadcast"]
-BACKENDS = ["ours", "torch", "numpy"]
+SIZES = ["4Ki", "64Ki", "1Mi", "16Mi", "64Mi"]
+STRIDED_SIZES = ["1Mi", "16Mi"]  # of layouts other than contiguous, unless --sizes is given
+STRIDED_DTYPES = ["fp32", "bf16"]  # the same for --dtypes
+BACKENDS = {"ours": None, "torch": "torch", "compiled": "torch", "jax": "jax", "numpy": None}
 UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20}
-# Backends may differ by this many units of the dtype: NumPy rounds attributes to half types.
-EPSILON = {"fp32": 2.0**-23, "bf16": 2.0**-7, "fp16": 2.0**-10, "fp64": 2.0**-52}
-LEAST = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-14, "fp64": 2.0**-1022}
-DIFFERENCE = 4
+JITS = {"compiled": TORCH, "jax": JAX}  # reported without a bar
 
 
-class Cell:
-    """The data of one row, layout, dtype and size: inputs, and memory for the result."""
-
-    def __init__(self, op: Op, layout: str, dtype: str, elements: int) -> None:
-        self.op, self.layout, self.dtype, self.elements = op, layout, dtype, elements
-        kind = numpy_dtype(DTYPES[dtype])
-        rng = np.random.default_rng(elements)
-        columns = min(elements & -elements, 1 << (elements.bit_length() // 2))  # a power of 2
-        self.shape = (elements,) if layout == "contiguous" else (elements // columns, columns)
-        self.inputs: dict[str, Array] = {}
-        self.bytes = 0
-        for p in op.inputs_:
-            few = layout == "broadcast" and p is op.inputs_[-1]
-            memory = aligned(columns if few else elements, kind)
-            self.bytes += memory.nbytes
-            for i in range(0, memory.size, 1 << 20):  # normal, of both signs
-                part = memory[i : i + (1 << 20)]
-                part[:] = rng.standard_normal(part.size, np.float32)
-            self.inputs[p.python_name] = self.arrange(memory, few)
-            self.result = memory
-        self.original = self.result.copy() if op.inplace else None
-        if not op.inplace:
-            self.result = aligned(elements, kind)
-        self.bytes += self.result.nbytes
-        first = REFERENCES[op.kernel].attributes[0]
-        self.attributes = {p.python_name: first[p.python_name] for p in op.attributes}
-
-    def arrange(self, memory: Array, few: bool) -> Array:
-        if few or self.layout == "contiguous":
-            return memory
-        if self.layout == "transposed":
-            return memory.reshape(self.shape[::-1]).T
-        return memory.reshape(self.shape)
-
-    def tensors(self, backend: str, torch: ModuleType | None) -> dict[str, Any]:
-        tensors = dict(self.inputs)
-        if not self.op.inplace:
-            tensors["out"] = self.result.reshape(self.shape)
-        if backend != "torch" or torch is None:
-            return tensors
-        if self.dtype != "bf16":
-            return {name: torch.from_numpy(x) for name, x in tensors.items()}
-        return {
-            k: torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for k, x in tensors.items()
-        }
-
-    def call(self, backend: str, torch: ModuleType | None, attributes: dict[str, Any]) -> Any:
-        tensors, peer = self.tensors(backend, torch), PEERS[self.op.python]
-        if backend == "torch":
-            assert torch is not None
-            return peer.torch(torch, tensors, attributes)
-        if backend == "numpy":
-            return peer.numpy(tensors, attributes)
-        given = {p.python_name: tensors.get(p.python_name) for p in self.op.inputs_} | attributes
-        if backend == "plan":
-            values = tensors | attributes
-            names = ("out" if p.role == "output" else p.python_name for p in self.op.parameters)
-            return openaclnn.plan(self.op.name, *(values[name] for name in names)).run
-        out = {} if self.op.inplace else {"out": tensors["out"]}
-        ordered = [given[p.python_name] for p in self.op.parameters if p.role != "output"]
-        return partial(getattr(openaclnn, self.op.python), *ordered, **out)
-
-    def reset(self) -> None:
-        """NaN into the output, or the data back in place."""
-        if self.original is None:
-            self.result.view(np.uint8).fill(0xFF)
-        else:
-            self.result[:] = self.original
-
-    def agrees(self, expected: Array) -> bool:
-        """Equal bits, or else close by; NaN never is."""
-        unsigned = f"u{expected.itemsize}"
-        step = 1 << 20
-        for i in range(0, expected.size, step):
-            a, b = self.result[i : i + step], expected[i : i + step]
-            if np.array_equal(a.view(unsigned), b.view(unsigned)) and not np.isnan(b).any():
-                continue
-            wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-            least = max(LEAST[self.dtype], PEERS[self.op.python].cancels_below)
-            size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), least)
-            if not (abs(wide_a - wide_b) <= DIFFERENCE * EPSILON[self.dtype] * size).all():
-                return False
-        return True
+def backends_of(cell: Cell, options: argparse.Namespace) -> list[str]:
+    found = []
+    for backend in options.backends:
+        if backend in JITS and (cell.layout != "contiguous" or cell.op.python not in JITS[backend]):
+            continue
+        found.append(backend)
+        smallest = cell.elements == min(options.elements) and cell.layout == "contiguous"
+        if backend == "ours" and smallest:
+            found.append("plan")
+    return found
 
 
-def measure(
-    cell: Cell, options: argparse.Namespace, torch: ModuleType | None, loops: Loops | None
-) -> Result:
-    op, peer = cell.op, PEERS[cell.op.python]
-    backends = [b for b in options.backends if b != "torch" or torch is not None]
-    if (
-        "ours" in backends
-        and cell.layout == "contiguous"
-        and cell.elements == min(options.elements)
-    ):
-        backends.insert(1, "plan")
+def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None) -> Result:
+    op, backends, differs = cell.op, backends_of(cell, options), set[str]()
 
-    def check(expected: Array | None) -> tuple[Array, set[str]]:
-        differ = set()
+    def check(expected: Array | None) -> Array:
         for backend in backends:
-            cell.reset()
-            cell.call(backend, torch, cell.attributes)()
+            result = cell.computed(cell.call(backend, options.modules, cell.attributes))
             if expected is None:
-                expected = cell.result.copy()
+                expected = result.copy()
             if not cell.agrees(expected):
-                differ.add(backend)
+                differs.add(backend)
         assert expected is not None
-        return expected, differ
+        return expected
 
-    expected, differs = check(None)
-    timed = {**cell.attributes, **peer.timed}
-    candidates: dict[str, Run] = {b: run_of(cell.call(b, torch, timed)) for b in backends}
+    expected = check(None)
+    timed = {**cell.attributes, **PEERS[op.python].timed}
+    candidates: dict[str, Run] = {b: run_of(cell.call(b, options.modules, timed)) for b in backends}
     if loops is not None and cell.layout == "contiguous":
         inputs = list(cell.inputs.values())
         slope = 1.0 if op.inplace else 0.01  # in place the data stays what it was
         for kind in ("ordinary",) if op.inplace else Loops.KINDS:
             candidates[kind] = loops.run(kind, inputs, cell.result, options.threads, slope)
 
-    def before(name: str) -> None:
-        if not op.inplace:
-            cell.reset()
-
     def after(name: str) -> None:
-        if name in backends and not op.inplace and not cell.agrees(expected):
+        writes = name in backends and name != "jax" and not op.inplace
+        if writes and not cell.spots_agree(expected):
             differs.add(name)
 
-    cell.reset()
-    seconds = interleave(candidates, options.rounds, before, after)
+    seconds = interleave(candidates, options.rounds, lambda name: cell.poison(), after)
     if "copy" in seconds:  # from one array to another: two of the arrays that the operator moves
         seconds["copy"] *= cell.bytes / (2 * cell.result.nbytes)
-    differs |= check(expected)[1]
+    if op.inplace:
+        check(expected)
     size = options.sizes[options.elements.index(cell.elements)]
-    return Result(
-        op.python,
-        cell.dtype,
-        size,
-        cell.layout,
-        cell.elements,
-        cell.bytes,
-        seconds,
-        sorted(differs),
-    )
+    head = op.python, cell.dtype, size, cell.layout, cell.elements, cell.bytes
+    return Result(*head, seconds, sorted(differs))
 
 
 def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
-    for op in openaclnn.OPS:
-        if not {op.python, op.name} & set(options.ops or (op.python,)):
-            continue
-        for layout in options.layouts:
-            if layout == "broadcast" and (op.shapes != "broadcast" or len(op.inputs_) < 2):
+    for layout in options.layouts or LAYOUTS:
+        plain = layout == "contiguous" or options.layouts
+        dtypes = options.dtypes or (["fp32", "bf16", "fp16"] if plain else STRIDED_DTYPES)
+        sizes = options.sizes if plain or options.given else STRIDED_SIZES
+        for op in openaclnn.OPS:
+            named = op.python in (options.ops or ()) or op.name in (options.ops or ())
+            if op.family != "elementwise" or (options.ops and not named):
                 continue
-            for dtype in options.dtypes:
-                for elements in options.elements if DTYPES[dtype] in op.dtypes else ():
-                    yield op, layout, dtype, elements
+            if op.inplace and not (named and layout == "contiguous"):
+                continue
+            if layout in BROADCAST and op.shapes != "broadcast":
+                continue
+            if layout in STRIDED and not named and len(op.inputs_) == 1:
+                continue  # the gradients stand for all
+            for dtype in dtypes:
+                for size in sizes if DTYPES[dtype] in op.dtypes else ():
+                    yield op, layout, dtype, count(size)
 
 
-def about(
-    options: argparse.Namespace, torch: ModuleType | None, loops: Loops | None, load: float
-) -> dict[str, Any]:
+def about(options: argparse.Namespace, loops: Loops | None, load: float) -> dict[str, Any]:
     cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    versions = {name: module.__version__ for name, module in options.modules.items()}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu[1] if cpu else platform.machine(),
@@ -218,8 +129,10 @@ def about(
         "loops_compiler": loops.compiler if loops else None,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "torch": torch.__version__ if torch else None,
+        **{name: versions.get(name) for name in ("torch", "jax")},
+        "absent": options.absent,
         "load_average_before": load,
+        "load_average_after": os.getloadavg()[0],
         "threads": options.threads,
         "rounds": options.rounds,
         "pause_seconds": PAUSE,
@@ -243,30 +156,25 @@ def count(text: str) -> int:
 def options_from(arguments: list[str] | None) -> argparse.Namespace:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
-    names = sorted(op.python for op in openaclnn.OPS)
-    known = {name for op in openaclnn.OPS for name in (op.python, op.name)}
+    rows = [op for op in openaclnn.OPS if op.family == "elementwise"]
+    names = sorted(op.python for op in rows)
+    known = {name for op in rows for name in (op.python, op.name)}
     add = parser.add_argument
-    add(
-        "--ops", nargs="+", metavar="OP", help=f"Python or C names; default all: {', '.join(names)}"
-    )
+    add("--ops", nargs="+", metavar="OP", help=f"default all but in-place rows: {', '.join(names)}")
     add("--dtypes", nargs="+", choices=DTYPES, help="default fp32 bf16 fp16")
     add("--sizes", nargs="+", metavar="N", help=f"elements; default {' '.join(SIZES)}")
-    add("--layouts", nargs="+", choices=LAYOUTS, help="default contiguous")
-    add("--backends", nargs="+", choices=BACKENDS, default=BACKENDS, help="default all")
+    add("--layouts", nargs="+", choices=LAYOUTS, help="default all")
+    add("--backends", nargs="+", choices=BACKENDS, default=["ours", "torch"])
     add("--threads", type=int, default=2, help="of ours and of torch, default 2; NumPy has one")
-    add("--rounds", type=int, help="samples a median is of, default 9")
+    add("--rounds", type=int, help="samples a median is of, default 7")
     add("--out", type=Path, help="write the results as JSON")
-    add(
-        "--quick",
-        action="store_true",
-        help="defaults become 4Ki 1Mi, fp32 bf16, all layouts, 2 rounds",
-    )
+    add("--quick", action="store_true", help="defaults become 4Ki 1Mi, fp32 bf16, 2 rounds")
     options = parser.parse_args(arguments)
     quick = options.quick
+    options.given = bool(options.sizes) or quick
     options.sizes = options.sizes or (["4Ki", "1Mi"] if quick else SIZES)
-    options.dtypes = options.dtypes or (["fp32", "bf16"] if quick else ["fp32", "bf16", "fp16"])
-    options.layouts = options.layouts or (LAYOUTS if quick else LAYOUTS[:1])
-    options.rounds = options.rounds or (2 if quick else 9)
+    options.dtypes = options.dtypes or (["fp32", "bf16"] if quick else None)
+    options.rounds = options.rounds or (2 if quick else 7)
     for name in set(options.ops or ()) - known:
         parser.error(f"no operator {name}; there are {', '.join(names)}")
     try:
@@ -276,56 +184,67 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = options_from(arguments)
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        print(
-            f"load average {load:.1f}: the machine is busy, distrust the figures", file=sys.stderr
-        )
-    torch: ModuleType | None = None
-    if "torch" in options.backends:
-        if importlib.util.find_spec("torch"):
-            import torch as installed
-
-            torch = installed
-            torch.set_num_threads(options.threads)
-        else:
-            print("torch is not installed: no ratios to it", file=sys.stderr)
+def load_modules(options: argparse.Namespace) -> None:
+    """Those the backends need; a backend whose module is not installed is left out and named."""
+    options.modules, options.absent = {}, []
+    for backend in list(options.backends):
+        module = BACKENDS[backend]
+        if module and importlib.util.find_spec(module) is None:
+            options.backends.remove(backend)
+            options.absent.append(backend)
+            print(f"{module} is not installed: no column {backend}", file=sys.stderr)
+        elif module:
+            options.modules[module] = importlib.import_module(module)
+    if "torch" in options.modules:
+        options.modules["torch"].set_num_threads(options.threads)
     openaclnn.set_num_threads(options.threads)
-    if torch is None and options.backends == ["torch"]:
-        return 1
-    loops = Loops.build()
-    if loops is None:
-        print("there is no g++ or clang++: no hand-written loops", file=sys.stderr)
 
+
+def run(options: argparse.Namespace, loops: Loops | None) -> list[Result]:
     results: list[Result] = []
-    todo = list(cells(options))
-    for number, (op, layout, dtype, elements) in enumerate(todo, 1):
+    todo, started = list(cells(options)), time.monotonic()
+    for number, (op, layout, dtype, elements) in enumerate(todo):
+        took = time.monotonic() - started
+        left = f", about {took / number * (len(todo) - number):.0f} s to go" if number else ""
         size = options.sizes[options.elements.index(elements)]
-        print(
-            f"[{number}/{len(todo)}] {op.python} {layout} {dtype} {size}",
-            file=sys.stderr,
-            flush=True,
-        )
+        what = f"{op.python} {layout} {dtype} {size}"
+        print(f"[{number + 1}/{len(todo)}, {took:.0f} s{left}] {what}", file=sys.stderr, flush=True)
         if enough_memory(op, dtype, elements):
-            results.append(measure(Cell(op, layout, dtype, elements), options, torch, loops))
+            results.append(measure(Cell(op, layout, dtype, elements), options, loops))
         else:
             print("    left out: not enough memory", file=sys.stderr)
+    return results
 
+
+def show(results: list[Result]) -> None:
     print(table(results))
-    found = summary(results)
-    for peer, s in found.items():
+    for peer, s in summary(results).items():
         print(
             f"against {peer}: geometric mean {s['geometric_mean']:.2f}x over {s['cells']} cells, "
             f"worst {s['worst']:.2f}x ({s['worst_cell']})"
         )
+    print(bars_text(bars(results)))
     for r in results:
         if "plan" in r.seconds:
             print(
                 f"{r.op} {r.dtype} {r.size}: plan.run() {r.seconds['plan'] * 1e9:.0f} ns, "
                 f"with out= {r.seconds['ours'] * 1e9:.0f} ns"
             )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = options_from(arguments)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"load average {load:.1f}: the machine is busy, distrust this", file=sys.stderr)
+    load_modules(options)
+    if not options.backends:
+        return 1
+    loops = Loops.build()
+    if loops is None:
+        print("there is no g++ or clang++: no hand-written loops", file=sys.stderr)
+    results = run(options, loops)
+    show(results)
     wrong = [
         f"{r.op} {r.layout} {r.dtype} {r.size}: {', '.join(r.differs)}"
         for r in results
@@ -335,12 +254,13 @@ def main(arguments: list[str] | None = None) -> int:
         print("results that differ from those of the first backend:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, torch, loops, load),
-            "summary": found,
+            "about": about(options, loops, load),
+            "summary": summary(results),
+            "bars": [asdict(bar) for bar in bars(results)],
             "results": [asdict(r) for r in results],
         }
         options.out.write_text(json.dumps(document, indent=1) + "\n")
-    return 1 if wrong else 0
+    return 1 if any(set(r.differs) - set(JITS) for r in results) else 0
 
 
 if __name__ == "__main__":

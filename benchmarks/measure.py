@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timing method: candidates take turns in one process; medians over the rounds are compared.
 
-A sample is a loop of calls that lasts about 2 ms or more, after an untimed warm-up of 10 ms: on a
-virtual machine a thread that wakes may share the caller's CPU until the scheduler has balanced (3
-to 4 ms, torch's as well as ours), which tells of the machine, not of the candidate. Between two
+A sample is a loop of calls that lasts about 2 ms, after an untimed warm-up of 10 ms, each at least
+one call: on a virtual machine a thread that wakes may share the caller's CPU until the scheduler
+has balanced (3 to 4 ms, torch's as well as ours), which tells of the machine, not of the candidate.
+Between two
 candidates the process sleeps: torch's OpenMP threads spin for 5 to 7 ms after their last work (CPU
 time used while the process sleeps) and would steal a core from the next.
 """
@@ -34,14 +35,15 @@ def run_of(call: Callable[[], Any]) -> Run:
     return timeit.Timer(call).timeit
 
 
-def calls_for(run: Run, seconds: float = SAMPLE) -> int:
-    """How many calls last that long."""
+def calls_for(run: Run, seconds: float = SAMPLE) -> tuple[int, int]:
+    """How many calls last that long, and how many are its warm-up."""
     run(1)
     calls, took = 1, run(1)
     while took < seconds / 4 and calls < 1 << 24:
         calls *= 4
         took = run(calls)
-    return max(1, round(calls * seconds / took))
+    needed = calls * seconds / took
+    return max(1, round(needed)), max(1, round(WARM_UP * needed))
 
 
 def interleave(
@@ -58,10 +60,11 @@ def interleave(
     samples: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
         for name, run in candidates.items():
+            calls, warm_up = loops[name]
             before(name)
             time.sleep(PAUSE)
-            run(WARM_UP * loops[name])
-            samples[name].append(run(loops[name]) / loops[name])
+            run(warm_up)
+            samples[name].append(run(calls) / calls)
             after(name)
     return {name: statistics.median(times) for name, times in samples.items()}
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A benchmark result, and the table people read."""
+"""A benchmark result, the table people read, and the bars that results are held to."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,13 @@ class Result:
     layout: str
     elements: int
     bytes: int  # least traffic
-    seconds: dict[
-        str, float
-    ]  # median per call: ours, plan, torch, numpy, copy, ordinary, streaming
+    # median per call: ours, plan, torch, compiled, jax, numpy; copy, ordinary, streaming
+    seconds: dict[str, float]
     differs: list[str]  # backends whose result is not ours
+
+    @property
+    def name(self) -> str:
+        return f"{self.op} {self.layout} {self.dtype} {self.size}"
 
     def gbps(self, name: str) -> float:
         return self.bytes / self.seconds[name] / 1e9
@@ -36,23 +40,23 @@ class Result:
         return min(times) / self.seconds["ours"] if times and "ours" in self.seconds else None
 
 
+PEERS = ("torch", "compiled", "jax", "numpy")
+
+
+def mean(ratios: Iterable[float]) -> float:
+    """Geometric."""
+    logarithms = [math.log(ratio) for ratio in ratios]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
 def show(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
 def table(results: list[Result]) -> str:
-    head = [
-        "op",
-        "layout",
-        "dtype",
-        "size",
-        "ns/element",
-        "GB/s",
-        "x torch",
-        "x numpy",
-        "of loop",
-        "of copy",
-    ]
+    peers = [peer for peer in PEERS if any(peer in r.seconds for r in results)]
+    head = ["op", "layout", "dtype", "size", "ns/element", "GB/s"]
+    head += [*(f"x {peer}" for peer in peers), "of loop", "of copy"]
     rows = [head]
     for r in results:
         ours = r.seconds.get("ours")
@@ -61,8 +65,7 @@ def table(results: list[Result]) -> str:
                 *(r.op, r.layout, r.dtype, r.size),
                 show(ours and ours / r.elements * 1e9, ".4f"),
                 show(ours and r.gbps("ours"), ".1f"),
-                show(r.ratio("torch"), ".2f"),
-                show(r.ratio("numpy"), ".2f"),
+                *(show(r.ratio(peer), ".2f") for peer in peers),
                 show(r.fraction("ordinary", "streaming"), ".0%"),
                 show(r.fraction("copy"), ".0%"),
             ]
@@ -80,14 +83,70 @@ def table(results: list[Result]) -> str:
 
 def summary(results: list[Result]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for peer in ("torch", "numpy"):
+    for peer in PEERS:
         ratios = [(ratio, r) for r in results if (ratio := r.ratio(peer)) is not None]
         if ratios:
             worst, cell = min(ratios, key=lambda pair: pair[0])
             found[peer] = {
-                "geometric_mean": math.exp(sum(math.log(x) for x, _ in ratios) / len(ratios)),
+                "geometric_mean": mean(ratio for ratio, _ in ratios),
                 "worst": worst,
-                "worst_cell": f"{cell.op} {cell.layout} {cell.dtype} {cell.size}",
+                "worst_cell": cell.name,
                 "cells": len(ratios),
             }
     return found
+
+
+# ---- the bars: against torch eager, and against the machine ----
+
+
+@dataclass
+class Bar:
+    what: str
+    found: str
+    wanted: str
+    met: bool
+
+
+def bars(results: list[Result]) -> list[Bar]:
+    """Those that these results speak of."""
+    ratios = [(ratio, r) for r in results if (ratio := r.ratio("torch")) is not None]
+    plain = [(x, r) for x, r in ratios if r.layout == "contiguous"]
+    strided = [(x, r) for x, r in ratios if r.layout != "contiguous"]
+    halves = [(x, r) for x, r in plain if r.dtype in ("bf16", "fp16") and r.size in ("64Ki", "1Mi")]
+    found: list[Bar] = []
+    if plain:
+        slow = [f"{r.op} {r.dtype} {r.size} {x:.2f}x" for x, r in plain if x < 0.95]
+        told = f"{len(slow)} of {len(plain)}" + (f": {', '.join(slow)}" if slow else "")
+        found.append(Bar("cells below 0.95x torch", told, "none", not slow))
+        found.append(_at_least("geometric mean against torch", mean(x for x, _ in plain), 1.7))
+    for op in ("logit", "logit_grad", "elu_backward"):
+        own = [(x, r) for x, r in halves if r.op == op]
+        if own:
+            worst, cell = min(own, key=lambda pair: pair[0])
+            what = f"{op}, half types, 64 Ki and 1 Mi, worst ({cell.dtype} {cell.size})"
+            found.append(_at_least(what, worst, 2.0))
+    large = [
+        (share, r)
+        for r in results
+        if (r.layout, r.dtype, r.size) == ("contiguous", "fp32", "64Mi")
+        and (share := r.fraction("streaming")) is not None
+    ]
+    if large:
+        share, cell = min(large, key=lambda pair: pair[0])
+        what = f"share of the streaming loop, fp32 64 Mi, worst ({cell.op})"
+        found.append(Bar(what, f"{share:.0%}", "at least 90%", share >= 0.9))
+    if strided:
+        what = "geometric mean against torch, broadcast and transposed"
+        found.append(_at_least(what, mean(x for x, _ in strided), 1.5))
+    return found
+
+
+def _at_least(what: str, value: float, bar: float) -> Bar:
+    return Bar(what, f"{value:.2f}x", f"at least {bar}x", value >= bar)
+
+
+def bars_text(found: list[Bar]) -> str:
+    return "\n".join(
+        f"{'met   ' if bar.met else 'UNMET '} {bar.what}: {bar.found} ({bar.wanted})"
+        for bar in found
+    )

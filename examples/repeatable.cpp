@@ -30,10 +30,18 @@ int main() {
   CHECK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
   CHECK(aclrtCreateStream(&stream));
+  void *x_device[kBatches], *y_device[kBatches];
+  for (int b = 0; b < kBatches; ++b) {
+    CHECK(aclrtMalloc(&x_device[b], sizeof x[b], ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK(aclrtMalloc(&y_device[b], sizeof y[b], ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK(aclrtMemcpy(x_device[b], sizeof x[b], x[b], sizeof x[b], ACL_MEMCPY_HOST_TO_DEVICE));
+  }
 
   const int64_t shape[] = {kLength};
-  aclTensor* self = aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, x[0]);
-  aclTensor* out = aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, y[0]);
+  aclTensor* self =
+      aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, x_device[0]);
+  aclTensor* out =
+      aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, y_device[0]);
   float slope = 0.5f;
   aclScalar* negative_slope = aclCreateScalar(&slope, ACL_FLOAT);
 
@@ -42,14 +50,17 @@ int main() {
   CHECK(aclnnLeakyReluGetWorkspaceSize(self, negative_slope, out, &workspace_size, &executor));
   CHECK(aclSetAclOpExecutorRepeatable(executor));  // from now on phase 2 does not consume it
   for (int b = 0; b < kBatches; ++b) {
-    CHECK(aclSetInputTensorAddr(executor, 0, self, x[b]));
-    CHECK(aclSetOutputTensorAddr(executor, 0, out, y[b]));
+    CHECK(aclSetInputTensorAddr(executor, 0, self, x_device[b]));
+    CHECK(aclSetOutputTensorAddr(executor, 0, out, y_device[b]));
     CHECK(aclnnLeakyRelu(nullptr, workspace_size, executor, stream));
   }
   CHECK(aclrtSynchronizeStream(stream));
   CHECK(aclDestroyAclOpExecutor(executor));
 
   for (int b = 0; b < kBatches; ++b) {
+    CHECK(aclrtMemcpy(y[b], sizeof y[b], y_device[b], sizeof y[b], ACL_MEMCPY_DEVICE_TO_HOST));
+    CHECK(aclrtFree(x_device[b]));
+    CHECK(aclrtFree(y_device[b]));
     std::printf("batch %d: %g %g %g %g\n", b, y[b][0], y[b][1], y[b][2], y[b][3]);
   }
 

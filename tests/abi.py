@@ -62,6 +62,7 @@ class Objects:
 
     def __init__(self):
         self.made = []
+        self.arrays = []  # whose memory the tensors are
 
     def tensor(self, array, shape=None, strides=None, offset=0, storage=None):
         """A view of an array's memory; without further arguments, the array itself."""
@@ -74,6 +75,7 @@ class Objects:
         )  # fmt: skip
         assert handle
         self.made.append((meta.aclDestroyTensor, handle))
+        self.arrays.append(array)
         return handle
 
     def scalar(self, value, dtype="DOUBLE"):

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,11 +16,14 @@ import openaclnn
 from openaclnn.reference import (
     CANONICAL_NAN,
     REFERENCES,
+    absolute_terms,
     accuracy,
     compute_dtype,
     dtype_name,
     evaluate,
+    input_shapes,
     numpy_dtype,
+    scaled_error,
     special_values,
     ulp_error,
 )
@@ -30,22 +37,28 @@ TITLES = {product.key: product.title for product in PRODUCTS}
 
 
 def text(attributes) -> str:
-    return ",".join(f"{value:g}" for value in attributes.values()) or "plain"
+    values = (value for value in attributes.values() if value is not None)
+    return ",".join(f"{value:g}" for value in values) or "plain"
 
 
 def rows(condition=lambda op: True):
-    """The rows as parameters of a test."""
+    """The element-wise rows as parameters of a test."""
+    return all_rows(lambda op: op.family == "elementwise" and condition(op))
+
+
+def all_rows(condition=lambda op: True):
+    """The rows of all families as parameters of a test."""
     return [pytest.param(op, id=op.name) for op in OPS if condition(op)]
 
 
-def cases(dtypes=FLOATS):
+def cases(dtypes=FLOATS, family="elementwise"):
     """Row x dtype x attribute set as parameters of a test."""
     return [
         pytest.param(op, dtype, attributes, id=f"{op.name}-{dtype}-{text(attributes)}")
         for op in OPS
         for dtype in op.dtypes
         for attributes in REFERENCES[op.kernel].attributes
-        if dtype in dtypes
+        if dtype in dtypes and op.family == family
     ]
 
 
@@ -65,12 +78,28 @@ def call(op: Op, inputs, attributes, out=None):
     return getattr(openaclnn, op.python)(**named)
 
 
-def arguments(op: Op, shape=(2, 3), dtype: str | None = None) -> dict[str, Any]:
-    """Good arguments of phase 1 by C name: tensors of ones and the first attribute set."""
-    kind = numpy_dtype(dtype or op.dtypes[0])
-    attributes = REFERENCES[op.kernel].attributes[0]
+def results(op: Op, inputs, attributes, out=None) -> tuple:
+    """The outputs of a call, as a tuple also where there is one."""
+    found = call(op, inputs, attributes, out)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def arguments(op: Op, shape=None, dtype: str | None = None, attributes=None) -> dict[str, Any]:
+    """Good arguments of phase 1 by C name: tensors of ones and, if none is given, the first
+    attribute set."""
+    reference = REFERENCES[op.kernel]
+    kind, attributes = numpy_dtype(dtype or op.dtypes[0]), attributes or reference.attributes[0]
+    shapes = input_shapes(op, shape or reference.example, attributes)
+    ones = [np.ones(s, kind) for s in shapes]
+    made = {p.name: x for p, x in zip(op.inputs_, ones, strict=True)}
+    outputs = [x.shape for x in evaluate(op, ones, attributes)]
+    made |= {
+        p.name: np.ones(s, kind)
+        for p, s in zip(op.outputs, outputs, strict=True)
+        if p.role == "output"
+    }
     return {
-        p.name: attributes[p.python_name] if p.role == "attribute" else np.ones(shape, kind)
+        p.name: attributes[p.python_name] if p.role == "attribute" else made[p.name]
         for p in op.parameters
     }
 
@@ -151,7 +180,10 @@ def bits(x):
 
 def assert_accurate(op: Op, inputs, attributes, actual, seed=None) -> None:
     """Every element within the tolerance of its kernel; every NaN the canonical one."""
-    expected = evaluate(op, inputs, attributes)
+    if REFERENCES[op.kernel].terms is not None:
+        assert_sums(op, inputs, attributes, actual, seed)
+        return
+    (expected,) = evaluate(op, inputs, attributes)
     dtype = dtype_name(actual.dtype)
     unit, limit = accuracy(op, compute_dtype(inputs), dtype)
     assert actual.shape == expected.shape
@@ -168,11 +200,47 @@ def assert_accurate(op: Op, inputs, attributes, actual, seed=None) -> None:
     assert (nans == CANONICAL_NAN[dtype]).all(), f"{op.name}: NaN with other bits (seed {seed})"
 
 
+def assert_sums(op: Op, inputs, attributes, actual, seed=None) -> None:
+    """The outputs within the bound of their absolute terms; every NaN the canonical one."""
+    expected = evaluate(op, inputs, attributes)
+    terms = absolute_terms(op, inputs, attributes)
+    for p, x, reference, scale in zip(op.outputs, actual, expected, terms, strict=True):
+        if x is None:
+            assert p.condition
+            continue
+        assert x.shape == reference.shape
+        error = scaled_error(x, reference, scale)
+        told = f"{op.name}, {p.name}, {dict(attributes)}, seed {seed}"
+        assert error <= 1, f"{told}: {error:.3f} of the bound"
+        nans = bits(x)[np.isnan(x)]
+        assert (nans == CANONICAL_NAN[dtype_name(x.dtype)]).all(), f"{told}: NaN with other bits"
+
+
 def grid(op: Op, dtype: str, attributes):
     """Every combination of special values, one array for each input."""
     special = special_values(op, dtype, attributes)
     mesh = np.meshgrid(*[special] * len(op.inputs_), indexing="ij")
     return [x.reshape(-1) for x in mesh]
+
+
+# ---- batteries: test files that, run as programs, print the instruction set and a digest ----
+
+
+def run_battery(file: str, **environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, file], env=os.environ | environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def assert_digest_on(file: str, level: str, expected: str) -> None:
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip(f"{platform.machine()} has one build of the kernels")
+    kernels, digest = run_battery(file, OPENACLNN_ISA=level)
+    if kernels != level:
+        pytest.skip(f"this CPU runs {kernels} at most")
+    assert digest == expected
 
 
 # ---- sentences ----
@@ -198,6 +266,7 @@ def either(words) -> str:
 
 def dtypes_on(op: Op, parameter: Parameter, product: str) -> list[str]:
     """The dtypes that a tensor of a row may have on a product."""
-    named = FLOATS if parameter.role == "output" else op.dtypes
+    free = parameter.role == "output" and op.output == "castable"
+    named = FLOATS if free else op.dtypes
     bfloat16 = next(p.bfloat16 for p in PRODUCTS if p.key == product)
     return [d for d in FLOATS if d in named and (bfloat16 or d != "BFLOAT16")]

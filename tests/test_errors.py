@@ -8,7 +8,18 @@ import itertools
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-from support import FLOATS, RULES, TITLES, arguments, dtypes_on, either, plan, refusal, rows
+from support import (
+    FLOATS,
+    RULES,
+    TITLES,
+    all_rows,
+    arguments,
+    dtypes_on,
+    either,
+    plan,
+    refusal,
+    rows,
+)
 
 import openaclnn
 from openaclnn.reference import numpy_dtype
@@ -100,7 +111,7 @@ def overlap(op, named, parameter, other):
 # ---- every fault at every place ----
 
 
-@pytest.mark.parametrize("op", rows())
+@pytest.mark.parametrize("op", all_rows())
 def test_null(op):
     for p in op.parameters:
         if p.required:
@@ -110,7 +121,7 @@ def test_null(op):
 
 
 @pytest.mark.parametrize("key", TITLES)
-@pytest.mark.parametrize("op", rows())
+@pytest.mark.parametrize("op", all_rows())
 def test_products(op, key):
     if key not in op.products:
         named = arguments(op)
@@ -202,7 +213,11 @@ def test_interleaved_views_do_not_overlap(op):
             if other is not out:
                 memory = np.ones((2, 6), named[other.name].dtype)
                 named[other.name], named[out.name] = memory[:, ::2], memory[:, 1::2]
-    plan(op, named).run()
+    packed = {key: x.copy() if isinstance(x, np.ndarray) else x for key, x in named.items()}
+    for given in (named, packed):
+        plan(op, given).run()
+    for out in op.outputs:
+        assert named[out.name].tobytes() == packed[out.name].tobytes()
 
 
 @pytest.mark.parametrize("op", rows())
@@ -239,9 +254,9 @@ def test_unusable_arrays(op, parameter):
         named = arguments(op, shape=(4,)) | {parameter.name: array}
         assert refusal(op, named) == (INVALID, f"{op.name}: {parameter.name} must {must}")
 
-    native = "have a dtype of the aclnn API in native byte order, but got "
-    refused(np.ones(4, ">f4"), native + ">f4")
-    refused(np.ones(4, "U3"), native + "<U3")
+    refused(np.ones(4, ">f4"), "have a dtype in native byte order, but got >f4")
+    refused(np.ones(4, "U3"), "have a dtype of the aclnn API, but got <U3")
+    refused(np.ones(4, "g"), "have a dtype of the aclnn API, but got float128")
     record = np.zeros(4, [("value", "f4"), ("flag", "u1")])["value"]
     refused(record, "have strides of whole elements, but steps by 5 bytes over items of 4")
     crooked = np.zeros(17, np.uint8)[1:].view(np.float32)
@@ -253,14 +268,16 @@ def test_unusable_arrays(op, parameter):
         refused(frozen, "be writable, but got a read-only array")
 
 
-@pytest.mark.parametrize("op", rows())
+@pytest.mark.parametrize("op", all_rows())
 def test_not_an_array_and_not_a_number(op):
     for p in op.parameters:
         named = arguments(op) | {p.name: "zero"}
         if p.kind == "tensor":
             what = "a NumPy array, a torch tensor or a DLPack producer, but got str"
-        elif p.kind in ("scalar", "double", "int64"):
+        elif p.kind in ("scalar", "double"):
             what = "a number, but got 'zero'"
+        elif p.kind == "int64":
+            what = "an integer of at most 64 bits, but got 'zero'"
         elif p.kind == "bool":
             what = "True or False, but got 'zero'"
         else:
@@ -268,6 +285,11 @@ def test_not_an_array_and_not_a_number(op):
         with pytest.raises(TypeError) as caught:
             plan(op, named)
         assert str(caught.value) == f"{op.name}: {p.name} must be {what}"
+
+
+def test_a_numpy_scalar_is_not_an_array():
+    with pytest.raises(TypeError, match="or a DLPack producer, but got a NumPy scalar of type "):
+        openaclnn.leaky_relu(np.float32(1.5))
 
 
 @pytest.mark.parametrize("op", rows())

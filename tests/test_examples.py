@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import openaclnn
@@ -19,6 +21,8 @@ import openaclnn
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 HOME = openaclnn.home()
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+Lines = list[tuple[str, list[float]]]  # a title and the numbers behind it
 
 LEAKY_RELU = """\
 result[0] = -0.3
@@ -35,6 +39,100 @@ LEAKY_RELU_C = (
     "refused with 161002: [PID:_] _ AclNN_Parameter_Error(EZ1001): "
     "aclnnLeakyRelu: out must have the shape of self [3, 2], but got [2, 3]\n"
 )
+
+
+def line(name: str, values: Iterable[float]) -> tuple[str, list[float]]:
+    return name, [float(value) for value in values]
+
+
+def inplace_leaky_relu() -> Lines:
+    """Half precision: the product of a float slope is rounded once more."""
+    slope = np.float32(0.1)
+    return [line("self", [np.float16(x if x > 0 else np.float32(x) * slope) for x in range(-3, 4)])]
+
+
+def elu_backward() -> Lines:
+    alpha, scale = 1.5, 2.0
+    pairs = zip((1, 2, 3, 4, 5, 6), (-2, -0.5, -0.125, 0, 0.5, 3), strict=True)
+    gradient = [g * scale * (1 if x > 0 else alpha * math.exp(x)) for g, x in pairs]
+    return [line("from the input", gradient), line("from the result", gradient)]
+
+
+def logit_grad() -> Lines:
+    x = [0.001, 0.1, 0.25, 0.5, 0.75, 0.999]
+    dy = [1, 1, -2, 4, 3, 1]
+    plain = [g / (v * (1 - v)) for g, v in zip(dy, map(np.float32, x), strict=True)]
+    limited = [g if 0.05 <= v <= 0.95 else 0 for g, v in zip(plain, x, strict=True)]
+    return [line("eps 0.05", limited), line("without eps", plain)]
+
+
+def hardshrink_backward() -> Lines:
+    x = [-2, 0.5, 0.25, 0.75]
+    return [line("gradInput", [g if abs(x[(g - 1) % 4]) > 0.5 else 0 for g in range(1, 9)])]
+
+
+def group_norm_swish_grad() -> Lines:
+    """By differences: the forward pass in float64, its inputs moved a little one by one."""
+    x = np.array([1, 2, 3, 4, -1, 0, 1, 4], float)
+    dy = np.array([1, -1, 0.5, 2, 1, 1, -2, 0.25])
+    gamma, beta = np.array([1, 0.5, 2, -1]), np.array([0, 1, -1, 0.5])
+
+    def loss(*given: np.ndarray) -> float:
+        values, scale, shift = given
+        groups = values.reshape(2, 4)
+        centred = groups - groups.mean(axis=1, keepdims=True)
+        normal = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True))
+        v = normal.reshape(4, 2) * scale[:, None] + shift[:, None]
+        return float((dy.reshape(4, 2) * v / (1 + np.exp(-v))).sum())
+
+    def slope(which: int, step: float = 1e-5) -> list[float]:
+        inputs = [x, gamma, beta]
+        result = []
+        for i in range(len(inputs[which])):
+            ends = []
+            for sign in (1, -1):
+                moved = [value.copy() for value in inputs]
+                moved[which][i] += sign * step
+                ends.append(loss(*moved))
+            result.append((ends[0] - ends[1]) / (2 * step))
+        return result
+
+    return [line(name, slope(i)) for i, name in enumerate(("dx", "dgamma", "dbeta"))]
+
+
+def two_streams() -> Lines:
+    """Hardshrink with 0.25 of leaky_relu with 0.5, at every quarter from -1 to 0.75."""
+    result: Lines = []
+    for x in (quarter / 4 for quarter in range(-4, 4)):
+        y = x if x > 0 else x / 2
+        result.append(line(f"z({x:g}) =", [y if abs(y) > 0.25 else 0]))
+    return [("time is taken: yes", []), *result]
+
+
+# What these print, as names and numbers that were computed here.
+RESULTS = {
+    "inplace_leaky_relu": inplace_leaky_relu,
+    "elu_backward": elu_backward,
+    "logit_grad": logit_grad,
+    "hardshrink_backward": hardshrink_backward,
+    "group_norm_swish_grad": group_norm_swish_grad,
+    "two_streams": two_streams,
+}
+
+
+def assert_printed(source: str, output: str) -> None:
+    name, expected = source.removesuffix(".cpp"), PROGRAMS[source][1]
+    if expected is not None:
+        assert output == expected
+        return
+    lines = RESULTS[name]()
+    assert len(output.splitlines()) == len(lines), output
+    for printed, (title, values) in zip(output.splitlines(), lines, strict=True):
+        assert printed.startswith(title), printed
+        numbers = [float(word) for word in printed.removeprefix(title).strip(":= ").split()]
+        assert numbers == pytest.approx(values, rel=1e-5, abs=1e-6), printed
+
+
 REPEATABLE = "batch 0: -1 1 0 -0.5\nbatch 1: 8 -4.5 10 -5.5\nbatch 2: 18 -9.5 20 -10.5\n"
 
 # source: compiler and language, what it prints
@@ -42,6 +140,7 @@ PROGRAMS = {
     "leaky_relu.cpp": (["g++", "-std=c++11"], LEAKY_RELU),
     "leaky_relu.c": (["gcc", "-std=c11"], LEAKY_RELU_C),
     "repeatable.cpp": (["g++", "-std=c++11"], REPEATABLE),
+    **{f"{name}.cpp": (["g++", "-std=c++11"], None) for name in RESULTS},
 }
 TWO_PHASE = """\
 aclnnLeakyRelu asks for 0 bytes of workspace
@@ -82,29 +181,31 @@ def test_every_example_is_tested() -> None:
 @needs("gcc", "g++")
 @pytest.mark.parametrize("source", PROGRAMS)
 def test_compiler_line(source: str, tmp_path: Path) -> None:
-    compiler, expected = PROGRAMS[source]
+    compiler, _ = PROGRAMS[source]
     include = [f"-I{HOME}/{folder}" for folder in ("include", "include/aclnn", "include/aclnnop")]
     libraries = ["-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase"]
     link = [f"-L{HOME}/lib64", *libraries, f"-Wl,-rpath,{HOME}/lib64"]
     command = [*compiler, *STRICT, EXAMPLES / source, *include, *link, "-o", "program"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    assert output_of(["./program"], tmp_path) == expected
+    assert_printed(source, output_of(["./program"], tmp_path))
 
 
 @needs("cmake", "gcc", "g++")
-def test_cmake(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["package", "paths"])
+def test_cmake(way: str, tmp_path: Path) -> None:
     environment = {**os.environ, "ASCEND_HOME_PATH": str(HOME)}
-    for step in (["-S", str(EXAMPLES), "-B", str(tmp_path)], ["--build", str(tmp_path)]):
+    option = "-DBY_PATH=ON" if way == "paths" else f"-DCMAKE_PREFIX_PATH={HOME}"
+    for step in (["-S", str(EXAMPLES), "-B", str(tmp_path), option], ["--build", str(tmp_path)]):
         subprocess.run(["cmake", *step], check=True, env=environment, capture_output=True)
-    assert output_of(["./leaky_relu"], tmp_path) == LEAKY_RELU
-    assert output_of(["./leaky_relu_c"], tmp_path) == LEAKY_RELU_C
-    assert output_of(["./repeatable"], tmp_path) == REPEATABLE
+    for source in PROGRAMS:
+        program = source.removesuffix(".cpp").replace(".c", "_c")
+        assert_printed(source, output_of([f"./{program}"], tmp_path))
 
 
 @needs("cmake")
 def test_cmake_without_an_installation_says_what_to_do(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "ASCEND_HOME_PATH"}
-    command = ["cmake", "-S", str(EXAMPLES), "-B", str(tmp_path)]
+    command = ["cmake", "-S", str(EXAMPLES), "-B", str(tmp_path), "-DBY_PATH=ON"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert "export ASCEND_HOME_PATH=$(openaclnn home)" in " ".join(done.stderr.split())

@@ -7,7 +7,7 @@ import copy
 
 import numpy as np
 import pytest
-from support import SEED, arguments, bits, call, plan, rows
+from support import SEED, all_rows, arguments, bits, call, plan, rows
 
 import openaclnn
 from openaclnn import aclnn
@@ -89,7 +89,7 @@ def test_a_plan_keeps_its_arrays_alive():
     assert (y == -1).all()
 
 
-@pytest.mark.parametrize("op", rows())
+@pytest.mark.parametrize("op", all_rows())
 def test_both_spellings(op):
     results = []
     for spell in (lambda p: p.name, lambda p: p.python_name):
@@ -106,13 +106,34 @@ def test_misspelt_calls():
         assert caught.value.args == (sentence,)
 
     known = ", ".join(op.name for op in OPS)
-    refused(ValueError, f"no operator 'aclnnLeekyRelu'; there are {known}", "aclnnLeekyRelu")
+    refused(ValueError, f"no operator 'frobnicate'; there are {known}", "frobnicate")
+    for near in ("aclnnLeakyRelux", "LeakyRelu", "leakyrelu"):
+        refused(ValueError, f"no operator {near!r}; did you mean aclnnLeakyRelu?", near)
+    refused(TypeError, "plan: name must be a string, but got []", [])
     name = "aclnnLeakyRelu"
     refused(TypeError, f"{name} takes 3 arguments, but got 4", name, X, 1, X, X)
     has = "it has self, negativeSlope, out"
     refused(TypeError, f"{name} has no parameter 'slope'; {has}", name, X, slope=1)
     refused(TypeError, f"{name} got 'self' twice", name, X, x=X)
     refused(TypeError, f"{name} got 'self' twice", name, x=X, self=X)
+    takes = f"{name} takes self, negativeSlope, out, but"
+    refused(TypeError, f"{takes} out is missing", name, X)
+    refused(TypeError, f"{takes} self is missing", name, out=X)
+    refused(TypeError, f"{takes} self and out are missing", name)
+
+
+@pytest.mark.parametrize("op", all_rows())
+def test_what_is_missing_is_named(op):
+    for p in op.parameters:
+        named = arguments(op)
+        del named[p.name]
+        if p.has_default:
+            openaclnn.plan(op.name, **named).run()
+            continue
+        with pytest.raises(TypeError, match=f"^{op.name} takes .*, but {p.name} is missing$"):
+            openaclnn.plan(op.name, **named)
+        if p.condition:
+            openaclnn.plan(op.name, **named | {p.condition: False}).run()
 
 
 def test_attributes_of_the_wrong_type():
@@ -132,7 +153,7 @@ def test_attributes_of_the_wrong_type():
 # ---- the exact C names ----
 
 
-@pytest.mark.parametrize("op", rows())
+@pytest.mark.parametrize("op", all_rows())
 def test_c_names(op):
     named = arguments(op)
     phase1 = getattr(aclnn, op.name + "GetWorkspaceSize")
@@ -173,6 +194,23 @@ def test_c_executors_run_once_unless_repeatable():
 
 
 # ---- streams ----
+
+
+def test_what_is_no_stream():
+    p = openaclnn.plan("aclnnLeakyRelu", X, 0.25, np.empty_like(X))
+    bare = openaclnn.Stream.__new__(openaclnn.Stream)
+    for wrong in (3, "stream", openaclnn.Stream, bare):
+        with pytest.raises(TypeError) as caught:
+            p.run(wrong)
+        shown = repr(wrong)[:57] + "..." if len(repr(wrong)) > 60 else repr(wrong)
+        told = f"aclnnLeakyRelu: stream must be a Stream or None, but got {shown}"
+        assert str(caught.value) == told
+    with pytest.raises(TypeError, match=r"^Stream takes no arguments, but got 3$"):
+        openaclnn.Stream(3)
+    with pytest.raises(TypeError, match=r"^Stream takes no arguments, but got {'device': 0}$"):
+        openaclnn.Stream(device=0)
+    with pytest.raises(TypeError, match=r"^Plan: __init__ must be called before run$"):
+        openaclnn.Plan.__new__(openaclnn.Plan).run()
 
 
 @pytest.mark.parametrize("n", [8, 1 << 20])

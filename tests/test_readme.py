@@ -6,6 +6,8 @@ And the commands that it names.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import os
 import re
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn.catalogue import markdown
+from openaclnn.catalogue import companions, markdown, shapes
 from openaclnn.cli import main
 from openaclnn.schema import Op, Product
 from openaclnn.table import OPS, PRODUCTS
@@ -31,13 +33,21 @@ BEFORE = """
 #include "acl/acl.h"
 #include "aclnnop/aclnn_leaky_relu.h"
 int main() {
-  float x[] = {-2, 0, 3}, y[3], value = 0.5f;
+  float host[] = {-2, 0, 3}, value = 0.5f;
+  const size_t bytes = sizeof host;
   const int64_t shape[] = {3};
+  void *x, *y;
   aclrtStream stream;
   if (aclInit(NULL) != 0 || aclrtSetDevice(0) != 0 || aclrtCreateStream(&stream) != 0) return 1;
+  if (aclrtMalloc(&x, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return 1;
+  if (aclrtMalloc(&y, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return 1;
+  if (aclrtMemcpy(x, bytes, host, bytes, ACL_MEMCPY_HOST_TO_DEVICE) != 0) return 1;
 """
 AFTER = """
-  std::printf("%g %g %g", y[0], y[1], y[2]);
+  std::printf("%g %g %g", host[0], host[1], host[2]);
+  if (aclDestroyTensor(self) != 0 || aclDestroyTensor(out) != 0) return 1;
+  if (aclDestroyScalar(slope) != 0 || aclrtFree(x) != 0 || aclrtFree(y) != 0) return 1;
+  return aclrtDestroyStream(stream) + aclrtResetDevice(0) + aclFinalize();
 }
 """
 
@@ -93,8 +103,12 @@ def test_c_lines_and_build_line(tmp_path: Path) -> None:
     (tmp_path / "prog.cpp").write_text(BEFORE + block + AFTER)
     script = build.replace("$(openaclnn home)", f"'{openaclnn.home()}'")
     subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True)
-    done = subprocess.run(["./prog"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert done.stdout == "-1 0 3"
+    checking = {**os.environ, "OPENACLNN_CHECK": "1"}  # its mistakes would be told on stderr
+    for environment in (os.environ, checking):
+        done = subprocess.run(
+            ["./prog"], cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "-1 0 3", "")
 
 
 def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -140,6 +154,17 @@ def test_demo_fails_when_a_promise_is_broken(
     assert "A promise was broken" in shown
 
 
+def test_demo_without_ml_dtypes_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    told = "BFLOAT16 is left out: it needs ml_dtypes (pip install ml_dtypes)\n"
+    assert shown.count(told) == shown.count("BFLOAT16") == 1
+    assert "Every promise that could be measured was kept." in shown
+
+
 def test_home_is_the_directory_alone() -> None:
     assert command("home").stdout == f"{openaclnn.home()}\n"
 
@@ -175,6 +200,32 @@ def test_ops_in_full(op: Op) -> None:
     assert json.loads(command("ops", op.name, "--json").stdout)["name"] == op.name
 
 
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_what_is_accepted_is_told_everywhere(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `openaclnn ops`, by help() and on the reference page."""
+    function = getattr(openaclnn, op.python)
+    helped = " ".join(function.__doc__.split())
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    page = importlib.import_module("reference_pages").page(op)
+    shown = " ".join(command("ops", op.name).stdout.split())
+    assert max(map(len, function.__doc__.splitlines())) <= 100
+    assert "~" not in str(inspect.signature(function))
+    for text in (shown, page):
+        assert shapes(op) in text
+        assert companions(op) in text
+    for said in ("Shapes: ", f"Dtypes: {', '.join(op.dtypes)}", f"C: {op.name}."):
+        assert said in helped
+    assert ("or all FLOAT beside 16 bits" in helped) == bool(companions(op))
+    for p in op.parameters:
+        row = page.split(f"| `{p.name}` | ")[1].split(" |\n")[0]
+        if p.kind == "text":
+            assert f'{p.python_name}: None, "NCHW" or "ND".' in helped
+            assert 'NULL, "NCHW" or "ND"' in row
+            assert 'NULL, "NCHW" or "ND"' in shown
+        if p.condition:
+            assert f"may be NULL unless {p.condition}" in row
+
+
 def test_ops_names_the_nearest() -> None:
     name = OPS[0].name
     done = command("ops", name[:7] + name[8:], status=2)
@@ -188,8 +239,29 @@ def test_help(name: str) -> None:
     assert f"openaclnn {name}" in command(name, "--help").stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["check", "--bogus", "./prog"], "unrecognized arguments: --bogus"),
+        (["info", "extra"], "unrecognized arguments: extra"),
+        (["ops", "aclnnElu", "extra"], "unrecognized arguments: extra"),
+        (["demo", "--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_a_wrong_word_shows_the_usage_of_its_command(words: list[str], told: str) -> None:
+    shown = command(*words, status=2).stderr
+    assert shown.startswith(f"usage: openaclnn {words[0]} ")
+    assert shown.endswith(f"\nopenaclnn {words[0]}: error: {told}\n")
+
+
 def test_version() -> None:
     assert command("--version").stdout == f"openaclnn {openaclnn.__version__}\n"
+
+
+def test_the_index_links_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"]({page.name})" in index, f"link {page.name}"
 
 
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")]

@@ -5,18 +5,25 @@ from __future__ import annotations
 
 import re
 import runpy
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import FLOATS, RULES, SEED, rows
+from support import FLOATS, RULES, SEED, all_rows, rows
 
 from openaclnn.reference import REFERENCES, sample
 from openaclnn.schema import Op
 from openaclnn.table import OPS, PRODUCTS
 
 ROOT = Path(__file__).parent.parent
-PEERS = runpy.run_path(str(ROOT / "benchmarks" / "peers.py"))["PEERS"]
+PEERS = {
+    python: peer
+    for family in ("peers.py", "group_norm_peers.py")
+    for python, peer in runpy.run_path(str(ROOT / "benchmarks" / family))["PEERS"].items()
+}
 
 
 def text_of(folder: str, suffix: str) -> str:
@@ -41,7 +48,8 @@ def lacks_of_reference(op: Op) -> list[str]:
     if len(reference.attributes) < (5 if names else 1):
         lacks.append("give its reference at least 5 attribute sets")
     computes = {"DOUBLE" if dtype == "DOUBLE" else "FLOAT" for dtype in op.dtypes}
-    for key in sorted(({*computes, "half"}) - set(reference.ulp)):
+    judged = set() if reference.terms else {*computes, "half"}
+    for key in sorted(judged - set(reference.ulp)):
         lacks.append(f'give the ulp of its reference a tolerance for "{key}"')
     return lacks
 
@@ -54,7 +62,8 @@ def lacks(op: Op) -> list[str]:
     if op.family not in FAMILIES:
         found.append(f"write plan_{op.family} in a file of core/ops")
     if op.python not in PEERS:
-        found.append(f'add an entry "{op.python}" to PEERS in benchmarks/peers.py')
+        file = "peers.py" if op.family == "elementwise" else f"{op.family}_peers.py"
+        found.append(f'add an entry "{op.python}" to PEERS in benchmarks/{file}')
     if not re.fullmatch(r"[A-Z][^\n]*\.", op.doc):
         found.append("give the row a doc line: one sentence with a capital and a full stop")
     if not op.formula:
@@ -71,7 +80,7 @@ def lacks(op: Op) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("op", rows())
+@pytest.mark.parametrize("op", all_rows())
 def test_complete(op):
     assert not lacks(op), f"{op.name}: " + "; ".join(lacks(op))
 
@@ -81,7 +90,7 @@ def test_what_is_lacking_is_told():
     assert lacks(bare) == [
         'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write plan_frobs in a file of core/ops",
-        'add an entry "frob" to PEERS in benchmarks/peers.py',
+        'add an entry "frob" to PEERS in benchmarks/frobs_peers.py',
         "give the row a doc line: one sentence with a capital and a full stop",
         "write the rule frobs in core/ops/rules.cpp",
         "tell how to break the rule frobs in RULES of tests/support.py",
@@ -118,3 +127,24 @@ def test_samples_repeat(op):
         once, again = (sample(op, (50,), dtype, SEED) for _ in range(2))
         assert [x.tobytes() for x in once] == [x.tobytes() for x in again]
         assert [x.shape for x in once] == [(50,)] * len(op.inputs_)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_a_row_of_more_outputs_than_there_is_room_for_does_not_compile(tmp_path):
+    subprocess.run([sys.executable, ROOT / "tools" / "generate.py", tmp_path], check=True)
+    rows_as_cpp = (tmp_path / "generated" / "operators.cpp").read_text()
+    row = max(OPS, key=lambda op: len(op.outputs))
+    known = re.search(rf'constexpr Parameter {row.name}_parameters.*?"raise.*?;', rows_as_cpp, re.S)
+    assert known is not None
+    output = re.search(r"\{\"\w+\", Kind::tensor, Role::output.*?\},\n", known[0])
+    assert output is not None
+    source = tmp_path / "row.cpp"
+    command = ["g++", "-std=c++20", "-fsyntax-only", source, f"-I{ROOT}", f"-I{ROOT}/include"]
+    command += [f"-I{tmp_path}", f"-I{tmp_path}/include"]
+    for more, refused in ((0, False), (1, True)):
+        text = known[0].replace(output[0], output[0] * (1 + more))
+        head = '#include "core/ops/operator.h"\n'
+        source.write_text(head + "namespace openaclnn {\n" + text + "\n}\n")
+        told = subprocess.run(command, capture_output=True, text=True)
+        assert (told.returncode != 0) == refused, told.stderr
+        assert ("raise kMaxParameters or kMaxOutputs" in told.stderr) == refused

@@ -32,8 +32,18 @@ def test_config():
 
 
 def test_settings_out_of_range():
-    with pytest.raises(ValueError, match="count must be at least 1, but got 0"):
+    with pytest.raises(ValueError, match=r"^set_num_threads: count must be at least 1, but got 0$"):
         openaclnn.set_num_threads(0)
+    with pytest.raises(
+        TypeError, match=r"^set_num_threads: count must be an integer, but got '2'$"
+    ):
+        openaclnn.set_num_threads("2")
+    openaclnn.set_num_threads(10**30)
+    assert openaclnn.config()["threads"] == 256
+    known = "910, A2, A3, 310P, 310B"
+    with pytest.raises(TypeError) as wrong:
+        openaclnn.set_product(910)
+    assert str(wrong.value) == f"set_product: product must be a string ({known}), but got 910"
     with pytest.raises(openaclnn.AclnnError) as caught:
         openaclnn.set_product("A9")
     assert caught.value.status == 161002

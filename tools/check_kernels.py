@@ -7,10 +7,11 @@
 Symbols: an object defines kernels_<level> and nothing else that the linker can see. A weak symbol
 could replace baseline code by an AVX-512 copy of the same function.
 
-Loops: run_exact or run_quick of every form of a formula, and every half conversion inside
-elementwise<float>, has a loop that computes in and stores from registers of the level's full width:
-xmm for v2, ymm for v3, zmm for v4. A run_exact may have one scalar loop, the tail, for each such
-loop and no more. (The fused multiply-add in double, which v2 takes from libm, is exempt.)
+Loops: run_exact or run_quick of every form of a formula, the element loops of group norm, and
+every half conversion, inside elementwise<float> or on its own, have a loop that computes in and
+stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for v4. A run_exact
+may have one scalar loop, the tail, for each such loop and no more. (The fused multiply-add in
+double, which v2 takes from libm, is exempt.)
 
 The self-test compiles the kernels with -fno-tree-vectorize and an inline function, and expects a
 finding for every formula, for every conversion that the compiler vectorises, and for the symbols.
@@ -46,7 +47,12 @@ CONVERSIONS = {
 
 # No arithmetic in the loop, and fma calls.
 CONSTANT = ("logit_grad_constant", "logit_nan")
-EXEMPT = {(level, form) for level in REGISTER for form in CONSTANT} | {("v2", "elu_double")}
+EXEMPT = {
+    (level, " ".join(filter(None, (packed, form))))
+    for level in REGISTER
+    for packed in ("", "F32", "F16", "Bf16")
+    for form in CONSTANT
+} | {("v2", "elu_double")}
 
 Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands
 
@@ -109,13 +115,27 @@ def check_symbols(level: str, obj: Path) -> Iterator[str]:
             yield f"kernels_{level} shows the linker {name}; it may show kernels_{level} only."
 
 
-FORM = re.compile(r"\brun_(?:exact|quick)<.*?::(\w+)(?:<(?:.*?::)?(\w+)>)?, (?:float|double),")
+SPACE = re.compile(r"openaclnn::\w+::\(anonymous namespace\)::")
+FORM = re.compile(
+    r"\brun_(?:packed_)?(?:exact|quick)<(?:(F32|F16|Bf16), )?(\w+(?:<\w+>)?), "
+    r"(?:float|double|unsigned short),"
+)
+
+
+# The loops of group norm over elements; sums over lanes are in registers as they are written.
+GROUP_NORM = re.compile(
+    r"::(group_norm_(?:terms_\w+|input_gradient\w*|kept_gradient|values\w*|swish_near|swish_far)"
+    r"|Short(?:Gradient|Forward)::(?:terms_\w+|input_gradient\w*|values\w*|swish_values_\w+))\("
+)
 
 
 def form_of(name: str) -> str | None:
-    """`elu_half` of run_exact<openaclnn::v4::(anonymous namespace)::elu_half, float, …>(…)."""
-    match = FORM.search(name)
-    return match and (f"{match[1]}<{match[2]}>" if match[2] else match[1])
+    """`elu_half` of run_exact<elu_half, float, …>(…), `F16 elu_half` of run_packed_exact<F16, …."""
+    group_norm = GROUP_NORM.search(name)
+    if group_norm:
+        return group_norm[1]
+    match = FORM.search(SPACE.sub("", name))
+    return match and " ".join(filter(None, match.groups()))
 
 
 def check_loops(level: str, obj: Path) -> Iterator[str]:
@@ -133,9 +153,9 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
             subject = f"{form} of kernels_{level}"
             if not vector:
                 yield f"{subject} has no loop that computes in {register[1:]} registers."
-            elif scalar > vector and "run_exact" in name:  # the tail of `general` has branches
+            elif scalar > vector and "run_exact<" in name:  # the tail of `general` has branches
                 yield f"{subject} has {scalar} scalar loops beside {vector} vectorised."
-        elif "elementwise<float>" in name:
+        else:  # conversions are where the compiler put them
             for loop in loops:
                 names = wide(loop, register)
                 for conversion, marks in list(conversions.items()):

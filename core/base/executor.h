@@ -30,6 +30,20 @@ using Kernel = void (*)(const void* call, void* workspace, int64_t begin, int64_
 
 class Executor {
  public:
+  struct Operand {
+    const char* name;
+    std::byte* data;     // storage base
+    std::byte* planned;  // what it was in phase 1
+    int64_t offset;      // bytes from there to element (0, …, 0)
+    int64_t low, high;   // bytes from there that the view spans
+    uint64_t layout;     // hash of dtype, shape and strides
+    uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
+    uint32_t alignment;
+    Role role;
+    bool present;
+    bool apart;  // no output may take its place
+  };
+
   explicit Executor(const void* maker) : maker_(maker) {}
 
   const void* maker() const { return maker_; }  // identity of the operator whose phase 1 made it
@@ -43,11 +57,14 @@ class Executor {
     return *new (call_) Call;
   }
   // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional,
-  // NULL) keeps its index.
-  void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call);
+  // NULL) keeps its index. `apart`: no output may take its place.
+  void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
+            bool apart = false);
+  void reach();  // the call's pointers, for an observer that gives the program other addresses
   void add_step(Kernel kernel, int64_t items, int64_t grain);
   void estimate(
       int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
+  void need_stack(size_t bytes);  // what a run takes of a thread's stack, if that is much
   uint64_t book(uint64_t bytes);  // 64-byte aligned offset into the workspace
 
   // ---- between the phases (aclSet…TensorAddr) ----
@@ -59,6 +76,15 @@ class Executor {
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
+  bool fits_stack() const;  // of the calling thread
+
+  // What a run touches: calls see(Operand) for every tensor that has elements.
+  template <class F>
+  void for_each_operand(F see) const {
+    for (int i = 0; i < operands_; ++i) {
+      if (operand_[i].present && operand_[i].low < operand_[i].high) see(operand_[i]);
+    }
+  }
 
   bool repeatable = false;  // otherwise phase 2 consumes it
 
@@ -68,18 +94,6 @@ class Executor {
   static constexpr int kMaxSteps = 6;
   static constexpr int64_t kBriefNanoseconds = 10'000;  // about what waking a sleeping worker costs
 
-  struct Operand {
-    const char* name;
-    std::byte* data;     // storage base
-    std::byte* planned;  // what it was in phase 1
-    int64_t offset;      // bytes from there to element (0, …, 0)
-    int64_t low, high;   // bytes from there that the view spans
-    uint64_t layout;     // hash of dtype, shape and strides
-    uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
-    uint32_t alignment;
-    Role role;
-    bool present;
-  };
   struct Step {
     Kernel kernel;
     int64_t items, grain;
@@ -88,6 +102,7 @@ class Executor {
   const void* maker_;
   uint64_t workspace_size_ = 0;
   int64_t nanoseconds_ = 0;
+  size_t stack_ = 0;
   int operands_ = 0;
   int steps_ = 0;
   bool moved_ = false;  // an address was set after phase 1
@@ -106,10 +121,13 @@ namespace openaclnn {
 
 HandlePool<aclOpExecutor>& executors();
 
-inline constexpr size_t kWorkspaceAlignment = 64;
+inline constexpr size_t kWorkspaceAlignment = 64;  // of what is booked in it
+// Of its address: kernels keep fp64 sums, fp32 values and 64-bit atomics there, and nothing larger
+// is read or written as one object. aclrtMalloc gives 64, malloc 16.
+inline constexpr size_t kWorkspaceAddressAlignment = 8;
 
 // Runs a copy of the plan on the stream, after what was submitted before.
-void enqueue(const Executor& executor, void* workspace, Stream& stream);
+void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream);
 
 // Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
 // consumed.

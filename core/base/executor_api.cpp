@@ -59,7 +59,9 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   if (executor == nullptr)
     return openaclnn::inner_null("aclDestroyAclOpExecutor", "executor").code();
-  executors().destroy(executor);
+  executors().destroy(executor, [](const aclOpExecutor& own) {
+    openaclnn::tell_ending("aclDestroyAclOpExecutor", openaclnn::thing<aclOpExecutor>(), &own);
+  });
   return ACLNN_SUCCESS;
 }
 

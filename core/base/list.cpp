@@ -27,15 +27,14 @@ template <class T>
 T* create(HandlePool<T>& pool, const char* call, const typename T::Element* values, uint64_t size) {
   using Element = typename T::Element;
   if (values == nullptr && size > 0) {
-    (void)must_not_be_null(call, "value");
-    return nullptr;
+    return must_not_be_null(call, "value").null();
   }
   std::unique_ptr<Element[]> copy;
   if (size <= PTRDIFF_MAX / sizeof(Element)) copy.reset(new (std::nothrow) Element[size]);
   if (copy == nullptr) {
-    (void)fail(ACLNN_ERR_PARAM_INVALID, "%s: size must fit memory, but got %llu elements", call,
-               static_cast<unsigned long long>(size));
-    return nullptr;
+    return fail(ACLNN_ERR_PARAM_INVALID, "%s: size must fit memory, but got %llu elements", call,
+                static_cast<unsigned long long>(size))
+        .null();
   }
   std::copy_n(values, size, copy.get());
   T* object = create_object(pool, call);
@@ -49,8 +48,9 @@ template <class T, class Element>
 T* create_list(HandlePool<T>& pool, HandlePool<Element>& elements, const char* call,
                const Element* const* values, uint64_t size) {
   for (uint64_t i = 0; values != nullptr && i < size; ++i) {
-    if (values[i] != nullptr && !check_alive(elements, call, "value[i]", values[i]).ok()) {
-      return nullptr;
+    if (values[i] == nullptr) continue;
+    if (Status status = check_alive(elements, call, "value[i]", values[i]); !status.ok()) {
+      return status.null();
     }
   }
   return create(pool, call, values, size);
@@ -61,8 +61,10 @@ aclnnStatus destroy_list(HandlePool<T>& pool, HandlePool<Element>& elements, con
                          const T* list) {
   if (list == nullptr) return ACLNN_SUCCESS;
   const auto destroy_elements = [&](const T& own) {
+    tell_ending(call, thing<T>(), &own);
     for (const Element* element : own) {
-      if (element != nullptr) elements.destroy(element);
+      if (element == nullptr) continue;
+      elements.destroy(element, [&](Element& last) { tell_ending(call, thing<Element>(), &last); });
     }
   };
   if (pool.destroy(list, destroy_elements)) return ACLNN_SUCCESS;

@@ -4,6 +4,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -12,11 +13,48 @@ inline Status must_not_be_null(const char* call, const char* argument) {
   return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", call, argument);
 }
 
+// What observers call an object.
+template <class T>
+constexpr const char* thing();
+template <>
+constexpr const char* thing<aclTensor>() {
+  return "aclTensor";
+}
+template <>
+constexpr const char* thing<aclScalar>() {
+  return "aclScalar";
+}
+template <>
+constexpr const char* thing<aclIntArray>() {
+  return "aclIntArray";
+}
+template <>
+constexpr const char* thing<aclFloatArray>() {
+  return "aclFloatArray";
+}
+template <>
+constexpr const char* thing<aclBoolArray>() {
+  return "aclBoolArray";
+}
+template <>
+constexpr const char* thing<aclTensorList>() {
+  return "aclTensorList";
+}
+template <>
+constexpr const char* thing<aclScalarList>() {
+  return "aclScalarList";
+}
+template <>
+constexpr const char* thing<aclOpExecutor>() {
+  return "aclOpExecutor";
+}
+
 template <class T>
 Status check_alive(const HandlePool<T>& pool, const char* call, const char* argument,
                    const T* handle) {
   if (handle == nullptr) return must_not_be_null(call, argument);
   if (pool.find(handle) != nullptr) return {};
+  tell_refused(call, thing<T>(), argument, handle);
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               static_cast<const void*>(handle));
@@ -26,7 +64,9 @@ Status check_alive(const HandlePool<T>& pool, const char* call, const char* argu
 template <class T>
 T* create_object(HandlePool<T>& pool, const char* call) {
   T* object = pool.create();
-  if (object == nullptr) (void)fail(ACLNN_ERR_INNER, "%s: too many objects are alive", call);
+  if (object == nullptr)
+    return fail(ACLNN_ERR_INNER, "%s: too many objects are alive", call).null();
+  tell_made(call, thing<T>(), object);
   return object;
 }
 
@@ -34,7 +74,8 @@ T* create_object(HandlePool<T>& pool, const char* call) {
 template <class T>
 aclnnStatus destroy_object(HandlePool<T>& pool, const char* call, const char* argument,
                            const T* handle) {
-  if (handle == nullptr || pool.destroy(handle)) return ACLNN_SUCCESS;
+  const auto tell = [&](const T& object) { tell_ending(call, thing<T>(), &object); };
+  if (handle == nullptr || pool.destroy(handle, tell)) return ACLNN_SUCCESS;
   return check_alive(pool, call, argument, handle).code();
 }
 

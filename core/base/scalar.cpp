@@ -62,15 +62,14 @@ using namespace openaclnn;
 
 aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   if (value == nullptr) {
-    (void)must_not_be_null("aclCreateScalar", "value");
-    return nullptr;
+    return must_not_be_null("aclCreateScalar", "value").null();
   }
   const size_t size = dtype_size(dataType);
   if (size == 0) {
-    (void)fail(ACLNN_ERR_PARAM_INVALID,
-               "aclCreateScalar: dataType must have whole bytes per element, but got %s (%d)",
-               dtype_name(dataType), static_cast<int>(dataType));
-    return nullptr;
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "aclCreateScalar: dataType must have whole bytes per element, but got %s (%d)",
+                dtype_name(dataType), static_cast<int>(dataType))
+        .null();
   }
   aclScalar* scalar = create_object(scalars(), "aclCreateScalar");
   if (scalar == nullptr) return nullptr;

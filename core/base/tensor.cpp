@@ -136,7 +136,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
                                  {viewDims, viewDimsNum, dataType, stride, offset, format,
                                   storageDims, storageDimsNum, tensorData},
                                  &tensor);
-  if (!status.ok()) return nullptr;
+  if (!status.ok()) return status.null();
   aclTensor* created = create_object(tensors(), "aclCreateTensor");
   if (created != nullptr) static_cast<Tensor&>(*created) = tensor;
   return created;

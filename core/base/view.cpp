@@ -92,6 +92,7 @@ bool element_range(const Tensor& tensor, int64_t* low, int64_t* high) {
   *low = *high = 0;
   if (is_empty(tensor.shape)) return true;
   __int128 least = tensor.offset, most = tensor.offset;
+  if (least < -kLimit || most > kLimit) return false;  // without dims it is all there is
   for (int i = 0; i < tensor.shape.rank; ++i) {
     const __int128 reach = static_cast<__int128>(tensor.shape[i] - 1) * tensor.strides[i];
     (reach < 0 ? least : most) += reach;

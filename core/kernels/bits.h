@@ -19,6 +19,11 @@ inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
 inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 inline double double_of(uint64_t bits) { return __builtin_bit_cast(double, bits); }
 
+// Without branches.
+inline bool all(bool a, bool b, bool c = true) {
+  return (static_cast<int>(a) & static_cast<int>(b) & static_cast<int>(c)) != 0;
+}
+
 inline float magnitude(float x) { return __builtin_fabsf(x); }
 inline double magnitude(double x) { return __builtin_fabs(x); }
 

@@ -66,6 +66,7 @@ class ElementwiseDriver {
   void run(int64_t tiles) {
     const int64_t shift =
         call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
+    if (call_.packed != nullptr && one_packed_row()) return run_row(tiles, shift);
     for (int64_t tile = 0; tile < tiles; ++tile, cursor_.advance()) {
       int64_t column = cursor_.first_column() - shift;
       int64_t columns = call_.tile_columns;
@@ -79,6 +80,35 @@ class ElementwiseDriver {
 
  private:
   static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+  bool one_packed_row() const {
+    bool packed = call_.loops == 2 && call_.size[0] == 1;
+    for (int i = 0; i <= call_.inputs; ++i)
+      packed &= call_.operand[i].stride[1] == 1 || call_.size[1] == 1;
+    return packed;
+  }
+
+  // All columns of the tiles at once.
+  void run_row(int64_t tiles, int64_t shift) {
+    const int64_t first = cursor_.first_column() - shift;
+    const int64_t begin = first < 0 ? 0 : first;
+    const int64_t end = least(call_.size[1], first + tiles * call_.tile_columns);
+    if (begin < end) run_packed_formula(0, begin, end - begin);
+  }
+
+  void run_packed_formula(int64_t row, int64_t column, int64_t n) const {
+    const void* in[kMaxInputs] = {};
+    for (int i = 0; i < call_.inputs; ++i) in[i] = address(call_.operand[i], row, column);
+    void* out = address(call_.operand[call_.output], row, column);
+    call_.packed(call_.attribute, out, in, n, call_.stream);
+  }
+
+  bool all_packed(int64_t rows, int64_t columns) const {
+    bool packed = call_.packed != nullptr;
+    for (int i = 0; i <= call_.inputs; ++i)
+      packed &= placement(call_.operand[i], rows, columns).packed();
+    return packed;
+  }
 
   // Tiles of one long row begin at cache lines of the output: by how many elements the first tile
   // is shorter.
@@ -137,6 +167,7 @@ class ElementwiseDriver {
   }
 
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
+    if (all_packed(rows, columns)) return run_packed_formula(row, column, rows * columns);
     const ElementwiseOperand& out = call_.operand[call_.output];
     const Placement at = placement(out, rows, columns);
     void* to = address(out, row, column);

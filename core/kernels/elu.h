@@ -40,13 +40,34 @@ struct elu_wide {
   }
 };
 
+// inputScale 1: float. 2^n (1 + r + q) - 1 is main + rest + 2^n q, of which the last sums alone
+// round. Below -25 the result is -scale alpha (1 - 2^-36). If not `unit`, scale alpha is high +
+// low.
+template <bool unit>
+struct elu_single {
+  float scale, high, low;
+  float operator()(float x) const {
+    const float t = x < -25 ? -25 : x;
+    const float shifted = fused(t, 0x1.715476p0f, kShiftToPower), n = shifted - kShiftToPower;
+    const float r = fused(n, -0x1.62e430p-1f, t);
+    const float q = fused(r * r, expm1_tail_single(r), n * 0x1.05c610p-29f);
+    const float power = float_of(bits_of(shifted) << 23), whole = power - 1;
+    const float main = fused(power, r, whole), rest = fused(power, r, whole - main);
+    const float small = fused(power, q, rest);
+    const float k = main * high;
+    const float y =
+        unit ? main + small : k + fused(small, high, fused(main, low, fused(main, high, -k)));
+    return x > 0 ? scale * x : __builtin_copysignf(y, x);  // 0 - (1 - 1) lost the sign of x = -0
+  }
+};
+
 // For results of 16 bits: float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
 struct elu_half {
   float scale, factor, bound;
   RateF32 rate;
   float operator()(float x) const {
     const Reduced2F32 t = reduce_2(x < bound ? bound : x, rate);
-    const float power = float_of(t.power + 0x3f800000);
+    const float power = float_of(t.power);
     const float y = fused(power, exp2m1_half(t.f), -(1 - power)) * factor;
     return x > 0 ? scale * x : y;
   }
@@ -111,6 +132,10 @@ struct elu {
       const RateF32 rate(input_scale * kLog2e);
       loop(elu_half{static_cast<float>(scale), static_cast<float>(factor),
                     bound_of(25, input_scale), rate});
+    } else if (__is_same(M, Single) && input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
+      const auto positive = static_cast<float>(scale), high = static_cast<float>(factor);
+      if (factor == 1) return loop(elu_single<true>{positive, 1, 0});
+      loop(elu_single<false>{positive, high, static_cast<float>(factor - high)});
     } else {
       loop(elu_wide(alpha, scale, input_scale));
     }
@@ -148,6 +173,15 @@ struct elu_backward_result {
   }
 };
 
+// For results of 16 bits, where no product but the last can leave the range: inputScale is at
+// most 1. alpha scale is high + low, and v + high is exact where it cancels.
+struct elu_backward_result_half {
+  float scale, input_scale, high, low;
+  float operator()(float g, float v) const {
+    return (v > 0 ? scale : ((v + high) + low) * input_scale) * g;
+  }
+};
+
 // In float, wherever exp(inputScale x) is above e^-64 and the result is finite.
 struct elu_backward_quick {
   static constexpr bool finite = false;
@@ -172,7 +206,7 @@ struct elu_backward_single : elu_backward_quick {
     const float main = k * (1 + t.r),
                 rest =
                     fused(k, t.r, k - main);  // k (1 + r) is main + rest: the last sum alone rounds
-    const float y = (main - (fused(k, -q, lost) - rest)) * float_of(t.power + ((127u - 32) << 23));
+    const float y = (main - (fused(k, -q, lost) - rest)) * float_of(t.power - (32u << 23));
     return x > 0 ? g * scale : y;
   }
 };
@@ -182,8 +216,7 @@ struct elu_backward_half : elu_backward_quick {
   RateF32 rate;
   float quick(float g, float x) const {
     const Reduced2F32 t = reduce_2(x, rate);
-    const float e =
-        exp2_half(t.f) * float_of(t.power + 0x3f800000);  // adding exponents would lose NaN
+    const float e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? scale : e * factor) * g;
   }
 };
@@ -205,7 +238,15 @@ struct elu_backward {
     const auto positive = static_cast<float>(scale);
     const elu_backward_wide wide(alpha, scale, input_scale);
     if (is_result) {
-      loop(elu_backward_result{positive, input_scale, scale * alpha});
+      const double shift = scale * alpha;
+      if constexpr (__is_same(M, Half)) {
+        if (within(shift, 0x1p-20, 0x1p20) && within(input_scale, 0x1p-20, 1)) {
+          const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
+          return loop(
+              elu_backward_result_half{positive, static_cast<float>(input_scale), high, low});
+        }
+      }
+      loop(elu_backward_result{positive, input_scale, shift});
     } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
                within(factor, 0x1p-20, 0x1p60)) {
       const elu_backward_quick quick{positive, wide, bits_of(bound_of(64, input_scale))};

@@ -49,6 +49,20 @@ template <class F, class T, class... Inputs>
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
 }
 
+// How large a result is, if only finite ones are right as they are: from kInfinity on it asks for
+// `general`.
+template <class F>
+inline uint32_t size_of(float quick) {
+  return F::finite ? 0 : bits_of(quick) << 1;
+}
+
+// The result for one element whose `quick` and `general` are there.
+template <class F>
+inline float choose(const F& f, float quick, float general, auto... in) {
+  const bool usual = (size_of<F>(quick) < kInfinity) & (f.unusual(in...) <= f.limit);
+  return usual ? quick : general;
+}
+
 // Whether any element asks for `general`.
 template <class F, class T, class... Inputs>
 [[gnu::always_inline]] inline bool quick_results(const F f, T* __restrict out, int64_t n,
@@ -57,7 +71,7 @@ template <class F, class T, class... Inputs>
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
     out[i] = f.quick(in[i]...);
-    const uint32_t size = F::finite ? 0 : bits_of(out[i]) << 1, unusual = f.unusual(in[i]...);
+    const uint32_t size = size_of<F>(out[i]), unusual = f.unusual(in[i]...);
     largest = largest > size ? largest : size;
     worst = worst > unusual ? worst : unusual;
   }
@@ -74,11 +88,7 @@ template <class F, class T, class... Inputs>
     alignas(64) T general[kTile];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
     OPENACLNN_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const uint32_t size = F::finite ? 0 : bits_of(quick[i]) << 1;
-      const bool usual = (size < kInfinity) & (f.unusual(in[i]...) <= f.limit);
-      out[i] = usual ? quick[i] : general[i];
-    }
+    for (int64_t i = 0; i < n; ++i) out[i] = choose(f, quick[i], general[i], in[i]...);
   } else if (!apart) {
     std::memcpy(out, quick, n * sizeof(T));
   }
@@ -102,16 +112,10 @@ inline F make(const double* attributes) {
   }
 }
 
-template <class F, int inputs, class T = typename F::T>
-void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
+// Calls loop(form) with the form that the attributes ask for.
+template <class F, class Loop>
+inline void visit_form(const double* attributes, const Loop& loop) {
   const F f = make<F>(attributes);
-  const auto loop = [=](const auto& form) {
-    if constexpr (inputs == 1) {
-      run(form, out, n, in[0]);
-    } else {
-      run(form, out, n, in[0], in[1]);
-    }
-  };
   if constexpr (requires { f.visit(loop); }) {
     f.visit(loop);
   } else {
@@ -119,12 +123,15 @@ void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
   }
 }
 
-template <template <class> class F, int inputs>
-constexpr FormulaEntry formula_entry() {
-  Formula<double> f64 =
-      nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
-  if constexpr (sizeof(typename F<Double>::T) == sizeof(double)) f64 = apply<F<Double>, inputs>;
-  return {apply<F<Half>, inputs>, apply<F<Single>, inputs>, f64};
+template <class F, int inputs, class T = typename F::T>
+void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
+  visit_form<F>(attributes, [=](const auto& form) {
+    if constexpr (inputs == 1) {
+      run(form, out, n, in[0]);
+    } else {
+      run(form, out, n, in[0], in[1]);
+    }
+  });
 }
 
 }  // namespace

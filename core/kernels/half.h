@@ -75,7 +75,7 @@ inline void widen_bf16(float* out, const uint16_t* in, int64_t n) {
   }
 #endif
   OPENACLNN_INDEPENDENT
-  for (; i < n; ++i) out[i] = from_bf16(in[i]);
+  for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = from_bf16(in[i]);
 }
 
 inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
@@ -94,7 +94,7 @@ inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
   }
 #endif
   OPENACLNN_INDEPENDENT
-  for (; i < n; ++i) out[i] = to_bf16(in[i]);
+  for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = to_bf16(in[i]);
 }
 
 inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
@@ -111,16 +111,18 @@ inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
   }
 #endif
   OPENACLNN_INDEPENDENT
-  for (; i < n; ++i) out[i] = from_f16(in[i]);
+  for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = from_f16(in[i]);
 }
 
 inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512F__)
-  for (; i + 16 <= n; i += 16) {
-    _mm256_storeu_si256(
-        reinterpret_cast<__m256i*>(out + i),
-        _mm512_cvtps_ph(_mm512_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  const auto rounded = [](const float* values) {
+    return _mm512_cvtps_ph(_mm512_loadu_ps(values), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  };
+  for (; i + 32 <= n; i += 32) {  // whole lines, as a streaming store reads them
+    const __m512i low = _mm512_castsi256_si512(rounded(in + i));
+    _mm512_storeu_si512(out + i, _mm512_inserti64x4(low, rounded(in + i + 16), 1));
   }
 #elif defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
@@ -130,7 +132,7 @@ inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {
   }
 #endif
   OPENACLNN_INDEPENDENT
-  for (; i < n; ++i) out[i] = to_f16(in[i]);
+  for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = to_f16(in[i]);
 }
 
 }  // namespace

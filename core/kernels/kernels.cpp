@@ -7,7 +7,11 @@
 #include "core/kernels/elementwise.h"
 #include "core/kernels/elu.h"
 #include "core/kernels/formula.h"
+#include "core/kernels/group_norm_short_forward.h"
+#include "core/kernels/group_norm_short_grad.h"
+#include "core/kernels/group_norm_split.h"
 #include "core/kernels/logit.h"
+#include "core/kernels/packed.h"
 
 #define OPENACLNN_TEXT_(x) #x
 #define OPENACLNN_TEXT(x) OPENACLNN_TEXT_(x)
@@ -22,6 +26,13 @@ const Kernels OPENACLNN_JOIN(kernels_, OPENACLNN_ISA) = {
     OPENACLNN_TEXT(OPENACLNN_ISA),
     OPENACLNN_ISA::elementwise<float>,
     OPENACLNN_ISA::elementwise<double>,
+    {OPENACLNN_ISA::group_norm_forward, OPENACLNN_ISA::group_norm_forward_short,
+     OPENACLNN_ISA::group_norm_statistics, OPENACLNN_ISA::group_norm_normalise,
+     OPENACLNN_ISA::group_norm_mean_and_rstd, OPENACLNN_ISA::group_norm_free_slots,
+     OPENACLNN_ISA::group_norm_backward, OPENACLNN_ISA::group_norm_backward_short,
+     OPENACLNN_ISA::group_norm_sums, OPENACLNN_ISA::group_norm_split_gradient,
+     OPENACLNN_ISA::group_norm_coefficients, OPENACLNN_ISA::group_norm_parameter_gradients,
+     OPENACLNN_ISA::group_norm_split_parameter_gradients},
     {
 #define FORMULA(name, inputs) OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name, inputs>(),
 #include "generated/formulas.inc"

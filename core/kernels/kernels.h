@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/kernels/group_norm_call.h"
+
 namespace openaclnn {
 
 enum class Element : uint8_t { f32, f16, bf16, f64 };
@@ -24,6 +26,16 @@ struct ElementwiseOperand {
   Element element;
 };
 
+// The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
+// Attributes come in the order of the row; those that are scalars are rounded to float unless T is
+// double.
+template <class T>
+using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
+
+// The same over packed operands of one type, in memory or, past the cache, with streaming stores.
+using PackedFormula = void (*)(const double* attributes, void* out, const void* const* in,
+                               int64_t n, bool stream);
+
 // An element-wise pass: loops from the outermost in, of which the last two are tiled. Item i of the
 // step is tile i, counted row-major over (outer loops, row blocks, column blocks).
 struct ElementwiseCall {
@@ -34,28 +46,25 @@ struct ElementwiseCall {
   int64_t size[kMaxLoops];
   int64_t tile_rows, tile_columns;
   int64_t row_tiles, column_tiles;
-  const void* formula;  // Formula<float> or Formula<double>
+  const void* formula;   // Formula<float> or Formula<double>
+  PackedFormula packed;  // if all operands are of one type that is computed in float
   double attribute[kMaxAttributes];
   bool stream;  // store past the cache
 };
-
-// The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
-// Attributes come in the order of the row; those that are scalars are rounded to float unless T is
-// double.
-template <class T>
-using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 
 struct FormulaEntry {
   Formula<float> half;  // good for outputs of 16 bits
   Formula<float> f32;
   Formula<double> f64;
+  PackedFormula packed[3];  // f32, f16, bf16, as in Element
 };
 
 enum class FormulaId : int32_t {
 #define FORMULA(name, inputs) name,
 #include "generated/formulas.inc"
 #undef FORMULA
-  count
+  count,
+  none = count  // a family without formulas
 };
 
 // Everything that is compiled once per instruction set.
@@ -63,6 +72,7 @@ struct Kernels {
   const char* isa;
   void (*elementwise_f32)(const void* call, void* workspace, int64_t begin, int64_t end);
   void (*elementwise_f64)(const void* call, void* workspace, int64_t begin, int64_t end);
+  GroupNormKernels group_norm;
   FormulaEntry formula[static_cast<int>(FormulaId::count)];
 };
 

@@ -78,13 +78,14 @@ struct logit_quick {
     const float all = fused(-b_low, fused(0.5f, f, 1.0f),
                             lost);  // b_low / b is b_low (1 + f / 2) / h but for f^2 / 4
     const float s = f * f;
-    float p = fused(0x1.35b188p-9f, s,
-                    0x1.9938dcp-7f);  // (2 atanh(f / 2) - f) / f^3: relative error of 2 atanh 2^-29
+    // (2 atanh(f / 2) - f) / f^3: relative error of 2 atanh 2^-28.4
+    float p = fused(0x1.35b188p-9f, s, 0x1.9938dcp-7f);
     p = fused(p, s, 0x1.5555a2p-4f);
-    const float rest = fused(f * s, p, fused(all, inverse, exponent * 0x1.7f7d1cp-43f));
-    const float whole = exponent * 0x1.62e4p-24f;  // ln2 to 17 digits: exact
-    const float main = whole + f;
-    return clamp(main + ((f - (main - whole)) + rest), at_low, at_high);
+    const float rest = fused(f * s, p, all * inverse);
+    constexpr float kLn2 = 0x1.62e430p-24f;  // ln2 / 2^23, relative error 2^-28.4
+    const float main = fused(exponent, kLn2, f);
+    const float lost_of_f = f + fused(exponent, kLn2, -main);  // exact for |k| <= 2
+    return clamp(main + (lost_of_f + rest), at_low, at_high);
   }
 
   float general(float x) const {

@@ -36,30 +36,42 @@ inline double fused(double a, double b, double c) {
 // Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr float kShiftF32 = 0x1.8p23f;
 inline constexpr double kShiftF64 = 0x1.8p52;
+// And so does this, with n + 127 in the last nine bits: moved up 23 they are 2^n, -127 < n < 128.
+inline constexpr float kShiftToPower = 0x1.8000fep23f;
 
 // ---- float ----
 
 // x * scale = n ln2 + r - c: |r| <= 0.347, exact because ln2 here has 24 digits and the difference
-// as many; |c| <= 2^-18 holds what x * scale and n ln2 lost. Right for |x * scale| < 2^7.
+// as many; |c| <= 2^-18 holds what x * scale and n ln2 lost. Right for |x * scale| < 87.
 struct ReducedF32 {
   float r, c;
-  uint32_t power;  // n << 23
+  uint32_t power;  // the bits of 2^n
 };
 
 inline ReducedF32 reduce(float x, float scale) {
   const float t = x * scale;
   const float lost = fused(-x, scale, t);
-  const float shifted = fused(t, 0x1.715476p0f, kShiftF32);
-  const float n = shifted - kShiftF32;
+  const float shifted = fused(t, 0x1.715476p0f, kShiftToPower);
+  const float n = shifted - kShiftToPower;
   return {fused(n, -0x1.62e430p-1f, t), fused(n, -0x1.05c610p-29f, lost), bits_of(shifted) << 23};
 }
 
-// exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, error 2^-28.2
+// exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, relative error 2^-27.4
 inline float exp_tail_single(float r) {
   float p = 0x1.6db692p-10f;
   p = fused(p, r, 0x1.123d12p-7f);
   p = fused(p, r, 0x1.55545cp-5f);
   p = fused(p, r, 0x1.55548cp-3f);
+  return fused(p, r, 0x1p-1f);
+}
+
+// The same, and expm1(r) = r + r^2 p(r) with relative error 2^-31.
+inline float expm1_tail_single(float r) {
+  float p = 0x1.9e7d64p-13f;
+  p = fused(p, r, 0x1.6d3aa0p-10f);
+  p = fused(p, r, 0x1.1112d4p-7f);
+  p = fused(p, r, 0x1.5554f8p-5f);
+  p = fused(p, r, 0x1.555554p-3f);
   return fused(p, r, 0x1p-1f);
 }
 
@@ -73,19 +85,19 @@ struct RateF32 {
 };
 
 // x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate|
-// < 2^8.
+// < 126.
 struct Reduced2F32 {
   float f;
-  uint32_t power;  // n << 23
+  uint32_t power;  // the bits of 2^n
 };
 
 inline Reduced2F32 reduce_2(float x, RateF32 rate) {
-  const float shifted = fused(x, rate.high, kShiftF32);
-  const float f = fused(x, rate.high, -(shifted - kShiftF32));
+  const float shifted = fused(x, rate.high, kShiftToPower);
+  const float f = fused(x, rate.high, -(shifted - kShiftToPower));
   return {fused(x, rate.low, f), bits_of(shifted) << 23};
 }
 
-// 2^f, error 2^-23.3
+// 2^f, relative error 2^-22.6
 inline float exp2_half(float f) {
   float q = 0x1.5f76c6p-10f;
   q = fused(q, f, 0x1.3cedbcp-7f);
@@ -95,7 +107,7 @@ inline float exp2_half(float f) {
   return fused(q, f, 1.0f);
 }
 
-// 2^f - 1, relative error 2^-27
+// 2^f - 1, relative error 2^-25.5
 inline float exp2m1_half(float f) {
   float q = 0x1.446ca6p-13f;
   q = fused(q, f, 0x1.5f08bep-10f);
@@ -106,7 +118,7 @@ inline float exp2m1_half(float f) {
   return q * f;
 }
 
-// ---- double, good to 2^-32: more than enough for results in float, and no intermediate of them
+// ---- double, good to 2^-31: more than enough for results in float, and no intermediate of them
 // leaves the range ----
 
 // 2^u = scale * (1 + fraction), |u| <= 1022. Multiplications and additions only: FMA would give
@@ -118,7 +130,7 @@ struct Power {
 inline Power power_of_2(double u) {
   const double shifted = u + kShiftF64;
   const double f = u - (shifted - kShiftF64);
-  double q = 0x1.00dc67a00d4e2p-16;  // (2^f - 1) / f, |f| <= 1/2, relative error 2^-32.5
+  double q = 0x1.00dc67a00d4e2p-16;  // (2^f - 1) / f, |f| <= 1/2, relative error 2^-31.7
   q = q * f + 0x1.44402310dd4a7p-13;
   q = q * f + 0x1.5d874c5573d54p-10;
   q = q * f + 0x1.3b2a1b4d30e8ep-7;

@@ -133,16 +133,12 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
   move(out, {at.row_stride, at.column_stride}, in, {at.columns, 1}, at.rows, at.columns, element);
 }
 
-// Copies past the cache: whole 64-byte lines with streaming stores, the ragged ends with ordinary
-// ones. The pool orders them before it tells that the work is done.
-inline void stream_copy(void* out, const void* in, int64_t bytes) {
+// Whole 64-byte lines to where a line begins, past the cache. The pool orders streaming stores
+// before it tells that the work is done.
+inline void stream_lines(void* out, const void* in, int64_t bytes) {
+#if defined(__x86_64__)
   auto* to = static_cast<char*>(out);
   auto* from = static_cast<const char*>(in);
-#if defined(__x86_64__)
-  int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
-  if (head > bytes) head = bytes;
-  if (head != 0) std::memcpy(to, from, head);
-  to += head, from += head, bytes -= head;
   for (; bytes >= 64; to += 64, from += 64, bytes -= 64) {
 #if defined(__AVX512F__)
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
@@ -158,8 +154,22 @@ inline void stream_copy(void* out, const void* in, int64_t bytes) {
     }
 #endif
   }
+#else
+  std::memcpy(out, in, bytes);
 #endif
-  if (bytes != 0) std::memcpy(to, from, bytes);
+}
+
+// Copies past the cache, but for the ragged ends.
+inline void stream_copy(void* out, const void* in, int64_t bytes) {
+  auto* to = static_cast<char*>(out);
+  auto* from = static_cast<const char*>(in);
+  int64_t head = -reinterpret_cast<intptr_t>(to) & 63;
+  if (head > bytes) head = bytes;
+  if (head != 0) std::memcpy(to, from, head);
+  to += head, from += head, bytes -= head;
+  const int64_t whole = bytes & ~int64_t{63};
+  stream_lines(to, from, whole);
+  if (bytes != whole) std::memcpy(to + whole, from + whole, bytes - whole);
 }
 
 }  // namespace

@@ -4,14 +4,22 @@
 // implementation and one set of state.
 #pragma once
 
+#ifndef FORWARD_TO
+#define FORWARD_TO openaclnn_
+#endif
+#define OPENACLNN_QUOTE(text) #text
+#define OPENACLNN_TEXT(macro) OPENACLNN_QUOTE(macro)
+
 #if defined(__x86_64__)
-#define FORWARD(name)                                                   \
-  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name \
-          ":\n\tendbr64\n\tjmp openaclnn_" #name "@PLT\n.size " #name ", .-" #name "\n");
+#define FORWARD(name)                                                                  \
+  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name                \
+          ":\n\tendbr64\n\tjmp " OPENACLNN_TEXT(FORWARD_TO) #name "@PLT\n.size " #name \
+                                                                  ", .-" #name "\n");
 #elif defined(__aarch64__)
-#define FORWARD(name)                                                   \
-  __asm__(".text\n.globl " #name "\n.type " #name ", %function\n" #name \
-          ":\n\thint #34\n\tb openaclnn_" #name "\n.size " #name ", .-" #name "\n");
+#define FORWARD(name)                                                                          \
+  __asm__(".text\n.globl " #name "\n.type " #name ", %function\n" #name                        \
+          ":\n\thint #34\n\tb " OPENACLNN_TEXT(FORWARD_TO) #name "\n.size " #name ", .-" #name \
+                                                                 "\n");
 #else
 #error "openaclnn builds for x86-64 and aarch64"
 #endif

@@ -22,15 +22,6 @@ struct Operands {
   int inout = 0;                  // in place: which input it is
 };
 
-Element element_of(aclDataType dtype) {
-  switch (dtype) {
-    case ACL_FLOAT16: return Element::f16;
-    case ACL_BF16: return Element::bf16;
-    case ACL_DOUBLE: return Element::f64;
-    default: return Element::f32;
-  }
-}
-
 Operands collect(const Operator& op, const Argument* arguments) {
   Operands operands;
   int out = 0;
@@ -243,9 +234,10 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
 
   auto& call = executor.emplace_call<ElementwiseCall>();
   call.inputs = operands.inputs;
-  bool wide = false;
+  bool wide = false, alike = true;
   for (int i = 0; i <= operands.inputs; ++i) {
     call.operand[i].element = element_of(operands.tensor[i]->dtype);
+    alike &= call.operand[i].element == call.operand[0].element;
     wide |= i < operands.inputs && operands.tensor[i]->dtype == ACL_DOUBLE;
     const Parameter& parameter = op.parameters[operands.parameter[i]];
     const Role role = parameter.role;
@@ -260,6 +252,8 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   const bool half = dtype_size(operands.tensor[operands.inputs]->dtype) == 2;
   call.formula = wide ? reinterpret_cast<const void*>(formula.f64)
                       : reinterpret_cast<const void*>(half ? formula.half : formula.f32);
+  call.packed =
+      alike && !wide ? formula.packed[static_cast<int>(call.operand[0].element)] : nullptr;
   fill_attributes(op, arguments, wide, call.attribute);
   Loop loops[kMaxLoops + 1];
   int count = make_loops(operands, shape, loops);

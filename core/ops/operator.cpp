@@ -9,6 +9,8 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
+#include "core/base/object.h"
+#include "core/base/plan_observer.h"
 #include "core/base/view.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/product.h"
@@ -62,12 +64,26 @@ std::string dtype_list(uint64_t dtypes) {
   return text;
 }
 
+Element element_of(aclDataType dtype) {
+  switch (dtype) {
+    case ACL_FLOAT16: return Element::f16;
+    case ACL_BF16: return Element::bf16;
+    case ACL_DOUBLE: return Element::f64;
+    default: return Element::f32;
+  }
+}
+
+bool is_wanted(const Operator& op, const Argument* arguments, int i) {
+  const int condition = op.parameters[i].condition;
+  return arguments[i].handle != nullptr && (condition < 0 || arguments[condition].flag);
+}
+
 Status check_dtypes(const Operator& op, const Argument* arguments) {
   const Product& product = products[current_product()];
   const uint64_t accepted = product.has_bfloat16 ? op.dtypes : op.dtypes & ~bit(ACL_BF16);
   const uint64_t castable = product.has_bfloat16 ? kFloatDtypes : kFloatDtypes & ~bit(ACL_BF16);
-  const Parameter* first = nullptr;
-  aclDataType first_dtype = ACL_DT_UNDEFINED;
+  const Parameter *first = nullptr, *companion = nullptr;
+  aclDataType first_dtype = ACL_DT_UNDEFINED, companion_dtype = ACL_DT_UNDEFINED;
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     if (parameter.kind == Kind::scalar) {
@@ -76,10 +92,10 @@ Status check_dtypes(const Operator& op, const Argument* arguments) {
       return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s, but got %s", op.name,
                   parameter.name, dtype_list(kScalarDtypes).c_str(), dtype_name(dtype));
     }
-    if (parameter.kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
+    if (parameter.kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
     const aclDataType dtype = arguments[i].tensor->dtype;
     const bool is_output = parameter.role == Role::output;
-    const uint64_t allowed = is_output ? castable : accepted;
+    const uint64_t allowed = is_output && op.output == Output::castable ? castable : accepted;
     if (!is_in(dtype, allowed)) {
       return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s on %s, but got %s", op.name,
                   parameter.name, dtype_list(allowed).c_str(), product.title, dtype_name(dtype));
@@ -87,6 +103,19 @@ Status check_dtypes(const Operator& op, const Argument* arguments) {
     const bool must_equal = is_output ? op.output == Output::equal : op.inputs == Inputs::equal;
     if (first == nullptr) {
       first = &parameter, first_dtype = dtype;
+    } else if (parameter.companion) {
+      if (companion == nullptr && (dtype == first_dtype || dtype == ACL_FLOAT)) {
+        companion = &parameter, companion_dtype = dtype;
+      } else if (companion == nullptr) {
+        return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have %s dtype of %s %s, but got %s",
+                    op.name, parameter.name,
+                    first_dtype == ACL_FLOAT ? "the" : "dtype FLOAT or the", first->name,
+                    dtype_name(first_dtype), dtype_name(dtype));
+      } else if (dtype != companion_dtype) {
+        return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the dtype of %s %s, but got %s",
+                    op.name, parameter.name, companion->name, dtype_name(companion_dtype),
+                    dtype_name(dtype));
+      }
     } else if (must_equal && dtype != first_dtype) {
       return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the dtype of %s %s, but got %s",
                   op.name, parameter.name, first->name, dtype_name(first_dtype), dtype_name(dtype));
@@ -118,13 +147,20 @@ Status check_view(const Operator& op, const Parameter& parameter, const Tensor& 
                 "%s: %s must be aligned to its element size %zu, but its address is %p", op.name,
                 parameter.name, alignment, tensor.data);
   }
+  uintptr_t end;
+  const auto bytes = static_cast<uint64_t>(high) * alignment;  // below 2^62
+  if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor.data), bytes, &end)) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: %s must end inside the address space, but %llu bytes follow its address %p",
+                op.name, parameter.name, static_cast<unsigned long long>(bytes), tensor.data);
+  }
   return {};
 }
 
 Status check_overlap(const Operator& op, const Argument* arguments) {
   for (int o = 0; o < op.parameter_count; ++o) {
     const Parameter& out = op.parameters[o];
-    if (out.kind != Kind::tensor || out.role == Role::input || arguments[o].tensor == nullptr)
+    if (out.kind != Kind::tensor || out.role == Role::input || !is_wanted(op, arguments, o))
       continue;
     if (overlaps_itself(*arguments[o].tensor)) {
       return fail(ACLNN_ERR_PARAM_INVALID,
@@ -134,15 +170,17 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
     }
     for (int i = 0; i < op.parameter_count; ++i) {
       const Parameter& other = op.parameters[i];
-      if (i == o || other.kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
-      const bool same =
-          other.role == Role::input && same_view(*arguments[o].tensor, *arguments[i].tensor);
-      if (!same && views_overlap(*arguments[o].tensor, *arguments[i].tensor)) {
-        return fail(
-            ACLNN_ERR_PARAM_INVALID,
-            "%s: %s must be the same view as %s or share no memory with it, but overlaps it",
-            op.name, out.name, other.name);
-      }
+      if (i == o || other.kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
+      // a companion is written before all of x is read
+      const bool may_be_same = other.role == Role::input && !out.companion && !other.companion;
+      if (may_be_same && same_view(*arguments[o].tensor, *arguments[i].tensor)) continue;
+      if (!views_overlap(*arguments[o].tensor, *arguments[i].tensor)) continue;
+      return fail(
+          ACLNN_ERR_PARAM_INVALID,
+          may_be_same
+              ? "%s: %s must be the same view as %s or share no memory with it, but overlaps it"
+              : "%s: %s must share no memory with %s, but overlaps it",
+          op.name, out.name, other.name);
     }
   }
   return {};
@@ -157,7 +195,8 @@ Status check_required(const Operator& op, const Argument* arguments, Missing all
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     if (allowed == Missing::outputs && parameter.role == Role::output) continue;
-    if (parameter.required && arguments[i].handle == nullptr) {
+    const bool unwanted = parameter.condition >= 0 && !arguments[parameter.condition].flag;
+    if (parameter.required && !unwanted && arguments[i].handle == nullptr) {
       return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name, parameter.name);
     }
   }
@@ -169,7 +208,7 @@ Status check_common(const Operator& op, const Argument* arguments) {
   if (Status status = check_product(op); !status.ok()) return status;
   if (Status status = check_dtypes(op, arguments); !status.ok()) return status;
   for (int i = 0; i < op.parameter_count; ++i) {
-    if (op.parameters[i].kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
+    if (op.parameters[i].kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
     const int rank = arguments[i].tensor->shape.rank;
     if (rank > kMaxRank) {
       return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have at most %d dimensions, but got %d",
@@ -200,6 +239,18 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
 
 namespace {
 
+[[gnu::noinline, gnu::cold]] void observe_plan(const Operator& op, const Argument* arguments,
+                                               aclOpExecutor& executor) {
+  executor.reach();
+  NamedTensor tensors[kMaxParameters];
+  int count = 0;
+  for (int i = 0; i < op.parameter_count; ++i) {
+    if (op.parameters[i].kind != Kind::tensor || arguments[i].tensor == nullptr) continue;
+    tensors[count++] = {op.parameters[i].name, arguments[i].tensor};
+  }
+  plan_observer->planned(op.name, executor, tensors, count);
+}
+
 Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace_size,
                     aclOpExecutor** executor) {
   if (workspace_size == nullptr || executor == nullptr) {
@@ -217,10 +268,12 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
       arguments[i].scalar = scalars().find(handle);
     }
     if (arguments[i].handle == nullptr) {
+      const bool is_tensor = parameter.kind == Kind::tensor;
+      tell_refused(op.name, is_tensor ? thing<aclTensor>() : thing<aclScalar>(), parameter.name,
+                   handle);
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: %s must be a live %s, but got a handle that was destroyed or never created",
-                  op.name, parameter.name,
-                  parameter.kind == Kind::tensor ? "aclTensor" : "aclScalar");
+                  op.name, parameter.name, is_tensor ? "aclTensor" : "aclScalar");
     }
   }
   const auto discard = [](aclOpExecutor* unused) { executors().destroy(unused); };
@@ -231,6 +284,8 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
                 op.name);
   }
   if (Status status = plan_present(op, arguments, *made); !status.ok()) return status;
+  if (plan_observer != nullptr) [[unlikely]]
+    observe_plan(op, arguments, *made);
   *workspace_size = made->workspace_size();
   *executor = made.release();
   return {};

@@ -22,6 +22,8 @@ struct Parameter {
   Kind kind;
   Role role;
   bool required;
+  bool companion;    // has the dtype of the first tensor or FLOAT, like all other companions
+  int8_t condition;  // the flag without which an output is neither needed nor touched; -1: none
 };
 
 // A value for one parameter; which member counts is the parameter's kind.
@@ -41,12 +43,24 @@ inline Argument argument(const void* handle) { return {.handle = handle}; }
 inline Argument argument(double value) { return {.real = value}; }
 inline Argument argument(int64_t value) { return {.integer = value}; }
 inline Argument argument(bool value) { return {.flag = value}; }
+inline Argument argument(const char* value) { return {.text = value}; }
 
-enum class Shapes : uint8_t { same, broadcast };
+enum class Shapes : uint8_t { same, broadcast, group_norm };
 enum class Inputs : uint8_t { promote, equal };
 enum class Output : uint8_t { castable, equal };
 
 inline constexpr int kMaxParameters = 16;
+inline constexpr int kMaxOutputs = 3;
+
+// Whether a row has room where its arguments and results are kept.
+template <int n>
+constexpr bool fits(const Parameter (&parameters)[n]) {
+  int outputs = 0;
+  for (const Parameter& parameter : parameters) {
+    outputs += parameter.role == Role::output || parameter.role == Role::inout;
+  }
+  return n <= kMaxParameters && outputs <= kMaxOutputs;
+}
 
 struct Operator;
 using PlanFunction = Status (*)(const Operator& op, const Argument* arguments, Executor& executor);
@@ -93,15 +107,22 @@ aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_siz
 
 // ---- the vocabulary of checks; each leaves one sentence ----
 
+// Whether an argument is there and is looked at at all.
+bool is_wanted(const Operator& op, const Argument* arguments, int i);
 Status check_dtypes(const Operator& op, const Argument* arguments);
 Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
 Status check_overlap(const Operator& op, const Argument* arguments);
 std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"
+Element element_of(aclDataType dtype);    // of a float dtype
 
 // ---- families: phase 1 of their operators ----
 
 Status plan_elementwise(const Operator& op, const Argument* arguments, Executor& executor);
 Status infer_elementwise(const Operator& op, const Argument* arguments, int output,
                          aclDataType* dtype, Dims* shape);
+
+Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& executor);
+Status infer_group_norm(const Operator& op, const Argument* arguments, int output,
+                        aclDataType* dtype, Dims* shape);
 
 }  // namespace openaclnn

@@ -12,13 +12,16 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/check.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn {
 namespace {
 
+constexpr const char* kThing = "aclrtContext";
 constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
 
@@ -73,21 +76,18 @@ Status check_device(const char* call, int32_t device) {
               count, device);
 }
 
-Status null(const char* call, const char* argument) {
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
-}
-
 Status find_context(const char* call, aclrtContext handle, Context** context) {
-  if (handle == nullptr) return null(call, "context");
+  if (Status status = not_null(call, "context", handle); !status.ok()) return status;
   *context = contexts().find(handle);
   if (*context != nullptr) return {};
+  tell_refused(call, kThing, "context", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: context must be alive, but %p was destroyed or never created", call, handle);
 }
 
 // nullptr, with a sentence, when there are too many.
 Context* create_context(const char* call, int32_t device, bool is_default) {
-  Context* context = contexts().create(Context{device, is_default, nullptr});
+  Context* context = contexts().create(device, is_default);
   if (context != nullptr) {
     context->stream = streams().create(context);
     if (context->stream != nullptr) return context;
@@ -98,8 +98,7 @@ Context* create_context(const char* call, int32_t device, bool is_default) {
 }
 
 bool runs_in(const Context* context) {
-  const Stream* stream = Stream::running_here();
-  return stream != nullptr && stream->owner() == context;
+  return context != nullptr && Stream::owner_here() == context;
 }
 
 // Waits for its work. Streams made in it stay as handles that can only be destroyed.
@@ -201,7 +200,8 @@ aclError aclrtResetDeviceForce(int32_t deviceId) {
 }
 
 aclError aclrtGetDevice(int32_t* deviceId) {
-  if (deviceId == nullptr) return null("aclrtGetDevice", "deviceId").code();
+  if (Status null = not_null("aclrtGetDevice", "deviceId", deviceId); !null.ok())
+    return null.code();
   const Context* context = current_context();
   if (context == nullptr) return no_context("aclrtGetDevice").code();
   *deviceId = context->device;
@@ -209,41 +209,20 @@ aclError aclrtGetDevice(int32_t* deviceId) {
 }
 
 aclError aclrtGetDeviceCount(uint32_t* count) {
-  if (count == nullptr) return null("aclrtGetDeviceCount", "count").code();
+  if (Status null = not_null("aclrtGetDeviceCount", "count", count); !null.ok()) return null.code();
   *count = static_cast<uint32_t>(device_count());
   return ACL_SUCCESS;
 }
 
-aclError aclrtGetRunMode(aclrtRunMode* runMode) {
-  if (runMode == nullptr) return null("aclrtGetRunMode", "runMode").code();
-  *runMode = ACL_HOST;
-  return ACL_SUCCESS;
-}
-
-aclError aclrtSynchronizeDevice() {
-  const Context* context = current_context();
-  if (context == nullptr) return no_context("aclrtSynchronizeDevice").code();
-  int32_t device = context->device;
-  const auto on_device = [](Stream& stream, void* wanted) {
-    const Context* owner = contexts().find(stream.owner());
-    return owner != nullptr && owner->device == *static_cast<int32_t*>(wanted);
-  };
-  if (const Stream* own = Stream::running_here(); own != nullptr && own->owner() != nullptr) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "aclrtSynchronizeDevice: a task must not wait for the device it runs on")
-        .code();
-  }
-  drain_streams(on_device, &device);
-  return ACL_SUCCESS;
-}
-
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
-  if (context == nullptr) return null("aclrtCreateContext", "context").code();
+  if (Status null = not_null("aclrtCreateContext", "context", context); !null.ok())
+    return null.code();
   if (Status status = check_device("aclrtCreateContext", deviceId); !status.ok()) {
     return status.code();
   }
   Context* made = create_context("aclrtCreateContext", deviceId, false);
   if (made == nullptr) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
+  tell_made("aclrtCreateContext", kThing, made);
   *context = current = made;
   return ACL_SUCCESS;
 }
@@ -264,6 +243,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
         .code();
   }
+  tell_ending("aclrtDestroyContext", kThing, own);
   return destroy_context("aclrtDestroyContext", own).code();
 }
 
@@ -275,19 +255,10 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 }
 
 aclError aclrtGetCurrentContext(aclrtContext* context) {
-  if (context == nullptr) return null("aclrtGetCurrentContext", "context").code();
+  if (Status null = not_null("aclrtGetCurrentContext", "context", context); !null.ok())
+    return null.code();
   Context* own = current_context();
   if (own == nullptr) return no_context("aclrtGetCurrentContext").code();
   *context = own;
-  return ACL_SUCCESS;
-}
-
-aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* patchVersion) {
-  if (majorVersion == nullptr) return null("aclrtGetVersion", "majorVersion").code();
-  if (minorVersion == nullptr) return null("aclrtGetVersion", "minorVersion").code();
-  if (patchVersion == nullptr) return null("aclrtGetVersion", "patchVersion").code();
-  *majorVersion = ACL_MAJOR_VERSION;
-  *minorVersion = ACL_MINOR_VERSION;
-  *patchVersion = ACL_PATCH_VERSION;
   return ACL_SUCCESS;
 }

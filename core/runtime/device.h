@@ -3,19 +3,26 @@
 // its default.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {
 
+inline constexpr int kContextOptions = 3;
+
 struct Context {
   int32_t device;
   bool is_default;  // made by aclrtSetDevice, shared by all threads on that device, ends with
                     // aclrtResetDevice
-  Stream* stream;   // the default stream, a handle of streams()
+  Stream* stream = nullptr;  // the default stream, a handle of streams()
+  std::atomic<int64_t> options[kContextOptions] = {-1, -1, -1};  // aclSysParamOpt; -1: not set
+
+  Context(int32_t its_device, bool by_default) : device(its_device), is_default(by_default) {}
 };
 
 HandlePool<Context>& contexts();
@@ -30,9 +37,13 @@ Context* current_context();
 void set_default_device(int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
+// Waits for the work of the current context's device, and tells what failed in it.
+Status synchronize_device(const char* call, Deadline deadline);
+
 // The stream behind a handle of the C interface; NULL is the default stream of this thread's
 // current context. Fails, with a sentence that names no call, when the handle is not a live stream,
-// its context is gone, or there is no current context.
-Status find_stream(const void* handle, Stream** stream);
+// its context is gone, or there is no current context. Observers are told `call`, where it is
+// given.
+Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
 
 }  // namespace openaclnn

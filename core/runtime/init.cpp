@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation is a count and the memory of the first configuration. Nothing else depends on it:
 // handles and memory outlive aclFinalize, since programs free them late.
+#include "core/runtime/init.h"
+
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -15,6 +18,7 @@
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/json.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 
 using namespace openaclnn;
@@ -61,8 +65,11 @@ Status read_config(const char* path, std::string* config) {
 // What a configuration asks for; of its other keys none means anything here.
 struct Settings {
   int32_t default_device = -1;
+  bool dump_tensors = false;
   bool share_sentences = false;
 };
+
+std::atomic<bool> dump_tensors = false;
 
 Status bad_value(const char* key, const std::string& must_be, std::string_view value) {
   return fail(ACL_ERROR_INVALID_PARAM, "aclInit: %s must be %s, but got %.*s", key, must_be.c_str(),
@@ -75,6 +82,9 @@ Status read_settings(std::string_view config, Settings* settings) {
   if (!mode.empty() && mode != "\"0\"" && mode != "\"1\"") {
     return bad_value("err_msg_mode", "\"0\" or \"1\"", mode);
   }
+  const std::string_view dump = json_member(config, "dump");  // a scene is about exceptions
+  settings->dump_tensors =
+      !json_member(dump, "dump_path").empty() && json_member(dump, "dump_scene").empty();
   const std::string_view device =
       json_member(json_member(config, "defaultDevice"), "default_device");
   if (device.empty()) return {};
@@ -108,6 +118,7 @@ Status initialise(const char* path) {
   // Like the memory of the file, its effects outlive aclFinalize; so they are always the same.
   if (settings.default_device >= 0) set_default_device(settings.default_device);
   if (settings.share_sentences) share_sentences();
+  if (settings.dump_tensors) dump_tensors = true;
   std::lock_guard lock(state.mutex);
   if (++state.count == 1) return {};
   return fail(ACL_ERROR_REPEAT_INITIALIZE,
@@ -117,6 +128,12 @@ Status initialise(const char* path) {
 
 }  // namespace
 
+namespace openaclnn {
+
+bool wants_dump() { return dump_tensors; }
+
+}  // namespace openaclnn
+
 aclError aclInit(const char* configPath) {
   return guarded("aclInit", ACL_ERROR_RT_MEMORY_ALLOCATION,
                  [&] { return initialise(configPath).code(); });
@@ -124,18 +141,25 @@ aclError aclInit(const char* configPath) {
 
 aclError aclFinalize() {
   Initialisation& state = Initialisation::get();
-  std::lock_guard lock(state.mutex);
+  std::unique_lock lock(state.mutex);
   if (state.count == 0) return not_initialised("aclFinalize").code();
   state.count = 0;
+  lock.unlock();
+  if (observer != nullptr) [[unlikely]]
+    observer->finalised("aclFinalize");
   return ACL_SUCCESS;
 }
 
 aclError aclFinalizeReference(uint64_t* refCount) {
   Initialisation& state = Initialisation::get();
-  std::lock_guard lock(state.mutex);
+  std::unique_lock lock(state.mutex);
   const bool initialised = state.count > 0;
+  const bool last = state.count == 1;
   if (initialised) --state.count;
   if (refCount != nullptr) *refCount = state.count;
+  lock.unlock();
+  if (last && observer != nullptr) [[unlikely]]
+    observer->finalised("aclFinalizeReference");
   return initialised ? ACL_SUCCESS : not_initialised("aclFinalizeReference").code();
 }
 

@@ -5,17 +5,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/check.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn {
 namespace {
@@ -36,12 +40,34 @@ struct Registry {
   }
 
   struct Block {
-    size_t size;  // as reserved
+    size_t size;   // as reserved
+    size_t asked;  // as the program said
     MemoryKind kind;
+    int32_t device;  // current when it was made
   };
   std::mutex mutex;
   std::map<uintptr_t, Block> blocks;
 };
+
+const char* name_of(MemoryKind kind) {
+  return kind == MemoryKind::device ? "device memory" : "host memory";
+}
+
+bool is_observed(MemoryKind kind) { return kind == MemoryKind::device && observer != nullptr; }
+
+// nullptr when there is none.
+void* obtain(const char* call, size_t size, size_t reserved, MemoryKind kind) {
+  if (is_observed(kind)) return observer->obtain(call, size, reserved);
+  const bool huge = size >= kHugePage;
+  void* block = nullptr;
+  if (posix_memalign(&block, huge ? kHugePage : kAlignment, reserved) != 0) return nullptr;
+  if (huge) madvise(block, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
+  return block;
+}
+
+void give_back(void* block, MemoryKind kind) {
+  is_observed(kind) ? observer->give_back(block) : std::free(block);
+}
 
 size_t pages(int name) {
   return static_cast<size_t>(sysconf(name)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -51,19 +77,23 @@ size_t pages(int name) {
 
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address) {
   static const size_t total = pages(_SC_PHYS_PAGES);
-  const bool huge = size >= kHugePage;
   const size_t reserved = (size + kUnit - 1) / kUnit * kUnit + spare;
-  void* block = nullptr;
-  if (size > total || posix_memalign(&block, huge ? kHugePage : kAlignment, reserved) != 0) {
+  void* block = size > total ? nullptr : obtain(call, size, reserved, kind);
+  if (block == nullptr) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
   }
-  if (huge) madvise(block, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
-    std::unique_ptr<void, void (*)(void*)> owned(block, std::free);
-    Registry& registry = Registry::get();
-    std::lock_guard lock(registry.mutex);
-    registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, kind};
+    const auto drop = [kind](void* own) { give_back(own, kind); };
+    std::unique_ptr<void, decltype(drop)> owned(block, drop);
+    const Context* context = current_context();
+    const int32_t device = context != nullptr ? context->device : 0;
+    {
+      Registry& registry = Registry::get();
+      std::lock_guard lock(registry.mutex);
+      registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device};
+    }
+    if (kind == MemoryKind::host) tell_made(call, name_of(kind), block);
     *address = owned.release();
     return {};
   });
@@ -72,15 +102,19 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
 Status release(const char* call, void* address, MemoryKind kind) {
   Registry& registry = Registry::get();
   {
-    std::lock_guard lock(registry.mutex);
+    std::unique_lock lock(registry.mutex);
     const auto found = registry.blocks.find(reinterpret_cast<uintptr_t>(address));
     if (found == registry.blocks.end()) {
+      lock.unlock();
+      tell_refused(call, name_of(kind), "the address", address);
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: the address must be the start of an allocation, but %p was freed or never "
                   "allocated",
                   call, address);
     }
     if (found->second.kind != kind) {
+      lock.unlock();
+      tell_refused(call, name_of(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: the address must be %s memory, but %p is %s memory: free it with %s", call,
@@ -89,19 +123,25 @@ Status release(const char* call, void* address, MemoryKind kind) {
     }
     registry.blocks.erase(found);
   }
-  std::free(address);
+  tell_ending(call, name_of(kind), address);
+  give_back(address, kind);
   return {};
 }
 
-size_t bytes_behind(const void* address) {
+Allocation find_allocation(const void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   Registry& registry = Registry::get();
   std::lock_guard lock(registry.mutex);
   auto next = registry.blocks.upper_bound(at);
-  if (next == registry.blocks.begin()) return 0;
+  if (next == registry.blocks.begin()) return {};
   const auto& [begin, block] = *--next;
-  return at - begin < block.size ? block.size - (at - begin) : 0;
+  const size_t before = at - begin;
+  if (before >= block.size) return {};
+  return {block.size - before, block.asked - std::min(block.asked, before), block.kind,
+          block.device};
 }
+
+size_t bytes_behind(const void* address) { return find_allocation(address).behind; }
 
 }  // namespace openaclnn
 
@@ -133,6 +173,29 @@ aclError release_for(const char* call, const char* argument, void* address, Memo
   return release(call, address, kind).code();
 }
 
+Status check_config(const char* call, const aclrtMallocConfig& config) {
+  if (config.numAttrs == 0) return {};
+  if (Status status = not_null(call, "cfg->attrs", config.attrs); !status.ok()) return status;
+  const Context* context = current_context();
+  if (context == nullptr) return no_context(call);
+  for (size_t i = 0; i < config.numAttrs; ++i) {
+    const aclrtMallocAttribute& given = config.attrs[i];
+    int type;  // whatever the program wrote there
+    std::memcpy(&type, &given.attr, sizeof type);
+    if (type < ACL_RT_MEM_ATTR_RSV || type > ACL_RT_MEM_ATTR_VA_FLAG) {
+      return fail(ACL_ERROR_INVALID_PARAM, "%s: cfg->attrs[%zu].attr must be in [0, 3], but got %d",
+                  call, i, type);
+    }
+    if (type == ACL_RT_MEM_ATTR_DEVICE_ID &&
+        given.value.deviceId != static_cast<uint32_t>(context->device)) {
+      return fail(ACL_ERROR_RT_INVALID_DEVICEID,
+                  "%s: cfg->attrs[%zu] must name the current device %d, but names %u", call, i,
+                  context->device, given.value.deviceId);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 // Where memory lies is no question on a host: the policy is only a wish.
@@ -148,8 +211,26 @@ aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
   return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kUnit, MemoryKind::device);
 }
 
+// Attributes label memory for the driver of a device: checked, and without effect.
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
+                            aclrtMallocConfig* cfg) {
+  constexpr const char* call = "aclrtMallocWithCfg";
+  if (cfg != nullptr) {
+    if (Status status = check_config(call, *cfg); !status.ok()) return status.code();
+  }
+  return allocate_for(call, "devPtr", devPtr, size, kUnit, MemoryKind::device);
+}
+
 aclError aclrtFree(void* devPtr) {
   return release_for("aclrtFree", "devPtr", devPtr, MemoryKind::device);
+}
+
+// When work has failed, that is told and the memory kept: the next call frees it.
+aclError aclrtFreeWithDevSync(void* devPtr) {
+  constexpr const char* call = "aclrtFreeWithDevSync";
+  if (Status status = not_null(call, "devPtr", devPtr); !status.ok()) return status.code();
+  if (Status status = synchronize_device(call, Deadline()); !status.ok()) return status.code();
+  return release(call, devPtr, MemoryKind::device).code();
 }
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/runtime/status.h"
 
@@ -15,6 +16,15 @@ enum class MemoryKind { device, host };
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address);
 Status release(const char* call, void* address,
                MemoryKind kind);  // fails unless it was allocated as `kind`
+
+// The allocation that an address lies in.
+struct Allocation {
+  size_t behind = 0;  // bytes from the address to its end; 0 when the address lies in none
+  size_t asked = 0;   // … to the end of what the program asked for, which units round up
+  MemoryKind kind = MemoryKind::host;
+  int32_t device = 0;
+};
+Allocation find_allocation(const void* address);
 
 // From `address` to the end of the allocation it lies in; 0 when it lies in none.
 size_t bytes_behind(const void* address);

@@ -4,10 +4,13 @@
 #include <memory>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/check.h"
 #include "core/runtime/device.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/memory.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/timeline.h"
 
 using namespace openaclnn;
 
@@ -22,26 +25,41 @@ struct Transfer {
   const void* src;
   size_t count;
   int value;
+  const char* call;
 
   void run() const {
+    if (watched) [[unlikely]] {
+      const Work work(call);
+      Transfer{reachable(dst), src == nullptr ? nullptr : reachable(src), count, value, call}
+          .move();
+    } else {
+      move();
+    }
+  }
+  void move() const {
     if (src == nullptr) {
       std::memset(dst, value, count);
     } else {
       std::memmove(dst, src, count);  // overlapping ranges are nobody's error
     }
   }
+
+  void tell(const Stream* stream) const {
+    if (observer == nullptr) [[likely]]
+      return;
+    const Range ranges[] = {{src == nullptr ? "devPtr" : "dst", dst, count, true},
+                            {"src", src, count, false}};
+    observer->touches(call, ranges, src == nullptr ? 1 : 2, stream);
+  }
 };
 
 Status check_range(const char* call, const char* argument, const void* address, size_t count) {
-  if (address == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
-  }
-  const size_t room = bytes_behind(address);
-  if (room == 0 || count <= room) return {};
+  const Allocation own = find_allocation(address);
+  if (own.behind == 0 || count <= own.behind) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID,
               "%s: count must be at most %zu, the bytes from %s to the end of its allocation, "
               "but got %zu",
-              call, room, argument, count);
+              call, own.asked, argument, count);
 }
 
 Status check_limit(const char* call, const char* limit, size_t most, size_t count) {
@@ -52,19 +70,30 @@ Status check_limit(const char* call, const char* limit, size_t most, size_t coun
 
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind) {
   const auto value = static_cast<int>(kind);  // a hint: the addresses tell the direction
+  if (observer != nullptr) [[unlikely]] {
+    Status status = observer->inspect_transfer(call, copy.dst, room, copy.src, copy.count, value);
+    if (!status.ok()) return status;
+  }
   if (value < ACL_MEMCPY_HOST_TO_HOST || value > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
     return fail(ACL_ERROR_INVALID_PARAM, "%s: kind must be in [0, 7], but got %d", call, value);
   }
-  Status status = check_range(call, "dst", copy.dst, copy.count);
-  if (status.ok()) status = check_range(call, "src", copy.src, copy.count);
+  Status status = not_null(call, "dst", copy.dst);
+  if (status.ok()) status = not_null(call, "src", copy.src);
   if (status.ok()) status = check_limit(call, "destMax", room, copy.count);
+  if (status.ok()) status = check_range(call, "dst", copy.dst, copy.count);
+  if (status.ok()) status = check_range(call, "src", copy.src, copy.count);
   if (status.ok() && current_context() == nullptr) status = no_context(call);
   return status;
 }
 
 Status check_fill(const char* call, const Transfer& fill, size_t room) {
-  Status status = check_range(call, "devPtr", fill.dst, fill.count);
+  if (observer != nullptr) [[unlikely]] {
+    Status status = observer->inspect_transfer(call, fill.dst, room, nullptr, fill.count, -1);
+    if (!status.ok()) return status;
+  }
+  Status status = not_null(call, "devPtr", fill.dst);
   if (status.ok()) status = check_limit(call, "maxCount", room, fill.count);
+  if (status.ok()) status = check_range(call, "devPtr", fill.dst, fill.count);
   if (status.ok() && current_context() == nullptr) status = no_context(call);
   return status;
 }
@@ -82,17 +111,24 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
                 "%s: a task may enqueue work on its own stream only for memory that acl allocated",
                 call);
   }
+  transfer.tell(stream);
   const auto run = [](void* own) { static_cast<const Transfer*>(own)->run(); };
   if (foreign || transfer.count <= kBriefBytes) {
     Transfer now = transfer;
-    if (stream->run_if_idle(run, &now)) return {};
+    if (stream->run_if_idle(run, &now)) {
+      if (foreign) tell_synchronised(stream);
+      return {};
+    }
   }
   const auto drop = [](void* own) { delete static_cast<Transfer*>(own); };
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     auto later = std::make_unique<Transfer>(transfer);
     stream->submit({run, drop, later.get()});
     (void)later.release();
-    if (foreign) stream->synchronize();
+    if (foreign) {
+      (void)stream->synchronize();
+      tell_synchronised(stream);
+    }
     return {};
   });
 }
@@ -102,39 +138,39 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
   if (count == 0) return ACL_SUCCESS;
-  const Transfer copy{dst, src, count, 0};
-  const Status status = check_copy("aclrtMemcpy", copy, destMax, kind);
-  if (status.ok()) copy.run();
+  const Transfer copy{dst, src, count, 0, "aclrtMemcpy"};
+  const Status status = check_copy(copy.call, copy, destMax, kind);
+  if (status.ok()) copy.tell(nullptr), copy.run();
   return status.code();
 }
 
 aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
                           aclrtMemcpyKind kind, aclrtStream stream) {
   if (count == 0) return ACL_SUCCESS;
-  const Transfer copy{dst, src, count, 0};
-  Status status = check_copy("aclrtMemcpyAsync", copy, destMax, kind);
+  const Transfer copy{dst, src, count, 0, "aclrtMemcpyAsync"};
+  Status status = check_copy(copy.call, copy, destMax, kind);
   if (status.ok() && kind == ACL_MEMCPY_HOST_TO_HOST) {
     status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                   "aclrtMemcpyAsync: kind must not be ACL_MEMCPY_HOST_TO_HOST, which the device "
                   "cannot do in a stream: use aclrtMemcpy");
   }
-  if (status.ok()) status = enqueue("aclrtMemcpyAsync", copy, stream);
+  if (status.ok()) status = enqueue(copy.call, copy, stream);
   return status.code();
 }
 
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   if (count == 0) return ACL_SUCCESS;
-  const Transfer fill{devPtr, nullptr, count, value};
-  const Status status = check_fill("aclrtMemset", fill, maxCount);
-  if (status.ok()) fill.run();
+  const Transfer fill{devPtr, nullptr, count, value, "aclrtMemset"};
+  const Status status = check_fill(fill.call, fill, maxCount);
+  if (status.ok()) fill.tell(nullptr), fill.run();
   return status.code();
 }
 
 aclError aclrtMemsetAsync(void* devPtr, size_t maxCount, int32_t value, size_t count,
                           aclrtStream stream) {
   if (count == 0) return ACL_SUCCESS;
-  const Transfer fill{devPtr, nullptr, count, value};
-  Status status = check_fill("aclrtMemsetAsync", fill, maxCount);
-  if (status.ok()) status = enqueue("aclrtMemsetAsync", fill, stream);
+  const Transfer fill{devPtr, nullptr, count, value, "aclrtMemsetAsync"};
+  Status status = check_fill(fill.call, fill, maxCount);
+  if (status.ok()) status = enqueue(fill.call, fill, stream);
   return status.code();
 }

@@ -12,9 +12,11 @@
 #include <ctime>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "acl/acl_rt.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn {
 namespace {
@@ -48,6 +50,15 @@ thread_local char recent[Failures::kPending * (sizeof(Failure::sentence) + kDeco
 Failures common;
 std::atomic<bool> shared = false;  // `common` is used in place of every `own`
 std::mutex sharing;
+
+// 107xxx, 207xxx, 507xxx: what the runtime answers below the outer call.
+thread_local int32_t last_of_runtime = 0;
+
+thread_local bool untold = false;  // no answer told the observer of the newest failure
+
+void note_code(int32_t code) {
+  if (code % 100000 / 1000 == 7) last_of_runtime = code;
+}
 
 Failure& Failures::add(int32_t code) {
   Failure& failure = ring[count++ % kPending];
@@ -94,6 +105,10 @@ constexpr Headline kHeadlines[] = {
     {100004, 100010, "Invalid_File_Content", "EH0004"},
     {100000, 148999, "Invalid_Argument", "EH0001"},
     {107000, 107999, "Invalid_Argument", "EE1001"},
+    {107019, 107019, "Wait_Timeout", "EE1002"},
+    {507046, 507047, "Wait_Timeout", "EE1002"},
+    {100036, 100036, "Wait_Timeout", "EH0010"},
+    {200001, 200001, "Not_Supported", "EH0006"},
     {207000, 207000, "Not_Supported", "EE1005"},
     {207001, 207999, "Resource_Exhausted", "EE1007"},
     {200000, 300999, "Resource_Error", "EH0005"},
@@ -128,6 +143,8 @@ size_t print(const Failure& failure, char* text, size_t size) {
 }  // namespace
 
 Status fail(int32_t code, const char* sentence, ...) {
+  note_code(code);
+  untold = true;
   const Seen seen;
   Failure& failure = seen->add(code);
   va_list arguments;
@@ -143,6 +160,7 @@ Status prefix_newest(int32_t code, const char* prefix, ...) {
   va_start(arguments, prefix);
   vsnprintf(sentence, sizeof sentence, prefix, arguments);
   va_end(arguments);
+  note_code(code);
   const Seen seen;
   Failure* failure = seen->newest_of_this_thread();
   if (failure != nullptr) {
@@ -156,7 +174,19 @@ Status prefix_newest(int32_t code, const char* prefix, ...) {
   return Status(code);
 }
 
+void tell_answer(int32_t code) {
+  if (observer == nullptr || !std::exchange(untold, false)) return;
+  char sentence[sizeof(Failure::sentence)] = "";
+  {
+    const Seen seen;
+    const Failure* failure = seen->newest_of_this_thread();
+    if (failure != nullptr) std::memcpy(sentence, failure->sentence, sizeof sentence);
+  }
+  observer->failed(code, sentence);
+}
+
 std::string take_sentence() {
+  untold = false;  // an exception tells it
   const Seen seen;
   const Failure* failure = seen->newest_of_this_thread();
   std::string sentence = failure != nullptr ? failure->sentence : "";
@@ -179,6 +209,32 @@ void share_sentences() {
 }  // namespace openaclnn
 
 using namespace openaclnn;
+
+namespace {
+
+aclError last_error(const char* call, int level, bool forget) {
+  if (level != ACL_RT_THREAD_LEVEL) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: level must be 0, the thread, but got %d", call, level)
+        .code();
+  }
+  return forget ? std::exchange(last_of_runtime, 0) : last_of_runtime;
+}
+
+}  // namespace
+
+void openaclnn_newest_sentence(char* text, size_t size) {
+  const Seen seen;
+  const Failure* failure = seen->newest_of_this_thread();
+  snprintf(text, size, "%s", failure != nullptr ? failure->sentence : "");
+}
+
+aclError aclrtGetLastError(aclrtLastErrLevel level) {
+  return last_error("aclrtGetLastError", static_cast<int>(level), true);
+}
+
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
+  return last_error("aclrtPeekAtLastError", static_cast<int>(level), false);
+}
 
 // Newest first, except that a mistake of the caller comes before the inner errors it led to.
 const char* aclGetRecentErrMsg() {

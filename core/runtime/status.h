@@ -7,17 +7,33 @@
 // takes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace openaclnn {
+
+// A call answers its caller with this code; 0 stands for NULL. Tells the observer of the failure
+// behind it, unless there is none or it was told.
+void tell_answer(int32_t code);
 
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;
   constexpr explicit Status(int32_t code) : code_(code) {}
   constexpr bool ok() const { return code_ == 0; }
-  constexpr int32_t code() const { return code_; }
+  // What a C function answers.
+  constexpr int32_t code() const {
+    if (code_ != 0) [[unlikely]]
+      tell_answer(code_);
+    return code_;
+  }
+  // What a C function answers that returns a pointer.
+  std::nullptr_t null() const {
+    if (code_ != 0) [[unlikely]]
+      tell_answer(0);
+    return nullptr;
+  }
 
  private:
   int32_t code_ = 0;
@@ -39,3 +55,6 @@ std::string take_sentence();
 void share_sentences();
 
 }  // namespace openaclnn
+
+// The same for who traces a call: nothing is forgotten. Cut to the size.
+extern "C" void openaclnn_newest_sentence(char* text, size_t size);

@@ -1,73 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue of a stream and its worker. A task leaves the queue only when none is running, and work
 // runs inline only when the queue is empty besides: that keeps the order of submission.
+//
+// Locks: that of a stream comes before that of the signal it waits for. Nothing is called under it.
 #include "core/runtime/stream.h"
 
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
 #include <new>
+#include <utility>
 
-#include "acl/acl_rt.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/callback.h"
+#include "core/runtime/stream_visit.h"
 #include "core/runtime/thread.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr size_t kMaxStreams = 1 << 16;
-
 thread_local const Stream* running = nullptr;
 
-void run_as(const Stream* stream, void (*run)(void*), void* context) {
+}  // namespace
+
+Status TaskFailure::tell(const char* call) const {
+  return code == 0 ? Status() : fail(code, "%s: %s", call, sentence);
+}
+
+const Stream* Stream::running_here() { return running; }
+
+Context* Stream::owner_here() {
+  if (running == nullptr) return nullptr;
+  std::lock_guard lock(visiting());  // found alive, it stays until we are done
+  const Stream* own = streams().find(running);
+  return own == nullptr ? nullptr : own->owner();
+}
+
+void Stream::run_as(const Stream* stream, void (*run)(void*), void* context) {
   const Stream* outer = running;
   running = stream;
   run(context);
   running = outer;
 }
-
-// Held while streams are visited, so that none of them is destroyed meanwhile.
-std::mutex& visiting() {
-  struct Held {
-    Held() { hold_across_fork(mutex); }
-    std::mutex mutex;
-  };
-  static Immortal<Held> held;
-  return (*held).mutex;
-}
-
-// Counts the markers that are still in some queue.
-class Gate {
- public:
-  void enter() {
-    std::lock_guard lock(mutex_);
-    ++inside_;
-  }
-  void leave() {
-    std::lock_guard lock(mutex_);
-    if (--inside_ == 0) empty_.notify_all();  // under the lock: the waiter destroys the gate
-  }
-  void wait() {
-    std::unique_lock lock(mutex_);
-    empty_.wait(lock, [this] { return inside_ == 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  int inside_ = 0;
-};
-
-}  // namespace
-
-HandlePool<Stream>& streams() {
-  static auto& pool = []() -> HandlePool<Stream>& {
-    visiting();
-    after_fork_in_child(
-        [] { streams().for_each([](Stream& stream) { stream.reset_after_fork(); }); });
-    return pool_of<Stream>(kMaxStreams);
-  }();
-  return pool;
-}
-
-const Stream* Stream::running_here() { return running; }
 
 Stream::~Stream() {
   visiting().lock();  // a visitor that found this stream alive has left it after this
@@ -76,9 +49,10 @@ Stream::~Stream() {
   stopping_ = true;
   wake_worker_.notify_all();
   ++waiters_;
-  wake_waiters_.wait(lock, [this] { return idle(); });
+  wake_waiters_.wait(lock, [this] { return idle() && waiters_ == 1; });
   lock.unlock();
   if (worker_.joinable()) worker_.join();
+  forget_reporter(this);
 }
 
 bool Stream::run_if_idle(void (*run)(void*), void* context) {
@@ -86,6 +60,7 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
     std::lock_guard lock(mutex_);
     if (!idle()) return false;
     busy_ = true;
+    ++submitted_;
   }
   run_as(this, run, context);
   std::lock_guard lock(mutex_);
@@ -99,12 +74,13 @@ void Stream::submit(Task task) {
     node.push_back(task);
   } catch (const std::bad_alloc&) {
     if (running == this) throw;
-    while (!run_if_idle(task.run, task.context)) synchronize();
+    while (!run_if_idle(task.run, task.context)) (void)synchronize();
     if (task.drop != nullptr) task.drop(task.context);
     return;
   }
   std::unique_lock lock(mutex_);
   queue_.splice(queue_.end(), node);
+  ++submitted_;
   if (start_worker()) {
     if (!busy_) wake_worker_.notify_one();
     return;
@@ -120,11 +96,58 @@ void Stream::submit(Task task) {
   wake_worker_.notify_all();
 }
 
-void Stream::synchronize() {
-  std::unique_lock lock(mutex_);
-  ++waiters_;
-  wake_waiters_.wait(lock, [this] { return idle(); });
-  --waiters_;
+bool Stream::hand_over(Task task) {
+  std::list<Task> node{task};
+  std::lock_guard lock(mutex_);
+  if (!start_worker()) return false;
+  queue_.splice(queue_.end(), node);
+  ++submitted_;
+  if (!busy_) wake_worker_.notify_one();
+  return true;
+}
+
+Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
+  std::lock_guard lock(stream.mutex_);
+  target_ = stream.submitted_;
+  present_ = !stream.idle() || stream.failed();
+  if (present_) ++stream.waiters_;
+}
+
+Stream::Waiter::Waiter(Stream& stream, uint64_t submitted) : stream_(stream), target_(submitted) {
+  std::lock_guard lock(stream.mutex_);
+  present_ = !stream.idle();
+  if (present_) ++stream.waiters_;
+}
+
+Stream::Waiter::~Waiter() {
+  if (!present_) return;
+  std::lock_guard lock(stream_.mutex_);
+  --stream_.waiters_;
+  if (stream_.stopping_) stream_.wake_waiters_.notify_all();  // the destructor is one of them
+}
+
+TaskFailure Stream::Waiter::forget_failure() const {
+  return present_ ? stream_.forget_failure() : TaskFailure();
+}
+
+bool Stream::Waiter::wait(Deadline deadline) const {
+  if (!present_) return true;
+  std::unique_lock lock(stream_.mutex_);
+  return deadline.wait(stream_.wake_waiters_, lock, [this] {
+    if (stream_.finished_ >= target_ || stream_.idle()) return true;
+    stream_.wake_at_ = std::min(stream_.wake_at_, target_);
+    return false;
+  });
+}
+
+bool Stream::query() {
+  std::lock_guard lock(mutex_);
+  return idle();
+}
+
+uint64_t Stream::submitted_if_busy() {
+  std::lock_guard lock(mutex_);
+  return idle() ? 0 : submitted_;
 }
 
 void Stream::discard_pending() {
@@ -132,11 +155,49 @@ void Stream::discard_pending() {
   {
     std::lock_guard lock(mutex_);
     dropped.swap(queue_);
+    interrupted_ = true;
+    if (waits_for_ != nullptr) waits_for_->interrupt();
     if (!busy_) wake_waiters_.notify_all();
   }
   for (const Task& task : dropped) {
     if (task.drop != nullptr) task.drop(task.context);
   }
+}
+
+Stream::Waited Stream::wait_here(Signal& signal, Deadline deadline) {
+  {
+    std::lock_guard lock(mutex_);
+    waits_for_ = &signal;
+  }
+  const bool came = signal.wait(deadline, &interrupted_);
+  std::lock_guard lock(mutex_);
+  waits_for_ = nullptr;
+  if (came) return Waited::came;
+  return interrupted_ ? Waited::interrupted : Waited::too_long;
+}
+
+void Stream::fail_task(int32_t code, const char* sentence, ...) {
+  std::lock_guard lock(mutex_);
+  if (failure_.code != 0) return;
+  failure_.code = code;
+  va_list arguments;
+  va_start(arguments, sentence);
+  vsnprintf(failure_.sentence, sizeof failure_.sentence, sentence, arguments);
+  va_end(arguments);
+  failed_ = true;
+}
+
+TaskFailure Stream::failure() {
+  if (!failed()) return {};
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+TaskFailure Stream::forget_failure() {
+  if (!failed()) return {};
+  std::lock_guard lock(mutex_);
+  failed_ = false;
+  return std::exchange(failure_, TaskFailure());
 }
 
 bool Stream::orphan(Context* owner) {
@@ -154,8 +215,13 @@ void Stream::reset_after_fork() {
   new (&wake_waiters_) std::condition_variable;
   new (&queue_) std::list<Task>;
   new (&worker_) std::thread;
-  working_ = busy_ = stopping_ = false;
+  waits_for_ = nullptr;
+  interrupted_ = working_ = busy_ = stopping_ = false;
   waiters_ = 0;
+  finished_ = submitted_;
+  wake_at_ = UINT64_MAX;
+  failure_ = {};
+  failed_ = false;
 }
 
 // False when the system gives no thread; then the caller does the work.
@@ -189,26 +255,12 @@ void Stream::run_front(std::unique_lock<std::mutex>& lock) {
 
 void Stream::finish_task() {
   busy_ = false;
-  if (!queue_.empty()) {
-    wake_worker_.notify_one();
-  } else if (waiters_ > 0) {
+  ++finished_;
+  if (!queue_.empty()) wake_worker_.notify_one();
+  if (waiters_ > 0 && (finished_ >= wake_at_ || idle())) {
+    wake_at_ = UINT64_MAX;
     wake_waiters_.notify_all();
   }
-}
-
-void drain_streams(bool (*pick)(Stream&, void*), void* context) {
-  Gate gate;
-  {
-    std::lock_guard lock(visiting());
-    streams().for_each([&](Stream& stream) {
-      if (!pick(stream, context)) return;
-      const auto nothing = [](void*) {};
-      if (stream.run_if_idle(nothing, nullptr)) return;
-      gate.enter();
-      stream.submit({nothing, [](void* own) { static_cast<Gate*>(own)->leave(); }, &gate});
-    });
-  }
-  gate.wait();
 }
 
 }  // namespace openaclnn

@@ -4,15 +4,21 @@
 // Tasks of one stream run one after another, streams run beside each other and beside the host.
 // Work cheaper than waking a thread runs on the submitting thread when the stream is idle; order is
 // kept all the same.
+//
+// A task may wait for what another stream does (wait_here): its worker has nothing else to do. What
+// is waited for was always submitted before, so streams never wait in a circle.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <mutex>
 #include <thread>
 
+#include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/signal.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -26,9 +32,17 @@ struct Task {
   void* context;
 };
 
+// What went wrong in a task; code 0: nothing.
+struct TaskFailure {
+  int32_t code = 0;
+  char sentence[200] = "";
+
+  Status tell(const char* call) const;  // as a failure of this thread, headed by `call`
+};
+
 class Stream {
  public:
-  explicit Stream(Context* owner) : owner_(owner) {}
+  explicit Stream(Context* owner, bool awaited = true) : owner_(owner), awaited_(awaited) {}
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
   // Runs the work here, before it returns, when nothing is queued or running; false, and nothing
@@ -36,13 +50,53 @@ class Stream {
   bool run_if_idle(void (*run)(void* context), void* context);
   void submit(Task task);  // without memory it waits and runs the task here; a task of this stream,
                            // which cannot wait, gets std::bad_alloc, and nothing is submitted
-  void synchronize();
-  void discard_pending();  // drops what has not started; the destructor then waits only for the
-                           // running task
+  // The same without ever waiting, for tasks that wait themselves: throws std::bad_alloc without
+  // memory; false, and nothing submitted, when the system gives no thread.
+  bool hand_over(Task task);
+  // Waits for what was submitted before; false when the deadline came first.
+  bool synchronize(Deadline deadline = {}) {
+    const Waiter waiter(*this);
+    return waiter.wait(deadline);
+  }
+  // While one is there the destructor waits. To be made under visiting(), unless it is certain that
+  // no other thread destroys the stream.
+  class Waiter {
+   public:
+    explicit Waiter(Stream& stream);
+    Waiter(Stream& stream, uint64_t submitted);  // of submitted_if_busy
+    ~Waiter();
+    Waiter(const Waiter&) = delete;
+    bool wait(Deadline deadline) const;  // for what was submitted before the waiter was made, or
+                                         // that number was told
+    TaskFailure forget_failure() const;
 
+   private:
+    Stream& stream_;
+    uint64_t target_;
+    bool present_;  // false: all was done and well, and the stream is not touched again
+  };
+  bool query();                  // nothing is queued or running
+  uint64_t submitted_if_busy();  // tasks ever; 0 when nothing is queued or running
+  void discard_pending();  // drops what has not started and ends wait_here; the destructor then
+                           // waits only for the running task
+  bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
+
+  // ---- for the task that runs ----
   // The stream whose task the calling thread is running, or nullptr: to wait for that one would be
   // to wait for oneself.
   static const Stream* running_here();
+  // The context of that stream; nullptr when either is gone: the stream of a callback may be
+  // destroyed by force while the callback runs.
+  static Context* owner_here();
+  // Lets the calling thread pass for one that runs a task of the stream.
+  static void run_as(const Stream* stream, void (*run)(void* context), void* context);
+  enum class Waited { came, too_long, interrupted };
+  Waited wait_here(Signal& signal, Deadline deadline);
+  // Kept, if it is the first, until a synchronisation takes it; later tasks run all the same.
+  [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
+  TaskFailure failure();
+  TaskFailure forget_failure();  // that of the tasks since it was last forgotten
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
 
   // The context this stream was made in; nullptr once that was destroyed, and then submitting is an
   // error of the caller.
@@ -60,21 +114,33 @@ class Stream {
   void finish_task();
 
   std::atomic<Context*> owner_;
+  const bool awaited_;
   std::mutex mutex_;
   std::condition_variable wake_worker_;
   std::condition_variable wake_waiters_;
   std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
   std::thread worker_;
-  bool working_ = false;   // the worker is in its loop
-  bool busy_ = false;      // a task is running, on the worker or inline
-  bool stopping_ = false;  // the worker ends once the queue is empty
+  Signal* waits_for_ = nullptr;            // of wait_here
+  std::atomic<bool> interrupted_ = false;  // wait_here is over
+  bool working_ = false;                   // the worker is in its loop
+  bool busy_ = false;                      // a task is running, on the worker or inline
+  bool stopping_ = false;                  // the worker ends once the queue is empty
   int waiters_ = 0;
+  uint64_t submitted_ = 0;  // tasks ever; those discarded are never finished
+  uint64_t finished_ = 0;
+  uint64_t wake_at_ = UINT64_MAX;  // the smallest finished_ that somebody waits for
+  TaskFailure failure_;
+  std::atomic<bool> failed_ = false;
 };
 
 HandlePool<Stream>& streams();
 
-// Waits for what was submitted so far to all streams that `pick` accepts. Other threads may submit
-// to, create and destroy streams meanwhile; `pick` must not block.
-void drain_streams(bool (*pick)(Stream& stream, void* context), void* context);
+// Waits for what was submitted so far to all streams that `pick` accepts; false when the deadline
+// came first. Other threads may submit to, create and destroy streams meanwhile; `pick` must not
+// block. With a deadline it needs memory.
+using PickStream = bool (*)(Stream& stream, void* context);
+bool drain_streams(PickStream pick, void* context, Deadline deadline = {});
+// The first failure among them; forgets all of theirs.
+Status take_failures(const char* call, PickStream pick, void* context);
 
 }  // namespace openaclnn

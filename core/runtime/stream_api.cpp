@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams by handle, and their C functions.
+#include <mutex>
+#include <optional>
+
 #include "acl/acl_rt.h"
+#include "core/runtime/check.h"
 #include "core/runtime/device.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/stream_visit.h"
 
 namespace openaclnn {
+namespace {
+constexpr const char* kThing = "aclrtStream";
+}
 
-Status find_stream(const void* handle, Stream** stream) {
+Status find_stream(const void* handle, Stream** stream, const char* call) {
   if (handle == nullptr) {
     const Context* context = current_context();
     if (context == nullptr) {
@@ -18,6 +27,7 @@ Status find_stream(const void* handle, Stream** stream) {
   }
   Stream* found = streams().find(handle);
   if (found == nullptr) {
+    tell_refused(call, kThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
   }
@@ -36,23 +46,29 @@ using namespace openaclnn;
 
 namespace {
 
-Status create(const char* call, aclrtStream* stream) {
-  if (stream == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "%s: stream must not be NULL", call);
+// Streams whose work belongs to the device alone: the host does not wait for them.
+constexpr uint32_t kUnawaited =
+    ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
+
+Status create(const char* call, aclrtStream* stream, uint32_t flags) {
+  if (Status status = not_null(call, "stream", stream); !status.ok()) return status;
   Context* context = current_context();
   if (context == nullptr) return no_context(call);
-  *stream = streams().create(context);
+  *stream = streams().create(context, (flags & kUnawaited) == 0);
   if (*stream == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
                 call);
   }
+  tell_made(call, kThing, *stream);
   return {};
 }
 
 // A stream that its context left behind may be destroyed from anywhere.
 Status find_own(const char* call, aclrtStream handle, Stream** stream) {
-  if (handle == nullptr) return fail(ACL_ERROR_INVALID_PARAM, "%s: stream must not be NULL", call);
+  if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
   *stream = streams().find(handle);
   if (*stream == nullptr) {
+    tell_refused(call, kThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed or never created", call, handle);
   }
@@ -69,15 +85,54 @@ Status find_own(const char* call, aclrtStream handle, Stream** stream) {
   return {};
 }
 
+void destroy(const char* call, const Stream* stream) {
+  tell_ending(call, kThing, stream);
+  streams().destroy(stream);
+  tell_synchronised(stream);
+}
+
+Status synchronize(const char* call, aclrtStream handle, int32_t timeout) {
+  if (Status status = check_timeout(call, timeout); !status.ok()) return status;
+  Stream* stream = nullptr;
+  if (Status status = find_stream(handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "%s: ", call);
+  }
+  std::optional<Stream::Waiter> waiter;
+  bool awaited = true;
+  {
+    std::lock_guard lock(visiting());  // another thread may be destroying it
+    if (streams().find(stream) != nullptr) {
+      waiter.emplace(*stream);
+      awaited = stream->awaited();
+    }
+  }
+  if (!waiter) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "%s: stream must be alive, but %p was destroyed by another thread", call, handle);
+  }
+  if (!awaited) return {};
+  if (stream == Stream::running_here()) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a task must not wait for the stream it runs on",
+                call);
+  }
+  if (!waiter->wait(Deadline::in_milliseconds(timeout))) {
+    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                "%s: the work of stream must be done within %d milliseconds, but was not", call,
+                timeout);
+  }
+  tell_synchronised(stream);
+  return waiter->forget_failure().tell(call);
+}
+
 }  // namespace
 
 aclError aclrtCreateStream(aclrtStream* stream) {
-  return create("aclrtCreateStream", stream).code();
+  return create("aclrtCreateStream", stream, 0).code();
 }
 
-// Priorities and flags steer hardware queues; every value is accepted and means a plain stream.
-aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) {
-  return create("aclrtCreateStreamWithConfig", stream).code();
+// Priorities order the queues of a device; threads of a host have the scheduler's order.
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t flag) {
+  return create("aclrtCreateStreamWithConfig", stream, flag).code();
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
@@ -85,7 +140,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
   if (Status status = find_own("aclrtDestroyStream", stream, &own); !status.ok()) {
     return status.code();
   }
-  streams().destroy(own);
+  destroy("aclrtDestroyStream", own);
   return ACL_SUCCESS;
 }
 
@@ -95,20 +150,27 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
     return status.code();
   }
   own->discard_pending();
-  streams().destroy(own);
+  destroy("aclrtDestroyStreamForce", own);
   return ACL_SUCCESS;
 }
 
-aclError aclrtSynchronizeStream(aclrtStream handle) {
-  Stream* stream = nullptr;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "aclrtSynchronizeStream: ").code();
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+  return synchronize("aclrtSynchronizeStream", stream, -1).code();
+}
+
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
+  return synchronize("aclrtSynchronizeStreamWithTimeout", stream, timeout).code();
+}
+
+aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
+  constexpr const char* call = "aclrtStreamQuery";
+  if (Status null = not_null(call, "status", status); !null.ok()) return null.code();
+  Stream* found = nullptr;
+  if (Status missing = find_stream(stream, &found); !missing.ok()) {
+    return prefix_newest(missing.code(), "%s: ", call).code();
   }
-  if (stream == Stream::running_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "aclrtSynchronizeStream: a task must not wait for the stream it runs on")
-        .code();
-  }
-  stream->synchronize();
+  const bool done = found->query();
+  if (done) tell_synchronised(found);
+  *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }

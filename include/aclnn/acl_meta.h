@@ -154,6 +154,12 @@ ACL_FUNC_VISIBILITY aclnnStatus AclSetDynamicTensorAddr(aclOpExecutor* executor,
                                                         const size_t relativeIndex,
                                                         aclTensorList* tensors, void* addr);
 
+// ---- Dumping: does nothing, or fails when the configuration of aclInit asks for it ----
+
+ACL_FUNC_VISIBILITY aclnnStatus aclDumpOpTensors(const char* opType, const char* opName,
+                                                 aclTensor** tensors, size_t inputTensorNum,
+                                                 size_t outputTensorNum, aclrtStream stream);
+
 #ifdef __cplusplus
 }
 #endif

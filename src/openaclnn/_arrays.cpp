@@ -51,10 +51,11 @@ void view_numpy(nb::handle object, const char* op, const char* parameter, bool w
     refuse(op, parameter, "be a plain array, but is a masked one: pass x.filled(value)");
   PyArray_Descr* descr = PyArray_DESCR(array);
   tensor->dtype = dtype_of(descr);
-  if (tensor->dtype == ACL_DT_UNDEFINED || !PyArray_ISNOTSWAPPED(array)) {
+  const bool known = tensor->dtype != ACL_DT_UNDEFINED;
+  if (!known || !PyArray_ISNOTSWAPPED(array)) {
     refuse(op, parameter,
-           "have a dtype of the aclnn API in native byte order, but got " +
-               std::string(nb::str(nb::handle(reinterpret_cast<PyObject*>(descr))).c_str()));
+           std::string("have a dtype ") + (known ? "in native byte order" : "of the aclnn API") +
+               ", but got " + nb::str(nb::handle(reinterpret_cast<PyObject*>(descr))).c_str());
   }
   if (written && !PyArray_ISWRITEABLE(array))
     refuse(op, parameter, "be writable, but got a read-only array");
@@ -106,9 +107,20 @@ void refuse(const char* op, const char* parameter, const std::string& what) {
   raise_status(fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must %s", op, parameter, what.c_str()));
 }
 
+void refuse_type(const std::string& sentence, nb::handle value) {
+  constexpr Py_ssize_t kLongest = 60;
+  nb::object shown = nb::repr(value);
+  if (PyUnicode_GET_LENGTH(shown.ptr()) > kLongest)
+    shown = nb::steal(PyUnicode_Substring(shown.ptr(), 0, kLongest - 3)) + nb::str("...");
+  PyErr_SetObject(PyExc_TypeError, (nb::str((sentence + ", but got ").c_str()) + shown).ptr());
+  throw nb::python_error();
+}
+
 void raise_status(Status status) {
   const nb::object error = nb::module_::import_("openaclnn.errors").attr("AclnnError");
-  const std::string sentence = take_sentence();
+  const std::string bytes = take_sentence();  // a text of the caller may be cut inside a character
+  const nb::object sentence = nb::steal(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
   PyErr_SetObject(error.ptr(), nb::make_tuple(status.code(), sentence).ptr());
   throw nb::python_error();
 }
@@ -120,8 +132,10 @@ void view_array(nb::handle array, const char* op, const char* parameter, bool wr
   } else if (is_torch(array) || nb::hasattr(array, "__dlpack__")) {
     view_dlpack(array, op, parameter, written, tensor, keep);
   } else {
+    const bool scalar = PyArray_CheckScalar(array.ptr());
     throw nb::type_error((std::string(op) + ": " + parameter +
                           " must be a NumPy array, a torch tensor or a DLPack producer, but got " +
+                          (scalar ? "a NumPy scalar of type " : "") +
                           nb::type_name(array.type()).c_str())
                              .c_str());
   }

@@ -32,6 +32,9 @@ class Kept {
 // Raises AclnnError: "op: parameter must what".
 [[noreturn]] void refuse(const char* op, const char* parameter, const std::string& what);
 
+// Raises TypeError: "sentence, but got value".
+[[noreturn]] void refuse_type(const std::string& sentence, nb::handle value);
+
 // Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to
 // `keep`. Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
 void view_array(nb::handle array, const char* op, const char* parameter, bool written,

@@ -28,13 +28,30 @@ Call::Call(const Operator& op, nb::handle values, Outputs outputs, Keep keep)
   if (PyTuple_GET_SIZE(values.ptr()) != op.parameter_count)
     throw nb::type_error("wrong number of arguments");
   for (int i = 0; i < op.parameter_count; ++i) read(i, PyTuple_GET_ITEM(values.ptr(), i));
-  for (int i = 0; i < op.parameter_count && outputs == Outputs::allocate_missing; ++i) {
-    if (op.parameters[i].role == Role::output && argument_[i].tensor == nullptr) make_output(i);
+  for (int i = 0; i < op.parameter_count; ++i) {
+    const Parameter& parameter = op.parameters[i];
+    if (parameter.role != Role::output && parameter.role != Role::inout) continue;
+    const bool wanted = parameter.condition < 0 || argument_[parameter.condition].flag;
+    if (argument_[i].handle != nullptr) {
+      result_[outputs_] = nb::borrow(PyTuple_GET_ITEM(values.ptr(), i));
+    } else if (outputs == Outputs::allocate_missing && wanted) {
+      make_output(i);
+    }
+    ++outputs_;
   }
 }
 
 nb::object Call::take_result() {
-  return result_is_new_ ? as_kind_of(first_input_, std::move(result_)) : std::move(result_);
+  for (int k = 0; k < outputs_; ++k) {
+    if (result_is_new_[k]) result_[k] = as_kind_of(first_input_, std::move(result_[k]));
+    if (!result_[k].is_valid()) result_[k] = nb::none();
+  }
+  if (outputs_ == 1) return std::move(result_[0]);
+  const nb::object made = nb::steal(PyTuple_New(outputs_));
+  if (!made.is_valid()) throw nb::python_error();
+  for (int k = 0; k < outputs_; ++k)
+    PyTuple_SET_ITEM(made.ptr(), k, std::move(result_[k]).release().ptr());
+  return made;
 }
 
 void Call::read(int i, nb::handle value) {
@@ -55,7 +72,7 @@ void Call::read(int i, nb::handle value) {
       argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1;
       break;
     case Kind::text:
-      argument_[i].text = nb::cast<const char*>(value);
+      argument_[i].text = text(parameter, value);
       kept_.append(value);
       break;
   }
@@ -67,7 +84,6 @@ void Call::read_tensor(int i, nb::handle value) {
   Tensor* tensor = tensor_[i].make();
   view_array(value, op_.name, parameter.name, written, tensor, &kept_);
   argument_[i].tensor = tensor;
-  if (written && !result_.is_valid()) result_ = nb::borrow(value);
   if (!written && !first_input_.is_valid()) first_input_ = value;
   if (keep_ == Keep::arrays) kept_.append(value);
   if (is_torch(value) && (written || keep_ == Keep::arrays)) {
@@ -103,12 +119,20 @@ int64_t Call::integer(const Parameter& parameter, nb::handle value) const {
   return number;
 }
 
+// UTF-8 that lives as long as the value.
+const char* Call::text(const Parameter& parameter, nb::handle value) const {
+  if (!PyUnicode_Check(value.ptr())) must_be(parameter, "a string or None", value);
+  Py_ssize_t size = 0;
+  const char* utf8 = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (utf8 == nullptr) must_be(parameter, "a string without lone surrogates", value);
+  if (std::strlen(utf8) != static_cast<size_t>(size))
+    must_be(parameter, "a string without null characters", value);
+  return utf8;
+}
+
 void Call::must_be(const Parameter& parameter, const char* what, nb::handle value) const {
   PyErr_Clear();
-  const std::string text = nb::repr(value).c_str();
-  throw nb::type_error((std::string(op_.name) + ": " + parameter.name + " must be " + what +
-                        ", but got " + (text.size() > 60 ? text.substr(0, 57) + "..." : text))
-                           .c_str());
+  refuse_type(std::string(op_.name) + ": " + parameter.name + " must be " + what, value);
 }
 
 void Call::make_output(int i) {
@@ -120,9 +144,8 @@ void Call::make_output(int i) {
   view_array(made, op_.name, op_.parameters[i].name, true, tensor, &kept_);
   argument_[i].tensor = tensor;
   kept_.append(made);
-  if (result_.is_valid()) return;
-  result_ = made;
-  result_is_new_ = true;
+  result_[outputs_] = made;
+  result_is_new_[outputs_] = true;
 }
 
 }  // namespace openaclnn::python

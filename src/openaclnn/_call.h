@@ -39,8 +39,7 @@ class Call {
   const Argument* arguments() const { return argument_; }
   Kept take_kept() { return std::move(kept_); }
   std::vector<TorchArgument> take_torch() { return std::move(torch_); }
-  nb::object
-  take_result();  // the first output: as given, or new and in the kind of the first input
+  nb::object take_result();  // the outputs: as given, or new and in the kind of the first input
 
  private:
   void read(int i, nb::handle value);
@@ -48,6 +47,7 @@ class Call {
   const Scalar* read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const;
   double real(const Parameter& parameter, nb::handle value) const;
   int64_t integer(const Parameter& parameter, nb::handle value) const;
+  const char* text(const Parameter& parameter, nb::handle value) const;
   [[noreturn]] void must_be(const Parameter& parameter, const char* what, nb::handle value) const;
   void make_output(int i);
 
@@ -56,8 +56,9 @@ class Call {
   Kept kept_;
   std::vector<TorchArgument> torch_;
   nb::handle first_input_;
-  nb::object result_;
-  bool result_is_new_ = false;
+  nb::object result_[kMaxOutputs];  // in the order of the row
+  bool result_is_new_[kMaxOutputs] = {};
+  int outputs_ = 0;
   Argument argument_[kMaxParameters];
   Uninitialized<Tensor> tensor_[kMaxParameters];
   Uninitialized<Scalar> scalar_[kMaxParameters];

@@ -80,15 +80,15 @@ class PyStream {
   PyStream(const PyStream&) = delete;
 
   // The thread of a stream never touches Python: the arrays stay alive in `pending_`.
-  void submit(const Executor& executor, void* workspace, nb::handle owner) {
+  void submit(const char* name, const Executor& executor, void* workspace, nb::handle owner) {
     pending_.append(owner);
-    enqueue(executor, workspace, *stream_);
+    enqueue(name, executor, workspace, *stream_);
   }
 
   void synchronize() {
     nb::list done = std::exchange(pending_, nb::list());  // not what comes in while we wait
     nb::gil_scoped_release release;
-    stream_->synchronize();
+    (void)stream_->synchronize();
   }
 
  private:
@@ -115,7 +115,7 @@ class Plan {
   }
   void run_on(PyStream& stream, nb::handle self) {
     check_torch();
-    stream.submit(executor_, workspace_.data(), self);
+    stream.submit(op_.name, executor_, workspace_.data(), self);
   }
 
  private:
@@ -165,7 +165,15 @@ NB_MODULE(_core, m) {
 
   m.def("launch", &launch_function, nb::arg("index"), nb::arg("values"));
   nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.")
-      .def(nb::init<>())
+      .def(
+          "__init__",
+          [](PyStream* self, nb::args given, nb::kwargs named) {
+            if (given.size() + named.size() != 0)
+              refuse_type("Stream takes no arguments",
+                          given.size() != 0 ? nb::handle(given[0]) : nb::handle(named));
+            new (self) PyStream();
+          },
+          nb::sig("def __init__(self) -> None"))
       .def("synchronize", &PyStream::synchronize, "Waits until all work submitted so far is done.");
   nb::class_<Plan>(m, "Plan",
                    "Phase 1 of one call: checked, planned and ready to run any number of times.")
@@ -180,11 +188,17 @@ NB_MODULE(_core, m) {
                    "Bytes of workspace, which the plan owns.")
       .def(
           "run",
-          [](nb::handle_t<Plan> self, PyStream* stream) {
+          [](nb::handle_t<Plan> self, nb::handle stream) {
+            if (!nb::inst_ready(self))
+              throw nb::type_error("Plan: __init__ must be called before run");
             Plan& plan = *nb::inst_ptr<Plan>(self);
-            stream == nullptr ? plan.run() : plan.run_on(*stream, self);
+            if (stream.is_none()) return plan.run();
+            if (!nb::isinstance<PyStream>(stream) || !nb::inst_ready(stream))
+              refuse_type(std::string(plan.name()) + ": stream must be a Stream or None", stream);
+            plan.run_on(*nb::inst_ptr<PyStream>(stream), self);
           },
           nb::arg("stream").none() = nb::none(),
+          nb::sig("def run(self, stream: Stream | None = None) -> None"),
           "Phase 2. Without a stream the results are there on return, else after "
           "stream.synchronize().");
   m.def("config", &config);

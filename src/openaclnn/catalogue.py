@@ -60,18 +60,50 @@ def _wrapped(head: str, parameters: list[str], end: str, width: int = 94) -> str
 
 def python_signature(op: Op) -> str:
     given = [p for p in op.parameters if p.role != "output"]
-    arguments = [
-        p.python_name if p.default is None else f"{p.python_name}={p.default}" for p in given
-    ]
+    arguments = [f"{p.python_name}={p.default}" if p.has_default else p.python_name for p in given]
     if not op.inplace:
         arguments += ["*", "out=None"]
     return _wrapped(f"openaclnn.{op.python}(", arguments, end=")")
 
 
+def role(p: Parameter) -> str:
+    """What a parameter is for, and when it may be NULL."""
+    text = {"inout": "input and output"}.get(p.role, p.role)
+    if p.kind == "text":
+        return f"{text}: {FORMATS}"
+    if p.condition:
+        return f"{text}, may be NULL unless {p.condition}"
+    optional = p.kind in ("tensor", "scalar") and not p.required
+    return f"{text}, may be NULL" if optional else text
+
+
 def _about(p: Parameter) -> str:
-    role = {"inout": "input and output"}.get(p.role, p.role)
-    role = role if p.required or p.kind not in ("tensor", "scalar") else f"{role}, may be NULL"
-    return role if p.default is None else f"{role}, in Python {p.default} unless given"
+    return role(p) if p.default is None else f"{role(p)}, in Python {p.default} unless given"
+
+
+FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats
+_SHAPES = {
+    "same": "all equal, rank 0 to 8",
+    "broadcast": "broadcast with each other, rank 0 to 8",
+    "group_norm": "x (N, C, ...) of rank 2 to 8, not empty; gamma, beta (C); mean, rstd "
+    "(N, numGroups); numGroups divides C and leaves at most 4000 channels a group",
+}
+
+
+def shapes(op: Op) -> str:
+    return "any, rank 0 to 8" if len(op.inputs_) == 1 else _SHAPES[op.shapes]
+
+
+def companions(op: Op) -> str:
+    """The dtype of the tensors that may be FLOAT beside 16 bits; empty where there are none."""
+    names = [p.name for p in op.tensors if p.companion]
+    if not names:
+        return ""
+    first = op.inputs_[0].name
+    return (
+        f"{', '.join(names)}: all that of {first}, or all FLOAT beside 16 bits; "
+        "results follow the inputs among them"
+    )
 
 
 def show_operator(op: Op, paint: Paint) -> None:
@@ -80,10 +112,11 @@ def show_operator(op: Op, paint: Paint) -> None:
         accepted["dtypes"] += " (BFLOAT16 where the product has it)"
     if not op.inplace:
         castable = op.output == "castable"
-        accepted["output"] = "any float dtype" if castable else "the dtype of the inputs"
+        accepted["output"] = "any float dtype" if castable else "the dtype of the first input"
+        if told := companions(op):
+            accepted["output"] += f" ({told})"
         accepted["output"] += ", rounded once"
-    if len(op.inputs_) > 1:
-        accepted["shapes"] = "broadcast" if op.shapes == "broadcast" else "all equal"
+    accepted["shapes"] = shapes(op)
     accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
 
     print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n\n    {op.formula}")
@@ -132,15 +165,15 @@ def find_operator(name: str) -> Op | None:
     return None
 
 
-def nearest(name: str) -> str:
-    """The operator that was probably meant."""
-    known = {spelling.lower(): op.name for op in OPS for spelling in (op.name, op.python)}
-    wanted = name.lower()
-    near = [
-        *difflib.get_close_matches(wanted, known, 1),
-        *difflib.get_close_matches(f"aclnn{wanted}", known, 1),
-    ]
-    return f"did you mean {known[near[0]]}?" if near else "see:  openaclnn ops"
+def nearest(name: str) -> str | None:
+    """The C name of the operator that was probably meant."""
+    known = {
+        spelling.lower().removeprefix("aclnn"): op.name
+        for op in OPS
+        for spelling in (op.name, op.python)
+    }
+    near = difflib.get_close_matches(name.lower().removeprefix("aclnn"), known, 1)
+    return known[near[0]] if near else None
 
 
 def markdown() -> str:

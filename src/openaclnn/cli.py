@@ -9,6 +9,7 @@ import os
 import sys
 from typing import Any
 
+from . import programs, watch
 from .catalogue import as_data, find_operator, markdown, nearest, show_operator, show_table
 from .settings import config, home
 from .table import OPS, PRODUCTS
@@ -57,8 +58,9 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
     if arguments.name is not None:
         op = find_operator(arguments.name)
         if op is None:
-            name = arguments.name
-            print(f"openaclnn ops: there is no {name}; {nearest(name)}", file=sys.stderr)
+            meant = nearest(arguments.name)
+            hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
+            print(f"openaclnn ops: there is no {arguments.name}; {hint}", file=sys.stderr)
             return 2
         chosen = [op]
     if arguments.json:
@@ -85,6 +87,16 @@ def show_demo(_: argparse.Namespace, paint: Paint) -> int:
 # ---- the command line ----
 
 
+class Command(argparse.ArgumentParser):
+    """Refuses the words it does not know itself, so that its own usage is shown."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="openaclnn",
@@ -96,14 +108,25 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"openaclnn {config()['version']}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Command
+    )
 
-    def command(name: str, run: Any, summary: str, detail: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Any, summary: str, detail: str, forwards: str | None = None
+    ) -> argparse.ArgumentParser:
+        """`forwards`: all words after the name, options too, are for somebody else."""
+        theirs: dict[str, Any] = {
+            "prefix_chars": "\0",
+            "add_help": False,
+            "usage": f"openaclnn {name} {forwards}",
+        }
         sub = commands.add_parser(
             name,
             help=summary,
             description=detail,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            **(theirs if forwards is not None else {}),
         )
         sub.set_defaults(run=run)
         return sub
@@ -128,7 +151,8 @@ def parser() -> argparse.ArgumentParser:
         "  source $(openaclnn home)/set_env.sh\n"
         "  H=$ASCEND_HOME_PATH\n"
         "  g++ prog.cpp -I$H/include -I$H/include/aclnn -I$H/include/aclnnop \\\n"
-        "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog",
+        "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog\n\n"
+        "The same in one: openaclnn cc prog.cpp -o prog",
     )
     info = command(
         "info",
@@ -153,6 +177,8 @@ def parser() -> argparse.ArgumentParser:
         "name", nargs="?", metavar="OPERATOR", help="C or Python name; all operators when left out"
     )
     ops.add_argument("--markdown", action="store_true", help="print the table of the README")
+    programs.add_commands(command)
+    watch.add_commands(command)
     for sub in (info, ops):
         sub.add_argument("--json", action="store_true", help="print JSON for programs")
     return top

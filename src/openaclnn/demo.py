@@ -15,13 +15,16 @@ import numpy.typing as npt
 from .errors import AclnnError
 from .plan import plan
 from .reference import (
+    BOUND,
     FORMATS,
     REFERENCES,
+    absolute_terms,
     accuracy,
     compute_dtype,
     evaluate,
     numpy_dtype,
     sample,
+    scaled_error,
     ulp_error,
 )
 from .schema import Op, Product
@@ -30,12 +33,12 @@ from .table import OPS, PRODUCTS
 from .text_table import Paint, columns
 
 Array = npt.NDArray[Any]
-Verdict = bool | None  # whether a promise was kept; None: it could not be measured
 
 ELEMENTS = 1 << 20
 PERIOD = 65_521  # different inputs; a prime, so that each comes to lie at 16 places of a vector
 REPEATS = 9
 SEED = 2
+SUMMED = (2, 128, 64, 64)  # 1 Mi elements for operators that sum
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Measured:
     """One operator on 1 Mi elements of one dtype."""
 
     dtype: str
-    unit: str  # the dtype whose last place counts
+    unit: str  # of the errors
     error: float
     allowed: float
     same_bits: bool  # for the same input, wherever it stood
@@ -56,11 +59,14 @@ class Measured:
 
 def run(
     op: Op, inputs: list[Array], attributes: Mapping[str, Any], repeats: int = 1
-) -> tuple[Array, float]:
-    """The result, and the fastest run in seconds. The inputs are not changed."""
+) -> tuple[list[Array], float]:
+    """The results, and the fastest run in seconds. The inputs are not changed."""
     own = [x.copy() if p.role == "inout" else x for x, p in zip(inputs, op.inputs_, strict=True)]
     named: dict[str, Any] = {p.name: x for p, x in zip(op.inputs_, own, strict=True)}
-    named |= {p.name: np.empty_like(inputs[0]) for p in op.outputs if p.role == "output"}
+    made = [p for p in op.outputs if p.role == "output"]
+    expected = evaluate(op, inputs, attributes)
+    for p, like in zip(made, expected, strict=False):
+        named[p.name] = np.empty(like.shape, inputs[0].dtype)
     planned = plan(op.name, **named, **attributes)
     seconds = float("inf")
     for _ in range(repeats):
@@ -70,21 +76,41 @@ def run(
         start = time.perf_counter()
         planned.run()
         seconds = min(seconds, time.perf_counter() - start)
-    result: Array = named[op.outputs[0].name]
-    return result, seconds
+    return [named[p.name] for p in op.outputs], seconds
+
+
+def measure_sums(op: Op, dtype: str) -> Measured:
+    """Errors as shares of what is allowed; bits must not depend on strides."""
+    attributes = REFERENCES[op.kernel].attributes[0]
+    inputs = sample(op, SUMMED, dtype, SEED, attributes)
+    results, seconds = run(op, inputs, attributes, REPEATS)
+    terms = absolute_terms(op, inputs, attributes)
+    assert terms is not None
+    expected = evaluate(op, inputs, attributes)
+    strided, _ = run(op, [np.asarray(x, order="F") for x in inputs], attributes)
+    return Measured(
+        dtype=dtype,
+        unit=f" of {BOUND:g} Σ|terms|",
+        error=max(map(scaled_error, results, expected, terms)),
+        allowed=1,
+        same_bits=all(a.tobytes() == b.tobytes() for a, b in zip(results, strided, strict=True)),
+        nanoseconds=seconds / ELEMENTS * 1e9,
+    )
 
 
 def measure(op: Op, dtype: str) -> Measured:
+    if REFERENCES[op.kernel].terms is not None:
+        return measure_sums(op, dtype)
     attributes = REFERENCES[op.kernel].attributes[0]
     inputs = sample(op, (PERIOD,), dtype, SEED, attributes)
-    result, _ = run(op, [np.resize(x, ELEMENTS) for x in inputs], attributes)
+    (result, *_), _ = run(op, [np.resize(x, ELEMENTS) for x in inputs], attributes)
     _, seconds = run(op, ordinary_values(op, dtype), attributes, REPEATS)
     bits = result.view(f"u{result.dtype.itemsize}")
     unit, allowed = accuracy(op, compute_dtype(inputs), dtype)
-    error = ulp_error(result[:PERIOD], evaluate(op, inputs, attributes), unit)
+    error = ulp_error(result[:PERIOD], evaluate(op, inputs, attributes)[0], unit)
     return Measured(
         dtype=dtype,
-        unit=unit,
+        unit=" ulp" if unit == dtype else f" ulp of {unit}",
         error=float(error.max()),
         allowed=allowed,
         same_bits=bool(np.array_equal(bits[PERIOD:], bits[:-PERIOD])),
@@ -132,38 +158,35 @@ def _attributes_text(op: Op, attributes: Mapping[str, Any]) -> str:
 
 
 def _points_lines(op: Op, dtype: str, paint: Paint) -> list[str]:
-    inputs = telling_points(op, dtype)
     attributes = REFERENCES[op.kernel].attributes[0]
-    result, _ = run(op, inputs, attributes)
+    if REFERENCES[op.kernel].terms is None:
+        inputs = telling_points(op, dtype)
+    else:
+        inputs = sample(op, (1, 8), dtype, SEED, attributes)
+    (result, *_), _ = run(op, inputs, attributes)
     named = zip(op.inputs_, inputs, strict=True)
-    rows = [[p.python_name, *map(_number, x)] for p, x in named]
-    rows.append(["→", *map(_number, result)])
+    rows = [[p.python_name, *map(_number, x.flat)] for p, x in named if x.size == result.size]
+    rows.append(["→", *map(_number, result.flat)])
     lines = columns(rows, "l" + "r" * result.size)
     return [*(paint(line, "dim") for line in lines[:-1]), lines[-1]]
 
 
-def _result_lines(op: Op, dtypes: list[str], paint: Paint) -> tuple[list[str], list[Verdict]]:
+def _result_lines(op: Op, dtypes: list[str], paint: Paint) -> tuple[list[str], list[bool]]:
     """The lines of the table, and what was found for each dtype."""
     rows = [["dtype", "worst error", "promised", "ns/element", ""]]
-    verdicts: list[Verdict] = []
+    verdicts: list[bool] = []
     for dtype in dtypes:
-        try:
-            m = measure(op, dtype)
-        except ModuleNotFoundError as error:
-            rows.append([dtype, "-", "-", "-", f"needs {error.name}: pip install {error.name}"])
-            verdicts.append(None)
-            continue
-        unit = "" if m.unit == dtype else f" of {m.unit}"
+        m = measure(op, dtype)
         verdict = "kept" if m.kept else "BROKEN" if m.same_bits else "BROKEN: bits depend on place"
         rows.append(
-            [dtype, f"{m.error:.4f} ulp{unit}", f"{m.allowed:.4f}", f"{m.nanoseconds:.3f}", verdict]
+            [dtype, f"{m.error:.4f}{m.unit}", f"{m.allowed:.4f}", f"{m.nanoseconds:.3f}", verdict]
         )
         verdicts.append(m.kept)
     lines = columns(rows, "lrrrl", gap=4)
     shown = [paint(lines[0], "dim")]
     for line, row, kept in zip(lines[1:], rows[1:], verdicts, strict=True):
         verdict = row[-1]
-        style = ("dim",) if kept is None else ("green",) if kept else ("red", "bold")
+        style = ("green",) if kept else ("red", "bold")
         shown.append(line.removesuffix(verdict) + paint(verdict, *style))
     return shown, verdicts
 
@@ -183,13 +206,26 @@ def _refused() -> AclnnError | None:
     return None
 
 
-def _show_operator(op: Op, product: Product, paint: Paint) -> list[Verdict]:
+def _left_out(product: Product) -> dict[str, str]:
+    """The dtypes that the product has and NumPy has not, with the module that each needs."""
+    if not product.bfloat16:
+        return {}
+    try:
+        numpy_dtype("BFLOAT16")
+    except ModuleNotFoundError as error:
+        return {"BFLOAT16": str(error.name)}
+    return {}
+
+
+def _show_operator(
+    op: Op, product: Product, left_out: Mapping[str, str], paint: Paint
+) -> list[bool]:
     print(f"\n{paint(op.name, 'bold', 'cyan')}  {op.formula}")
     if product.key not in op.products:
         other = f"OPENACLNN_PRODUCT={op.products[-1]} openaclnn demo"
         print(f"  not on {product.title}; try:  {other}")
         return []
-    dtypes = [d for d in op.dtypes if d != "BFLOAT16" or product.bfloat16]
+    dtypes = [d for d in op.dtypes if d not in left_out and (d != "BFLOAT16" or product.bfloat16)]
     attributes = _attributes_text(op, REFERENCES[op.kernel].attributes[0])
     if attributes:
         print(f"  with {attributes}")
@@ -199,7 +235,7 @@ def _show_operator(op: Op, product: Product, paint: Paint) -> list[Verdict]:
     return verdicts
 
 
-def _show_refusal(paint: Paint) -> list[Verdict]:
+def _show_refusal(paint: Paint) -> list[bool]:
     print(f"\n{paint('A call that cannot be right is refused with one sentence:', 'bold')}")
     error = _refused()
     if error is None:
@@ -220,9 +256,12 @@ def demo(paint: Paint) -> int:
         "          the formula in float64 (DOUBLE: long double), in units of the last place\n"
         f"Time      the fastest of {REPEATS} runs on {ELEMENTS:,} ordinary values"
     )
-    verdicts: list[Verdict] = []
+    left_out = _left_out(product)
+    for dtype, module in left_out.items():
+        print(f"{dtype} is left out: it needs {module} (pip install {module})")
+    verdicts: list[bool] = []
     for op in OPS:
-        verdicts += _show_operator(op, product, paint)
+        verdicts += _show_operator(op, product, left_out, paint)
     none = not verdicts
     verdicts += _show_refusal(paint)
 
@@ -230,7 +269,7 @@ def demo(paint: Paint) -> int:
         closing = paint("A promise was broken: please report this.", "bold", "red")
     elif none:
         closing = paint(f"{product.title} has none of the operators.", "bold")
-    elif None in verdicts:
+    elif left_out:
         closing = paint("Every promise that could be measured was kept.", "bold", "green")
     else:
         closing = paint("Every promise was kept.", "bold", "green")

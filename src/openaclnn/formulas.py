@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Attributes = Mapping[str, float | bool]  # by Python name
+Attributes = Mapping[str, Any]  # by Python name
 Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
 
 # Correctly rounded, but for a tie that an intermediate of the wider compute type makes or breaks.
@@ -34,11 +34,16 @@ ROUNDED = 0.5 + 2.0**-10
 class Reference:
     """One kernel, so completely that whoever tests it has to know nothing else."""
 
-    formula: Callable[..., Array]
+    formula: Callable[..., Any]  # an array, or a tuple of them
     domain: tuple[Draw, ...]
-    special: Callable[[Attributes], tuple[float, ...]]
     attributes: tuple[Attributes, ...]
     ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
+    special: Callable[[Attributes], tuple[float, ...]] = lambda a: ()
+    # Of results that are sums: the sums of their absolute terms, by which errors are judged.
+    terms: Callable[..., tuple[Array, ...]] | None = None
+    # The shape of each input, where they are not all alike, from that of the first.
+    shapes: Callable[[tuple[int, ...], Attributes], tuple[tuple[int, ...], ...]] | None = None
+    example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
 
 
 # ---- domains ----

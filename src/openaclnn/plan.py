@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import Plan
-from .schema import Op
+from .catalogue import nearest
+from .schema import Op, Parameter
 from .table import OPS
 
 _INDEX = {spelling: i for i, op in enumerate(OPS) for spelling in (op.name, op.python)}
@@ -14,10 +15,23 @@ _INDEX = {spelling: i for i, op in enumerate(OPS) for spelling in (op.name, op.p
 
 def find(name: str) -> tuple[int, Op]:
     """The row of a C or Python name; for any other name a ValueError with those there are."""
+    if not isinstance(name, str):
+        raise TypeError(f"plan: name must be a string, but got {name!r}")
     if name not in _INDEX:
-        raise ValueError(f"no operator {name!r}; there are {', '.join(op.name for op in OPS)}")
+        meant = nearest(name)
+        known = f"there are {', '.join(op.name for op in OPS)}"
+        raise ValueError(f"no operator {name!r}; {f'did you mean {meant}?' if meant else known}")
     index = _INDEX[name]
     return index, OPS[index]
+
+
+def _needed(op: Op, parameter: Parameter, values: list[Any]) -> bool:
+    """Whether plan has to be given it; an output that a false flag switches off it has not."""
+    if parameter.condition is not None:
+        flags = [p.name for p in op.parameters]
+        return values[flags.index(parameter.condition)] is not False
+    optional = parameter.kind in ("tensor", "scalar") and not parameter.required
+    return not (parameter.has_default or optional)
 
 
 def plan(name: str, *arguments: Any, **named: Any) -> Plan:
@@ -49,4 +63,11 @@ def plan(name: str, *arguments: Any, **named: Any) -> Plan:
             raise TypeError(f"{name} got {parameters[position[key]].name!r} twice")
         given.add(position[key])
         values[position[key]] = value
+    missing = [
+        p.name for i, p in enumerate(parameters) if i not in given and _needed(op, p, values)
+    ]
+    if missing:
+        takes = ", ".join(p.name for p in parameters)
+        be = "is" if len(missing) == 1 else "are"
+        raise TypeError(f"{name} takes {takes}, but {' and '.join(missing)} {be} missing")
     return Plan(index, *values)

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .formulas import REFERENCES as REFERENCES
+from . import formulas, formulas_group_norm
 from .formulas import Array as Array
 from .formulas import Attributes as Attributes
+from .formulas import Reference
+from .formulas_group_norm import BOUND as BOUND
 from .schema import Op
+
+REFERENCES: dict[str, Reference] = formulas.REFERENCES | formulas_group_norm.REFERENCES
 
 
 class Format(NamedTuple):
@@ -68,14 +72,40 @@ def rounded_attributes(op: Op, attributes: Attributes, compute: str) -> Attribut
     return {k: float(np.float32(v)) if k in scalars else v for k, v in attributes.items()}
 
 
-def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> Array:
-    """The formula on the exact inputs, in float64, or in long double for DOUBLE."""
+def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    """The outputs: the formula on the exact inputs, in float64, in long double for DOUBLE."""
     compute = compute_dtype(inputs)
     wider = np.longdouble if compute == "DOUBLE" else np.float64
     with np.errstate(all="ignore"):
         exact = [x.astype(np.float64).astype(wider) for x in inputs]
         named = rounded_attributes(op, attributes, compute)
-        return REFERENCES[op.kernel].formula(*exact, **named)
+        found = REFERENCES[op.kernel].formula(*exact, **named)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def absolute_terms(
+    op: Op, inputs: Sequence[Array], attributes: Attributes
+) -> tuple[Array, ...] | None:
+    """The sums of the absolute terms of each output, where results are such sums."""
+    terms = REFERENCES[op.kernel].terms
+    if terms is None:
+        return None
+    with np.errstate(all="ignore"):
+        return terms(*(x.astype(np.float64) for x in inputs), **attributes)
+
+
+def scaled_error(actual: Array, reference: Array, terms: Array) -> float:
+    """The largest error as a share of the bound: of BOUND times the sum of absolute terms, beside
+    the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
+    form = FORMATS[dtype_name(actual.dtype)]
+    with np.errstate(all="ignore"):
+        step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
+        least = math.ldexp(1, form.least - form.digits)
+        allowed = BOUND * terms + step * np.abs(reference) + least
+        error = np.abs(actual.astype(np.float64) - reference) / allowed
+    same = (actual.astype(np.float64) == reference) | (np.isnan(actual) & np.isnan(reference))
+    worst = np.where(same, 0, np.where(np.isnan(error), np.inf, error))
+    return float(worst.max(initial=0))
 
 
 def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
@@ -136,19 +166,38 @@ def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:
     return np.concatenate([points, -points, np.array([math.nan]).astype(kind)])
 
 
+def input_shapes(
+    op: Op, shape: tuple[int, ...], attributes: Attributes
+) -> tuple[tuple[int, ...], ...]:
+    """The shape of each input when that of the first is `shape`."""
+    shapes = REFERENCES[op.kernel].shapes
+    return (shape,) * len(op.inputs_) if shapes is None else shapes(shape, attributes)
+
+
 def sample(
-    op: Op, shape: tuple[int, ...], dtype: str, seed: int, attributes: Attributes | None = None
+    op: Op,
+    shape: tuple[int, ...],
+    dtype: str,
+    seed: int,
+    attributes: Attributes | None = None,
+    companion: str | None = None,
 ) -> list[Array]:
-    """One array for each input: ordinary values of its domain, a quarter of them special."""
+    """One array for each input: ordinary values of its domain. Element-wise, a quarter of them are
+    special; in a sum one infinity would leave nothing to see. `companion` is the dtype of the
+    inputs that may have another."""
     rng = np.random.default_rng(seed)
     reference = REFERENCES[op.kernel]
-    special = special_values(op, dtype, attributes or reference.attributes[0])
+    chosen_attributes = attributes or reference.attributes[0]
+    shapes = input_shapes(op, shape, chosen_attributes)
     inputs = []
-    for draw in reference.domain:
-        n = math.prod(shape)
+    for p, draw, own in zip(op.inputs_, reference.domain, shapes, strict=True):
+        kind = companion if companion is not None and p.companion else dtype
+        n = math.prod(own)
         with np.errstate(all="ignore"):
-            values = draw(rng, n).astype(special.dtype)
-        chosen = rng.random(n) < 0.25
-        values[chosen] = rng.choice(special, np.count_nonzero(chosen))
-        inputs.append(values.reshape(shape))
+            values = draw(rng, n).astype(numpy_dtype(kind))
+        if reference.terms is None:
+            special = special_values(op, kind, chosen_attributes)
+            chosen = rng.random(n) < 0.25
+            values[chosen] = rng.choice(special, np.count_nonzero(chosen))
+        inputs.append(values.reshape(own))
     return inputs

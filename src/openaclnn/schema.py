@@ -10,7 +10,9 @@ A row is one `op(...)` in table.py. Its signature reads like the C prototype, in
     selfRef!&       aclTensor*            input and output in one
     alpha: scalar   const aclScalar*      attributes; also double, int64, bool, text
     bias?           may be NULL
-    = 0.01          the default in Python
+    gamma~          has the dtype of the first tensor or FLOAT, like all others with this mark
+    = 0.01          the default in Python; None for text
+    out! if flag    an output that is neither needed nor touched when the attribute `flag` is false
 
 The build, the package and the tests import this module; it needs nothing but the standard library.
 """
@@ -36,7 +38,8 @@ C_TYPES: dict[Kind, str] = {
 }
 
 _PARAMETER = re.compile(
-    r"(?P<const>const )?(?P<name>\w+)(?P<marks>[!&?]*)(?:: (?P<kind>\w+))?(?: = (?P<default>\S+))?"
+    r"(?P<const>const )?(?P<name>\w+)(?P<marks>[!&?~]*)(?:: (?P<kind>\w+))?"
+    r"(?: = (?P<default>\S+))?(?: if (?P<condition>\w+))?"
 )
 
 
@@ -50,6 +53,12 @@ class Parameter:
     required: bool
     c_type: str
     default: Default
+    companion: bool  # has the dtype of the first tensor or FLOAT, like all other companions
+    condition: str | None  # the attribute without which an output is neither needed nor touched
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not None or self.kind == "text"
 
     @property
     def python_name(self) -> str:
@@ -57,6 +66,11 @@ class Parameter:
         if self.name in ("self", "selfRef"):
             return "x"
         return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.name.removesuffix("Optional")).lower()
+
+    @property
+    def result_name(self) -> str:
+        """Of an output in the tuple that a Python function returns."""
+        return self.python_name.removesuffix("_out")
 
     @property
     def c_declaration(self) -> str:
@@ -74,9 +88,9 @@ class Op:
     kernel: str  # the formula in core/kernels, in formulas.py and in the benchmarks
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
-    shapes: Literal["same", "broadcast"]  # of the inputs among themselves
-    inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves
-    output: Literal["castable", "equal"]  # dtype of the output against the inputs
+    shapes: Literal["same", "broadcast", "group_norm"]  # of the inputs among themselves
+    inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
+    output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
     rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
     formula: str
     doc: str
@@ -119,7 +133,7 @@ class Product:
 
 
 def _default(text: str | None) -> Default:
-    if text is None:
+    if text in (None, "None"):
         return None
     if text in ("True", "False"):
         return text == "True"
@@ -145,6 +159,8 @@ def _parameter(text: str) -> Parameter:
         required=kind in ("tensor", "scalar") and "?" not in marks,
         c_type="aclTensor*" if mutable else C_TYPES[kind],
         default=_default(match["default"]),
+        companion="~" in marks,
+        condition=match["condition"],
     )
 
 
@@ -159,7 +175,7 @@ def op(
     formula: str,
     doc: str,
     family: str = "elementwise",
-    shapes: Literal["same", "broadcast"] = "same",
+    shapes: Literal["same", "broadcast", "group_norm"] = "same",
     inputs: Literal["promote", "equal"] = "promote",
     output: Literal["castable", "equal"] = "castable",
     rules: Iterable[str] = (),

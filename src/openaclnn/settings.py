@@ -22,15 +22,21 @@ def set_product(key: str) -> None:
 
     The default is A2, or OPENACLNN_PRODUCT.
     """
+    if not isinstance(key, str):
+        known = ", ".join(p.key for p in PRODUCTS)
+        raise TypeError(f"set_product: product must be a string ({known}), but got {key!r}")
     _core.set_product(key)
 
 
 def set_num_threads(count: int) -> None:
     """Threads an operator may use; by default OPENACLNN_NUM_THREADS or the CPUs of the process."""
-    count = operator.index(count)
-    if count < 1:
-        raise ValueError(f"count must be at least 1, but got {count}")
-    _core.set_num_threads(count)
+    try:
+        threads = operator.index(count)
+    except TypeError:
+        raise TypeError(f"set_num_threads: count must be an integer, but got {count!r}") from None
+    if threads < 1:
+        raise ValueError(f"set_num_threads: count must be at least 1, but got {threads}")
+    _core.set_num_threads(min(threads, 2**31 - 1))  # the core has a lower limit of its own
 
 
 def home() -> Path:

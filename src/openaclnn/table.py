@@ -128,4 +128,36 @@ OPS: tuple[Op, ...] = (
         formula="eps <= x <= 1 - eps ? dy / (x * (1 - x)) : 0",
         doc="The gradient of Logit; outside [0, 1] it is NaN where eps < 0.",
     ),
+    op(
+        "aclnnGroupNormSwish",
+        "x, gamma~, beta~, numGroups: int64, dataFormatOptional: text = None, eps: double = 1e-5, "
+        "activateSwish: bool = True, swishScale: double = 1.0, "
+        "const yOut!, const meanOut!~, const rstdOut!~",
+        python="group_norm_swish",
+        family="group_norm",
+        kernel="group_norm_swish",
+        products="A2 A3",
+        dtypes="FLOAT FLOAT16 BFLOAT16",
+        shapes="group_norm",
+        inputs="equal",
+        output="equal",
+        formula="v / (1 + exp(-swishScale * v)), v = (x - mean) * rstd * gamma + beta",
+        doc="Normalises x over groups of channels, scales, shifts and applies Swish, if asked to.",
+    ),
+    op(
+        "aclnnGroupNormSwishGrad",
+        "dy, mean~, rstd~, x, gamma~, beta~, numGroups: int64, dataFormatOptional: text = None, "
+        "swishScale: double = 1.0, dgammaIsRequire: bool = True, dbetaIsRequire: bool = True, "
+        "const dxOut!, const dgammaOut!~ if dgammaIsRequire, const dbetaOut!~ if dbetaIsRequire",
+        python="group_norm_swish_grad",
+        family="group_norm",
+        kernel="group_norm_swish_grad",
+        products="A2 A3",
+        dtypes="FLOAT FLOAT16 BFLOAT16",
+        shapes="group_norm",
+        inputs="equal",
+        output="equal",
+        formula="rstd * (g - mean(g) - h * mean(g * h)), g = gamma * dy * swish'(v)",
+        doc="The gradient of GroupNormSwish; h = (x - mean) * rstd, v = h * gamma + beta.",
+    ),
 )

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fork() while other threads create, submit and destroy: the child finds everything usable, and
 // the streams it inherited empty. (ThreadSanitizer cannot follow a child that starts threads.)
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,8 +33,33 @@ void use_objects() {
   CHECK_EQ(aclDestroyIntArray(array), 0);
 }
 
-int child(aclrtStream inherited, void* memory) {
+// An event, a wait and a callback that this thread runs.
+void use_events(aclrtStream stream, aclrtEvent event) {
+  static thread_local int ran;
+  const auto self = static_cast<uint64_t>(pthread_self());
+  ran = 0;
+  CHECK_EQ(aclrtRecordEvent(event, nullptr), 0);
+  CHECK_EQ(aclrtStreamWaitEvent(stream, event), 0);
+  CHECK_EQ(aclrtSubscribeReport(self, stream), 0);
+  const auto callback = [](void*) { ++ran; };
+  CHECK_EQ(aclrtLaunchCallback(callback, nullptr, ACL_CALLBACK_BLOCK, stream), 0);
+  CHECK_EQ(aclrtRecordEvent(event, stream), 0);
+  CHECK_EQ(aclrtProcessReport(-1), 0);
+  CHECK_EQ(aclrtSynchronizeEvent(event), 0);
+  CHECK_EQ(ran, 1);
+  CHECK_EQ(aclrtUnSubscribeReport(self, stream), 0);
+}
+
+// What was pending in the parent is nobody's: its event is as if never recorded.
+int child(aclrtStream inherited, void* memory, aclrtEvent pending) {
   check_failures = 0;
+  aclrtEventWaitStatus waits;
+  CHECK_EQ(aclrtSynchronizeEvent(pending), 0);
+  CHECK_EQ(aclrtQueryEventWaitStatus(pending, &waits), 0);
+  CHECK_EQ(waits, ACL_EVENT_WAIT_STATUS_COMPLETE);
+  CHECK_EQ(aclrtProcessReport(1), 100035);
+  use_events(inherited, pending);
+  CHECK_EQ(aclrtDestroyEvent(pending), 0);
   use(inherited);
   use(nullptr);
   use_objects();
@@ -69,18 +95,26 @@ int main() {
       CHECK_EQ(aclrtCreateStream(&other), 0);
       use(other);
       use_objects();
+      aclrtEvent event;
+      CHECK_EQ(aclrtCreateEvent(&event), 0);
+      use_events(other, event);
+      CHECK_EQ(aclrtDestroyEvent(event), 0);
       CHECK_EQ(aclrtDestroyStream(other), 0);
     }
     CHECK_EQ(aclrtResetDevice(0), 0);
   });
   void* memory = nullptr;
   CHECK_EQ(aclrtMalloc(&memory, kSize, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  aclrtEvent event;
+  CHECK_EQ(aclrtCreateEvent(&event), 0);
   for (int i = 0; i < 20; ++i) {
     CHECK_EQ(aclrtMemsetAsync(memory, kSize, i, kSize, stream), 0);  // pending when we fork
+    CHECK_EQ(aclrtRecordEvent(event, stream), 0);
+    CHECK_EQ(aclrtStreamWaitEvent(nullptr, event), 0);
     const pid_t pid = fork();
     if (pid == 0) {
       alarm(60);  // a deadlock ends the child
-      _exit(child(stream, memory));
+      _exit(child(stream, memory, event));
     }
     int status = -1;
     waitpid(pid, &status, 0);
@@ -89,6 +123,8 @@ int main() {
   stop = true;
   busy.join();
   use(stream);
+  CHECK_EQ(aclrtSynchronizeEvent(event), 0);
+  CHECK_EQ(aclrtDestroyEvent(event), 0);
   CHECK_EQ(aclrtFree(memory), 0);
   CHECK_EQ(aclrtDestroyStream(stream), 0);
   CHECK_EQ(aclrtResetDevice(0), 0);

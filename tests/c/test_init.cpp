@@ -126,6 +126,32 @@ void init_settings() {
   });
 }
 
+void dumps() {
+  const ConfigFile wanted("{\"dump\": {\"dump_path\": \"./\", \"dump_list\": []}}");
+  const ConfigFile scene("{\"dump\": {\"dump_path\": \"./\", \"dump_scene\": \"lite_exception\"}}");
+  const int64_t dim = 2;
+  aclTensor* tensor =
+      aclCreateTensor(&dim, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &dim, 1, nullptr);
+  aclTensor* given[] = {tensor, tensor};
+  CHECK_FAILS(aclDumpOpTensors(nullptr, "a", given, 1, 1, nullptr), 161001, "opType must not");
+  CHECK_EQ(aclDumpOpTensors("Add", nullptr, given, 1, 1, nullptr), 161001);
+  CHECK_EQ(aclDumpOpTensors("Add", "a", nullptr, 1, 1, nullptr), 161001);
+  CHECK_EQ(aclDumpOpTensors("Add", "a", given, SIZE_MAX, 1, nullptr), 161002);
+  CHECK_EQ(aclDumpOpTensors("Add", "a", given, 1, 1, nullptr), 0);
+  with_setting("UNUSED", "", [&] {
+    CHECK_EQ(aclInit(scene.path), 0);
+    CHECK_EQ(aclDumpOpTensors("Add", "a", given, 1, 1, nullptr), 0);
+  });
+  with_setting("UNUSED", "", [&] {
+    CHECK_EQ(aclInit(wanted.path), 0);
+    CHECK_FAILS(aclDumpOpTensors("Add", "a", given, 1, 1, nullptr), 200001,
+                "Not_Supported(EH0006): aclDumpOpTensors: writing tensors to files");
+  });
+  CHECK_EQ(aclDestroyTensor(tensor), 0);
+  CHECK_FAILS(aclDumpOpTensors("Add", "a", given, 1, 1, nullptr), 161002,
+              "tensors[0] must be alive");
+}
+
 void init_counts() {
   uint64_t count = 99;
   CHECK_FAILS(aclFinalize(), 100037, "aclFinalize: acl must be initialised");
@@ -161,6 +187,7 @@ void init_counts() {
 int main() {
   settings();
   init_settings();
+  dumps();
   init_configurations();  // the process remembers the first one
   init_counts();
   return check_result();

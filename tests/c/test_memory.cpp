@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory and the work on streams that touches it: codes and sentences, the order of tasks, and what
 // destroying and resetting wait for.
+#include <dlfcn.h>
+#include <malloc.h>
+
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
 #include "aclnn/aclnn_base.h"
 #include "check.h"
+#include "gate.h"
 
 namespace {
 
@@ -76,9 +81,14 @@ void copies() {
               "kind must be in [0, 7], but got 99");
   CHECK_FAILS(aclrtMemcpy(p, 8, bytes, 9, up), 107000, "count must be at most destMax, but 9 > 8");
   CHECK_FAILS(aclrtMemcpy(p, 128, bytes, 97, up), 107000,
-              "must be at most 96, the bytes from dst to the end of its allocation, but got 97");
+              "must be at most 60, the bytes from dst to the end of its allocation, but got 97");
+  CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 40, 60, ACL_MEMCPY_DEVICE_TO_HOST),
+              107000, "count must be at most 20, the bytes from src to the end");
   CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 64, 40, ACL_MEMCPY_DEVICE_TO_HOST),
-              107000, "count must be at most 32, the bytes from src to the end");
+              107000, "count must be at most 0, the bytes from src to the end");
+  CHECK_FAILS(aclrtMemcpy(p, 60, bytes, 97, up), 107000,  // the program's own limit comes first
+              "count must be at most destMax, but 97 > 60");
+  CHECK_FAILS(aclrtMemset(p, 60, 0, 97), 107000, "count must be at most maxCount, but 97 > 60");
   CHECK_EQ(aclrtMemcpy(p, 64, bytes, 64, up), 0);  // as a copy of whole units needs
   CHECK_EQ(aclrtMemcpy(back, 128, p, 11, ACL_MEMCPY_DEVICE_TO_HOST), 0);
   CHECK_EQ(std::string(back), "0123456789");
@@ -101,6 +111,46 @@ void copies() {
   CHECK_EQ(aclrtMemsetAsync(p, 8, 0, 8, foreign), 107017);
   CHECK_EQ(aclrtFree(p), 0);
   CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
+// A program that looks again and again whether its device is done leaves nothing behind.
+void looking_costs_nothing() {
+  constexpr int kLooks = 20000;
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  {
+    const Gate gate(nullptr);
+    CHECK_EQ(aclrtSynchronizeDeviceWithTimeout(0), 507046);
+    const size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < kLooks; ++i) CHECK_EQ(aclrtSynchronizeDeviceWithTimeout(0), 507046);
+    CHECK(mallinfo2().uordblks < before + kLooks);
+  }
+  CHECK_EQ(aclrtSynchronizeDeviceWithTimeout(0), 0);
+  CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
+// Somebody begins to watch while threads are at work (for the thread sanitizer).
+void watched_late() {
+  using Listener = void (*)(const void*, const char*, int64_t, int64_t);
+  const auto listen =
+      reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "openaclnn_listen_to_work"));
+  CHECK(listen != nullptr);
+  static std::atomic<int> told;
+  std::atomic<bool> begun = false, stop = false;
+  std::thread worker([&] {
+    char from[8] = {}, to[8] = {};
+    CHECK_EQ(aclrtSetDevice(0), 0);
+    while (!stop) {
+      CHECK_EQ(aclrtMemcpyAsync(to, 8, from, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, nullptr), 0);
+      begun = true;
+    }
+    CHECK_EQ(aclrtResetDevice(0), 0);
+  });
+  while (!begun) std::this_thread::yield();
+  listen([](const void*, const char*, int64_t, int64_t) { ++told; });
+  while (told == 0) std::this_thread::yield();
+  stop = true;
+  worker.join();
+  listen(nullptr);
 }
 
 // A chain of small and large tasks, which run inline and on the worker in turn: each link sees what
@@ -203,6 +253,8 @@ void shared_stream() {
 int main() {
   memory();
   copies();
+  looking_costs_nothing();
+  watched_late();
   order();
   endings();
   shared_stream();

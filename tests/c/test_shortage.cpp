@@ -106,6 +106,43 @@ void memory_and_streams() {
   CHECK_EQ(aclrtFreeHost(q), 0);
 }
 
+void events_and_callbacks() {
+  static bool opened;
+  const auto open = [](void*) { opened = true; };
+  const auto self = static_cast<uint64_t>(pthread_self());
+  aclrtEvent event;
+  aclrtStream held, stream;
+  CHECK_EQ(aclrtCreateStream(&held), 0);
+  CHECK_EQ(aclrtCreateStream(&stream), 0);
+  void* p = nullptr;  // work for the threads of both, which are there from then on
+  CHECK_EQ(aclrtMalloc(&p, kLarge, any), 0);
+  CHECK_EQ(aclrtMemsetAsync(p, kLarge, 0, kLarge, held), 0);
+  CHECK_EQ(aclrtSynchronizeStream(held), 0);
+  CHECK_EQ(aclrtMemsetAsync(p, kLarge, 0, kLarge, stream), 0);
+  CHECK_EQ(aclrtFreeWithDevSync(p), 0);
+  fails_or_works("aclrtCreateEvent", 207001, [&] { return aclrtCreateEvent(&event); });
+  fails_or_works("aclrtSubscribeReport", 207001, [&] { return aclrtSubscribeReport(self, held); });
+  fails_or_works("aclrtLaunchCallback", 207001,
+                 [&] { return aclrtLaunchCallback(open, nullptr, ACL_CALLBACK_NO_BLOCK, held); });
+  CHECK_EQ(aclrtProcessReport(-1), 0);
+  CHECK_EQ(aclrtLaunchCallback(open, nullptr, ACL_CALLBACK_BLOCK, held), 0);
+  fails_or_works("aclrtSynchronizeDeviceWithTimeout", 207001, [&] {
+    const aclError code = aclrtSynchronizeDeviceWithTimeout(0);
+    return code == 507046 ? 0 : code;
+  });
+  fails_or_works("aclrtRecordEvent", 207001, [&] { return aclrtRecordEvent(event, stream); });
+  CHECK_EQ(aclrtRecordEvent(event, held), 0);
+  fails_or_works("aclrtStreamWaitEvent", 207001,
+                 [&] { return aclrtStreamWaitEvent(stream, event); });
+  CHECK_EQ(aclrtProcessReport(-1), 0);
+  CHECK_EQ(aclrtSynchronizeStream(stream), 0);
+  CHECK(opened);
+  CHECK_EQ(aclrtUnSubscribeReport(self, held), 0);
+  CHECK_EQ(aclrtDestroyEvent(event), 0);
+  CHECK_EQ(aclrtDestroyStream(held), 0);
+  CHECK_EQ(aclrtDestroyStream(stream), 0);
+}
+
 void objects() {
   const int64_t huge[] = {int64_t{1} << 40, int64_t{1} << 40};
   CHECK_EQ(with(0,
@@ -212,6 +249,7 @@ int main() {
   the_first_use_of_everything();
   initialisation();
   memory_and_streams();
+  events_and_callbacks();
   objects();
   threads();
   CHECK_EQ(aclrtResetDevice(0), 0);

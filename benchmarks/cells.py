@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data of one row, layout, dtype and size, and the calls of every backend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from jit import compiled, jax_call
+from measure import aligned
+from peers import PEERS
+
+import openaclnn
+from openaclnn.reference import REFERENCES, numpy_dtype
+from openaclnn.schema import Op
+
+Array = np.ndarray[Any, Any]
+
+DTYPES = {"fp32": "FLOAT", "bf16": "BFLOAT16", "fp16": "FLOAT16", "fp64": "DOUBLE"}
+# Results of backends may differ by so many units: NumPy rounds attributes to half types.
+DIFFERENCE = 4
+EPSILON = {"fp32": 2.0**-23, "bf16": 2.0**-7, "fp16": 2.0**-10, "fp64": 2.0**-52}
+LEAST = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-14, "fp64": 2.0**-1022}
+# What of the first input, the gradient, is there; the rest is repeated. R x C, or A x M x C.
+BROADCAST = ("scalar", "row", "column", "middle")
+STRIDED = ("transposed", "transposed_in")  # all tensors; the inputs alone
+LAYOUTS = ("contiguous", *STRIDED, *BROADCAST)
+
+BLOCK = 1 << 20
+SPOTS = 4099  # a prime: one element in so many is looked at after each sample
+
+
+def blocks(size: int) -> Iterator[slice]:
+    """Of up to 4 Mi elements all, else the first, the last, and a sixteenth of the others."""
+    for i in range(0, size, BLOCK):
+        if size <= 4 * BLOCK or i // BLOCK % 16 == 0 or i + BLOCK >= size:
+            yield slice(i, min(size, i + BLOCK))
+
+
+class Cell:
+    def __init__(self, op: Op, layout: str, dtype: str, elements: int) -> None:
+        self.op, self.layout, self.dtype, self.elements = op, layout, dtype, elements
+        kind = numpy_dtype(DTYPES[dtype])
+        values = np.random.default_rng(elements).standard_normal(min(elements, BLOCK), np.float32)
+        self.values = values.astype(kind)  # normal, of both signs
+        self.inputs: dict[str, Array] = {}
+        for i, p in enumerate(op.inputs_):
+            self.inputs[p.python_name] = self.input(few=i == 0 and layout in BROADCAST)
+        self.result = aligned(elements, kind)  # flat
+        self.original = None
+        if op.inplace:
+            (name,) = self.inputs
+            self.result[:] = self.inputs[name].reshape(-1)
+            self.original, self.inputs[name] = self.inputs[name].reshape(-1), self.result
+        self.bytes = sum(x.nbytes for x in self.inputs.values())
+        self.bytes += 0 if op.inplace else self.result.nbytes
+        self.spots = np.arange(SPOTS // 2, elements, SPOTS) if elements > SPOTS else slice(None)
+        first = REFERENCES[op.kernel].attributes[0]
+        self.attributes = {p.python_name: first[p.python_name] for p in op.attributes}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        n = self.elements
+        if self.layout == "contiguous":
+            return (n,)
+        columns = min(n & -n, 1 << (n.bit_length() // 2))  # a power of 2
+        rows = n // columns
+        if self.layout != "middle":
+            return (rows, columns)
+        middle = min(64, rows & -rows)
+        return (rows // middle, middle, columns)
+
+    def input(self, few: bool) -> Array:
+        shape = self.shape
+        if few:
+            along = {"scalar": range(len(shape)), "row": [0], "column": [1], "middle": [1]}
+            shape = tuple(1 if i in along[self.layout] else n for i, n in enumerate(shape))
+        memory = aligned(int(np.prod(shape)), self.values.dtype)
+        for i in range(0, memory.size, BLOCK):
+            memory[i : i + BLOCK] = self.values[: memory.size - i]
+        if self.layout in STRIDED:
+            return memory.reshape(shape[::-1]).T
+        return memory.reshape(shape)
+
+    @property
+    def out(self) -> Array:
+        if self.layout == "transposed":
+            return self.result.reshape(self.shape[::-1]).T
+        return self.result.reshape(self.shape)
+
+    def tensors(self, backend: str, torch: ModuleType | None) -> dict[str, Any]:
+        tensors = dict(self.inputs)
+        if not self.op.inplace:
+            tensors["out"] = self.out
+        if backend not in ("torch", "compiled"):
+            return tensors
+        assert torch is not None
+        if self.dtype != "bf16":
+            return {name: torch.from_numpy(x) for name, x in tensors.items()}
+        return {
+            k: torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for k, x in tensors.items()
+        }
+
+    def call(self, backend: str, modules: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        """A call without arguments; what it gives back, if anything, is the result."""
+        tensors, name = self.tensors(backend, modules.get("torch")), self.op.python
+        if backend == "torch":
+            return PEERS[name].torch(modules["torch"], tensors, attributes)
+        if backend == "compiled":
+            return compiled(modules["torch"], name, tensors, attributes)
+        if backend == "jax":
+            return jax_call(modules["jax"], name, tensors, attributes)
+        if backend == "numpy":
+            return PEERS[name].numpy(tensors, attributes)
+        if backend == "plan":
+            values = tensors | attributes
+            names = ("out" if p.role == "output" else p.python_name for p in self.op.parameters)
+            return openaclnn.plan(self.op.name, *(values[name] for name in names)).run
+        given = tensors | attributes
+        out = {} if self.op.inplace else {"out": tensors["out"]}
+        ordered = [given[p.python_name] for p in self.op.parameters if p.role != "output"]
+        return partial(getattr(openaclnn, self.op.python), *ordered, **out)
+
+    def computed(self, call: Callable[[], Any]) -> Array:
+        """The result of a call, flat in the order of memory."""
+        if self.original is None:
+            self.result.view(np.uint8).fill(0xFF)  # NaN
+        else:
+            self.result[:] = self.original
+        given = call()
+        if type(given).__module__.startswith("jax"):
+            self.out[...] = np.asarray(given)
+        return self.result
+
+    def poison(self) -> None:
+        """NaN where spots_agree looks: every sample must write it anew."""
+        if self.original is None:
+            self.result[self.spots] = np.nan
+
+    def spots_agree(self, expected: Array) -> bool:
+        return self._close(self.result[self.spots], expected[self.spots])
+
+    def agrees(self, expected: Array) -> bool:
+        return all(self._close(self.result[i], expected[i]) for i in blocks(self.elements))
+
+    def _close(self, a: Array, b: Array) -> bool:
+        """Equal bits, or else close by; NaN never is."""
+        unsigned = f"u{a.itemsize}"
+        if np.array_equal(a.view(unsigned), b.view(unsigned)) and not np.isnan(b).any():
+            return True
+        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+        least = max(LEAST[self.dtype], PEERS[self.op.python].cancels_below)
+        size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), least)
+        return bool((abs(wide_a - wide_b) <= DIFFERENCE * EPSILON[self.dtype] * size).all())

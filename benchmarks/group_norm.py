@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast GroupNormSwish and its gradient are beside torch.
+
+    python benchmarks/group_norm.py                        every row, shape and dtype
+    python benchmarks/group_norm.py --quick                a smoke run; its figures mean nothing
+    python benchmarks/group_norm.py --shapes 1x128x512x512/32 --dtypes fp32 --out results.json
+
+A shape is samples x channels x height x width / groups. The method is that of bench.py (README.md);
+`saved` means that torch kept the output of the normalisation, `recomputed` that it did not, as we
+do not, `compiled` torch.compile. A candidate whose results differ from ours ends the run with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from bench import about
+from group_norm_peers import PEERS, Problem
+from measure import Loops, Run, aligned, interleave, run_of
+
+import openaclnn
+from openaclnn.schema import Op
+
+SHAPES = [
+    *("1x32x8x8/8", "2x320x64x64/32", "2x1280x16x16/32", "8x512x32x32/32"),
+    *("1x128x512x512/32", "1x512x1x1/512", "4x64x7x7/1"),
+]
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+# Relative to the largest value: torch keeps y, mean and rstd in 16 bits.
+TOLERANCE = {"fp32": 2e-4, "bf16": 0.1, "fp16": 0.02}
+LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+OUTPUTS = {
+    "group_norm_swish": ("y_out", "mean_out", "rstd_out"),
+    "group_norm_swish_grad": ("dx_out", "dgamma_out", "dbeta_out"),
+}
+
+
+@dataclass
+class Cell:
+    op: str
+    shape: str
+    dtype: str
+    layout: str
+    bytes: int  # least traffic: each large tensor once
+    workspace: int
+    seconds: dict[str, float]
+    differs: list[str]
+
+    def ratio(self, to: str) -> float | None:
+        return self.seconds[to] / self.seconds["ours"] if to in self.seconds else None
+
+    @property
+    def gbps(self) -> float:
+        return self.bytes / self.seconds["ours"] / 1e9
+
+
+def sizes_of(shape: str) -> tuple[tuple[int, ...], int]:
+    dims, groups = shape.split("/")
+    return tuple(map(int, dims.split("x"))), int(groups)
+
+
+def problem(shape: str, dtype: str, layout: str) -> Problem:
+    dims, groups = sizes_of(shape)
+    kind, order = DTYPES[dtype], LAYOUTS[layout]
+    torch.manual_seed(1)
+    x, dy = (torch.randn(dims).to(kind).contiguous(memory_format=order) for _ in range(2))
+    gamma, beta = ((a + b * torch.randn(dims[1])).to(kind) for a, b in ((1, 0.2), (0, 0.5)))
+    given = Problem({"x": x, "gamma": gamma, "beta": beta}, groups, 1e-5)
+    norm = torch.ops.aten.native_group_norm
+    _, mean, rstd = norm(x, gamma, beta, *given.sizes, groups, given.eps)
+    # channels last, torch keeps fp32 statistics beside 16-bit tensors in some versions
+    shaped = [s.reshape(dims[0], groups).to(kind) for s in (mean, rstd)]
+    tensors = {**given.tensors, "dy": dy, "mean": shaped[0], "rstd": shaped[1]}
+    return Problem(tensors, groups, given.eps)
+
+
+def ours(op: Op, p: Problem) -> tuple[openaclnn.Plan, tuple[Any, ...]]:
+    t = p.tensors
+    large, small = torch.empty_like(t["x"]), t["gamma" if "grad" in op.python else "mean"]
+    out = (large, torch.empty_like(small), torch.empty_like(small))
+    named = {q.python_name: t[q.python_name] for q in op.inputs_}
+    named |= dict(zip(OUTPUTS[op.python], out, strict=True)) | {"num_groups": p.groups}
+    return openaclnn.plan(op.name, **named), out
+
+
+def close(found: Any, expected: Any, dtype: str) -> bool:
+    """By the largest value, at least 1, the size of dy: another order of sums cancels elsewhere."""
+    a, b = found.double().reshape(-1), expected.double().reshape(-1)
+    return bool((a - b).abs().max() <= TOLERANCE[dtype] * b.abs().max().clamp(min=1))
+
+
+def measure(op: Op, shape: str, dtype: str, layout: str, options: argparse.Namespace) -> Cell:
+    p = problem(shape, dtype, layout)
+    plan, out = ours(op, p)
+    x = p.tensors["x"]
+    plan.run()
+    candidates: dict[str, Run] = {"ours": run_of(plan.run)}
+    differs = []
+    for name, peer in PEERS[op.python].items():
+        if name == "compiled" and not options.compiled:
+            continue
+        try:
+            call = peer(torch, p)
+            results = call()
+        except Exception as error:  # whatever a compiler may raise: told, and left out
+            if name != "compiled":
+                raise
+            print(f"    torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
+        # the statistics of a normalisation that saw 16 bits differ by their own rounding
+        for a, b in zip(out, results, strict=False):
+            if not close(a, b, dtype):
+                differs.append(name)
+                break
+        candidates[name] = run_of(call)
+    traffic = (3 if "grad" in op.python else 2) * x.numel() * x.element_size()
+    seconds = interleave(candidates, options.rounds)
+    return Cell(op.python, shape, dtype, layout, traffic, plan.workspace_size, seconds, differs)
+
+
+def streaming_bandwidth(loops: Loops | None, threads: int, rounds: int) -> dict[str, float]:
+    """GB/s of least traffic of the hand-written loops that store past the cache: x -> y, and
+    x, dy -> dx, 32 Mi fp32 values each."""
+    if loops is None:
+        return {}
+    kind = np.dtype(np.float32)
+    x, dy, y = (aligned(1 << 25, kind) for _ in range(3))
+    x.fill(1), dy.fill(1)
+    runs = {
+        "group_norm_swish": loops.run("streaming", [x], y, threads, 0.5),
+        "group_norm_swish_grad": loops.run("streaming", [dy, x], y, threads, 0.5),
+    }
+    seconds = interleave(runs, rounds)
+    return {name: (2 + ("grad" in name)) * y.nbytes / s / 1e9 for name, s in seconds.items()}
+
+
+def mean_of(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def summary(cells: list[Cell]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for op, peers in PEERS.items():
+        for peer in peers:
+            ratios = [(r, c) for c in cells if c.op == op and (r := c.ratio(peer)) is not None]
+            if ratios:
+                worst, cell = min(ratios, key=lambda pair: pair[0])
+                found[f"{op} / {peer}"] = {
+                    "geometric_mean": mean_of([r for r, _ in ratios]),
+                    "worst": worst,
+                    "worst_cell": f"{cell.shape} {cell.dtype} {cell.layout}",
+                    "cells": len(ratios),
+                }
+    return found
+
+
+def table(cells: list[Cell], bandwidth: Mapping[str, float]) -> Iterator[str]:
+    heads = ["torch", "recomputed", "compiled"]
+    yield (
+        f"{'op':22} {'shape':20} {'dtype':5} {'layout':13} {'us':>9} {'ns/el':>7} {'GB/s':>6} "
+        f"{'of stream':>9} " + " ".join(f"{'x ' + h:>12}" for h in heads)
+    )
+    for c in cells:
+        dims, _ = sizes_of(c.shape)
+        share = f"{c.gbps / bandwidth[c.op]:.0%}" if c.op in bandwidth else "-"
+        ratios = [f"{r:.2f}" if (r := c.ratio(h)) is not None else "-" for h in heads]
+        time = c.seconds["ours"]
+        yield (
+            f"{c.op:22} {c.shape:20} {c.dtype:5} {c.layout:13} {time * 1e6:9.1f} "
+            f"{time / math.prod(dims) * 1e9:7.3f} {c.gbps:6.1f} {share:>9} "
+            + " ".join(f"{r:>12}" for r in ratios)
+        )
+
+
+def options_from(arguments: list[str] | None) -> argparse.Namespace:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    add = parser.add_argument
+    add("--ops", nargs="+", choices=list(PEERS), default=list(PEERS))
+    add("--shapes", nargs="+", metavar="NxCxHxW/G", help=f"default {' '.join(SHAPES)}")
+    add("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES))
+    add("--layouts", nargs="+", choices=LAYOUTS, default=["contiguous"])
+    add("--threads", type=int, default=2, help="of ours and of torch, default 2")
+    add("--rounds", type=int, help="samples a median is of, default 9")
+    add("--no-compiled", dest="compiled", action="store_false", help="without torch.compile")
+    add("--out", type=Path, help="write the results as JSON")
+    add("--quick", action="store_true", help="small shapes, 2 rounds, without torch.compile")
+    options = parser.parse_args(arguments)
+    options.shapes = options.shapes or ([SHAPES[0], SHAPES[-1]] if options.quick else SHAPES)
+    options.rounds = options.rounds or (2 if options.quick else 9)
+    options.compiled = options.compiled and not options.quick
+    options.modules, options.absent = {"torch": torch}, []  # as about() reads them
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = options_from(arguments)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(
+            f"load average {load:.1f}: the machine is busy, distrust the figures", file=sys.stderr
+        )
+    warnings.filterwarnings("ignore")  # of torch.compile about the machine
+    torch.set_num_threads(options.threads)
+    openaclnn.set_num_threads(options.threads)
+    loops = Loops.build()
+    bandwidth = {} if options.quick else streaming_bandwidth(loops, options.threads, options.rounds)
+    rows = {op.python: op for op in openaclnn.OPS}
+    cells = []
+    for name in options.ops:
+        for layout in options.layouts:
+            for shape in options.shapes:
+                for dtype in options.dtypes:
+                    print(f"{name} {layout} {shape} {dtype}", file=sys.stderr, flush=True)
+                    torch.compiler.reset()
+                    cells.append(measure(rows[name], shape, dtype, layout, options))
+    print("\n".join(table(cells, bandwidth)))
+    found = summary(cells)
+    for peer, s in found.items():
+        print(
+            f"{peer}: geometric mean {s['geometric_mean']:.2f}x over {s['cells']} cells, "
+            f"worst {s['worst']:.2f}x ({s['worst_cell']})"
+        )
+    for name, speed in bandwidth.items():
+        print(f"streaming loop with the traffic of {name}: {speed:.1f} GB/s")
+    print(f"largest workspace: {max(c.workspace for c in cells)} bytes")
+    wrong = [f"{c.op} {c.shape} {c.dtype}: {', '.join(c.differs)}" for c in cells if c.differs]
+    if wrong:
+        print("results that differ from ours:\n  " + "\n  ".join(wrong))
+    if options.out:
+        document = {
+            "about": about(options, loops, load)
+            | {"command": "python benchmarks/group_norm.py " + " ".join(sys.argv[1:])},
+            "streaming_gbps": bandwidth,
+            "summary": found,
+            "results": [asdict(c) for c in cells],
+        }
+        options.out.write_text(json.dumps(document, indent=1) + "\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumping tensors to files is not supported: without a wish for it the call does nothing, as on the
+// device, and with one it says so.
+#include "aclnn/acl_meta.h"
+#include "core/base/tensor.h"
+#include "core/runtime/init.h"
+#include "core/runtime/status.h"
+
+using namespace openaclnn;
+
+namespace {
+
+constexpr const char* kCall = "aclDumpOpTensors";
+
+Status check(const char* type, const char* name, aclTensor** given, size_t inputs, size_t outputs) {
+  const auto null = [](const char* argument) {
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", kCall, argument);
+  };
+  if (type == nullptr) return null("opType");
+  if (name == nullptr) return null("opName");
+  if (given == nullptr) return null("tensors");
+  size_t count = 0;
+  if (__builtin_add_overflow(inputs, outputs, &count)) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: inputTensorNum and outputTensorNum must be counts, but got %zu and %zu", kCall,
+                inputs, outputs);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (tensors().find(given[i]) == nullptr) {
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: tensors[%zu] must be alive, but %p was destroyed or never created", kCall, i,
+                  static_cast<void*>(given[i]));
+    }
+  }
+  if (!wants_dump()) return {};
+  return fail(ACL_ERROR_API_NOT_SUPPORT,
+              "%s: writing tensors to files is not supported, but the configuration of aclInit has "
+              "a dump_path: copy %s %s with aclrtMemcpy instead",
+              kCall, type, name);
+}
+
+}  // namespace
+
+aclnnStatus aclDumpOpTensors(const char* opType, const char* opName, aclTensor** tensors,
+                             size_t inputTensorNum, size_t outputTensorNum, aclrtStream) {
+  return check(opType, opName, tensors, inputTensorNum, outputTensorNum).code();
+}

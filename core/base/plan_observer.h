@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who watches the two phases (check mode); nobody, unless asked for.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/executor.h"
+#include "core/base/tensor.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+struct NamedTensor {
+  const char* name;
+  const Tensor* tensor;
+};
+
+struct PlanObserver {
+  // Phase 1 has planned.
+  void (*planned)(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors,
+                  int count);
+  // Phase 2 is about to be checked; it may be refused, with a sentence.
+  Status (*inspect)(const char* op, const aclOpExecutor& executor, const void* workspace,
+                    uint64_t workspace_size);
+  // Phase 2 is about to put the plan on the stream.
+  void (*launches)(const char* op, const aclOpExecutor& executor, const void* workspace,
+                   uint64_t workspace_size, const Stream& stream);
+};
+
+[[gnu::visibility("hidden")]] extern Watch<const PlanObserver*> plan_observer;
+
+}  // namespace openaclnn

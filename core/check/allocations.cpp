@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/check/allocations.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <new>
+
+#include "core/runtime/fork.h"
+
+namespace openaclnn::check {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kMostAddresses = size_t{16} << 40;
+constexpr size_t kMostAllocations = size_t{1} << 22;
+constexpr size_t kGuard = 64 << 10;  // between two allocations
+
+struct Arena {
+  std::mutex mutex;
+  uintptr_t begin = 0;     // of the program's range
+  uintptr_t distance = 0;  // from there to the library's
+  size_t size = 0;
+  size_t used = 0;
+  size_t page = 4096;
+  Block* table = nullptr;  // by address
+  std::atomic<size_t> count = 0;
+};
+Arena arena;
+
+uintptr_t reserve(size_t size) {
+  void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return range == MAP_FAILED ? 0 : reinterpret_cast<uintptr_t>(range);
+}
+
+size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+void* library_address(uintptr_t address) {
+  return reinterpret_cast<void*>(address + arena.distance);
+}
+
+}  // namespace
+
+bool prepare_allocations() {
+  arena.page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* table = mmap(nullptr, kMostAllocations * sizeof(Block), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (table == MAP_FAILED) return false;
+  arena.table = static_cast<Block*>(table);
+  for (size_t size = kMostAddresses; size >= (size_t{1} << 30); size /= 2) {
+    const uintptr_t both = reserve(2 * size);
+    if (both == 0) continue;
+    arena.begin = round_up(both, kHugePage);
+    arena.size = size - kHugePage;
+    arena.distance = size;
+    hold_across_fork(arena.mutex);
+    return true;
+  }
+  return false;
+}
+
+bool is_device_address(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) - arena.begin < arena.size;
+}
+
+Block* first_block() { return arena.table; }
+size_t block_count() { return arena.count.load(std::memory_order_acquire); }
+
+Block* block_at(const void* address) {
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  size_t low = 0, high = block_count();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (arena.table[middle].begin <= wanted) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low == 0 ? nullptr : arena.table + low - 1;
+}
+
+void* obtain(const char* call, size_t size, size_t reserved) {
+  const bool huge = size >= kHugePage;
+  const Stack made = stack_here();
+  std::lock_guard lock(arena.mutex);
+  const size_t count = arena.count.load(std::memory_order_relaxed);
+  const size_t begin = round_up(arena.used, huge ? kHugePage : arena.page);
+  const size_t pages = round_up(reserved, arena.page);
+  if (count == kMostAllocations || begin > arena.size || pages + kGuard > arena.size - begin) {
+    return nullptr;
+  }
+  void* usable = library_address(arena.begin + begin);
+  if (mprotect(usable, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  if (huge) madvise(usable, pages, MADV_HUGEPAGE);  // a hint
+  auto& own = *new (arena.table + count)
+                  Block{arena.begin + begin, size, pages, call, made, nullptr, {}, true};
+  arena.used = begin + pages + kGuard;
+  arena.count.store(count + 1, std::memory_order_release);
+  return reinterpret_cast<void*>(own.begin);
+}
+
+void retire(Block& allocation, const char* call) {
+  allocation.freed_by = call;
+  allocation.freed = stack_here();
+  allocation.live = false;
+}
+
+void give_back(void* address) {
+  Block* own = block_at(address);
+  void* usable = library_address(own->begin);
+  madvise(usable, own->pages, MADV_DONTNEED);
+  mprotect(usable, own->pages, PROT_NONE);
+}
+
+void* reachable(const void* address) {
+  if (!is_device_address(address)) return const_cast<void*>(address);
+  return library_address(reinterpret_cast<uintptr_t>(address));
+}
+
+}  // namespace openaclnn::check

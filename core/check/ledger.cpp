@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/check/ledger.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace openaclnn::check {
+
+void Ledger::add(const char* thing, const char* call, const void* handle) {
+  objects_[handle] = {thing, call, stack_here(), made_++, true, nullptr, {}};
+}
+
+void Ledger::end(const char* call, const void* handle) {
+  const auto found = objects_.find(handle);
+  if (found == objects_.end()) return;
+  found->second.live = false;
+  found->second.ended_by = call;
+  found->second.ended = stack_here();
+}
+
+const Object* Ledger::find(const void* handle) const {
+  const auto found = objects_.find(handle);
+  return found == objects_.end() ? nullptr : &found->second;
+}
+
+std::vector<Ledger::Left> Ledger::left(bool (*skip)(const char*, const void*)) const {
+  std::map<std::pair<std::string_view, uint64_t>, Left> places;
+  for (const auto& [handle, object] : objects_) {
+    if (!object.live || skip(object.thing, handle)) continue;
+    Left& left = places[{object.thing, object.made.place()}];
+    if (left.count++ == 0 || object.number < left.first->number) {
+      left.handle = handle;
+      left.first = &object;
+    }
+  }
+  std::vector<Left> all;
+  for (const auto& [place, left] : places) all.push_back(left);
+  std::sort(all.begin(), all.end(),
+            [](const Left& a, const Left& b) { return a.first->number < b.first->number; });
+  return all;
+}
+
+}  // namespace openaclnn::check

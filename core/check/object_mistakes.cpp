@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects and memory that are used or ended when they are no more, or never ended.
+#include <malloc.h>
+
+#include "acl/acl_rt.h"
+#include "core/base/dtype.h"
+#include "core/base/executor.h"
+#include "core/base/view.h"
+#include "core/check/state.h"
+
+namespace openaclnn::check {
+
+namespace {
+
+bool is_memory(const char* thing) { return std::strstr(thing, "memory") != nullptr; }
+
+// aclDestroyTensor, aclrtFree, aclrtDestroyStreamForce …
+bool ends_objects(const char* call) {
+  return std::strstr(call, "Destroy") != nullptr || std::strstr(call, "Free") != nullptr;
+}
+
+void tell_free_in_use(const char* call, const void* address, const Access& use,
+                      const Object* host_memory) {
+  Report report("free_in_use");
+  report.what.add(call).add(" frees ").pointer(address).add(" while ").add(use.call);
+  report.what.add(" may still ").add(use.written ? "write" : "read").add(" it (");
+  report.what.add(use.argument).add(") on ");
+  add_stream(report.what, use.stream);
+  report.what.add(": the host has not waited for that stream.");
+  report.at("here", call, stack_here()).at("the use is", use.call, use.stack);
+  add_memory(report, reinterpret_cast<uintptr_t>(address));
+  if (host_memory != nullptr) {
+    report.at("memory made by", host_memory->call, host_memory->made);
+  }
+  report.advice = "call aclrtSynchronizeStream before memory is freed that a stream uses.";
+  tell(report);
+}
+
+// Memory that cannot be freed: what else is it?
+void tell_wrong_free(const char* call, const char* thing, const void* address,
+                     const Object* object) {
+  const Block* own = is_device_address(address) ? block_at(address) : nullptr;
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const bool freed = own != nullptr
+                         ? at == own->begin && !own->live
+                         : object != nullptr && is_memory(object->thing) && !object->live;
+  Report report(freed ? "double_free" : "wrong_free");
+  report.what.add(call).add(" got ").pointer(address);
+  report.advice = freed ? "free memory once, after its last use."
+                        : "free what aclrtMalloc gave with aclrtFree, what aclrtMallocHost gave "
+                          "with aclrtFreeHost, and the rest as it was made.";
+  if (freed) {
+    report.what.add(", which was freed before.");
+  } else if (own != nullptr && at < own->end()) {
+    if (at == own->begin) {
+      report.what.add(", which is device memory.");
+      report.advice = "free device memory with aclrtFree.";
+    } else {
+      report.what.add(", which lies ").number(at - own->begin).add(" bytes inside an allocation.");
+      report.advice = "free memory with the address that the allocation gave.";
+    }
+  } else if (object != nullptr && object->live && is_memory(object->thing)) {
+    report.what.add(", which is host memory.");
+    report.advice = "free host memory with aclrtFreeHost.";
+  } else {
+    report.what.add(", which is no ").add(thing).add(" that acl allocated.");
+  }
+  report.at("here", call, stack_here());
+  add_memory(report, at);
+  if (own == nullptr && object != nullptr && is_memory(object->thing)) {
+    report.at("memory made by", object->call, object->made);
+    if (!object->live) report.at("freed by", object->ended_by, object->ended);
+  }
+  tell(report);
+}
+
+void tell_stale(const char* call, const char* thing, const char* argument, const void* handle,
+                const Object* object) {
+  const bool known = object != nullptr && !object->live && std::strcmp(object->thing, thing) == 0;
+  const bool ran =
+      known && std::strcmp(thing, "aclOpExecutor") == 0 && !ends_objects(object->ended_by);
+  const Stack here = stack_here();
+  if (call == nullptr) call = here.entry == nullptr ? "a call" : here.entry;
+  Report report(!known               ? "unknown_handle"
+                : ends_objects(call) ? "double_free"
+                : ran                ? "executor_rerun"
+                                     : "use_after_destroy");
+  report.what.add(call).add(" got ").add(argument).add(" ");
+  report.what.pointer(handle);
+  report.at("here", call, here);
+  if (object != nullptr && !known) {
+    report.what.add(object->live ? ", which is an " : ", which was an ").add(object->thing);
+    report.what.add(" and no ").add(thing).add(".");
+    report.advice = "give the handle that the creating call of that kind returned.";
+  } else if (!known) {
+    report.what.add(is_device_address(handle) ? ", which is device memory and no "
+                                              : ", which is no ");
+    report.what.add(thing).add(is_device_address(handle) ? "." : " and never was.");
+    report.advice = "give the handle that the creating call returned, and look at its status.";
+  } else if (ran) {
+    report.what.add(", an executor that was run before; running consumes it.");
+    report.advice =
+        "call phase 1 again for each run, or aclSetAclOpExecutorRepeatable right after phase 1.";
+  } else {
+    report.what.add(", an ").add(thing).add(" that was destroyed before.");
+    report.advice = ends_objects(call)
+                        ? "destroy an object once; a list destroys the objects in it."
+                        : "destroy an object after its last use.";
+  }
+  if (object != nullptr) {
+    report.at("made by", object->call, object->made);
+    if (!object->live) report.at(ran ? "run by" : "destroyed by", object->ended_by, object->ended);
+  }
+  tell(report);
+}
+
+// Streams that a device left behind when it was reset are gone with it.
+bool is_left_behind(const char* thing, const void* handle) {
+  if (std::strcmp(thing, "aclrtStream") != 0) return false;
+  const Stream* stream = streams().find(handle);
+  return stream == nullptr || stream->owner() == nullptr;
+}
+
+// Tells objects apart that were made on one line.
+void add_identity(Sentence& sentence, const Object& object, const void* handle) {
+  if (handle == nullptr) return;
+  const Tensor* tensor = std::strcmp(object.thing, "aclTensor") != 0
+                             ? nullptr
+                             : tensors().find(static_cast<const aclTensor*>(handle));
+  if (tensor != nullptr) {
+    sentence.add(", ").add(dtype_name(tensor->dtype)).add(" ");
+    sentence.add(to_text(tensor->shape).c_str()).add(" at ").pointer(tensor->data).add(",");
+  } else if (is_memory(object.thing)) {
+    sentence.add(" at ").pointer(handle).add(",");
+  } else {
+    sentence.add(" ").pointer(handle);
+  }
+}
+
+void tell_left(const char* call, const Object& first, const void* handle, size_t count,
+               size_t bytes) {
+  const bool memory = is_memory(first.thing);
+  Report report("leak");
+  report.what.number(count).add(memory ? " piece" : " ").add(memory ? "" : first.thing);
+  if (count > 1) report.what.add("s");
+  if (memory) report.what.add(" of ").add(first.thing);
+  if (bytes > 0) report.what.add(", ").number(bytes).add(count > 1 ? " bytes in all," : " bytes");
+  if (count == 1) add_identity(report.what, first, handle);
+  report.what.add(count == 1 ? " is" : " are").add(" still alive at ").add(call).add(".");
+  report.at("made by", first.call, first.made);
+  report.advice = memory ? "free it before aclFinalize."
+                  : std::strcmp(first.thing, "aclOpExecutor") == 0
+                      ? "run it, or destroy it with aclDestroyAclOpExecutor, before aclFinalize."
+                      : "destroy it before aclFinalize.";
+  tell(report);
+}
+
+}  // namespace
+
+void ending(const char* call, const char* thing, const void* handle) {
+  State& state = State::get();
+  const auto begin = reinterpret_cast<uintptr_t>(handle);
+  Block* own = is_device_address(handle) ? block_at(handle) : nullptr;
+  Access use;
+  Object host_memory;
+  bool in_use = false;
+  {
+    std::lock_guard lock(state.mutex);
+    if (is_memory(thing)) {
+      // Memory of the host is the allocator's until this call is over.
+      const size_t size =
+          own != nullptr ? own->size : malloc_usable_size(const_cast<void*>(handle));
+      const Access* pending = state.order.pending(block_of(begin), begin, begin + size);
+      if (pending != nullptr) {
+        use = *pending, in_use = true;
+        state.order.synchronised(use.stream);  // we wait for it below
+      }
+    }
+    if (own != nullptr) {
+      state.order.forget(begin);
+    } else {
+      if (in_use) host_memory = *state.ledger.find(handle);
+      state.ledger.end(call, handle);
+      if (std::strcmp(thing, "aclOpExecutor") == 0) {
+        state.plans.erase(static_cast<const aclOpExecutor*>(handle));
+      }
+      if (std::strcmp(thing, "aclrtEvent") == 0) state.order.forget_event(handle);
+    }
+  }
+  if (in_use) {
+    tell_free_in_use(call, handle, use, own == nullptr ? &host_memory : nullptr);
+    drain_unseen();  // else the library would touch what is there no more
+  }
+  if (own != nullptr) retire(*own, call);
+}
+
+void refused(const char* call, const char* thing, const char* argument, const void* handle) {
+  State& state = State::get();
+  Object object;
+  bool found = false;
+  {
+    std::lock_guard lock(state.mutex);
+    if (const Object* known = state.ledger.find(handle)) object = *known, found = true;
+  }
+  if (is_memory(thing)) {
+    tell_wrong_free(call, thing, handle, found ? &object : nullptr);
+  } else {
+    tell_stale(call, thing, argument, handle, found ? &object : nullptr);
+  }
+}
+
+void finalised(const char* call) {
+  State& state = State::get();
+  state.finalised = true;
+  struct Left {
+    Object object;
+    const void* handle;
+    size_t count, bytes;
+  };
+  std::vector<Left> all;
+  {
+    std::lock_guard lock(state.mutex);
+    for (const Ledger::Left& left : state.ledger.left(is_left_behind)) {
+      all.push_back({*left.first, left.handle, left.count, 0});
+    }
+  }
+  std::unordered_map<uint64_t, size_t> memory;  // place to position
+  for_each_live([&](const Block& own) {
+    const auto [position, fresh] = memory.try_emplace(own.made.place(), all.size());
+    if (fresh) {
+      Left left = {};
+      left.object.thing = "device memory";
+      left.object.call = own.call;
+      left.object.made = own.made;
+      left.handle = reinterpret_cast<void*>(own.begin);
+      all.push_back(left);
+    }
+    all[position->second].count += 1;
+    all[position->second].bytes += own.size;
+  });
+  for (const Left& left : all) tell_left(call, left.object, left.handle, left.count, left.bytes);
+}
+
+}  // namespace openaclnn::check

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened before what: vector clocks of the host and of every stream.
+//
+// All threads of the host are one actor, taken to be in order among themselves, for how they are
+// synchronised is not seen here: so some mistakes of several threads are missed and none is made
+// up. Work on a stream comes after what the host knew when it was submitted, and after the work
+// before it on that stream; the host, or another stream, comes after it only through a
+// synchronisation or an event. An access that the host is known to come after comes before all that
+// follows, and is forgotten.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/tensor.h"
+#include "core/check/stack.h"
+
+namespace openaclnn {
+class Stream;
+}
+
+namespace openaclnn::check {
+
+struct Access {
+  const char* call;
+  const char* argument;
+  uintptr_t low, high;  // addresses as the program knows them
+  bool written;
+  std::shared_ptr<const Tensor> view;  // when it leaves gaps between low and high; else nullptr
+  Stack stack;
+  const Stream* stream = nullptr;  // nullptr: the host
+  uint32_t actor = 0, epoch = 0;
+};
+
+// Not for two threads at once.
+class Order {
+ public:
+  // The stream, or the host for nullptr, starts one more piece of work.
+  void begin(const Stream* stream);
+  // Takes down an access of that work to the block of memory; the one that it collides with, or
+  // nullptr. What it points to is good until the next call.
+  const Access* add(uintptr_t block, Access access);
+  // A use of these bytes of the block that the host does not know to be over, or nullptr.
+  const Access* pending(uintptr_t block, uintptr_t low, uintptr_t high);
+  void forget(uintptr_t block) { accesses_.erase(block); }
+
+  void synchronised(const Stream* stream);
+  void recorded(const void* event, const Stream* stream);
+  void waits(const Stream* stream, const void* event);
+  void reached(const void* event);
+  void forget_event(const void* event) { events_.erase(event); }
+
+ private:
+  using Clock = std::vector<uint32_t>;           // by actor; the host is 0
+  static constexpr size_t kMostAccesses = 4096;  // to one block; the oldest are forgotten
+
+  uint32_t actor_of(const Stream* stream);
+  bool is_known(uint32_t actor, const Access& access) const;
+  static void join(Clock& clock, const Clock& other);
+  void drop_known(std::vector<Access>& accesses);
+
+  std::unordered_map<const Stream*, uint32_t> actors_;
+  std::vector<Clock> clocks_ = {Clock(1)};
+  std::unordered_map<const void*, Clock> events_;
+  std::unordered_map<uintptr_t, std::vector<Access>> accesses_;
+  Access collided_;
+};
+
+}  // namespace openaclnn::check

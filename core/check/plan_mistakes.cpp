@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors and workspaces that do not lie where the executor may work.
+#include <utility>
+
+#include "aclnn/aclnn_base.h"
+#include "core/base/dtype.h"
+#include "core/base/view.h"
+#include "core/check/state.h"
+
+namespace openaclnn::check {
+namespace {
+
+constexpr const char* kWorkspace = "workspace";
+
+const PlannedTensor* planned_tensor(const aclOpExecutor& executor, const char* name) {
+  const auto plan = State::get().plans.find(&executor);
+  if (plan == State::get().plans.end()) return nullptr;
+  for (const PlannedTensor& tensor : plan->second) {
+    if (std::strcmp(tensor.name, name) == 0) return &tensor;
+  }
+  return nullptr;
+}
+
+// A copy, since other threads may plan meanwhile.
+PlannedTensor tensor_of(const aclOpExecutor& executor, const char* name) {
+  std::lock_guard lock(State::get().mutex);
+  const PlannedTensor* tensor = planned_tensor(executor, name);
+  return tensor == nullptr ? PlannedTensor{name, nullptr, nullptr, {}} : *tensor;
+}
+
+size_t storage_bytes(const PlannedTensor& tensor) {
+  int64_t count = 0;
+  if (tensor.view == nullptr || !element_count(tensor.view->storage, &count)) return 0;
+  return static_cast<size_t>(count) * dtype_size(tensor.view->dtype);
+}
+
+Status tell_freed(const char* op, const char* name, const void* data, const PlannedTensor& tensor) {
+  Report report("use_after_free");
+  report.what.add(op).add(" would work on ").add(name).add(" at ").pointer(data);
+  report.what.add(", memory that was freed.");
+  report.at("here", op, stack_here());
+  if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
+  add_memory(report, reinterpret_cast<uintptr_t>(data));
+  report.advice = "free memory after the streams that use it were synchronised for the last time.";
+  tell(report);
+  return fail(ACLNN_ERR_PARAM_INVALID, "%s: the memory of %s must be alive, but %p was freed", op,
+              name, data);
+}
+
+Status tell_outside(const char* op, const char* name, const Executor::Operand& operand,
+                    const Block& own, const PlannedTensor& tensor, bool view) {
+  const auto data = reinterpret_cast<uintptr_t>(operand.data);
+  Report report("view_outside_allocation");
+  report.what.add(op).add(" got ").add(name).add(", whose ").add(view ? "view" : "storage");
+  report.what.add(" spans bytes ").signed_number(view ? operand.low : 0).add(" to ");
+  report.what.number(view ? static_cast<uint64_t>(operand.high) : storage_bytes(tensor));
+  report.what.add(" from ").hex(data).add(", but the allocation there has ");
+  report.what.number(own.end() - data).add(" bytes left.");
+  report.at("here", op, stack_here());
+  if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
+  add_memory(report, data);
+  report.advice =
+      "allocate what the storage shape needs, times the size of an element, from the address on.";
+  tell(report);
+  return fail(ACLNN_ERR_PARAM_INVALID,
+              "%s: %s must stay inside its allocation of %zu bytes, but reaches outside", op, name,
+              own.size);
+}
+
+// It works here, where all memory is that of the host.
+void tell_host_memory(const char* op, const char* name, const void* data,
+                      const PlannedTensor& tensor) {
+  Report report("not_device_memory");
+  report.what.add(op).add(" would work on ").add(name).add(" at ").pointer(data);
+  report.what.add(", which is memory of the host: a device cannot reach it.");
+  report.at("here", op, stack_here());
+  if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
+  report.advice =
+      "give tensors and workspace the address of aclrtMalloc, and copy data there with "
+      "aclrtMemcpy.";
+  tell(report);
+}
+
+Status check_operand(const char* op, const aclOpExecutor& executor,
+                     const Executor::Operand& operand) {
+  if (!is_device_address(operand.data)) {
+    tell_host_memory(op, operand.name, operand.data, tensor_of(executor, operand.name));
+    return {};
+  }
+  const PlannedTensor tensor = tensor_of(executor, operand.name);
+  const auto data = reinterpret_cast<uintptr_t>(operand.data);
+  const Block* own = block_at(operand.data);
+  if (own == nullptr || (!own->live && data < own->begin + own->pages)) {
+    return tell_freed(op, operand.name, operand.data, tensor);
+  }
+  const bool inside = data <= own->reserved_end();
+  const size_t room = inside ? own->reserved_end() - data : 0;
+  const bool view = operand.low < 0 || static_cast<size_t>(operand.high) > room;
+  if (!inside || view || storage_bytes(tensor) > room) {
+    return tell_outside(op, operand.name, operand, *own, tensor, view);
+  }
+  return {};
+}
+
+Status check_workspace(const char* op, const aclOpExecutor& executor, const void* workspace,
+                       uint64_t size) {
+  const uint64_t needed = executor.workspace_size();
+  uint64_t room = size;
+  const char* of = "workspaceSize says ";
+  if (size > 0 && !is_device_address(workspace)) {
+    tell_host_memory(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
+  } else if (is_device_address(workspace) && size > 0) {
+    const Block* own = block_at(workspace);
+    const auto at = reinterpret_cast<uintptr_t>(workspace);
+    if (own == nullptr || (!own->live && at < own->begin + own->pages)) {
+      return tell_freed(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
+    }
+    const uint64_t left = at < own->reserved_end() ? own->reserved_end() - at : 0;
+    if (left < size) room = left, of = "its allocation has ";
+  }
+  if (room >= needed && room >= size) return {};
+  const uint64_t wanted = room < needed ? needed : size;
+  Report report("workspace_too_small");
+  report.what.add(op).add(" needs ").number(needed).add(" bytes of workspace and was promised ");
+  report.what.number(size).add(", but ").add(of).number(room).add(".");
+  report.at("here", op, stack_here());
+  add_memory(report, reinterpret_cast<uintptr_t>(workspace));
+  report.advice = "allocate the workspaceSize that phase 1 of the same call returned.";
+  tell(report);
+  return fail(ACLNN_ERR_PARAM_INVALID, "%s: workspace must have %llu bytes, but has %llu", op,
+              static_cast<unsigned long long>(wanted), static_cast<unsigned long long>(room));
+}
+
+void check_workspace_overlap(const char* op, const Executor::Operand& operand,
+                             const void* workspace, uint64_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(workspace);
+  const auto data = reinterpret_cast<uintptr_t>(operand.data);
+  const uintptr_t low = data + static_cast<uintptr_t>(operand.low);
+  const uintptr_t high = data + static_cast<uintptr_t>(operand.high);
+  if (low == high || begin >= high || low >= begin + size) return;
+  Report report("workspace_overlap");
+  report.what.add(op).add(" got a workspace of ").number(size).add(" bytes at ").hex(begin);
+  report.what.add(" that overlaps ").add(operand.name).add(" at ").hex(low).add(".");
+  report.at("here", op, stack_here());
+  add_memory(report, low);
+  report.advice = "give the workspace memory of its own until the stream was synchronised.";
+  tell(report);
+}
+
+}  // namespace
+
+void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count) {
+  State& state = State::get();
+  std::lock_guard lock(state.mutex);
+  const char* call = state.names.insert(std::string(op) + "GetWorkspaceSize").first->c_str();
+  state.ledger.add("aclOpExecutor", call, &executor);
+  std::vector<PlannedTensor>& plan = state.plans[&executor];
+  plan.clear();
+  for (int i = 0; i < count; ++i) {
+    const Object* object = state.ledger.find(tensors[i].tensor);
+    PlannedTensor tensor{
+        tensors[i].name, std::make_shared<Tensor>(*tensors[i].tensor), nullptr, {}};
+    if (object != nullptr) tensor.made_by = object->call, tensor.made = object->made;
+    plan.push_back(std::move(tensor));
+  }
+}
+
+Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,
+                      uint64_t workspace_size) {
+  Status status;
+  executor.for_each_operand([&](const Executor::Operand& operand) {
+    if (status.ok()) status = check_operand(op, executor, operand);
+  });
+  if (status.ok()) status = check_workspace(op, executor, workspace, workspace_size);
+  if (!status.ok() || workspace_size == 0) return status;
+  executor.for_each_operand([&](const Executor::Operand& operand) {
+    check_workspace_overlap(op, operand, workspace, workspace_size);
+  });
+  return {};
+}
+
+void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
+              uint64_t workspace_size, const Stream& stream) {
+  std::vector<Access> accesses;
+  executor.for_each_operand([&](const Executor::Operand& operand) {
+    const auto data = reinterpret_cast<uintptr_t>(operand.data);
+    Access access = {};
+    access.argument = operand.name;
+    access.low = data + static_cast<uintptr_t>(operand.low);
+    access.high = data + static_cast<uintptr_t>(operand.high);
+    access.written = operand.role != Role::input;
+    const PlannedTensor tensor = tensor_of(executor, operand.name);
+    int64_t count = 0;
+    if (tensor.view != nullptr && element_count(tensor.view->shape, &count) &&
+        static_cast<size_t>(count) * dtype_size(tensor.view->dtype) < access.high - access.low) {
+      auto moved = std::make_shared<Tensor>(*tensor.view);  // to where it is now
+      moved->data = operand.data;
+      access.view = std::move(moved);
+    }
+    accesses.push_back(std::move(access));
+  });
+  if (workspace_size > 0) {
+    Access access = {};
+    access.argument = kWorkspace;
+    access.low = reinterpret_cast<uintptr_t>(workspace);
+    access.high = access.low + workspace_size;
+    access.written = true;
+    accesses.push_back(std::move(access));
+  }
+  take_down(op, std::move(accesses), &stream);
+}
+
+}  // namespace openaclnn::check

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that were refused: a program that does not look at the status goes on with results that are
+// none.
+#include <string_view>
+
+#include "acl/acl_rt.h"
+#include "core/check/state.h"
+
+namespace openaclnn::check {
+namespace {
+
+// What a program may ask for, and gets as a status.
+bool is_expected(std::string_view call, int32_t code) {
+  switch (code) {
+    case ACL_ERROR_REPEAT_INITIALIZE:
+    case ACL_ERROR_WAIT_CALLBACK_TIMEOUT:
+    case ACL_ERROR_RT_STREAM_SYNC_TIMEOUT:
+    case ACL_ERROR_RT_EVENT_SYNC_TIMEOUT:
+    case ACL_ERROR_RT_WAIT_TIMEOUT: return true;
+    case ACL_ERROR_THREAD_NOT_SUBSCRIBE:  // its loop begins before and ends after the subscription
+      return call == "aclrtProcessReport";
+    case ACL_ERROR_RT_CONTEXT_NULL:  // whether there is one
+      return call == "aclrtGetDevice" || call == "aclrtGetCurrentContext";
+    case ACL_ERROR_RT_SYSPARAMOPT_NOT_SET: return call == "aclrtCtxGetSysParamOpt";
+    default: return false;
+  }
+}
+
+// The function that the program called: operators share one behind theirs, which heads the sentence
+// with the name.
+std::string_view name_of_call(const Stack& here, std::string_view sentence) {
+  if (here.entry != nullptr && std::strncmp(here.entry, "acl", 3) == 0) return here.entry;
+  const size_t colon = sentence.find(':');
+  return sentence.substr(0, 3) == "acl" && colon != sentence.npos ? sentence.substr(0, colon)
+                                                                  : "a call";
+}
+
+}  // namespace
+
+void failed(int32_t code, const char* sentence) {
+  const Stack here = stack_here();
+  const std::string_view name = name_of_call(here, sentence);
+  if (is_expected(name, code)) return;
+  Text<128> call;  // as a string of C
+  call.add(name.data(), name.size());
+  Report report("refused");
+  report.unless_told = true;
+  report.what.add(call.data()).add(" answered ");
+  if (code == 0) {
+    report.what.add("NULL");
+  } else {
+    report.what.number(static_cast<uint64_t>(code));
+  }
+  report.what.add(": ").add(sentence).add(".");
+  report.at("here", call.data(), here);
+  report.advice = "look at what every call answers: nothing was done.";
+  tell(report);
+}
+
+}  // namespace openaclnn::check

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports go to stderr as text, and with OPENACLNN_CHECK_JSON also to a file as one JSON object per
+// line: appended whole, so that a crash, a fork or a second process leaves a file that can be read.
+#include "core/check/report.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/runtime/environment.h"
+#include "core/runtime/fork.h"
+
+namespace openaclnn::check {
+namespace {
+
+constexpr int kShown = 4;  // frames of a place
+constexpr int kMostPlaces = 4096;
+
+int code = 66;
+int json_file = -1;
+std::atomic<int> told = 0;
+
+// One report at a time. A handler that interrupts a thread which holds this is one for a fault of
+// the library itself.
+class Turn {
+ public:
+  Turn() {
+    while (busy_.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  ~Turn() { busy_.store(false, std::memory_order_release); }
+  static void reset_in_child() { busy_.store(false, std::memory_order_release); }
+
+ private:
+  static std::atomic<bool> busy_;
+};
+std::atomic<bool> Turn::busy_ = false;
+
+struct Hashes {
+  bool has(uint64_t hash) const {
+    for (int i = 0; i < count; ++i) {
+      if (known[i] == hash) return true;
+    }
+    return false;
+  }
+  bool add(uint64_t hash) {  // false when it was there
+    if (has(hash)) return false;
+    if (count < kMostPlaces) known[count++] = hash;
+    return true;
+  }
+
+  uint64_t known[kMostPlaces];
+  int count;
+};
+
+// What was told already, as hashes of kind and places, and for which calls of the program.
+bool is_new(const Report& report) {
+  static Hashes reports, calls;
+  uint64_t hash = 14695981039346656037u;
+  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  for (const char* c = report.kind; *c != '\0'; ++c) mix(static_cast<unsigned char>(*c));
+  for (int i = 0; i < report.places; ++i) {
+    mix(report.place[i].stack.place());
+  }
+  const bool of_a_call = report.places > 0 && std::strcmp(report.place[0].role, "here") == 0;
+  const bool new_call = of_a_call && calls.add(report.place[0].stack.place());
+  if (report.unless_told && of_a_call && !new_call) return false;
+  return reports.add(hash);
+}
+
+void write_all(int file, const char* text, size_t length) {
+  while (length > 0) {
+    const ssize_t done = write(file, text, length);
+    if (done < 0 && errno != EINTR) return;  // nobody is left to tell
+    if (done > 0) text += done, length -= static_cast<size_t>(done);
+  }
+}
+
+using Page = Text<1 << 15>;
+
+const char* base_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+// From the working directory on, where it lies there.
+const char* shown_path(const char* path) {
+  static char folder[4096];  // reports are made one at a time
+  if (getcwd(folder, sizeof folder) == nullptr) return path;
+  const size_t length = std::strlen(folder);
+  const bool inside = std::strncmp(path, folder, length) == 0 && path[length] == '/';
+  return inside ? path + length + 1 : path;
+}
+
+void add_frame(Page& page, const Frame& frame) {
+  page.add(frame.function[0] != '\0' ? frame.function : "a function without a name");
+  if (frame.line > 0) {
+    page.add(" at ").add(shown_path(frame.file)).add(":").number(static_cast<uint64_t>(frame.line));
+  } else {
+    page.add(" in ").add(base_name(frame.module)).add("+").hex(frame.offset);
+  }
+}
+
+void add_frame_json(Page& page, const Frame& frame) {
+  page.add("{\"function\": ").quoted(frame.function).add(", \"file\": ").quoted(frame.file);
+  page.add(", \"line\": ").number(static_cast<uint64_t>(frame.line));
+  page.add(", \"module\": ").quoted(frame.module).add(", \"offset\": ").number(frame.offset);
+  page.add("}");
+}
+
+}  // namespace
+
+void prepare_reports() {
+  after_fork_in_child(Turn::reset_in_child);  // another thread of the parent may have been telling
+  code = static_cast<int>(environment_number("OPENACLNN_CHECK_EXIT_CODE", 0, 255, code));
+  const char* path = std::getenv("OPENACLNN_CHECK_JSON");
+  if (path == nullptr || *path == '\0') return;
+  json_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (json_file < 0) {
+    tell_environment("OPENACLNN_CHECK_JSON", "a file that can be written", path, "no file");
+  }
+}
+
+void tell(const Report& report) {
+  static Page text, json;  // too large for the stack of a signal handler
+  static Frame frames[kShown];
+  const int before = errno;
+  const Turn turn;
+  if (!is_new(report)) {
+    errno = before;
+    return;
+  }
+  told.fetch_add(1, std::memory_order_relaxed);
+  text.clear(), json.clear();
+  text.add("openaclnn check: ").add(report.kind).add(": ").add(report.what.data()).add("\n");
+  json.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
+  json.add(", \"places\": [");
+  for (int i = 0; i < report.places; ++i) {
+    const Place& place = report.place[i];
+    text.add("    ").add(place.role);
+    if (place.call != nullptr) text.add(" ").add(place.call);
+    text.add(": ");
+    json.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
+    json.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
+    const int count = resolve(place.stack, frames, kShown);
+    for (int k = 0; k < count; ++k) {
+      if (k > 0) text.add(", called by "), json.add(", ");
+      add_frame(text, frames[k]);
+      add_frame_json(json, frames[k]);
+    }
+    if (count == 0) text.add("outside the program");
+    text.add("\n");
+    json.add("]}");
+  }
+  text.add("    to do: ").add(report.advice).add("\n");
+  json.add("], \"advice\": ").quoted(report.advice).add("}\n");
+  write_all(STDERR_FILENO, text.data(), text.size());
+  if (json_file >= 0) write_all(json_file, json.data(), json.size());
+  errno = before;
+}
+
+int reports_told() { return told.load(std::memory_order_relaxed); }
+int exit_code() { return code; }
+
+}  // namespace openaclnn::check

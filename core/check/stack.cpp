@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses are taken by the unwinder and named late, when there is something to report: by
+// addr2line in a process of its own, since only debug information knows static functions and lines.
+// All of it works in a signal handler: nothing here allocates.
+#include "core/check/stack.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/check/text.h"
+
+namespace openaclnn::check {
+namespace {
+
+constexpr int kDepth = 40;
+
+const char* file_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+// libopenaclnn and what traces its calls.
+bool is_own(const Dl_info& info) {
+  return std::strncmp(file_name(info.dli_fname), "libopenaclnn", 12) == 0;
+}
+
+bool is_libc(const Dl_info& info) {
+  const char* name = file_name(info.dli_fname);
+  return std::strncmp(name, "libc.so", 7) == 0 || std::strncmp(name, "libpthread", 10) == 0;
+}
+
+// From the first frame beyond the innermost ones that this library has.
+Stack outside(void* const* frames, int count) {
+  int first = 0;
+  for (Dl_info own; first < count; ++first) {
+    if (dladdr(frames[first], &own) == 0 || !is_own(own)) break;
+  }
+  Stack stack;
+  Dl_info info;
+  if (first > 0 && dladdr(static_cast<char*>(frames[first - 1]) - 1, &info) != 0) {
+    constexpr char kAlias[] = "openaclnn_";
+    const bool alias =
+        info.dli_sname != nullptr && std::strncmp(info.dli_sname, kAlias, sizeof kAlias - 1) == 0;
+    stack.entry = alias ? info.dli_sname + sizeof kAlias - 1 : info.dli_sname;
+  }
+  for (int i = first; i < count && stack.count < Stack::kFrames; ++i) {
+    stack.frame[stack.count++] = frames[i];
+  }
+  return stack;
+}
+
+void* instruction_of(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<void*>(machine.gregs[REG_RIP]);
+#else
+  return reinterpret_cast<void*>(machine.pc);
+#endif
+}
+
+void copy(char* to, size_t room, const char* from, size_t length) {
+  if (length > room - 1) length = room - 1;
+  std::memcpy(to, from, length);
+  to[length] = '\0';
+}
+
+// The output of a command, cut to the room; its length, or -1.
+int output_of(char* const* command, char* output, size_t room) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  char path[512] = "PATH=/usr/local/bin:/usr/bin:/bin", plain[] = "LC_ALL=C";
+  if (const char* own = std::getenv("PATH"); own != nullptr && std::strlen(own) < 500) {
+    copy(path + 5, sizeof path - 5, own, std::strlen(own));
+  }
+  char* environment[] = {path, plain, nullptr};  // nothing that would preload us again
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = -1;
+  const int failed = posix_spawnp(&child, command[0], &actions, &attributes, command, environment);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  size_t length = 0;
+  for (ssize_t got = 1; failed == 0 && got > 0 && length < room - 1;) {
+    got = read(ends[0], output + length, room - 1 - length);
+    if (got > 0) length += static_cast<size_t>(got);
+  }
+  close(ends[0]);
+  if (failed != 0) return -1;
+  output[length] = '\0';
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 ? static_cast<int>(length) : -1;
+}
+
+// The line up to its end, which is replaced; *text moves behind it. nullptr at the end.
+char* next_line(char** text) {
+  char* line = *text;
+  char* end = std::strchr(line, '\n');
+  if (end == nullptr) return nullptr;
+  *end = '\0';
+  *text = end + 1;
+  return line;
+}
+
+// addr2line tells two lines for each address: the function, and file:line, with ?? where it does
+// not know.
+void ask_addr2line(Frame* frames, int count) {
+  static char output[1 << 14];  // reports are made one at a time
+  Text<24> address[Stack::kFrames];
+  char program[] = "addr2line", demangle[] = "-Cf", module_flag[] = "-e";
+  char* command[Stack::kFrames + 5] = {program, demangle, module_flag, frames[0].module};
+  int asked = 0;
+  for (int i = 0; i < count; ++i) {
+    if (std::strcmp(frames[i].module, frames[0].module) != 0) break;
+    address[i].hex(frames[i].offset);
+    command[4 + asked++] = const_cast<char*>(address[i].data());
+  }
+  if (output_of(command, output, sizeof output) > 0) {
+    char* text = output;
+    for (int i = 0; i < asked; ++i) {
+      const char* function = next_line(&text);
+      char* place = function == nullptr ? nullptr : next_line(&text);
+      if (place == nullptr) break;
+      if (function[0] != '?') {
+        copy(frames[i].function, sizeof frames[i].function, function, std::strlen(function));
+      }
+      const char* colon = std::strrchr(place, ':');
+      if (place[0] == '?' || colon == nullptr || std::atoi(colon + 1) == 0) continue;
+      frames[i].line = std::atoi(colon + 1);
+      copy(frames[i].file, sizeof frames[i].file, place, static_cast<size_t>(colon - place));
+    }
+  }
+  if (asked < count) ask_addr2line(frames + asked, count - asked);
+}
+
+}  // namespace
+
+void prepare_stacks() {
+  void* frames[2];
+  backtrace(frames, 2);
+}
+
+Stack stack_here() {
+  void* frames[kDepth];
+  return outside(frames, backtrace(frames, kDepth));
+}
+
+Stack stack_of_fault(void* context) {
+  void* frames[kDepth];
+  const int count = backtrace(frames, kDepth);
+  void* fault = instruction_of(context);
+  int first = 0;
+  while (first < count && frames[first] != fault) ++first;
+  if (first == count) return outside(&fault, 1);
+  // Addresses are return addresses, one too far; this one is not.
+  frames[first] = static_cast<char*>(frames[first]) + 1;
+  Stack stack = outside(frames + first, count - first);
+  return stack;
+}
+
+int resolve(const Stack& stack, Frame* frames, int room) {
+  int count = 0;
+  for (int i = 0; i < stack.count && count < room; ++i) {
+    Dl_info info;
+    char* at = static_cast<char*>(stack.frame[i]) - 1;  // inside the call
+    if (dladdr(at, &info) == 0 || is_libc(info)) continue;
+    Frame& frame = frames[count++];
+    frame = Frame{};
+    char real[sizeof frame.module];
+    const char* module = info.dli_fname;
+    if (module[0] != '/') {  // the program, by the name it was started with
+      const ssize_t length = readlink("/proc/self/exe", real, sizeof real - 1);
+      if (length > 0) real[length] = '\0', module = real;
+    }
+    copy(frame.module, sizeof frame.module, module, std::strlen(module));
+    const auto* header = static_cast<const Elf64_Ehdr*>(info.dli_fbase);
+    const auto base = header->e_type == ET_EXEC ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase);
+    frame.offset = reinterpret_cast<uintptr_t>(at) - base;
+    if (info.dli_sname != nullptr) {
+      copy(frame.function, sizeof frame.function, info.dli_sname, std::strlen(info.dli_sname));
+    }
+  }
+  if (count > 0) ask_addr2line(frames, count);
+  for (int i = 0; i < count; ++i) {
+    if (std::strcmp(frames[i].function, "main") == 0) return i + 1;
+  }
+  return count;
+}
+
+}  // namespace openaclnn::check

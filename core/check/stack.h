@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in the program a call was made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace openaclnn::check {
+
+struct Stack {
+  static constexpr int kFrames = 10;
+  int count = 0;
+  void* frame[kFrames];  // return addresses, innermost first, none of this library
+
+  const char* entry = nullptr;  // the function of this library that was called, where it is known
+
+  uint64_t place() const {  // a hash
+    uint64_t hash = 14695981039346656037u;
+    for (int i = 0; i < count; ++i) {
+      hash = (hash ^ reinterpret_cast<uintptr_t>(frame[i])) * 1099511628211u;
+    }
+    return hash;
+  }
+};
+
+void prepare_stacks();  // once, outside signal handlers: the unwinder is loaded at its first use
+
+// Of the calling thread.
+Stack stack_here();
+// In a signal handler: from the interrupted instruction on.
+Stack stack_of_fault(void* context);
+
+struct Frame {
+  char function[160];  // "" when unknown
+  char file[256];      // "" when unknown
+  int line;
+  char module[256];
+  uintptr_t offset;  // in the module
+};
+
+// Functions and lines by addr2line where that is installed, else exported functions only. Ends with
+// main(); frames of the C library are left out. Returns how many there are.
+int resolve(const Stack& stack, Frame* frames, int room);
+
+}  // namespace openaclnn::check

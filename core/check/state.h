@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What check mode knows of the program, and what its parts share. One lock guards it; reports are
+// written without it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/base/plan_observer.h"
+#include "core/check/allocations.h"
+#include "core/check/ledger.h"
+#include "core/check/order.h"
+#include "core/check/report.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn::check {
+
+// A tensor as phase 1 saw it.
+struct PlannedTensor {
+  const char* name;
+  std::shared_ptr<const Tensor> view;
+  const char* made_by;
+  Stack made;
+};
+
+struct State {
+  State();
+  static State& get();
+
+  std::mutex mutex;
+  Ledger ledger;
+  Order order;
+  std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
+  std::unordered_set<std::string> names;
+  std::atomic<bool> finalised = false;  // leaks were looked for
+};
+
+// The block of memory that an access belongs to; host memory is one block.
+uintptr_t block_of(uintptr_t address);
+
+// Begins work on the stream (nullptr: the host) and takes down what it touches; tells collisions.
+void take_down(const char* call, std::vector<Access> accesses, const Stream* stream);
+
+void drain_unseen();  // waits for all streams, of which the program learns nothing
+
+void add_stream(Sentence& sentence, const Stream* stream);  // "stream 0x…", "the default stream"
+void add_memory(Report& report, uintptr_t address);         // its places
+
+// ---- what the observers do, by the kind of mistake ----
+
+Status inspect_transfer(const char* call, const void* dst, size_t limit, const void* src,
+                        size_t count, int kind);
+void touches(const char* call, const Range* ranges, int count, const Stream* stream);
+
+void ending(const char* call, const char* thing, const void* handle);
+void refused(const char* call, const char* thing, const char* argument, const void* handle);
+void failed(int32_t code, const char* sentence);
+void finalised(const char* call);
+
+void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);
+Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,
+                      uint64_t workspace_size);
+void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
+              uint64_t workspace_size, const Stream& stream);
+
+}  // namespace openaclnn::check

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What phase 1 hands to the group norm kernels. A tensor is seen as (samples, channels, positions);
+// positions are the spatial dims in row-major order, whatever their strides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace openaclnn {
+
+enum class Element : uint8_t;
+
+inline constexpr int kMaxSpatial = 6;
+inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channels are short
+
+// Sums run over pieces of a channel's positions in 32 fp32 lanes, over the pieces of a segment and
+// the segments of a channel in fp64: an order that depends on the shape only.
+inline constexpr int64_t kPiece = 512;
+inline constexpr int64_t kBlock = 512;  // … and the moments of the forward over blocks
+inline constexpr int64_t kSegment = 16 * 1024;
+// Channels of fewer positions than this are summed position by position, many channels at a time.
+inline constexpr int64_t kShort = 65;
+// Elements and channels of the tile that short channels are worked on in.
+inline constexpr int64_t kShortTile = 4096;
+inline constexpr int64_t kShortChannels = 1024;
+// A bundle whose u is larger than this computes it twice; all slots together stay below the second.
+inline constexpr int64_t kSlotBytes = 256 * 1024;
+inline constexpr int64_t kSlotsBytes = 768 * 1024;
+
+struct GroupNormTensor {
+  void* data;
+  int64_t sample, channel;        // strides in elements
+  int64_t position[kMaxSpatial];  // outermost loop first
+  Element element;
+};
+
+struct GroupNormParameter {  // one value for each channel
+  void* data;                // nullptr: not wanted
+  int64_t stride;
+  Element element;
+};
+
+struct GroupNormStatistic {  // one value for each (sample, group), in any shape
+  void* data;
+  int32_t loops;
+  Element element;
+  int64_t size[8], stride[8];
+};
+
+struct GroupNormCall {
+  GroupNormTensor x, dy, out;  // out: y or dx
+  GroupNormStatistic mean, rstd;
+  GroupNormParameter gamma, beta, dgamma, dbeta;
+  int64_t samples, channels, groups, positions;
+  int64_t spatial_size[kMaxSpatial];
+  int64_t sample_blocks;           // of samples whose parameter gradients are summed by one item
+  int64_t bundle;                  // groups of an item
+  int64_t rows, columns;           // of a tile: channels × positions
+  uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sample block][channel], or, when groups are
+                                   // split among items, [sample][channel][segment]
+  uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, of which
+                          // each has room for the u of a bundle in fp32
+  int32_t slots;
+  uint64_t coefficients;  // workspace, when groups are split: fp64, [sample][group][2]
+  double eps;
+  float scale;
+  int32_t spatial_loops;
+  bool swish;
+  bool stream;  // store past the cache
+  bool keep;    // dx holds u between the sweeps
+};
+
+using GroupNormKernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);
+
+struct GroupNormKernels {
+  GroupNormKernel forward, forward_short;     // items: (sample, bundle)
+  GroupNormKernel statistics, normalise;      // (sample, rows, segment)
+  GroupNormKernel mean_and_rstd;              // (sample, group)
+  GroupNormKernel free_slots;                 // 1
+  GroupNormKernel backward, backward_short;   // (sample block, bundle)
+  GroupNormKernel sums, input_gradient;       // (sample, rows, segment)
+  GroupNormKernel coefficients;               // (sample, group)
+  GroupNormKernel parameter_gradients;        // channels
+  GroupNormKernel split_parameter_gradients;  // channels
+};
+
+}  // namespace openaclnn

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// v = (x - mean) rstd γ + β and t = s v, in fp32 and, where that ends, in fp64.
+#pragma once
+
+#include "core/kernels/group_norm.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// rstd and s are in the factors. γ and slope are NaN where fp32 is not enough: a difference to the
+// mean, a factor or, with a tiny s, v itself overflows, or γ loses digits as a denormal number.
+struct NearFactors {
+  float gamma, beta, slope, shift;
+
+  NearFactors() = default;
+  NearFactors(const GroupNormCall& call, double mean, double g, float b) {
+    const double s = call.scale, largest = kLargest, size = magnitude(g);
+    const double to = s * g, by = s * static_cast<double>(b);
+    const bool normal = (size >= 0x1p-126) | (size == 0);
+    const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
+    const bool inside = all(size <= largest, magnitude(to) <= largest, magnitude(by) <= largest);
+    const bool fits = normal & inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
+    const float nan = __builtin_nanf("");
+    gamma = fits ? static_cast<float>(g) : nan;
+    slope = fits ? static_cast<float>(to) : nan;
+    beta = b, shift = static_cast<float>(by);
+  }
+
+  bool enough() const { return gamma == gamma; }
+};
+
+struct WideFactors {
+  double mean, gamma, beta, scale;
+
+  double value(float x) const { return (static_cast<double>(x) - mean) * gamma + beta; }
+};
+
+// y of x, of which d is the distance to the mean in fp32.
+inline float swish_of(float x, float d, const NearFactors& near, const WideFactors& wide) {
+  const float v = fused(d, near.gamma, near.beta), t = fused(d, near.slope, near.shift);
+  const double value = wide.value(x);
+  const float far = swish_wide(value, wide.scale * value), usual = swish_near(v, t);
+  return magnitude(t) <= kNear ? usual : far;
+}
+
+inline double normalised_wide(float x, float mean, float rstd) {
+  return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
+}
+
+// x̂ and u of an element; γ and β have s in them. Elements within kNear have the bits of the near
+// formula.
+struct FarTerms {
+  float h, u;
+
+  FarTerms(float dy, float x, float mean, float rstd, float gamma, float beta, double wide_gamma,
+           double wide_beta) {
+    const float d = x - mean, usual = d * rstd;
+    const double wide = normalised_wide(x, mean, rstd);
+    const float t = fused(usual, gamma, beta);
+    const bool near = magnitude(t) <= kNear;
+    const float u_near = swish_gradient_near(dy, t);
+    const float u_wide = swish_gradient_wide(dy, wide * wide_gamma + wide_beta);
+    h = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
+    u = near ? u_near : u_wide;
+  }
+};
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

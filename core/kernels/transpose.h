@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows become columns, in blocks of 4 × 4 floats: 8 shuffles for 16 elements.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/kernels/bits.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+using Four [[gnu::vector_size(16)]] = float;
+
+inline Four load_four(const float* from) {
+  Four v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+// out[r * out_pitch + c] = in[c * in_pitch + r] for r < rows, c < columns
+inline void transpose(float* out, int64_t out_pitch, const float* in, int64_t in_pitch,
+                      int64_t rows, int64_t columns) {
+  const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (int64_t c = 0; c < whole_columns; c += 4) {
+    const float* from = in + c * in_pitch;
+    for (int64_t r = 0; r < whole_rows; r += 4) {
+      const Four v0 = load_four(from + r), v1 = load_four(from + r + in_pitch);
+      const Four v2 = load_four(from + r + 2 * in_pitch), v3 = load_four(from + r + 3 * in_pitch);
+      const Four a = __builtin_shufflevector(v0, v1, 0, 4, 1, 5);
+      const Four b = __builtin_shufflevector(v0, v1, 2, 6, 3, 7);
+      const Four d = __builtin_shufflevector(v2, v3, 0, 4, 1, 5);
+      const Four e = __builtin_shufflevector(v2, v3, 2, 6, 3, 7);
+      const Four results[4] = {
+          __builtin_shufflevector(a, d, 0, 1, 4, 5), __builtin_shufflevector(a, d, 2, 3, 6, 7),
+          __builtin_shufflevector(b, e, 0, 1, 4, 5), __builtin_shufflevector(b, e, 2, 3, 6, 7)};
+      float* to = out + r * out_pitch + c;
+      for (int k = 0; k < 4; ++k) std::memcpy(to + k * out_pitch, &results[k], sizeof results[k]);
+    }
+    for (int64_t r = whole_rows; r < rows; ++r) {
+      for (int64_t k = 0; k < 4; ++k) out[r * out_pitch + c + k] = from[r + k * in_pitch];
+    }
+  }
+  for (int64_t c = whole_columns; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) out[r * out_pitch + c] = in[c * in_pitch + r];
+  }
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase 1 of GroupNormSwish and GroupNormSwishGrad: after the checks one GroupNormCall, whose
+// blocking keeps a group in the cache between the sweeps that sum and the sweeps that store.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "aclnn/aclnn_base.h"
+#include "core/base/dtype.h"
+#include "core/base/view.h"
+#include "core/ops/group_norm_checks.h"
+#include "core/ops/isa.h"
+#include "core/ops/operator.h"
+#include "core/ops/streaming.h"
+#include "core/runtime/parallel.h"
+
+namespace openaclnn {
+namespace {
+
+int64_t position_stride(const Tensor& tensor, int dim) {
+  return tensor.shape[dim] == 1 ? 0 : tensor.strides[dim];
+}
+
+// The spatial dims as few loops, in row-major order: an order that no layout changes.
+void fill_positions(GroupNormCall& call, const GroupNorm& g) {
+  const Tensor* const tensors[] = {g.x, g.dy, g.out};
+  GroupNormTensor* const views[] = {&call.x, &call.dy, &call.out};
+  for (int k = 0; k < 3; ++k) {
+    if (tensors[k] == nullptr) continue;
+    views[k]->element = element_of(tensors[k]->dtype);
+    views[k]->sample = position_stride(*tensors[k], 0);
+    views[k]->channel = position_stride(*tensors[k], 1);
+  }
+  int loops = 0;
+  call.positions = 1;
+  for (int d = 2; d < g.x->shape.rank; ++d) {
+    const int64_t size = g.x->shape[d];
+    if (size == 1) continue;
+    call.positions *= size;
+    bool joins = loops > 0;
+    for (int k = 0; k < 3 && joins; ++k) {
+      joins = tensors[k] == nullptr ||
+              views[k]->position[loops - 1] == position_stride(*tensors[k], d) * size;
+    }
+    if (!joins) call.spatial_size[loops++] = 1;
+    call.spatial_size[loops - 1] *= size;
+    for (int k = 0; k < 3; ++k) {
+      if (tensors[k] != nullptr) views[k]->position[loops - 1] = position_stride(*tensors[k], d);
+    }
+  }
+  if (loops == 0) {
+    call.spatial_size[0] = 1;
+    for (GroupNormTensor* view : views) view->position[0] = 1;
+    loops = 1;
+  }
+  call.spatial_loops = loops;
+}
+
+void fill_statistic(GroupNormStatistic& to, const Tensor& tensor) {
+  to.element = element_of(tensor.dtype);
+  to.loops = 0;
+  for (int d = 0; d < tensor.shape.rank; ++d) {
+    if (tensor.shape[d] == 1) continue;
+    const int64_t size = tensor.shape[d], stride = tensor.strides[d];
+    if (to.loops > 0 && to.stride[to.loops - 1] == stride * size) {
+      to.size[to.loops - 1] *= size;
+    } else {
+      to.size[to.loops++] = size;
+    }
+    to.stride[to.loops - 1] = stride;
+  }
+  if (to.loops == 0) to.loops = 1, to.size[0] = 1, to.stride[0] = 0;
+}
+
+void fill_parameter(GroupNormParameter& to, const Tensor* tensor) {
+  if (tensor == nullptr) return;
+  to.element = element_of(tensor->dtype);
+  to.stride = position_stride(*tensor, 0);
+}
+
+// In the order of the row, as aclSet…TensorAddr counts them.
+void bind(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
+  const struct {
+    const char* name;
+    void** pointer;
+  } pointers[] = {
+      {"x", &call.x.data},
+      {"dy", &call.dy.data},
+      {"gamma", &call.gamma.data},
+      {"beta", &call.beta.data},
+      {"mean", &call.mean.data},
+      {"meanOut", &call.mean.data},
+      {"rstd", &call.rstd.data},
+      {"rstdOut", &call.rstd.data},
+      {"yOut", &call.out.data},
+      {"dxOut", &call.out.data},
+      {"dgammaOut", &call.dgamma.data},
+      {"dbetaOut", &call.dbeta.data},
+  };
+  call.dgamma.data = call.dbeta.data = nullptr;
+  for (int i = 0; i < g.op.parameter_count; ++i) {
+    const Parameter& parameter = g.op.parameters[i];
+    if (parameter.kind != Kind::tensor) continue;
+    const Tensor* tensor = is_wanted(g.op, g.arguments, i) ? g.arguments[i].tensor : nullptr;
+    const auto* found = pointers;
+    while (std::strcmp(found->name, parameter.name) != 0) ++found;
+    executor.bind(parameter.name, tensor, parameter.role, found->pointer, parameter.companion);
+  }
+}
+
+bool interleaved(const GroupNormCall& call, const GroupNormTensor& t) {
+  return t.channel != 0 && std::abs(t.position[call.spatial_loops - 1]) > std::abs(t.channel);
+}
+
+// How much of the work one item is; it never changes a result.
+void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
+  const int64_t width = g.channels / g.groups;
+  const auto size = static_cast<int64_t>(dtype_size(g.x->dtype));
+  const bool channels_inside = interleaved(call, call.x) || interleaved(call, call.out) ||
+                               (g.dy != nullptr && interleaved(call, call.dy));
+  call.bundle = 1;
+  if (call.positions < kShort) {
+    call.bundle = std::max<int64_t>(1, kShortTile / (width * call.positions));
+    call.bundle = std::min(call.bundle, std::max<int64_t>(1, kShortChannels / width));
+  } else if (channels_inside) {
+    call.bundle = std::clamp<int64_t>(128 / (width * size), 1,
+                                      kMaxBundle);  // two cache lines of each position
+  }
+  call.bundle = std::min(call.bundle, g.groups);
+  const int64_t channels = call.bundle * width, blocks = (channels + 31) / 32;
+  call.rows = channels_inside ? std::min<int64_t>((channels + blocks - 1) / blocks, 32) : 1;
+  call.columns = channels_inside ? 256 : 1024;
+}
+
+constexpr int64_t kGrain = 8 * 1024;  // elements
+
+// The tiles of an item are on the stack, 120 to 150 KiB, and what is below them.
+constexpr size_t kStack = 256 * 1024;
+
+void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
+  const GroupNormKernels& k = kernels().group_norm;
+  const int64_t elements = g.samples * g.channels * call.positions;
+  const bool few = call.positions < kShort;
+  const int64_t bundles = (g.groups + call.bundle - 1) / call.bundle;
+  // At most this many partial sums for each channel, so that they stay below 512 KiB.
+  call.slots = 0;
+  call.sample_blocks = std::min(g.samples, std::max<int64_t>(8, 32 * 1024 / g.channels));
+  const int64_t outer = g.backward() ? call.sample_blocks : g.samples;
+  const auto step = [&](Kernel kernel, int64_t items, int64_t work) {
+    executor.add_step(kernel, items, std::max<int64_t>(1, kGrain * items / std::max(work, items)));
+  };
+  const int64_t threads = num_threads();
+  const bool split = !few && threads > 1 && outer * bundles < 4 * threads && elements >= 4 * kGrain;
+  if (!split) {
+    if (g.backward()) {
+      const uint64_t bytes = static_cast<uint64_t>(call.sample_blocks * g.channels) * 8;
+      call.beta_sums = executor.book(bytes);
+      call.gamma_sums = executor.book(bytes);
+      const int64_t slot =
+          call.bundle * (g.channels / g.groups) * ((call.positions + 31) / 32 * 32) * 4;
+      if (!few && !call.keep && slot <= kSlotBytes) {
+        call.slots = static_cast<int32_t>(
+            std::min({threads, outer * bundles, kSlotsBytes / slot, int64_t{64}}));
+        call.taken = executor.book(8);
+        call.cache = executor.book(static_cast<uint64_t>(call.slots * slot));
+        executor.add_step(k.free_slots, 1, 1);
+      }
+      step(few ? k.backward_short : k.backward, outer * bundles, elements);
+      if (g.dgamma != nullptr || g.dbeta != nullptr)
+        step(k.parameter_gradients, g.channels, call.sample_blocks * g.channels);
+    } else {
+      step(few ? k.forward_short : k.forward, outer * bundles, elements);
+    }
+    return;
+  }
+  const int64_t segments = (call.positions + kSegment - 1) / kSegment;
+  const int64_t parts = g.samples * g.channels * segments;
+  const int64_t slices = g.samples * ((g.channels + call.rows - 1) / call.rows) * segments;
+  const int64_t groups = g.samples * g.groups;
+  call.beta_sums = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 8 : 24));
+  call.gamma_sums = g.backward() ? executor.book(static_cast<uint64_t>(parts) * 8) : 0;
+  call.coefficients = executor.book(static_cast<uint64_t>(groups) * 16);
+  step(g.backward() ? k.sums : k.statistics, slices, elements);
+  step(g.backward() ? k.coefficients : k.mean_and_rstd, groups, parts);
+  step(g.backward() ? k.input_gradient : k.normalise, slices, elements);
+  if (g.dgamma != nullptr || g.dbeta != nullptr)
+    step(k.split_parameter_gradients, g.channels, parts);
+}
+
+}  // namespace
+
+Status infer_group_norm(const Operator& op, const Argument* arguments, int output,
+                        aclDataType* dtype, Dims* shape) {
+  GroupNorm g(op, arguments);
+  if (Status status = check_inputs(g); !status.ok()) return status;
+  if (Status status = check_attributes(g); !status.ok()) return status;
+  const char* name = op.parameters[output].name;
+  const auto is = [name](const char* other) { return std::strcmp(name, other) == 0; };
+  const bool like_x = is("yOut") || is("dxOut"), statistic = is("meanOut") || is("rstdOut");
+  *dtype = like_x ? g.x->dtype : g.gamma->dtype;
+  *shape = like_x ? g.x->shape : statistic ? dims_of({g.samples, g.groups}) : g.gamma->shape;
+  return {};
+}
+
+Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& executor) {
+  GroupNorm g(op, arguments);
+  if (Status status = check_inputs(g); !status.ok()) return status;
+  if (Status status = check_output_shapes(g); !status.ok()) return status;
+  if (Status status = check_attributes(g); !status.ok()) return status;
+  if (Status status = check_statistics(g); !status.ok()) return status;
+  if (Status status = check_views(g); !status.ok()) return status;
+
+  auto& call = executor.emplace_call<GroupNormCall>();
+  bind(g, call, executor);
+  fill_positions(call, g);
+  fill_statistic(call.mean, *g.mean);
+  fill_statistic(call.rstd, *g.rstd);
+  fill_parameter(call.gamma, g.gamma);
+  fill_parameter(call.beta, g.beta);
+  fill_parameter(call.dgamma, g.dgamma);
+  fill_parameter(call.dbeta, g.dbeta);
+  call.samples = g.samples, call.channels = g.channels, call.groups = g.groups;
+  call.eps = g.backward() ? 0 : g.argument("eps").real;
+  call.swish = g.backward() || g.argument("activateSwish").flag;
+  const double scale = g.argument("swishScale").real;
+  call.scale = static_cast<float>(std::clamp<double>(scale, -0x1.fffffep127, 0x1.fffffep127));
+  fill_blocking(call, g);
+
+  const int64_t elements = g.samples * g.channels * call.positions;
+  const auto bytes = elements * static_cast<int64_t>(dtype_size(g.out->dtype));
+  const bool in_place = same_view(*g.out, *g.x) || (g.dy != nullptr && same_view(*g.out, *g.dy));
+  call.stream = !in_place && bytes >= streaming_threshold();
+  call.keep = g.backward() && g.out->dtype == ACL_FLOAT && !call.stream &&
+              call.spatial_loops == 1 && call.out.position[0] == 1;
+  add_steps(g, call, executor);
+  executor.need_stack(kStack);
+  executor.estimate(elements);  // 1 ns an element: both sweeps on one thread
+  return {};
+}
+
+}  // namespace openaclnn

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is subscribed to whom, and the callbacks handed over. One lock guards it all: what happens
+// under it is short, and callbacks run outside.
+#include "core/runtime/callback.h"
+
+#include <pthread.h>
+
+#include <cstring>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/check.h"
+#include "core/runtime/device.h"
+#include "core/runtime/fork.h"
+#include "core/runtime/guard.h"
+#include "core/runtime/immortal.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
+#include "core/runtime/timeline.h"
+
+using namespace openaclnn;
+
+namespace {
+
+struct Turn : Signal {  // of a callback that its stream waits for
+  bool dropped = false;
+};
+
+struct Callback {
+  aclrtCallback function;
+  void* data;
+  Stream* stream;              // an identity: it may be gone, with a `turn` too (by force)
+  std::shared_ptr<Turn> turn;  // nullptr: the stream does not wait
+
+  void run() const {
+    const auto call = [](void* own) {
+      const auto* self = static_cast<const Callback*>(own);
+      const Work work("aclrtLaunchCallback");
+      self->function(self->data);
+    };
+    tell_reached(this);
+    if (turn == nullptr) return function(data);
+    Stream::run_as(stream, call, const_cast<Callback*>(this));
+    turn->come();
+  }
+};
+
+struct Reporter {  // a thread of the program
+  std::condition_variable wake;
+  std::list<Callback> pending;
+  int streams = 0;  // subscribed
+  int inside = 0;   // calls of aclrtProcessReport: one, unless two threads have the same id
+
+  bool unused() const { return streams == 0 && pending.empty() && inside == 0; }
+};
+
+struct Reporters {
+  Reporters() {
+    hold_across_fork(mutex);
+    after_fork_in_child([] { get().reset(); });
+  }
+
+  static Reporters& get() {
+    static Immortal<Reporters> reporters;
+    return *reporters;
+  }
+
+  // Threads and queues stayed in the parent. Without destructors: somebody may wait there.
+  void reset() {
+    new (&of_thread) std::map<uint64_t, Reporter>;
+    new (&of_stream) std::map<const Stream*, uint64_t>;
+  }
+
+  // The callbacks of a stream that is left without a reporter and waits for them.
+  std::list<Callback> leave(std::map<const Stream*, uint64_t>::iterator subscription) {
+    std::list<Callback> dropped;
+    const auto found = of_thread.find(subscription->second);
+    Reporter& reporter = found->second;
+    for (auto i = reporter.pending.begin(); i != reporter.pending.end();) {
+      const auto next = std::next(i);
+      if (i->stream == subscription->first && i->turn != nullptr) {
+        dropped.splice(dropped.end(), reporter.pending, i);
+      }
+      i = next;
+    }
+    --reporter.streams;
+    reporter.wake.notify_all();
+    of_stream.erase(subscription);
+    if (reporter.unused()) of_thread.erase(found);
+    return dropped;
+  }
+
+  std::mutex mutex;
+  std::map<uint64_t, Reporter> of_thread;
+  std::map<const Stream*, uint64_t> of_stream;
+};
+
+void drop(const std::list<Callback>& callbacks) {
+  for (const Callback& callback : callbacks) {
+    callback.turn->dropped = true;
+    callback.turn->come();
+  }
+}
+
+// The task of a stream. The node of the list is made at launch: handing it over cannot fail.
+struct Launch {
+  std::list<Callback> node;
+
+  void run() {
+    Stream* stream = node.front().stream;
+    const std::shared_ptr<Turn> turn = node.front().turn;
+    Reporters& reporters = Reporters::get();
+    bool handed = false;
+    {
+      std::lock_guard lock(reporters.mutex);
+      if (const auto found = reporters.of_stream.find(stream); found != reporters.of_stream.end()) {
+        Reporter& reporter = reporters.of_thread.find(found->second)->second;
+        reporter.pending.splice(reporter.pending.end(), node);
+        reporter.wake.notify_one();
+        handed = true;
+      }
+    }
+    if (handed && turn != nullptr) (void)stream->wait_here(*turn, Deadline());
+    if (!handed || (turn != nullptr && turn->came() && turn->dropped)) {
+      stream->fail_task(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
+                        "the thread of a callback must be subscribed until it has run, but "
+                        "aclrtUnSubscribeReport came first");
+    }
+  }
+};
+
+Status launch(aclrtCallback function, void* data, int block, aclrtStream handle) {
+  constexpr const char* call = "aclrtLaunchCallback";
+  if (Status status = not_null(call, "fn", reinterpret_cast<void*>(function)); !status.ok()) {
+    return status;
+  }
+  if (block != ACL_CALLBACK_NO_BLOCK && block != ACL_CALLBACK_BLOCK) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: blockType must be 0 or 1, but got %d", call, block);
+  }
+  Stream* stream = nullptr;
+  if (Status status = find_stream(handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "%s: ", call);
+  }
+  Reporters& reporters = Reporters::get();
+  {
+    std::lock_guard lock(reporters.mutex);
+    if (reporters.of_stream.count(stream) == 0) {
+      return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
+                  "%s: a thread must be subscribed to stream: call aclrtSubscribeReport first",
+                  call);
+    }
+  }
+  auto own = std::make_unique<Launch>();
+  const bool waits = block == ACL_CALLBACK_BLOCK;
+  own->node.push_back({function, data, stream, waits ? std::make_shared<Turn>() : nullptr});
+  tell_recorded(&own->node.front(), stream);  // whose callback runs then knows what came before
+  const auto run = [](void* context) { static_cast<Launch*>(context)->run(); };
+  if (!waits && stream->run_if_idle(run, own.get())) return {};
+  const auto drop = [](void* context) { delete static_cast<Launch*>(context); };
+  if (!stream->hand_over({run, drop, own.get()})) return no_thread(call);
+  (void)own.release();
+  return {};
+}
+
+Status subscribe(uint64_t thread, aclrtStream handle) {
+  constexpr const char* call = "aclrtSubscribeReport";
+  Stream* stream = nullptr;
+  if (Status status = find_stream(handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "%s: ", call);
+  }
+  Reporters& reporters = Reporters::get();
+  std::lock_guard lock(reporters.mutex);
+  const auto [subscription, is_new] = reporters.of_stream.emplace(stream, thread);
+  if (!is_new) {
+    return fail(ACL_ERROR_REPEAT_SUBSCRIBE,
+                "%s: stream must have no thread yet, but is subscribed by thread %llu", call,
+                static_cast<unsigned long long>(subscription->second));
+  }
+  try {
+    ++reporters.of_thread[thread].streams;
+  } catch (...) {
+    reporters.of_stream.erase(subscription);
+    throw;
+  }
+  return {};
+}
+
+Status unsubscribe(uint64_t thread, aclrtStream handle) {
+  constexpr const char* call = "aclrtUnSubscribeReport";
+  Stream* stream = nullptr;
+  if (Status status = find_stream(handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "%s: ", call);
+  }
+  Reporters& reporters = Reporters::get();
+  std::list<Callback> dropped;
+  {
+    std::lock_guard lock(reporters.mutex);
+    const auto found = reporters.of_stream.find(stream);
+    if (found == reporters.of_stream.end()) {
+      return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, "%s: stream must be subscribed, but is not",
+                  call);
+    }
+    if (found->second != thread) {
+      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
+                  "%s: threadId must be the thread subscribed to stream, %llu, but got %llu", call,
+                  static_cast<unsigned long long>(found->second),
+                  static_cast<unsigned long long>(thread));
+    }
+    dropped = reporters.leave(found);
+  }
+  drop(dropped);
+  return {};
+}
+
+// Runs one callback.
+Status process(int32_t timeout) {
+  constexpr const char* call = "aclrtProcessReport";
+  if (timeout < -1 || timeout == 0) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: timeout must be -1 or greater than 0 milliseconds, but got %d", call, timeout);
+  }
+  const auto deadline = Deadline::in_milliseconds(timeout);
+  Reporters& reporters = Reporters::get();
+  std::list<Callback> taken;
+  {
+    std::unique_lock lock(reporters.mutex);
+    const auto found = reporters.of_thread.find(static_cast<uint64_t>(pthread_self()));
+    if (found == reporters.of_thread.end()) {
+      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
+                  "%s: this thread must be subscribed to a stream: call aclrtSubscribeReport first",
+                  call);
+    }
+    Reporter& reporter = found->second;
+    ++reporter.inside;
+    const bool in_time = deadline.wait(
+        reporter.wake, lock, [&] { return !reporter.pending.empty() || reporter.streams == 0; });
+    --reporter.inside;
+    if (!reporter.pending.empty()) {
+      taken.splice(taken.end(), reporter.pending, reporter.pending.begin());
+    }
+    if (reporter.unused()) reporters.of_thread.erase(found);
+    if (taken.empty() && in_time) {
+      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
+                  "%s: this thread must stay subscribed while it waits, but its last stream was "
+                  "unsubscribed",
+                  call);
+    }
+  }
+  if (taken.empty()) {
+    return fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT,
+                "%s: a callback must come within %d milliseconds, but none did", call, timeout);
+  }
+  taken.front().run();
+  return {};
+}
+
+}  // namespace
+
+namespace openaclnn {
+
+void forget_reporter(Stream* stream) {
+  Reporters& reporters = Reporters::get();
+  std::list<Callback> dropped;
+  {
+    std::lock_guard lock(reporters.mutex);
+    const auto found = reporters.of_stream.find(stream);
+    if (found == reporters.of_stream.end()) return;
+    dropped = reporters.leave(found);
+  }
+  drop(dropped);
+}
+
+}  // namespace openaclnn
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,
+                             aclrtStream stream) {
+  const auto block = static_cast<int>(blockType);
+  return guarded("aclrtLaunchCallback", ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [&] { return launch(fn, userData, block, stream).code(); });
+}
+
+aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
+  return guarded("aclrtSubscribeReport", ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [&] { return subscribe(threadId, stream).code(); });
+}
+
+aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
+  return unsubscribe(threadId, stream).code();
+}
+
+aclError aclrtProcessReport(int32_t timeout) { return process(timeout).code(); }

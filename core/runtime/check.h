@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that many calls of the runtime share.
+#pragma once
+
+#include "acl/acl_rt.h"
+#include "core/runtime/deadline.h"
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+inline Status not_null(const char* call, const char* argument, const void* pointer) {
+  if (pointer != nullptr) return {};
+  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
+}
+
+// Milliseconds that the host waits.
+inline Status check_timeout(const char* call, int32_t timeout) {
+  if (timeout >= -1) return {};
+  return fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: timeout must be -1, for ever, or milliseconds, but got %d", call, timeout);
+}
+
+inline Status no_thread(const char* call) {
+  return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+              "%s: a thread must be available for the stream, but the system gives none", call);
+}
+
+}  // namespace openaclnn

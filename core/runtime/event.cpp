@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points in the work of streams, and what fork leaves of them.
+#include "core/runtime/event.h"
+
+#include <chrono>
+#include <new>
+
+#include "core/runtime/fork.h"
+#include "core/runtime/immortal.h"
+
+namespace openaclnn {
+namespace {
+
+constexpr size_t kMaxEvents = 1 << 18;
+
+// The work stayed in the parent: an event that was not reached there is as if never recorded. What
+// it held is leaked, for other threads may have been waiting on it.
+void reset_after_fork(Event& event) {
+  if (event.point == nullptr) return;
+  auto* leak = new (std::nothrow) std::shared_ptr<Point>(event.point);
+  if (leak == nullptr || !event.point->signal.came()) new (&event.point) std::shared_ptr<Point>;
+  *event.waits = 0;
+}
+
+}  // namespace
+
+void Point::reach(Stream& its) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  failure = its.failure();
+  signal.come();
+}
+
+void Point::give_up() { signal.come(); }
+
+std::mutex& event_mutex() {
+  struct Held {
+    Held() { hold_across_fork(mutex); }
+    std::mutex mutex;
+  };
+  static Immortal<Held> held;
+  return (*held).mutex;
+}
+
+HandlePool<Event>& events() {
+  static auto& pool = []() -> HandlePool<Event>& {
+    event_mutex();
+    after_fork_in_child([] { events().for_each(reset_after_fork); });
+    return pool_of<Event>(kMaxEvents);
+  }();
+  return pool;
+}
+
+}  // namespace openaclnn

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// An event names a point in the work of a stream. Each record makes a new point; who waits, waits
+// for the point that is the newest at that moment, and needs the event no longer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/handles.h"
+#include "core/runtime/signal.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn {
+
+// A point in the work of a stream.
+struct Point {
+  explicit Point(const Stream* its) : stream(its) {}
+
+  void reach(Stream& its);  // by its task
+  void give_up();           // instead of it: nobody is left waiting, there is no time
+
+  const Stream* const stream;  // an identity: it may be gone
+  int64_t nanoseconds = -1;    // when it was reached, on the steady clock; -1: given up
+  TaskFailure failure;         // of the work before it, not yet told by then
+  Signal signal;               // after which the rest may be read
+};
+
+inline constexpr const char* kEventThing = "aclrtEvent";
+
+enum class EventMaker { plain, with_flag, ex_with_flag };
+
+struct Event {
+  EventMaker maker;
+  uint32_t flags;
+  std::shared_ptr<Point> point;             // the newest; nullptr before the first
+  std::shared_ptr<std::atomic<int>> waits;  // of streams, not over yet
+  bool destroyed = false;
+
+  bool may(uint32_t flag) const { return maker != EventMaker::with_flag || (flags & flag) != 0; }
+  bool has_time() const { return maker == EventMaker::plain || (flags & ACL_EVENT_TIME_LINE) != 0; }
+};
+
+HandlePool<Event>& events();
+
+// Guards what events hold, so that a handle destroyed by another thread is an answer as well. No
+// other lock is taken under it.
+std::mutex& event_mutex();
+
+}  // namespace openaclnn

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events by handle: made, recorded, waited for, reset.
+#include "core/runtime/event.h"
+
+#include <atomic>
+#include <utility>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/check.h"
+#include "core/runtime/device.h"
+#include "core/runtime/event_find.h"
+#include "core/runtime/guard.h"
+#include "core/runtime/timeline.h"
+
+using namespace openaclnn;
+
+namespace {
+
+// Of aclrtSetOpWaitTimeout; 0: for ever.
+std::atomic<uint32_t> wait_seconds = 0;
+
+constexpr uint32_t kFlags =
+    ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE;
+
+Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t flags,
+              uint32_t accepted, uint32_t absent) {
+  if (Status status = not_null(call, "event", event); !status.ok()) return status;
+  if (flags == absent && absent != 0) {
+    return fail(ACL_ERROR_API_NOT_SUPPORT,
+                "%s: flag must not be %#x: graphs and events of other processes are not supported",
+                call, flags);
+  }
+  if ((flags & ~accepted) != 0) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag must be made of the bits %#x, but got %#x",
+                call, accepted, flags);
+  }
+  if (current_context() == nullptr) return no_context(call);
+  Event* made =
+      events().create(Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false});
+  if (made == nullptr) {
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all events of this process are in use", call);
+  }
+  tell_made(call, kEventThing, made);
+  *event = made;
+  return {};
+}
+
+Status destroy(const char* call, aclrtEvent handle) {
+  std::shared_ptr<Point> point;  // released outside the lock
+  std::shared_ptr<std::atomic<int>> waits;
+  const Status status = with_event(call, handle, [&](Event& event) {
+    event.destroyed = true;
+    point.swap(event.point);
+    waits.swap(event.waits);
+    return Status();
+  });
+  if (!status.ok()) return status;
+  tell_ending(call, kEventThing, handle);
+  events().destroy(handle);
+  return status;
+}
+
+// In the stream, after what was submitted before: at once when there is nothing.
+struct Recording {
+  std::shared_ptr<Point> point;
+  Stream* stream;
+
+  void run() const { point->reach(*stream); }
+};
+
+Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
+  if (Status status = with_event(call, handle, [](Event&) { return Status(); }); !status.ok()) {
+    return status;
+  }
+  Stream* stream = nullptr;
+  if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
+    return prefix_newest(status.code(), "%s: ", call);
+  }
+  tell_recorded(handle, stream);
+  auto point = std::make_shared<Point>(stream);
+  const auto run = [](void* own) { static_cast<Recording*>(own)->run(); };
+  Recording now{point, stream};
+  if (!stream->run_if_idle(run, &now)) {
+    const auto drop = [](void* own) {
+      const std::unique_ptr<Recording> owned(static_cast<Recording*>(own));
+      if (!owned->point->signal.came()) owned->point->give_up();
+    };
+    auto later = std::make_unique<Recording>(now);
+    stream->submit({run, drop, later.get()});
+    (void)later.release();
+  }
+  return with_event(call, handle, [&](Event& event) {
+    event.point.swap(point);
+    return Status();
+  });
+}
+
+// In the stream, after its waits for the event: then the event is as if never recorded, unless it
+// was recorded anew meanwhile.
+struct Reset {
+  aclrtEvent handle;
+  std::shared_ptr<Point> point;  // the newest when the reset was submitted
+
+  void run() {
+    std::shared_ptr<Point> released;
+    std::lock_guard lock(event_mutex());
+    Event* event = events().find(handle);
+    if (event == nullptr || event->destroyed || event->point != point) return;
+    released.swap(event->point);
+  }
+};
+
+Status reset(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
+  auto own = std::make_unique<Reset>();
+  const Status status = with_event(call, handle, [&](Event& event) {
+    if (event.maker == EventMaker::with_flag && event.may(ACL_EVENT_SYNC)) {
+      *own = {handle, event.point};
+      return Status();
+    }
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: event must come from aclrtCreateEventWithFlag with ACL_EVENT_SYNC", call);
+  });
+  if (!status.ok()) return status;
+  Stream* stream = nullptr;
+  if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
+    return prefix_newest(found.code(), "%s: ", call);
+  }
+  const auto run = [](void* self) { static_cast<Reset*>(self)->run(); };
+  if (stream->run_if_idle(run, own.get())) return {};
+  stream->submit({run, [](void* self) { delete static_cast<Reset*>(self); }, own.get()});
+  (void)own.release();
+  return {};
+}
+
+struct Wait {
+  std::shared_ptr<Point> point;
+  std::shared_ptr<std::atomic<int>> waits;
+  Stream* stream;
+  int64_t seconds;  // 0: for ever
+
+  ~Wait() {
+    if (waits != nullptr) --*waits;
+  }
+  void run() const {
+    const Work work("aclrtStreamWaitEvent");
+    const auto limit = Deadline::in_milliseconds(seconds == 0 ? -1 : seconds * 1000);
+    if (stream->wait_here(point->signal, limit) != Stream::Waited::too_long) return;
+    stream->fail_task(ACL_ERROR_RT_WAIT_TIMEOUT,
+                      "an event must be reached within the %lld s that aclrtStreamWaitEvent waits, "
+                      "but was not; the work behind it ran all the same",
+                      static_cast<long long>(seconds));
+  }
+};
+
+Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int64_t seconds) {
+  auto own = std::make_unique<Wait>();
+  const Status status = with_event(call, handle, [&](Event& event) {
+    if (!event.may(ACL_EVENT_SYNC)) {
+      return fail(ACL_ERROR_RT_PARAM_INVALID,
+                  "%s: event must have been created with ACL_EVENT_SYNC, but its flag is %#x", call,
+                  event.flags);
+    }
+    own->point = event.point;
+    own->waits = event.waits;
+    ++*own->waits;
+    return Status();
+  });
+  if (!status.ok()) return status;
+  Stream* stream = nullptr;
+  if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
+    return prefix_newest(found.code(), "%s: ", call);
+  }
+  tell_waits(stream, handle);
+  if (own->point == nullptr || own->point->signal.came()) return {};
+  own->stream = stream;
+  own->seconds = seconds;
+  const auto run = [](void* self) { static_cast<Wait*>(self)->run(); };
+  const auto drop = [](void* self) { delete static_cast<Wait*>(self); };
+  if (!stream->hand_over({run, drop, own.get()})) return no_thread(call);
+  (void)own.release();
+  return {};
+}
+
+template <class F>
+aclError answer(const char* call, F f) {
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
+}
+
+}  // namespace
+
+aclError aclrtCreateEvent(aclrtEvent* event) {
+  return answer("aclrtCreateEvent",
+                [&](const char* call) { return create(call, event, EventMaker::plain, 0, 0, 0); });
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
+  return answer("aclrtCreateEventWithFlag", [&](const char* call) {
+    return create(call, event, EventMaker::with_flag, flag, kFlags | ACL_EVENT_DEVICE_USE_ONLY,
+                  ACL_EVENT_EXTERNAL);
+  });
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
+  return answer("aclrtCreateEventExWithFlag", [&](const char* call) {
+    return create(call, event, EventMaker::ex_with_flag, flag, kFlags, ACL_EVENT_IPC);
+  });
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) { return destroy("aclrtDestroyEvent", event).code(); }
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+  return answer("aclrtRecordEvent", [&](const char* call) { return record(call, event, stream); });
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+  return answer("aclrtResetEvent", [&](const char* call) { return reset(call, event, stream); });
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+  return answer("aclrtStreamWaitEvent",
+                [&](const char* call) { return wait(call, stream, event, wait_seconds); });
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
+  return answer("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
+    if (timeout >= 0) return wait(call, stream, event, timeout);
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: timeout must be at least 0 seconds, where 0 is for ever, but got %d", call,
+                timeout);
+  });
+}
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+  wait_seconds = timeout;
+  return ACL_SUCCESS;
+}

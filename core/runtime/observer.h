@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who watches what a program does with the runtime (check mode); nobody, unless asked for. The
+// price of that is one load and a branch never taken where objects begin, end and are used, and one
+// in each phase of an operator.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+class Stream;
+
+// A stretch of memory that a call touches, and the argument that brought it.
+struct Range {
+  const char* argument;
+  const void* address;
+  size_t bytes;
+  bool written;
+};
+
+// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory" or
+// "host memory". `call` is the C function, and may be nullptr where nobody knows it.
+struct Observer {
+  // Device memory of the program: an address that only `reachable` makes usable. nullptr when there
+  // is no more.
+  void* (*obtain)(const char* call, size_t size, size_t reserved);
+  void (*give_back)(void* address);
+  void* (*reachable)(const void* address);
+
+  void (*made)(const char* call, const char* thing, const void* handle);
+  void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive
+  // The call got a handle or an address that is not alive.
+  void (*refused)(const char* call, const char* thing, const char* argument, const void* handle);
+  // A call answers its caller with this code, or NULL for 0. The sentence may lack the call.
+  void (*failed)(int32_t code, const char* sentence);
+  void (*finalised)(const char* call);
+
+  // Before a copy or fill of at most `limit` bytes is checked: it may be refused, with a sentence.
+  // A fill has neither a src nor a kind: nullptr and -1.
+  Status (*inspect_transfer)(const char* call, const void* dst, size_t limit, const void* src,
+                             size_t count, int kind);
+  // Before it is done at once, or put on a stream.
+  void (*touches)(const char* call, const Range* ranges, int count, const Stream* stream);
+
+  // The order that the program gave to work: the host waited for a stream; an event took down how
+  // far a stream is, another stream waits for that event, the host knows it was reached.
+  void (*synchronised)(const Stream* stream);
+  void (*recorded)(const void* event, const Stream* stream);
+  void (*waits)(const Stream* stream, const void* event);
+  void (*reached)(const void* event);
+};
+
+// A pointer or flag that threads read while another one sets it; reading costs what a plain one
+// does. What it points to is constant.
+template <class T>
+class Watch {
+ public:
+  constexpr Watch(T value) : value_(value) {}
+  void operator=(T value) { value_.store(value, std::memory_order_relaxed); }
+  operator T() const { return value_.load(std::memory_order_relaxed); }
+  T operator->() const { return *this; }
+
+ private:
+  std::atomic<T> value_;
+};
+
+[[gnu::visibility("hidden")]] extern Watch<const Observer*> observer;
+// Whether anybody watches: this observer, that of plans, or a listener to the work of streams.
+[[gnu::visibility("hidden")]] extern Watch<bool> watched;
+
+// Where the library itself may read and write what the program knows by `address`.
+inline void* reachable(const void* address) {
+  if (observer != nullptr) [[unlikely]] {
+    return observer->reachable(address);
+  }
+  return const_cast<void*>(address);
+}
+
+inline void tell_made(const char* call, const char* thing, const void* handle) {
+  if (observer != nullptr) [[unlikely]]
+    observer->made(call, thing, handle);
+}
+inline void tell_ending(const char* call, const char* thing, const void* handle) {
+  if (observer != nullptr) [[unlikely]]
+    observer->ending(call, thing, handle);
+}
+inline void tell_refused(const char* call, const char* thing, const char* argument,
+                         const void* handle) {
+  if (observer != nullptr) [[unlikely]]
+    observer->refused(call, thing, argument, handle);
+}
+inline void tell_recorded(const void* event, const Stream* stream) {
+  if (observer != nullptr) [[unlikely]]
+    observer->recorded(event, stream);
+}
+inline void tell_waits(const Stream* stream, const void* event) {
+  if (observer != nullptr) [[unlikely]]
+    observer->waits(stream, event);
+}
+inline void tell_reached(const void* event) {
+  if (observer != nullptr) [[unlikely]]
+    observer->reached(event);
+}
+inline void tell_synchronised(const Stream* stream) {
+  if (observer != nullptr) [[unlikely]]
+    observer->synchronised(stream);
+}
+
+}  // namespace openaclnn

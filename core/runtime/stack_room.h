@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace openaclnn {
+
+// Bytes of stack that the calling thread has left; 0 when nobody can tell, as on a stack that the
+// program made itself (coroutines).
+size_t stack_room();
+
+}  // namespace openaclnn

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// All streams of the process: the pool, waiting for many of them, and what fork leaves of them.
+#include "core/runtime/stream_visit.h"
+
+#include <optional>
+#include <vector>
+
+#include "core/runtime/immortal.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn {
+namespace {
+
+constexpr size_t kMaxStreams = 1 << 16;
+
+// Counts the markers that are still in some queue.
+class Gate {
+ public:
+  void enter() {
+    std::lock_guard lock(mutex_);
+    ++inside_;
+  }
+  void leave() {
+    std::lock_guard lock(mutex_);
+    if (--inside_ == 0) empty_.notify_all();  // under the lock: the waiter destroys the gate
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    empty_.wait(lock, [this] { return inside_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  int inside_ = 0;
+};
+
+// Without a deadline: a marker in every busy stream, which needs no memory when there is none.
+void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
+  Gate gate;
+  {
+    std::lock_guard lock(visiting());
+    streams().for_each([&](Stream& stream) {
+      if (!pick(stream, context)) return;
+      if (observer != nullptr) [[unlikely]]
+        waited.push_back(&stream);
+      const auto nothing = [](void*) {};
+      if (stream.run_if_idle(nothing, nullptr)) return;
+      gate.enter();
+      stream.submit({nothing, [](void* own) { static_cast<Gate*>(own)->leave(); }, &gate});
+    });
+  }
+  gate.wait();
+}
+
+// With one: nothing is left in a stream when it comes first. Only the stream that is waited for
+// right now has to stay; one that was destroyed meanwhile has done its work.
+bool wait_until(PickStream pick, void* context, Deadline deadline,
+                std::vector<const Stream*>& waited) {
+  struct Target {
+    const Stream* stream;
+    uint64_t submitted;
+  };
+  std::vector<Target> targets;
+  {
+    std::lock_guard lock(visiting());
+    streams().for_each([&](Stream& stream) {
+      if (!pick(stream, context)) return;
+      if (observer != nullptr) [[unlikely]]
+        waited.push_back(&stream);
+      if (const uint64_t submitted = stream.submitted_if_busy(); submitted > 0) {
+        targets.push_back({&stream, submitted});
+      }
+    });
+  }
+  for (const Target& target : targets) {
+    std::optional<Stream::Waiter> waiter;
+    {
+      std::lock_guard lock(visiting());
+      Stream* stream = streams().find(target.stream);
+      if (stream != nullptr) waiter.emplace(*stream, target.submitted);
+    }
+    if (waiter && !waiter->wait(deadline)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::mutex& visiting() {
+  struct Held {
+    Held() { hold_across_fork(mutex); }
+    std::mutex mutex;
+  };
+  static Immortal<Held> held;
+  return (*held).mutex;
+}
+
+HandlePool<Stream>& streams() {
+  static auto& pool = []() -> HandlePool<Stream>& {
+    visiting();
+    after_fork_in_child(
+        [] { streams().for_each([](Stream& stream) { stream.reset_after_fork(); }); });
+    return pool_of<Stream>(kMaxStreams);
+  }();
+  return pool;
+}
+
+bool drain_streams(PickStream pick, void* context, Deadline deadline) {
+  std::vector<const Stream*> waited;  // for the observer, empty without one
+  if (deadline.never()) {
+    wait_for_all(pick, context, waited);
+  } else if (!wait_until(pick, context, deadline, waited)) {
+    return false;
+  }
+  for (const Stream* stream : waited) tell_synchronised(stream);
+  return true;
+}
+
+Status take_failures(const char* call, PickStream pick, void* context) {
+  TaskFailure first;
+  {
+    std::lock_guard lock(visiting());
+    streams().for_each([&](Stream& stream) {
+      if (!pick(stream, context)) return;
+      const TaskFailure failure = stream.forget_failure();
+      if (first.code == 0) first = failure;
+    });
+  }
+  return first.tell(call);
+}
+
+}  // namespace openaclnn

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/timeline.h"
+
+#include "core/runtime/device.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn {
+
+std::atomic<WorkListener> work_listener = nullptr;
+
+void Work::tell() const {
+  const Stream* stream = Stream::running_here();
+  const WorkListener listener = work_listener.load(std::memory_order_relaxed);
+  if (stream != nullptr && listener != nullptr) {
+    listener(stream, name_, begin_, steady_nanoseconds());
+  }
+}
+
+}  // namespace openaclnn
+
+using namespace openaclnn;
+
+void openaclnn_listen_to_work(WorkListener listener) {
+  work_listener = listener;
+  watched = true;
+}
+
+const void* openaclnn_identity_of_stream(const void* handle) {
+  if (handle != nullptr) return handle;
+  const Context* context = current_context();
+  return context == nullptr ? nullptr : context->stream;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/trace/recorder.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/runtime/environment.h"
+#include "core/runtime/immortal.h"
+
+namespace openaclnn::trace {
+namespace {
+
+FILE* open_file(const char* variable) {
+  const char* path = std::getenv(variable);
+  if (path == nullptr || *path == '\0') return nullptr;
+  FILE* file = std::fopen(path, "w");
+  if (file == nullptr) tell_environment(variable, "a file that can be written", path, "no file");
+  if (file != nullptr) setvbuf(file, nullptr, _IOLBF, 1 << 16);  // a crash leaves whole lines
+  return file;
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return result + "\"";
+}
+
+[[gnu::destructor]] void end() { Recorder::get().finish(); }
+
+}  // namespace
+
+Recorder::Recorder() {
+  start_ = steady_nanoseconds();
+  openaclnn_listen_to_work([](const void* stream, const char* name, int64_t begin, int64_t end) {
+    Recorder::get().worked(stream, name, begin, end);
+  });
+  pthread_atfork([] { get().before_fork(); }, [] { get().mutex_.unlock(); },
+                 [] { get().leave_to_parent(); });
+}
+
+// What is written before the fork is written once.
+void Recorder::before_fork() {
+  mutex_.lock();
+  if (text_ != nullptr) std::fflush(text_);
+  if (json_ != nullptr) std::fflush(json_);
+}
+
+// The files, and the table at the end, are the parent's.
+void Recorder::leave_to_parent() {
+  if (text_ != nullptr && text_ != stderr) std::fclose(text_);
+  if (json_ != nullptr) std::fclose(json_);
+  text_ = json_ = nullptr;
+  opened_ = true;
+  mutex_.unlock();
+}
+
+Recorder& Recorder::get() {
+  static Immortal<Recorder> recorder;
+  return *recorder;
+}
+
+void Recorder::Figures::add(int64_t nanoseconds) {
+  ++count;
+  total += nanoseconds;
+  least = std::min(least, nanoseconds);
+  most = std::max(most, nanoseconds);
+}
+
+// At the first call: a process that makes none leaves no files.
+void Recorder::open() {
+  if (opened_) return;
+  opened_ = true;
+  if (const char* seen = std::getenv("OPENACLNN_TRACE_SEEN"); seen != nullptr && *seen != '\0') {
+    const int mark = ::open(seen, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (mark >= 0) ::close(mark);
+  }
+  const char* path = std::getenv("OPENACLNN_TRACE_TEXT");
+  text_ = path == nullptr || *path == '\0' ? stderr : open_file("OPENACLNN_TRACE_TEXT");
+  json_ = open_file("OPENACLNN_TRACE_JSON");
+  if (json_ != nullptr) std::fputs("[\n", json_);
+  for (const auto& [track, name] : {std::pair{Track::host, "host"}, {Track::stream, "streams"}}) {
+    write_event("\"ph\": \"M\", \"name\": \"process_name\", \"pid\": " +
+                std::to_string(static_cast<int>(track)) + ", \"args\": {\"name\": " + quoted(name) +
+                "}");
+  }
+}
+
+std::string Recorder::micros(int64_t nanoseconds) const {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(nanoseconds) * 1e-3);
+  return text;
+}
+
+void Recorder::write_event(const std::string& fields) {
+  if (json_ == nullptr) return;
+  std::fprintf(json_, "%s{%s}", first_event_ ? "" : ",\n", fields.c_str());
+  first_event_ = false;
+}
+
+void Recorder::name_track(Track track, int number, const char* what) {
+  const std::string name = std::string(what) + " " + std::to_string(number);
+  write_event("\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": " +
+              std::to_string(static_cast<int>(track)) + ", \"tid\": " + std::to_string(number) +
+              ", \"args\": {\"name\": " + quoted(name) + "}");
+}
+
+void Recorder::event(Track track, int number, const std::string& name, int64_t begin, int64_t end,
+                     const std::string& details) {
+  write_event("\"ph\": \"X\", \"name\": " + quoted(name) + ", \"pid\": " +
+              std::to_string(static_cast<int>(track)) + ", \"tid\": " + std::to_string(number) +
+              ", \"ts\": " + micros(begin - start_) + ", \"dur\": " + micros(end - begin) +
+              ", \"args\": {\"arguments\": " + quoted(details) + "}");
+}
+
+// From a call of the host to the work of the stream that it led to.
+void Recorder::arrow(const char* phase, Track track, int number, int64_t at, uint64_t id) {
+  write_event(std::string("\"ph\": ") + phase + ", \"cat\": \"submission\", \"name\": \"submits\"" +
+              ", \"id\": " + std::to_string(id) +
+              ", \"pid\": " + std::to_string(static_cast<int>(track)) +
+              ", \"tid\": " + std::to_string(number) + ", \"ts\": " + micros(at - start_));
+}
+
+void Recorder::line(const char* track, int number, int64_t begin, int64_t end,
+                    const std::string& what) {
+  if (text_ == nullptr) return;
+  std::fprintf(text_, "%12s us  %-6s %2d  %9s us  %s\n", micros(begin - start_).c_str(), track,
+               number, micros(end - begin).c_str(), what.c_str());
+}
+
+int Recorder::thread_number() {
+  static thread_local int number = 0;
+  if (number == 0) {
+    number = ++threads_;
+    name_track(Track::host, number, "thread");
+  }
+  return number;
+}
+
+int Recorder::number_of(const void* identity) {
+  const auto [found, fresh] = streams_.try_emplace(identity, static_cast<int>(streams_.size()) + 1);
+  if (fresh) name_track(Track::stream, found->second, "stream");
+  return found->second;
+}
+
+int Recorder::stream_number(const void* identity) {
+  std::lock_guard lock(mutex_);
+  open();
+  return number_of(identity);
+}
+
+uint64_t Recorder::submit(const char* name, const void* handle, const aclOpExecutor* executor,
+                          const std::string& arguments) {
+  const void* identity = openaclnn_identity_of_stream(handle);
+  std::lock_guard lock(mutex_);
+  const auto plan = plans_.find(executor);
+  submitted_[identity].push_back(
+      {++submissions_, name, plan == plans_.end() ? arguments : plan->second});
+  return submissions_;
+}
+
+void Recorder::withdraw(uint64_t submission) {
+  std::lock_guard lock(mutex_);
+  for (auto& [identity, waiting] : submitted_) {
+    const auto found = std::find_if(waiting.begin(), waiting.end(),
+                                    [=](const Submission& s) { return s.number == submission; });
+    if (found == waiting.end()) continue;
+    waiting.erase(found);
+    return;
+  }
+}
+
+void Recorder::know_plan(const aclOpExecutor* executor, const std::string& arguments) {
+  std::lock_guard lock(mutex_);
+  // Without what is the same for every operator: workspaceSize and executor.
+  plans_[executor] = arguments.substr(0, arguments.rfind(", workspaceSize: "));
+}
+
+void Recorder::called(const char* name, const std::string& arguments, const std::string& result,
+                      int64_t begin, int64_t end, uint64_t submission) {
+  std::lock_guard lock(mutex_);
+  open();
+  const int thread = thread_number();
+  const std::string what = std::string(name) + "(" + arguments + ")";
+  line("host", thread, begin, end, result.empty() ? what : what + " = " + result);
+  event(Track::host, thread, name, begin, end,
+        result.empty() ? arguments : arguments + " = " + result);
+  if (submission != 0) arrow("\"s\"", Track::host, thread, begin, submission);
+  figures_[{0, name}].add(end - begin);
+}
+
+// Streams work in the order of submission: what was submitted first under this name is it.
+void Recorder::worked(const void* identity, const char* name, int64_t begin, int64_t end) {
+  std::lock_guard lock(mutex_);
+  open();
+  const int number = number_of(identity);
+  std::deque<Submission>& waiting = submitted_[identity];
+  const auto found = std::find_if(waiting.begin(), waiting.end(),
+                                  [=](const Submission& s) { return s.name == name; });
+  const std::string details = found == waiting.end() ? "" : found->details;
+  line("stream", number, begin, end,
+       details.empty() ? name : std::string(name) + "(" + details + ")");
+  event(Track::stream, number, name, begin, end, details);
+  figures_[{number, name}].add(end - begin);
+  if (found == waiting.end()) return;
+  arrow("\"f\", \"bp\": \"e\"", Track::stream, number, begin, found->number);
+  waiting.erase(found);
+}
+
+void Recorder::write_table() {
+  std::fprintf(text_, "\n%-10s %-40s %8s %12s %12s %12s %12s\n", "", "", "calls", "total us",
+               "mean us", "least us", "most us");
+  const auto rows = [&](bool of_streams) {
+    for (const auto& [key, own] : figures_) {
+      if ((key.first != 0) != of_streams) continue;
+      const std::string track = key.first == 0 ? "host" : "stream " + std::to_string(key.first);
+      std::fprintf(text_, "%-10s %-40s %8llu %12s %12s %12s %12s\n", track.c_str(),
+                   key.second.c_str(), static_cast<unsigned long long>(own.count),
+                   micros(own.total).c_str(),
+                   micros(own.total / static_cast<int64_t>(own.count)).c_str(),
+                   micros(own.least).c_str(), micros(own.most).c_str());
+    }
+  };
+  rows(true);
+  rows(false);
+}
+
+void Recorder::finish() {
+  std::lock_guard lock(mutex_);
+  if (!opened_) return;
+  if (text_ != nullptr) {
+    write_table();
+    std::fflush(text_);
+  }
+  if (json_ != nullptr) {
+    std::fputs("\n]\n", json_);
+    std::fclose(json_);
+  }
+  text_ = json_ = nullptr;
+}
+
+}  // namespace openaclnn::trace

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was called and what streams did, as lines of text, as a trace file for chrome://tracing and
+// Perfetto, and as a table at the end.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "aclnn/aclnn_base.h"
+#include "core/runtime/timeline.h"
+
+namespace openaclnn::trace {
+
+class Recorder {
+ public:
+  Recorder();
+  static Recorder& get();
+
+  int stream_number(const void* identity);
+
+  // Work of this name will run on the stream; its number, for withdraw and called.
+  uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
+                  const std::string& arguments);
+  void withdraw(uint64_t submission);  // it was refused
+  void know_plan(const aclOpExecutor* executor, const std::string& arguments);
+  void called(const char* name, const std::string& arguments, const std::string& result,
+              int64_t begin, int64_t end, uint64_t submission);
+  void worked(const void* stream, const char* name, int64_t begin, int64_t end);
+  void finish();
+
+ private:
+  struct Submission {
+    uint64_t number;
+    std::string name, details;
+  };
+  struct Figures {
+    uint64_t count = 0;
+    int64_t total = 0, least = INT64_MAX, most = 0;
+    void add(int64_t nanoseconds);
+  };
+  enum class Track { host = 1, stream = 2 };  // process ids of the trace file
+
+  void before_fork();
+  void leave_to_parent();  // in the child
+  void open();
+  int number_of(const void* identity);
+  int thread_number();
+  std::string micros(int64_t nanoseconds) const;
+  void line(const char* track, int number, int64_t begin, int64_t end, const std::string& what);
+  void event(Track track, int number, const std::string& name, int64_t begin, int64_t end,
+             const std::string& details);
+  void arrow(const char* phase, Track track, int number, int64_t at, uint64_t id);
+  void name_track(Track track, int number, const char* what);
+  void write_event(const std::string& fields);
+  void write_table();
+
+  std::mutex mutex_;
+  int64_t start_ = 0;
+  FILE* text_ = nullptr;
+  FILE* json_ = nullptr;
+  bool opened_ = false, first_event_ = true;
+  int threads_ = 0;
+  uint64_t submissions_ = 0;
+  std::unordered_map<const void*, int> streams_;
+  std::unordered_map<const void*, std::deque<Submission>> submitted_;
+  std::unordered_map<const aclOpExecutor*, std::string> plans_;
+  std::map<std::pair<int, std::string>, Figures> figures_;  // by stream, 0 for calls of the host
+};
+
+}  // namespace openaclnn::trace

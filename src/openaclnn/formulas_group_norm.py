@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the group norm kernels should compute: entries like those of formulas.py.
+
+Results that are sums are judged by the sum of their absolute terms (`terms`): no order of summation
+can be exact to the last place of a sum that cancels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .formulas import Array, Attributes, Reference
+
+Shape = tuple[int, ...]
+Outputs = tuple[Array, ...]
+
+# Of the sum of absolute terms, for results in FLOAT.
+BOUND = 4e-7
+
+
+def _normal(mean: float, deviation: float) -> Any:
+    def draw(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+        return rng.normal(mean, deviation, n)
+
+    return draw
+
+
+def _positive(rng: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
+    return rng.uniform(0.5, 2, n)
+
+
+def _grouped(x: Array, groups: int) -> Array:
+    """(samples, groups, everything of a group)."""
+    return x.reshape(x.shape[0], groups, -1)
+
+
+def _by_channel(x: Array, like: Array) -> Array:
+    """One value for each channel, or for each sample and channel, beside `like`."""
+    return x.reshape(*x.shape, *(1,) * (like.ndim - 2))
+
+
+def _by_group(x: Array, groups: int, like: Array) -> Array:
+    channels = np.repeat(x.reshape(like.shape[0], groups), like.shape[1] // groups, axis=1)
+    return _by_channel(channels, like)
+
+
+def _logistic(t: Array) -> Array:
+    """1 / (1 + exp(-t)), with all digits where it is small too."""
+    e = np.exp(-np.abs(t))
+    value: Array = np.where(t < 0, e, 1) / (1 + e)
+    return value
+
+
+def _normalised(x: Array, gamma: Array, beta: Array, a: Any) -> tuple[Array, Array, Array, Array]:
+    parts = _grouped(x, a["num_groups"])
+    mean = parts.mean(axis=2)
+    centred = parts - mean[:, :, None]
+    rstd = 1 / np.sqrt((centred * centred).mean(axis=2) + a["eps"])
+    h = (centred * rstd[:, :, None]).reshape(x.shape)
+    return mean, rstd, h * _by_channel(gamma, x), _by_channel(beta, x)
+
+
+def group_norm_swish(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
+    mean, rstd, scaled, shift = _normalised(x, gamma, beta, a)
+    v = scaled + shift
+    with np.errstate(invalid="ignore", over="ignore"):
+        y = v * _logistic(a["swish_scale"] * v) if a["activate_swish"] else v
+    return y, mean, rstd
+
+
+# |dy/dv| is at most 1.1, or |s v| where that is more; the mean and rstd are sums of like signs.
+def group_norm_swish_terms(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
+    _, rstd, scaled, shift = _normalised(x, gamma, beta, a)
+    size = np.abs(_grouped(x, a["num_groups"])).mean(axis=2)
+    return np.abs(scaled) + np.abs(shift), size, rstd
+
+
+def _gradient(
+    sign: Any, dy: Array, mean: Array, rstd: Array, x: Array, gamma: Array, beta: Array, a: Any
+) -> Outputs:
+    """The derivative, or with sign = abs the sums of the absolute values of its terms, to which
+    belongs what a change of the terms of t by their own size makes of u."""
+    groups = a["num_groups"]
+    r = _by_group(rstd, groups, x)
+    h = (x - _by_group(mean, groups, x)) * r
+    t = a["swish_scale"] * (h * _by_channel(gamma, x) + _by_channel(beta, x))
+    s, rest = _logistic(t), _logistic(-t)
+    weight = _by_channel(sign(gamma), x)
+    u = sign(dy) * s * (1 + sign(t) * rest)
+    if sign is abs:  # u hangs on t, a sum of two terms
+        slope = np.abs(dy) * s * rest * np.abs(2 + t * (rest - s))
+        parts = np.abs(h * _by_channel(gamma, x)) + np.abs(_by_channel(beta, x))
+        u = u + slope * abs(a["swish_scale"]) * parts
+    h = sign(h)
+
+    def mean_of(terms: Array) -> Array:
+        return _by_group(_grouped(terms, groups).mean(axis=2), groups, x)
+
+    c1, c2 = mean_of(weight * u), mean_of(weight * u * h)
+    minus = 1 if sign is abs else -1
+    dx = sign(r) * (weight * u + minus * c1 + minus * h * c2)
+    others = (0, *range(2, x.ndim))
+    return dx, (u * h).sum(axis=others), u.sum(axis=others)
+
+
+def _plain(x: Array) -> Array:
+    return x
+
+
+def group_norm_swish_grad(
+    dy: Array, mean: Array, rstd: Array, x: Array, gamma: Array, beta: Array, **a: Any
+) -> Outputs:
+    return _gradient(_plain, dy, mean, rstd, x, gamma, beta, a)
+
+
+def group_norm_swish_grad_terms(
+    dy: Array, mean: Array, rstd: Array, x: Array, gamma: Array, beta: Array, **a: Any
+) -> Outputs:
+    return _gradient(abs, dy, mean, rstd, x, gamma, beta, a)
+
+
+def forward_shapes(shape: Shape, a: Attributes) -> tuple[Shape, ...]:
+    return shape, shape[1:2], shape[1:2]
+
+
+def gradient_shapes(shape: Shape, a: Attributes) -> tuple[Shape, ...]:
+    statistic = (shape[0], int(a["num_groups"]))
+    return shape, statistic, statistic, shape, shape[1:2], shape[1:2]
+
+
+_SETS = ((4, 1.0), (1, 1.0), (12, 1.0), (3, 1.702), (2, -1.0), (6, 0.0), (2, 60.0))
+_GROUPS = tuple({"num_groups": n, "data_format": None, "swish_scale": s} for n, s in _SETS)
+
+REFERENCES: dict[str, Reference] = {
+    "group_norm_swish": Reference(
+        formula=group_norm_swish,
+        terms=group_norm_swish_terms,
+        shapes=forward_shapes,
+        example=(2, 12, 5, 7),
+        domain=(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
+        attributes=(
+            *({**g, "eps": 1e-5, "activate_swish": True} for g in _GROUPS),
+            {**_GROUPS[1], "eps": 0.5, "activate_swish": False},
+        ),
+        ulp={},
+    ),
+    "group_norm_swish_grad": Reference(
+        formula=group_norm_swish_grad,
+        terms=group_norm_swish_grad_terms,
+        shapes=gradient_shapes,
+        example=(2, 12, 5, 7),
+        domain=(
+            *(_normal(0, 1), _normal(0, 1), _positive),
+            *(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
+        ),
+        attributes=tuple(
+            {**g, "dgamma_is_require": True, "dbeta_is_require": True} for g in _GROUPS
+        ),
+        ulp={},
+    ),
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn cc` and `openaclnn run`: building and running programs against the installation
+directory. Both become the program that they start, so its exit status and signals are its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from .settings import home
+from .text_table import Paint
+
+C_SUFFIXES = (".c", ".i", ".s", ".S")
+CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
+LIBRARIES = ("opapi_nn", "opapi_math", "ascendcl", "nnopbase")
+NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell answers
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """`base` and what set_env.sh adds to it."""
+    root = str(home())
+    result = dict(base)
+    for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_AICPU_PATH", "TOOLCHAIN_HOME"):
+        result[name] = root
+    result["ASCEND_OPP_PATH"] = f"{root}/opp"
+    for name, folder in (
+        ("PATH", "/bin"),
+        ("LD_LIBRARY_PATH", "/lib64"),
+        ("LIBRARY_PATH", "/lib64"),
+        ("CMAKE_PREFIX_PATH", ""),
+        ("PKG_CONFIG_PATH", "/share/pkgconfig"),
+    ):
+        before = base.get(name)
+        result[name] = f"{root}{folder}" + (f":{before}" if before else "")
+    return result
+
+
+def compiler(words: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+    """$CC or cc when all sources are C, else $CXX or c++, which link objects of both."""
+    sources = [word for word in words if word.endswith(C_SUFFIXES + CXX_SUFFIXES)]
+    if sources and all(source.endswith(C_SUFFIXES) for source in sources):
+        return shlex.split(variables.get("CC") or "cc")
+    return shlex.split(variables.get("CXX") or "c++")
+
+
+def compile_command(words: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+    """The compiler with the words as they are, headers before and libraries after them."""
+    root = home()
+    folders = ("include", "include/aclnn", "include/aclnnop")
+    command = [*compiler(words, variables), *(f"-I{root}/{folder}" for folder in folders), *words]
+    if not any(word in NOT_LINKING for word in words):
+        command += [f"-L{root}/lib64", *(f"-l{name}" for name in LIBRARIES)]
+        command += [f"-Wl,-rpath,{root}/lib64"]
+    return command
+
+
+def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Starts the command in the place of this process; returns only when it cannot."""
+    program = command[0]
+    found = program if "/" in program else shutil.which(program, path=variables.get("PATH"))
+    sys.stdout.flush()
+    try:
+        if found is None:
+            raise FileNotFoundError
+        os.execve(found, list(command), dict(variables))
+    except FileNotFoundError:
+        here = "" if "/" in program or not Path(program).is_file() else f": use ./{program}"
+        print(f"openaclnn {what}: {program} must be a program, but there is none{here}",
+              file=sys.stderr)  # fmt: skip
+        return NOT_FOUND
+    except OSError as error:
+        print(
+            f"openaclnn {what}: {program} must be executable, but: {error.strerror}",
+            file=sys.stderr,
+        )
+        return NOT_EXECUTABLE
+
+
+def run_cc(arguments: argparse.Namespace, _: Paint) -> int:
+    words = [word for word in arguments.words if word != "--show"]
+    if not words or words[0] in ("-h", "--help"):
+        print(arguments.help)
+        return 0 if words else 2
+    command = compile_command(words, os.environ)
+    if "--show" in arguments.words:
+        print(shlex.join(command))
+        return 0
+    return become("cc", command, os.environ)
+
+
+def run_program(arguments: argparse.Namespace, _: Paint) -> int:
+    words = arguments.words
+    if not words or words[0] in ("-h", "--help"):
+        print(arguments.help)
+        return 0 if words else 2
+    return become("run", words, environment(os.environ))
+
+
+def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Adds the two commands; what follows their name belongs to the compiler or the program."""
+    cc = command(
+        "cc",
+        run_cc,
+        "compile and link a C or C++ program against openaclnn",
+        "Runs cc, or c++ for C++ sources ($CC and $CXX if set), with the headers and libraries of\n"
+        "`openaclnn home` added and an rpath, so that the program runs as it is. Everything else\n"
+        "goes to the compiler unchanged; with -c, -S or -E nothing is linked.\n\n"
+        "  openaclnn cc prog.cpp -o prog\n"
+        "  openaclnn cc -std=c11 -O2 -Wall prog.c -o prog\n"
+        "  openaclnn cc --show prog.cpp       print the command instead",
+        forwards="[--show] ARGUMENT ...",
+    )
+    run = command(
+        "run",
+        run_program,
+        "run a program with the environment of set_env.sh",
+        "Runs the program with the variables that set_env.sh sets: it finds the libraries;\n"
+        "exit status and signals are its own. Builds can be run likewise.\n\n"
+        "  openaclnn run ./prog 1 2 3\n"
+        "  openaclnn run cmake -S . -B build",
+        forwards="PROGRAM [ARGUMENT ...]",
+    )
+    for sub in (cc, run):
+        sub.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        sub.set_defaults(help=sub.format_help().rstrip())

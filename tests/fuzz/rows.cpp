@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz.h"
+
+namespace fuzz {
+
+const std::vector<Row> rows = {
+#include "rows.inc"
+};
+
+}  // namespace fuzz

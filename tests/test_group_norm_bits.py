@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Group norm: same inputs, same bits, for any layout, threads, stores and instruction set.
+
+Run as a program it prints the instruction set and the digest of a battery.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+
+import numpy as np
+import pytest
+from support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results
+
+import openaclnn
+from openaclnn import _core
+from openaclnn.reference import REFERENCES, sample
+
+GROUPED = all_rows(lambda op: op.family == "group_norm")
+# one position, short channels, ragged ones, rows beyond a tile, segments, groups split by threads
+SHAPES = (
+    ((3, 24), 4), ((2, 24, 3, 5), 3), ((2, 24, 7, 7), 3), ((1, 6, 33, 70), 3), ((2, 64, 12, 12), 4),
+    ((1, 3, 2, 17000), 1), ((9, 40, 40), 2),
+)  # fmt: skip
+
+
+def channels_last(x):
+    if x.ndim < 3:
+        return x.copy()
+    return np.moveaxis(np.moveaxis(x, 1, -1).copy(), -1, 1)
+
+
+def spatially_transposed(x):
+    return x.swapaxes(-1, -2).copy().swapaxes(-1, -2) if x.ndim > 3 else x.copy()
+
+
+VIEWS = LAYOUTS | {"channels last": channels_last, "spatially transposed": spatially_transposed}
+
+
+def case(op, shape, groups, dtype, companion=None):
+    attributes = {**REFERENCES[op.kernel].attributes[0], "num_groups": groups}
+    return sample(op, shape, dtype, SEED, attributes, companion), attributes
+
+
+def same(found, expected) -> bool:
+    return all((bits(a) == bits(b)).all() for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize(("shape", "groups"), SHAPES, ids=str)
+@pytest.mark.parametrize("op", GROUPED)
+def test_layouts(op, shape, groups):
+    """Every layout of the inputs against every layout of the outputs."""
+    for dtype in op.dtypes:
+        inputs, attributes = case(op, shape, groups, dtype)
+        expected = results(op, inputs, attributes)
+        for (name, move), (to, move_out) in itertools.product(VIEWS.items(), repeat=2):
+            out = tuple(move_out(np.zeros_like(x)) for x in expected)
+            found = results(op, [move(x) for x in inputs], attributes, out)
+            assert same(found, expected), f"{dtype}, {name} to {to}, seed {SEED}"
+
+
+@pytest.mark.parametrize(("shape", "groups"), SHAPES, ids=str)
+@pytest.mark.parametrize("op", GROUPED)
+def test_threads_and_streaming_stores(op, shape, groups):
+    for dtype, view in itertools.product(op.dtypes, ("contiguous", "channels last")):
+        inputs, attributes = case(op, shape, groups, dtype)
+        openaclnn.set_num_threads(1)
+        _core.set_streaming_bytes(1 << 40)
+        expected = results(op, inputs, attributes)
+        moved = [VIEWS[view](x) for x in inputs]
+        for threads, streaming in itertools.product((1, 2, 3, 4, 64), (1, 1 << 40)):
+            openaclnn.set_num_threads(threads)
+            _core.set_streaming_bytes(streaming)
+            told = f"{dtype}, {view}, {threads} threads, streaming from {streaming} B"
+            assert same(results(op, moved, attributes), expected), told
+
+
+@pytest.mark.parametrize("op", GROUPED)
+def test_expanded_inputs(op):
+    """Inputs of stride 0 are read in place."""
+    for shape, axes in itertools.product(((2, 24, 3, 5), (2, 6, 11, 30)), ((0,), (1,), (2, 3))):
+        inputs, attributes = case(op, shape, 3, "FLOAT")
+        for i, p in enumerate(op.inputs_):
+            if p.companion:
+                continue
+            given = list(inputs)
+            one = inputs[i][tuple(slice(1) if a in axes else slice(None) for a in range(4))]
+            given[i] = np.broadcast_to(one, shape)
+            full = [np.array(x) for x in given]
+            assert same(results(op, given, attributes), results(op, full, attributes)), axes
+
+
+@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+def test_instruction_sets(level, digest_here):
+    assert_digest_on(__file__, level, digest_here)
+
+
+@pytest.fixture(scope="module")
+def digest_here():
+    return battery_digest()
+
+
+def battery_digest() -> str:
+    """One digest over every row, dtype, attribute set, and shape."""
+    digest = hashlib.sha256()
+    for row in GROUPED:
+        op = row.values[0]
+        for dtype, companion in itertools.product(op.dtypes, (None, "FLOAT")):
+            for attributes in REFERENCES[op.kernel].attributes:
+                inputs = sample(op, (2, 12, 11, 13), dtype, SEED, attributes, companion)
+                for x in results(op, inputs, attributes):
+                    digest.update(bits(x).tobytes())
+            for shape, groups in SHAPES:
+                inputs, attributes = case(op, shape, groups, dtype, companion)
+                for scale in (1.0, 300.0):  # 300: far beyond exp(-t) = 0
+                    found = results(op, inputs, {**attributes, "swish_scale": scale})
+                    for x in found:
+                        digest.update(bits(x).tobytes())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    print(openaclnn.config()["kernels"], battery_digest())

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Group norm at the ends of fp32: huge and tiny values, infinities, rstd = inf, for short and long
+channels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import SEED, all_rows, results
+
+import openaclnn
+from openaclnn.reference import BOUND, REFERENCES, absolute_terms, evaluate
+
+FORWARD, GRADIENT = sorted(
+    (p.values[0] for p in all_rows(lambda op: op.family == "group_norm")),
+    key=lambda op: "grad" in op.python,
+)
+POSITIONS = (1, 4, 64, 65, 600)  # channels are short below 65
+GAMMA = np.array([1, 2, 0, -1.5], np.float32)
+BETA = np.array([0.5, 0, 1, 2], np.float32)
+
+
+def attributes_of(op, **more):
+    return {**REFERENCES[op.kernel].attributes[0], "num_groups": 1, **more}
+
+
+def ends(positions):
+    """Values near ±3.4e38, a distance to the mean beyond it, constants and denormal numbers."""
+    n = 4 * positions
+    i = np.arange(n)
+    return {
+        "huge": np.where(i % 2, 3.2e38, -3.2e38),
+        "one huge": np.where(i == n - 1, 3.3e38, -3e38),
+        "one of both": np.where(i == 0, 3.4e38, np.where(i == 1, -3.4e38, 0)),
+        "denormal": i * 2.0**-149,
+        "a few denormal": i % 3 * 1e-41,
+        "constant": np.full(n, 0.3),
+    }
+
+
+@pytest.mark.parametrize("activate", [True, False], ids=["swish", "plain"])
+@pytest.mark.parametrize("scale", [1.0, 0.0, 1e-38, 100.0])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_forward_without_eps(positions, scale, activate):
+    """rstd = inf makes NaN, as 0 * inf in the formula; everything else is a number."""
+    attributes = attributes_of(FORWARD, eps=0.0, swish_scale=scale, activate_swish=activate)
+    for name, values in ends(positions).items():
+        x = values.astype(np.float32).reshape(1, 4, positions)
+        y, mean, _ = results(FORWARD, [x, GAMMA, BETA], attributes)
+        assert np.isnan(y).all() if name == "constant" else np.isfinite(y).all(), name
+        assert np.isfinite(mean).all()
+        with np.errstate(all="ignore"):
+            exact = evaluate(FORWARD, [x, GAMMA, BETA], attributes)[0]
+        scaled = np.abs(y - exact) / (1 + np.abs(exact))
+        assert name == "constant" or scaled.max() <= 4e-6, f"{name}: {scaled.max()}"
+
+
+@pytest.mark.parametrize(
+    ("mean", "rstd", "gamma"),
+    [(2.9e38, 1e-38, 1), (2.9e38, 1e-8, 1e30), (0, 1e20, 1e25), (0, 1.0, 1)],
+)
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_gradient(positions, mean, rstd, gamma):
+    """x - mean, or rstd γ, is beyond fp32; so may be dx, and then it is an infinity, not NaN."""
+    n = 4 * positions
+    size = np.float32(3e38 if mean else 1)
+    x = np.where(np.arange(n) % 2, size, -size).astype(np.float32).reshape(1, 4, positions)
+    dy = np.linspace(-1, 1, n, dtype=np.float32).reshape(x.shape)
+    one = np.ones((1, 1), np.float32)
+    inputs = [dy, one * np.float32(mean), one * np.float32(rstd), x, GAMMA * np.float32(gamma)]
+    inputs.append(BETA)
+    attributes = attributes_of(GRADIENT)
+    found = results(GRADIENT, inputs, attributes)
+    exact, terms = (f(GRADIENT, inputs, attributes) for f in (evaluate, absolute_terms))
+    for result, value, scale in zip(found, exact, terms, strict=True):
+        over = np.abs(value) > np.finfo(np.float32).max
+        assert (result[over] == np.copysign(np.inf, value[over])).all()
+        assert (np.abs(result - value)[~over] <= BOUND * scale[~over]).all()
+
+
+def places(positions):
+    """Every place of a group, or, where they are many, some of each block and lane."""
+    n = 4 * positions
+    return range(0, n, 1 if n <= 260 else 37)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_one_infinity_anywhere(positions):
+    """The mean is as the sum: ±inf for infinities of one sign, else NaN; rstd and y are NaN."""
+    n = 4 * positions
+    clean = np.random.default_rng(SEED).normal(0, 1, n).astype(np.float32)
+    for at in places(positions):
+        for value, more in ((np.inf, 0), (-np.inf, 0), (np.inf, np.inf), (np.inf, -np.inf)):
+            x = clean.copy()
+            x[at] = value
+            if more:
+                x[(at + n // 2) % n] = more
+            y, mean, rstd = results(
+                FORWARD, [x.reshape(1, 4, positions), GAMMA, BETA], attributes_of(FORWARD)
+            )
+            assert np.isnan(y).all()
+            assert np.isnan(rstd).all()
+            assert mean[0, 0] == value if value + more == value else np.isnan(mean[0, 0]), at
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_gradient_of_one_infinity_anywhere(positions):
+    """With finite statistics an infinite x makes dgamma and dbeta of its channel and dx NaN."""
+    n = 4 * positions
+    rng = np.random.default_rng(SEED)
+    clean, dy = (rng.normal(0, 1, n).astype(np.float32) for _ in range(2))
+    zero, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
+    for at in places(positions):
+        for value in (np.inf, -np.inf):
+            x = clean.copy()
+            x[at] = value
+            dx, dgamma, dbeta = openaclnn.group_norm_swish_grad(
+                *(dy.reshape(1, 4, positions), zero, one),
+                *(x.reshape(1, 4, positions), GAMMA, BETA, 1),
+            )
+            assert np.isnan(dx).all(), at
+            hit = np.arange(4) == at // positions
+            assert (np.isnan(dgamma) == hit).all(), at
+            assert (np.isnan(dbeta) == hit).all(), at

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/performance.md is what benchmarks/results say; a bar that is not met says so."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+import page
+from report import Result, bars, bars_text
+
+SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}
+
+
+def results(torch: float = 2.0, streaming: float = 0.95) -> list[Result]:
+    seconds = {"ours": 1.0, "torch": torch, "streaming": streaming}
+    return [
+        Result(op, dtype, size, layout, elements, 8 * elements, seconds, [])
+        for op in ("logit", "elu_backward")
+        for dtype in ("fp32", "bf16")
+        for size, elements in SIZES.items()
+        for layout in ("contiguous", "transposed")
+    ]
+
+
+def test_the_page_is_what_the_results_say():
+    assert page.PAGE.read_text() == page.page(), "run benchmarks/page.py"
+    for path in page.RESULTS.glob("*.json"):
+        if page.has_plot(page.load(path)[1]):
+            for suffix in (".png", ".svg"):
+                assert (page.PLOTS / path.stem).with_suffix(suffix).stat().st_size > 0
+
+
+def test_bars_that_are_met():
+    found = bars(results())
+    assert len(found) == 6
+    assert all(bar.met for bar in found), bars_text(found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "unmet"),
+    [
+        (results(torch=1.6), ["geometric mean against torch", "elu_backward", "logit"]),
+        (results(streaming=0.8), ["share of the streaming loop"]),
+        ([replace(r, seconds={"ours": 1.0, "torch": 1.4}) for r in results()],
+         ["geometric mean against torch, broadcast and transposed"]),
+    ],
+)  # fmt: skip
+def test_bars_that_are_not(changed, unmet):
+    missed = [bar.what for bar in bars(changed) if not bar.met]
+    for what in unmet:
+        assert any(name.startswith(what) for name in missed), missed
+
+
+def test_a_slow_cell_is_named():
+    slow = results()
+    slow[0] = replace(slow[0], seconds={"ours": 1.0, "torch": 0.9})
+    assert bars(slow)[0].found == "1 of 12: logit fp32 64Ki 0.90x"
+    assert not bars(slow)[0].met
+
+
+def test_the_plot_is_drawn(tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from roofline import draw
+
+    about = {"cpu": "a CPU", "threads": 2, "date": "2026-01-01"}
+    draw(about, results(), tmp_path / "plot")
+    once = (tmp_path / "plot.svg").read_text()
+    assert "openaclnn" in once
+    assert "logit, bf16" in once
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+    draw(about, results(), tmp_path / "plot")
+    assert (tmp_path / "plot.svg").read_text() == once

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/check_mode.md anew: examples/mistakes are built with the installed package and run,
+and their reports are put where the page shows them.
+
+    python tools/check_mode_page.py
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import openaclnn
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples" / "mistakes"
+PAGE = ROOT / "docs" / "check_mode.md"
+PROGRAMS = sorted(FOLDER.glob("*.cpp"))
+
+
+def build(source: Path, program: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("c++") or "g++"
+    home = openaclnn.home()
+    include = [f"-I{home}/include", f"-I{home}/include/aclnn", f"-I{home}/include/aclnnop"]
+    libraries = ["-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase"]
+    link = [f"-L{home}/lib64", *libraries, f"-Wl,-rpath,{home}/lib64"]
+    flags = ["-std=c++11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = [compiler, *flags, source.name, *include, *link, "-o", str(program)]
+    subprocess.run(command, cwd=FOLDER, check=True)
+
+
+def normal(text: str) -> str:
+    """Without what differs from run to run."""
+    return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
+
+
+def report_of(source: Path, folder: Path) -> str:
+    """What check mode tells of the program, which is run where its source lies."""
+    program = folder / source.stem
+    build(source, program)
+    done = subprocess.run(
+        ["openaclnn", "check", str(program)], cwd=FOLDER, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 66, f"{source.name} ended with {done.returncode}\n{done.stderr}"
+    return normal(done.stderr)
+
+
+def section(source: Path, report: str) -> str:
+    """Heading, mistake, main function, report."""
+    comment, code = re.fullmatch(
+        r"// SPDX[^\n]*\n// ([^\n]*)\n.*?(int main.*)", source.read_text(), re.S
+    ).groups()  # type: ignore[union-attr]
+    link = f"[{source.name}](../examples/mistakes/{source.name})"
+    return f"## {source.stem}\n\n{comment} ({link})\n\n```cpp\n{code}```\n\n```text\n{report}```\n"
+
+
+def page(shown: str, sections: str) -> str:
+    """The page with other sections between its markers."""
+    begin, end = "<!-- reports: tools/check_mode_page.py -->\n", "<!-- /reports -->"
+    before, rest = shown.split(begin)
+    return before + begin + "\n" + sections + "\n" + end + rest.split(end)[1]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        sections = "\n".join(section(p, report_of(p, Path(folder))) for p in PROGRAMS)
+    PAGE.write_text(page(PAGE.read_text(), sections))
+
+
+if __name__ == "__main__":
+    main()

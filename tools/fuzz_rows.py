@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the rows as the fuzzer and the soak test read them: one entry for each operator, so that a
+new row is fuzzed without an edit.
+
+    python tools/fuzz_rows.py OUT           OUT/rows.inc
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rows import NOTE, OPS, SPDX
+
+KINDS = {"double": "real", "int64": "integer", "bool": "flag"}
+
+
+def entry(op) -> str:
+    """One `Row`: what the operator takes, and its two C symbols."""
+    positions = {p.name: i for i, p in enumerate(op.parameters)}
+    parameters = ", ".join(
+        f'{{"{p.name}", Kind::{KINDS.get(p.kind, p.kind)}, Role::{p.role}, '
+        f"{str(p.required).lower()}, {str(p.companion).lower()}, "
+        f"{positions.get(p.condition, -1)}}}"
+        for p in op.parameters
+    )
+    acl = {"BFLOAT16": "ACL_BF16"}
+    dtypes = ", ".join(acl.get(d, f"ACL_{d}") for d in op.dtypes)
+    pointers = {"tensor", "scalar"}
+    arguments = ", ".join(
+        f"static_cast<{p.c_type}>(v[{i}].handle)"
+        if p.kind in pointers
+        else f"v[{i}].{KINDS.get(p.kind, p.kind)}"
+        for i, p in enumerate(op.parameters)
+    )
+    return (
+        f'{{"{op.name}", "{op.kernel}", "{op.family}", {{{parameters}}}, {{{dtypes}}},\n'
+        f" {str(op.shapes == 'broadcast').lower()}, {str(op.inputs == 'equal').lower()}, "
+        f"{str(op.output == 'equal').lower()}, {str(bool(op.rules)).lower()},\n"
+        f" [](const Value* v, uint64_t* size, aclOpExecutor** executor) {{\n"
+        f"   return {op.name}GetWorkspaceSize({arguments}, size, executor);\n"
+        f" }},\n {op.name}}},\n"
+    )
+
+
+if __name__ == "__main__":
+    out = Path(sys.argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "rows.inc").write_text(f"// {SPDX}\n// {NOTE}\n" + "".join(map(entry, OPS)))

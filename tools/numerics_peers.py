@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/numerics_peers.md: ten defects of other libraries, each beside ours and the truth.
+
+    pip install '.[bench]' ml_dtypes && python tools/numerics_peers.py
+
+Every figure is computed in the run; where a defect is not there with this torch, the page says so.
+Truth is the formula in float64 on the same inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from defects import elementwise, group_norm, special
+from defects.defect import Defect, Line
+
+import openaclnn
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "numerics_peers.md"
+DEFECTS: tuple[Callable[[], Defect], ...] = (
+    elementwise.nan_by_position,
+    group_norm.lost_digits,
+    group_norm.plain_sum,
+    group_norm.half_statistics,
+    elementwise.rounded_attributes,
+    elementwise.misrounded,
+    group_norm.early_zero,
+    elementwise.overflow,
+    group_norm.thread_count,
+    group_norm.one_dnn,
+)
+
+
+def defects() -> Iterator[Defect]:
+    for make in DEFECTS:
+        yield make()
+
+
+def verdict(defect: Defect) -> str:
+    wrong = sum(line.wrong for line in defect.lines)
+    if not defect.lines:
+        return "Not shown: this torch has no oneDNN."
+    if not wrong:
+        return f"**Does not reproduce with torch {torch.__version__}.**"
+    return f"Reproduced with torch {torch.__version__} ({wrong} of {len(defect.lines)} lines)."
+
+
+def special_values(lines: list[Line]) -> str:
+    """A table; torch's answer is bold where it is not the formula's."""
+    text = "\n## Special values, row by row\n\nEach value stands 67 times in a tensor of fp32; two "
+    text += "answers mean that torch's depends on the position. Bold: not what the formula says.\n"
+    text += "\n| | torch | ours | formula |\n| --- | --- | --- | --- |\n"
+    for line in lines:
+        theirs = f"**{line.torch}**" if line.wrong else line.torch
+        text += f"| {line.case} | {theirs} | {line.ours} | {line.true} |\n"
+    return text
+
+
+def page(found: list[Defect], special_lines: list[Line]) -> str:
+    text = "<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Where peers are wrong\n\n"
+    text += "Ten defects of other libraries: their answer, ours, the true one. Written by "
+    text += (
+        "`python tools/numerics_peers.py`, which computes every figure; truth is the formula in "
+    )
+    text += "float64 on the same inputs.\n"
+    text += f"\nThis run: torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()}), "
+    text += f"openaclnn {openaclnn.__version__} ({openaclnn.config()['kernels']}), "
+    text += f"NumPy {np.__version__}.\n"
+    for i, defect in enumerate(found, 1):
+        text += f"\n## {i}. {defect.title}\n\n{defect.text} {verdict(defect)}\n"
+        if defect.lines:
+            text += "\n| | torch | ours | true |\n| --- | --- | --- | --- |\n"
+        for line in defect.lines:
+            text += f"| {line.case} | {line.torch} | {line.ours} | {line.true} |\n"
+        if defect.note:
+            text += f"\n{defect.note}\n"
+    return text + special_values(special_lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(list(defects()), list(special.lines())))
