@@ -71,6 +71,7 @@ void break_tensor(Random& random, Case& c, Given& t) {
       const Given& other = random.pick(c.tensors);
       if (other.arena == nullptr || other.data == nullptr) break;
       const auto room = other.arena->begin() + Arena::kBytes - other.data;
+      if (room < 0) break;  // spoilt before, to one byte past the end
       t.arena = other.arena;
       t.data = other.data + random.between(0, std::min<int64_t>(64, room)) / 8 * 8;
       break;

@@ -46,7 +46,10 @@ enum class Must { pass, fail, either };
 // Whether the call passed. A refusal has to leave a sentence that starts with the call's name.
 bool judge(const char* call, int status, Must must);
 
-#define JUDGE(must, function, ...) judge(#function, CALL(function, __VA_ARGS__), must)
+// What it must do is found out before the call is made: finding out may make calls, which forget
+// the sentence of this one.
+#define JUDGE(must, function, ...) \
+  [&](Must first) { return judge(#function, CALL(function, __VA_ARGS__), first); }(must)
 
 inline Must must_fail_unless(bool live) { return live ? Must::either : Must::fail; }
 inline Must must_pass_if(bool live) { return live ? Must::pass : Must::fail; }
