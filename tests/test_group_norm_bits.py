@@ -76,6 +76,21 @@ def test_threads_and_streaming_stores(op, shape, groups):
             assert same(results(op, moved, attributes), expected), told
 
 
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+@pytest.mark.parametrize("op", GROUPED)
+def test_groups_in_turns(op, scale):
+    """All threads at one group after the other, with u kept in dx: large fp32 groups do that."""
+    inputs, attributes = case(op, (2, 4, 400, 450), 2, "FLOAT")
+    attributes["swish_scale"] = scale
+    openaclnn.set_num_threads(1)
+    _core.set_streaming_bytes(1 << 40)
+    expected = results(op, inputs, attributes)
+    _core.set_streaming_bytes(1)
+    for threads in (1, 2, 3):
+        openaclnn.set_num_threads(threads)
+        assert same(results(op, inputs, attributes), expected), f"{threads} threads"
+
+
 @pytest.mark.parametrize("op", GROUPED)
 def test_expanded_inputs(op):
     """Inputs of stride 0 are read in place."""

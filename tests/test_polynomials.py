@@ -26,7 +26,7 @@ def coefficients(header: str, function: str) -> list[Decimal]:
     body = text[start.start() :].split("\n}\n")[0].split("\n  }\n")[0]
     found: list[Decimal] = []
     for statement in body.replace("{", ";").split(";"):
-        if re.match(r"\s*(?:(?:float |double )?[pq] = (?!q \* f$)|return fused\([pq],)", statement):
+        if re.match(r"\s*(?:(?:float |double |V )?[pq] = (?!q \* f$)|return fused\([pq],)", statement):
             found += [Decimal(number(c)) for c in CONSTANT.findall(statement)]
     return found
 

@@ -103,8 +103,8 @@ void Executor::reach() {
   });
 }
 
-void Executor::add_step(Kernel kernel, int64_t items, int64_t grain) {
-  step_[steps_++] = {kernel, items, grain};
+void Executor::add_step(Kernel kernel, int64_t items, int64_t grain, int64_t rounds) {
+  step_[steps_++] = {kernel, items, grain, rounds};
 }
 
 void Executor::estimate(int64_t nanoseconds) { nanoseconds_ += nanoseconds; }
@@ -185,13 +185,21 @@ Status Executor::check_addresses(const char* op) const {
   return {};
 }
 
+void Executor::run_part(const Step& step, int64_t round, void* workspace) const {
+  const int64_t items = step.items / step.rounds, first = round * items;
+  parallel_for(items, step.grain, [&](int64_t begin, int64_t end) {
+    const DefaultArithmetic arithmetic;
+    step.kernel(call_, workspace, first + begin, first + end);
+  });
+}
+
 void Executor::run(void* workspace) const {
-  for (int i = 0; i < steps_; ++i) {
-    const Step& step = step_[i];
-    parallel_for(step.items, step.grain, [&](int64_t begin, int64_t end) {
-      const DefaultArithmetic arithmetic;
-      step.kernel(call_, workspace, begin, end);
-    });
+  for (int i = 0, end = 0; i < steps_; i = end) {
+    const int64_t rounds = step_[i].rounds;
+    while (end < steps_ && step_[end].rounds == rounds) ++end;
+    for (int64_t round = 0; round < rounds; ++round) {
+      for (int k = i; k < end; ++k) run_part(step_[k], round, workspace);
+    }
   }
 }
 

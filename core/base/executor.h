@@ -61,7 +61,9 @@ class Executor {
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
             bool apart = false);
   void reach();  // the call's pointers, for an observer that gives the program other addresses
-  void add_step(Kernel kernel, int64_t items, int64_t grain);
+  // Steps of several rounds that follow one another take turns: each runs an equal part of its
+  // items, in order, in every round.
+  void add_step(Kernel kernel, int64_t items, int64_t grain, int64_t rounds = 1);
   void estimate(
       int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
   void need_stack(size_t bytes);  // what a run takes of a thread's stack, if that is much
@@ -96,8 +98,10 @@ class Executor {
 
   struct Step {
     Kernel kernel;
-    int64_t items, grain;
+    int64_t items, grain, rounds;
   };
+
+  void run_part(const Step& step, int64_t round, void* workspace) const;
 
   const void* maker_;
   uint64_t workspace_size_ = 0;

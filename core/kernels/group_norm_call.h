@@ -16,7 +16,7 @@ inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channe
 // Sums run over pieces of a channel's positions in 32 fp32 lanes, over the pieces of a segment and
 // the segments of a channel in fp64: an order that depends on the shape only.
 inline constexpr int64_t kPiece = 512;
-inline constexpr int64_t kBlock = 512;  // … and the moments of the forward over blocks
+inline constexpr int64_t kMomentBlock = 512;  // … and the moments of the forward over blocks
 inline constexpr int64_t kSegment = 16 * 1024;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
 inline constexpr int64_t kShort = 65;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/kernels/group_norm_factors.h"
+#include "core/kernels/group_norm_tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -94,8 +95,8 @@ class GroupNormForward {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
       const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::first);
       for (int64_t r = 0; r < at.rows; ++r) {
-        for (int64_t i = 0; i < place.columns; i += kBlock)
-          found[r].add(moments_of(x[r] + i, least(kBlock, place.columns - i)));
+        for (int64_t i = 0; i < place.columns; i += kMomentBlock)
+          found[r].add(moments_of(x[r] + i, least(kMomentBlock, place.columns - i)));
       }
     }
   }

@@ -4,144 +4,12 @@
 // dx = rstd (γ u - c1 - x̂ c2), c1 and c2 being the means of γ u and γ u x̂ over the group.
 #pragma once
 
-#include "core/kernels/group_norm_factors.h"
+#include "core/kernels/group_norm_slot.h"
+#include "core/kernels/group_norm_sweeps.h"
+#include "core/kernels/group_norm_tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// What one channel of one sample needs for u.
-struct GradientRow {
-  GradientRow() = default;
-  float mean, rstd, gamma, beta;  // γ and β times s
-  double wide_gamma, wide_beta;
-
-  GradientRow(const GroupNormCall& call, int64_t sample, int64_t channel) {
-    const int64_t index = sample * call.groups + channel / (call.channels / call.groups);
-    mean = value_of(call.mean, index);
-    rstd = value_of(call.rstd, index);
-    const double s = call.scale;
-    wide_gamma = s * static_cast<double>(value_of(call.gamma, channel));
-    wide_beta = s * static_cast<double>(value_of(call.beta, channel));
-    gamma = fp32_or_nan(wide_gamma), beta = fp32_or_nan(wide_beta);
-  }
-};
-
-// u and x̂ of n elements; false where some |t| is beyond the formula. Memory is fetched `ahead` of
-// where it is read.
-[[gnu::noinline, gnu::flatten]] inline bool group_norm_terms_near(const GradientRow row,
-                                                                  const float* dy, const float* x,
-                                                                  float* u, float* xh, int64_t n,
-                                                                  int64_t ahead) {
-  LargestBits largest;
-  for (int64_t i = 0; i < n; i += kLanes) {
-    for (int k = 0; k < kLanes; k += 16) fetch(x + i + k + ahead), fetch(dy + i + k + ahead);
-    OPENACLNN_INDEPENDENT
-    for (int k = 0; k < kLanes; ++k) {
-      const float h = (x[i + k] - row.mean) * row.rstd;
-      const float t = fused(h, row.gamma, row.beta);
-      largest.see(k, bits_of(magnitude(t)));
-      xh[i + k] = h;
-      u[i + k] = swish_gradient_near(dy[i + k], t);
-    }
-  }
-  return largest.at_most(bits_of(kNear));
-}
-
-[[gnu::noinline, gnu::flatten]] inline void group_norm_terms_far(const GradientRow row,
-                                                                 const float* dy, const float* x,
-                                                                 float* u, float* xh, int64_t n) {
-  OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
-    const FarTerms far(dy[i], x[i], row.mean, row.rstd, row.gamma, row.beta, row.wide_gamma,
-                       row.wide_beta);
-    xh[i] = far.h, u[i] = far.u;
-  }
-}
-
-// dx = a u + (b + c x̂)
-struct InputRow {
-  float a, b, c;
-  double wide_a, wide_b, wide_c;
-  InputRow() = default;
-  InputRow(const GradientRow& row, float gamma, const double* mean) {
-    const double rstd = row.rstd;
-    wide_a = rstd * static_cast<double>(gamma);
-    wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
-    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(wide_c);
-  }
-
-  bool enough(const GradientRow& row) const {
-    return a == a && b == b && c == c && magnitude(row.mean) < kHugeMean;
-  }
-};
-
-[[gnu::noinline, gnu::flatten]] inline void group_norm_input_gradient(const InputRow row,
-                                                                      const float* u,
-                                                                      const float* xh, float* dx,
-                                                                      int64_t n, bool past) {
-  store_values(dx, n, past, u, [&](int64_t i, int) {
-    return canonical(fused(row.a, u[i], fused(row.c, xh[i], row.b)));
-  });
-}
-
-[[gnu::noinline, gnu::flatten]] inline void group_norm_kept_gradient(const InputRow row,
-                                                                     const GradientRow from,
-                                                                     const float* u, const float* x,
-                                                                     float* dx, int64_t n,
-                                                                     bool past, const float* next) {
-  store_values(dx, n, past, next, [&](int64_t i, int) {
-    const float h = (x[i] - from.mean) * from.rstd;
-    return canonical(fused(row.a, u[i], fused(row.c, h, row.b)));
-  });
-}
-
-// … for a mean or coefficients that fp32 is not enough for.
-[[gnu::noinline, gnu::flatten]] inline void group_norm_input_gradient_far(const InputRow row,
-                                                                          const GradientRow from,
-                                                                          const float* u,
-                                                                          const float* x, float* dx,
-                                                                          int64_t n) {
-  OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
-    const double h = normalised_wide(x[i], from.mean, from.rstd);
-    const double rest = row.wide_b + row.wide_c * h;
-    dx[i] = canonical(static_cast<float>(row.wide_a * static_cast<double>(u[i]) + rest));
-  }
-}
-
-// A slot of the workspace for as long as it lives, if one is free.
-class Slot {
- public:
-  Slot(const GroupNormCall& call, void* workspace)
-      : taken_(reinterpret_cast<uint64_t*>(static_cast<char*>(workspace) + call.taken)) {
-    for (int i = 0; i < call.slots; ++i) {
-      const uint64_t bit = uint64_t{1} << i;
-      if ((__atomic_fetch_or(taken_, bit, __ATOMIC_ACQUIRE) & bit) != 0) continue;
-      bit_ = bit;
-      const int64_t size = call.bundle * (call.channels / call.groups) * pitch(call);
-      data_ = reinterpret_cast<float*>(static_cast<char*>(workspace) + call.cache) + i * size;
-      return;
-    }
-  }
-  ~Slot() {
-    if (bit_ != 0) __atomic_fetch_and(taken_, ~bit_, __ATOMIC_RELEASE);
-  }
-  Slot(const Slot&) = delete;
-
-  float* data() const { return data_; }  // rows of pitch(call)
-  static int64_t pitch(const GroupNormCall& call) { return round_up(call.positions, kLanes); }
-
- private:
-  uint64_t* taken_;
-  uint64_t bit_ = 0;
-  float* data_ = nullptr;
-};
-
-inline void group_norm_free_slots(const void* given, void* workspace, int64_t, int64_t) {
-  const GroupNormCall& call = group_norm_call(given);
-  __atomic_store_n(reinterpret_cast<uint64_t*>(static_cast<char*>(workspace) + call.taken),
-                   uint64_t{0}, __ATOMIC_RELEASE);
-}
 
 class GroupNormGradient {
  public:
@@ -149,6 +17,9 @@ class GroupNormGradient {
   explicit GroupNormGradient(const GroupNormCall& call, float* cache = nullptr)
       : call_(call),
         tiles_(call),
+        groups_(call),
+        direct_(call.rows == 1 && tiles_.dense(call.x) && tiles_.dense(call.dy) &&
+                tiles_.dense(call.out)),
         keep_(call.keep && call.out.data != call.x.data),
         cache_(cache),
         pitch_(Slot::pitch(call)) {}
@@ -158,66 +29,55 @@ class GroupNormGradient {
     LaneSums lanes[kMaxRows];
     for (int64_t r = 0; r < at.rows; ++r) {
       lanes[r].clear(), u[r] = ux[r] = 0;
-      row_[r] = GradientRow(call_, at.sample, at.channel + r);
+      row_[r] = row(at.sample, at.channel + r);
     }
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
     for (int64_t first = begin; first < end; first += call_.columns) {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
-      const Rows dy = tiles_.load(call_.dy, place, dy_, Tiles::Fill::zero);
-      const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::zero);
-      const Rows kept = tiles_.target(call_.out, place, dy_);
+      const Lines dy = read(call_.dy, place, dy_), x = read(call_.x, place, x_);
+      const Lines kept = keep_ ? write(place) : Lines{};
       for (int64_t r = 0; r < at.rows; ++r) {
-        float* const to = cache_ != nullptr ? cached(at.channel + r, first) : keep_ ? kept[r] : u_;
-        terms(row_[r], dy[r], x[r], to, place.columns, kAhead);
+        float* const keep = cache_ != nullptr ? cached(at.channel + r, first)
+                                              : static_cast<float*>(keep_ ? kept.at(r) : nullptr);
         for (int64_t i = 0; i < place.columns; i += kPiece) {
-          const int64_t n = round_up(least(kPiece, place.columns - i), kLanes);
-          lanes[r].add(to + i, xh_ + i, n);
+          const int64_t n = least(kPiece, place.columns - i);
+          add_terms(row_[r], dy.element, dy.at(r, i), x.at(r, i),
+                    keep == nullptr ? nullptr : keep + i, n, lanes[r]);
           if ((first + i + n) % kPiece != 0 && first + i + n < end) continue;
           u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ux);
           lanes[r].clear();
         }
       }
-      if (keep_) tiles_.store(call_.out, place, kept);
+      if (keep_) written(place, kept);
     }
   }
 
   // dx of each row over one segment; `mean` holds c1, c2 of the groups from that of `at.channel`
   // on.
   void input_gradient(const Slice& at, const double* mean) {
-    const int64_t width = call_.channels / call_.groups, first_group = at.channel / width;
+    const int64_t first_group = groups_[at.channel];
     InputRow input[kMaxRows];
     for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r;
-      row_[r] = GradientRow(call_, at.sample, channel);
-      const int64_t group = at.rows == 1 ? 0 : channel / width - first_group;
-      input[r] = InputRow(row_[r], value_of(call_.gamma, channel), mean + 2 * group);
+      row_[r] = row(at.sample, channel);
+      const double* const means = mean + 2 * (groups_[channel] - first_group);
+      input[r] = InputRow(row_[r], value_of(call_.gamma, channel), means);
     }
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
-    // backwards: what the sweep before read last is still in the cache
     for (int64_t first = begin + (end - 1 - begin) / call_.columns * call_.columns; first >= begin;
          first -= call_.columns) {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
-      const Rows dy = cache_ != nullptr ? Rows{cached(at.channel, first), pitch_}
-                                        : tiles_.load(keep_ ? call_.out : call_.dy, place, dy_,
-                                                      Tiles::Fill::zero);
-      const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::zero);
-      const Rows dx = tiles_.target(call_.out, place, dy_);
-      const int64_t n = round_up(place.columns, kLanes);
+      const Lines x = read(call_.x, place, x_), dx = write(place);
+      const Lines dy = cache_ != nullptr ? Lines{cached(at.channel, first), pitch_}
+                                         : read(keep_ ? call_.out : call_.dy, place, dy_);
+      const bool kept = cache_ != nullptr || keep_;
       for (int64_t r = 0; r < at.rows; ++r) {
-        const bool kept = keep_ || cache_ != nullptr;
-        if (!kept) terms(row_[r], dy[r], x[r], u_, place.columns, -call_.columns);
-        if (!input[r].enough(row_[r])) {
-          group_norm_input_gradient_far(input[r], row_[r], kept ? dy[r] : u_, x[r], dx[r], n);
-        } else if (kept) {
-          group_norm_kept_gradient(input[r], row_[r], dy[r], x[r], dx[r], n, dx.past,
-                                   x[r] - call_.columns);
-        } else {
-          group_norm_input_gradient(input[r], u_, xh_, dx[r], n, dx.past);
-        }
+        differentiate(input[r], row_[r],
+                      {x.element, dy.at(r), kept, x.at(r), dx.at(r), place.columns, dx.past});
       }
-      tiles_.store(call_.out, place, dx);
+      written(place, dx);
     }
   }
 
@@ -230,24 +90,137 @@ class GroupNormGradient {
   }
 
  private:
+  GradientRow row(int64_t sample, int64_t channel) {
+    const int64_t index = sample * call_.groups + groups_[channel];
+    if (index != statistics_.index)
+      statistics_ = {index, value_of(call_.mean, index), value_of(call_.rstd, index)};
+    return {call_, statistics_, channel};
+  }
+
+  // Rows as they lie, or in fp32 in a buffer.
+  struct Lines {
+    void* data = nullptr;
+    int64_t pitch = 0;  // in elements
+    Element element = Element::f32;
+    bool past = false;  // to be written with streaming stores
+    void* at(int64_t row, int64_t column = 0) const {
+      return element_at(data, element, row * pitch + column);
+    }
+  };
+
+  Lines read(const GroupNormTensor& t, const Place& place, float* buffer) {
+    if (direct_) return {tiles_.address(t, place, 0), 0, t.element};
+    const Rows rows = tiles_.load(t, place, buffer, Tiles::Fill::zero);
+    return {rows.data, rows.pitch};
+  }
+
+  Lines write(const Place& place) {
+    const GroupNormTensor& t = call_.out;
+    if (direct_) return {tiles_.address(t, place, 0), 0, t.element, call_.stream};
+    const Rows rows = tiles_.target(t, place, dy_);
+    return {rows.data, rows.pitch, Element::f32, rows.past};
+  }
+
+  void written(const Place& place, const Lines& lines) {
+    if (!direct_) tiles_.store(call_.out, place, {static_cast<float*>(lines.data), lines.pitch});
+  }
+
   float* cached(int64_t channel, int64_t position) const {
     return cache_ + (channel - first_cached_) * pitch_ + position;
   }
 
-  void terms(const GradientRow& row, const float* dy, const float* x, float* u, int64_t columns,
-             int64_t ahead) {
-    const int64_t n = round_up(columns, kLanes);
-    if (u == dy) {  // the far formula needs dy again
-      std::memcpy(spare_, dy, n * sizeof(float));
-      dy = spare_;
+  // Adds u and u x̂ of at most kPiece elements to sums, and puts u where `keep` is.
+  void add_terms(const GradientRow& row, Element element, const void* dy, const void* x,
+                 float* keep, int64_t n, LaneSums& sums) {
+    if (keep == dy) dy = copy(spare_dy_, dy, element, n);  // the far formula needs it again
+    const LaneSums before = sums;
+    const bool near = with_type(element, [&]<class Type>(Type) {
+      using Raw = typename Type::Raw;
+      return group_norm_sums_near<Type>(row, static_cast<const Raw*>(dy),
+                                        static_cast<const Raw*>(x), keep, n, sums);
+    });
+    if (near) return;
+    far_terms(row, element, dy, x, n);
+    if (keep != nullptr) std::memcpy(keep, u_, n * sizeof(float));
+    const int64_t end = round_up(n, kLanes);
+    for (int64_t i = n; i < end; ++i) u_[i] = xh_[i] = 0;
+    LaneRegisters lanes(before);
+    for (int64_t i = 0; i < end; i += kLanes) lanes.add(u_ + i, xh_ + i);
+    lanes.store(sums);
+  }
+
+  void far_terms(const GradientRow& row, Element element, const void* dy, const void* x,
+                 int64_t n) {
+    widen(wide_dy_, dy, element, n);
+    widen(wide_x_, x, element, n);
+    group_norm_terms_far(row, wide_dy_, wide_x_, u_, xh_, n);
+  }
+
+  // dx and what it is made of: x and dy, or u if that was kept.
+  struct Chunk {
+    Element element;  // of all but u
+    const void* dy;
+    bool kept;  // dy is u in fp32
+    const void* x;
+    void* dx;
+    int64_t n;
+    bool stream;
+
+    Chunk part(int64_t first, int64_t count, bool past) const {
+      const auto from = [&](const void* p, Element e) {
+        return static_cast<const char*>(p) + first * bytes_of(e);
+      };
+      return {element,
+              from(dy, kept ? Element::f32 : element),
+              kept,
+              from(x, element),
+              element_at(dx, element, first),
+              count,
+              past};
     }
-    if (!group_norm_terms_near(row, dy, x, u, xh_, n, ahead))
-      group_norm_terms_far(row, dy, x, u, xh_, n);
-    for (int64_t i = columns; i < n; ++i) u[i] = xh_[i] = 0;  // 0 * inf is no 0
+  };
+
+  void differentiate(const InputRow& input, const GradientRow& row, const Chunk& all) {
+    const int64_t before = (-reinterpret_cast<intptr_t>(all.dx) & 63) / bytes_of(all.element);
+    const int64_t head = all.stream ? least(before, all.n) : 0;  // to where a line begins
+    if (head != 0) differentiate_lines(input, row, all.part(0, head, false));
+    if (head < all.n) differentiate_lines(input, row, all.part(head, all.n - head, all.stream));
+  }
+
+  void differentiate_lines(const InputRow& input, const GradientRow& row, Chunk c) {
+    if (c.dx == c.dy && !c.kept) c.dy = copy(spare_dy_, c.dy, c.element, c.n);
+    if (c.dx == c.x) c.x = copy(spare_x_, c.x, c.element, c.n);
+    const auto* u = static_cast<const float*>(c.kept ? c.dy : u_);
+    const bool enough = input.enough(row);
+    const bool done =
+        enough && with_type(c.element, [&]<class Type>(Type) {
+          using Raw = typename Type::Raw;
+          const auto *x = static_cast<const Raw*>(c.x), *dy = static_cast<const Raw*>(c.dy);
+          auto* const dx = static_cast<Raw*>(c.dx);
+          if (!c.kept) return group_norm_gradient_near<Type>(input, row, dy, x, dx, c.n, c.stream);
+          group_norm_gradient_kept<Type>(input, row, u, x, dx, c.n, c.stream);
+          return true;
+        });
+    if (done) return;
+    if (c.kept) {
+      widen(wide_x_, c.x, c.element, c.n);
+    } else {
+      far_terms(row, c.element, c.dy, c.x, c.n);
+    }
+    if (enough) {
+      group_norm_gradient_rows(input, u, xh_, wide_dy_, c.n);
+    } else {
+      group_norm_gradient_far(input, row, u, wide_x_, wide_dy_, c.n);
+    }
+    narrow(c.dx, wide_dy_, c.element, c.n);
+  }
+
+  static const void* copy(void* to, const void* from, Element element, int64_t n) {
+    return std::memcpy(to, from, n * bytes_of(element));
   }
 
   void sample(int64_t n, const Bundle& bundle, double* beta, double* gamma) {
-    const int64_t width = call_.channels / call_.groups, segments = segments_of(call_);
+    const int64_t segments = segments_of(call_);
     double mean[2 * kMaxBundle] = {};
     const auto for_rows = [&](const auto& work) {
       for (int64_t c = 0; c < bundle.channels; c += call_.rows)
@@ -263,7 +236,7 @@ class GroupNormGradient {
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t c = channel + r;
         beta[c] += total_u[r], gamma[c] += total_ux[r];
-        add_to_mean(c, total_u[r], total_ux[r], mean + 2 * (c / width - bundle.first_group));
+        add_to_mean(c, total_u[r], total_ux[r], mean + 2 * (groups_[c] - bundle.first_group));
       }
     });
     for (int64_t g = 0; g < 2 * bundle.groups; ++g) mean[g] /= group_size(call_);
@@ -272,7 +245,7 @@ class GroupNormGradient {
                     rows = least(call_.rows, bundle.channels - c);
       for (int64_t segment = segments - 1; segment >= 0; --segment)
         input_gradient({n, channel, rows, segment},
-                       mean + 2 * (channel / width - bundle.first_group));
+                       mean + 2 * (groups_[channel] - bundle.first_group));
     }
   }
 
@@ -283,13 +256,16 @@ class GroupNormGradient {
 
   const GroupNormCall& call_;
   Tiles tiles_;
-  const bool keep_;
+  Groups groups_;
+  Statistics statistics_;
+  const bool direct_, keep_;
   float* const cache_;
   const int64_t pitch_;
   int64_t first_cached_ = 0;
   GradientRow row_[kMaxRows];
   alignas(64) float x_[kTileRoom], dy_[kTileRoom];
-  alignas(64) float u_[kMaxColumns], xh_[kMaxColumns], spare_[kMaxColumns];
+  alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], xh_[kMaxColumns];
+  alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 };
 
 inline void group_norm_backward(const void* call, void* workspace, int64_t begin, int64_t end) {

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#include "core/kernels/bits.h"
+#include "core/kernels/registers.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -78,6 +78,17 @@ inline void widen_bf16(float* out, const uint16_t* in, int64_t n) {
   for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = from_bf16(in[i]);
 }
 
+inline FloatRegister register_from_bf16(const uint16_t* in) {
+#if defined(__AVX512BW__)
+  const __m512i words =
+      _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
+  return reinterpret_cast<FloatRegister>(
+      _mm512_maskz_permutexvar_epi16(0xaaaaaaaa, _mm512_loadu_si512(kEachTwice), words));
+#else
+  return float_of(__builtin_convertvector(load_register<ShortRegister>(in), WordRegister) << 16);
+#endif
+}
+
 inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512BW__)
@@ -112,6 +123,20 @@ inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
 #endif
   OPENACLNN_INDEPENDENT
   for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = from_f16(in[i]);
+}
+
+inline FloatRegister register_from_f16(const uint16_t* in) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<FloatRegister>(
+      _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in))));
+#elif defined(__F16C__)
+  return reinterpret_cast<FloatRegister>(
+      _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in))));
+#else
+  float wide[kRegisterFloats];
+  widen_f16(wide, in, kRegisterFloats);
+  return load_register<FloatRegister>(wide);
+#endif
 }
 
 inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {

@@ -6,77 +6,61 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
-#include "core/kernels/bits.h"
-#include "core/kernels/math.h"
+#include "core/kernels/registers.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-inline constexpr int kRegisterBytes = 64;
-#elif defined(__AVX__)
-inline constexpr int kRegisterBytes = 32;
-#else
-inline constexpr int kRegisterBytes = 16;
-#endif
-
-using FloatRegister [[gnu::vector_size(kRegisterBytes)]] = float;
-using DoubleRegister [[gnu::vector_size(kRegisterBytes)]] = double;
-using HalfRegister [[gnu::vector_size(kRegisterBytes / 2)]] = float;  // as many floats as doubles
-
-template <class R, class T>
-inline R load_register(const T* from) {
-  R r;
-  std::memcpy(&r, from, sizeof r);
-  return r;
-}
-
-// GCC 12 widens in halves and joins them.
-inline DoubleRegister widened_register(const float* from) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<DoubleRegister>(_mm512_cvtps_pd(_mm256_loadu_ps(from)));
-#else
-  return __builtin_convertvector(load_register<HalfRegister>(from), DoubleRegister);
-#endif
-}
-
-// How many values ahead of a sweep over memory are fetched.
-inline constexpr int64_t kAhead = 512;
+// How far ahead of a sweep over memory it is fetched, in values and in bytes.
+inline constexpr int64_t kAhead = 512, kAheadBytes = 2048;
 
 inline void fetch(const float* at) { __builtin_prefetch(at); }
+inline void fetch_to_l2(const float* at) { __builtin_prefetch(at, 0, 2); }
 
-inline constexpr int kLanes = 32;
+inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
-// Lane l takes the values l, l + 32, …; n is a multiple of 32.
+// Σ u and Σ u x̂: lane l takes the values l, l + 32, …
 struct LaneSums {
-  alignas(64) float u[kLanes], ux[kLanes];  // Σ u and Σ u x̂
+  alignas(64) float u[kLanes], ux[kLanes];
 
   void clear() {
     for (int l = 0; l < kLanes; ++l) u[l] = ux[l] = 0;
   }
+};
 
-  void add(const float* values, const float* x, int64_t n) {
-    constexpr int kWidth = kRegisterBytes / sizeof(float), kRegisters = kLanes / kWidth;
-    FloatRegister a[kRegisters], b[kRegisters];
-    for (int k = 0; k < kRegisters; ++k) {
-      a[k] = load_register<FloatRegister>(u + k * kWidth);
-      b[k] = load_register<FloatRegister>(ux + k * kWidth);
-    }
-    for (int64_t i = 0; i < n; i += kLanes) {
+// The same while a loop adds to them.
+class LaneRegisters {
+ public:
+  explicit LaneRegisters(const LaneSums& sums) {
 #pragma GCC unroll 8
-      for (int k = 0; k < kRegisters; ++k) {
-        const auto v = load_register<FloatRegister>(values + i + k * kWidth);
-        a[k] += v;
-        b[k] += v * load_register<FloatRegister>(x + i + k * kWidth);
-      }
+    for (int k = 0; k < kLaneRegisters; ++k) {
+      u_[k] = load_register<FloatRegister>(sums.u + k * kRegisterFloats);
+      ux_[k] = load_register<FloatRegister>(sums.ux + k * kRegisterFloats);
     }
-    std::memcpy(u, a, sizeof u);
-    std::memcpy(ux, b, sizeof ux);
   }
+
+  // Values for the lanes of register k.
+  [[gnu::always_inline]] void add(int k, FloatRegister u, FloatRegister x) {
+    u_[k] += u;
+    ux_[k] += u * x;
+  }
+
+  // A value for each lane.
+  [[gnu::always_inline]] void add(const float* u, const float* x) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kLaneRegisters; ++k) {
+      add(k, load_register<FloatRegister>(u + k * kRegisterFloats),
+          load_register<FloatRegister>(x + k * kRegisterFloats));
+    }
+  }
+
+  void store(LaneSums& sums) const {
+    std::memcpy(sums.u, u_, sizeof sums.u);
+    std::memcpy(sums.ux, ux_, sizeof sums.ux);
+  }
+
+ private:
+  FloatRegister u_[kLaneRegisters], ux_[kLaneRegisters];
 };
 
 // The sum of the lanes of n registers, halves added to halves.

@@ -5,33 +5,10 @@
 // built on them keep their promise is shown by tests/test_exhaustive.py.
 #pragma once
 
-#include "core/kernels/bits.h"
+#include "core/kernels/registers.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// a * b + c, rounded once.
-inline float fused(float a, float b, float c) {
-#if defined(__FMA__) || defined(__aarch64__)
-  return __builtin_fmaf(a, b, c);
-#else
-  // The product is exact in double. The sum is rounded to odd there (when inexact, its last bit is
-  // set), so that the rounding to float, 29 digits shorter, comes out as if it had been the only
-  // one.
-  const double product = static_cast<double>(a) * b, addend = c;
-  const double sum = product + addend;
-  const double part = sum - product;
-  const double lost = (product - (sum - part)) + (addend - part);
-  const int64_t bits = __builtin_bit_cast(int64_t, sum);
-  const int64_t towards = (bits ^ __builtin_bit_cast(int64_t, lost)) < 0 ? -1 : 1;
-  const int64_t step = lost * lost > 0 ? towards : 0;
-  return static_cast<float>(double_of(static_cast<uint64_t>((bits & 1) == 0 ? bits + step : bits)));
-#endif
-}
-
-inline double fused(double a, double b, double c) {
-  return __builtin_fma(a, b, c);
-}  // without FMA libm's, exact but slow
 
 // Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr float kShiftF32 = 0x1.8p23f;
@@ -57,12 +34,12 @@ inline ReducedF32 reduce(float x, float scale) {
 }
 
 // exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, relative error 2^-27.4
-inline float exp_tail_single(float r) {
-  float p = 0x1.6db692p-10f;
-  p = fused(p, r, 0x1.123d12p-7f);
-  p = fused(p, r, 0x1.55545cp-5f);
-  p = fused(p, r, 0x1.55548cp-3f);
-  return fused(p, r, 0x1p-1f);
+template <class V>
+inline V exp_tail_single(V r) {
+  V p = fused(all_of<V>(0x1.6db692p-10f), r, all_of<V>(0x1.123d12p-7f));
+  p = fused(p, r, all_of<V>(0x1.55545cp-5f));
+  p = fused(p, r, all_of<V>(0x1.55548cp-3f));
+  return fused(p, r, all_of<V>(0x1p-1f));
 }
 
 // The same, and expm1(r) = r + r^2 p(r) with relative error 2^-31.

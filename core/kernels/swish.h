@@ -14,14 +14,15 @@ inline constexpr float kNear = 80;    // beyond, σ is close to the least normal
 inline constexpr double kZero = 320;  // from here exp(-t) counts as 0: times fp32 / fp32 it is
 inline constexpr float kLargest = 0x1.fffffep127f;
 
-// exp(-t): -t = n ln2 - r, exp(-r) by the polynomial of exp_tail_single
-inline float exp_of_minus(float t) {
-  const float shifted = fused(t, -0x1.715476p0f, kShiftF32);
-  const float n = shifted - kShiftF32;
-  float r = fused(n, 0x1.62e430p-1f, t);
-  r = fused(n, -0x1.05c610p-29f, r);
-  const float m = fused(r * r, exp_tail_single(-r), -r);
-  return float_of(bits_of(1 + m) + (bits_of(shifted) << 23));
+// exp(-t): -t = n ln2 - r. One product with ln2 loses n 2^-29, a thirtieth of what rounding t lost.
+// The polynomial is that of exp_tail_single, whose last steps are in the chain of the others.
+template <class V>
+inline V exp_of_minus(V t) {
+  const V shift = all_of<V>(kShiftF32), one = all_of<V>(1);
+  const V shifted = fused(t, all_of<V>(-0x1.715476p0f), shift);
+  const V r = fused(shifted - shift, all_of<V>(0x1.62e430p-1f), t);
+  const V m = fused(fused(exp_tail_single(-r), r, -one), r, one);
+  return float_of(bits_of(m) + (bits_of(shifted) << 23));
 }
 
 struct Logistic {
@@ -34,12 +35,13 @@ inline Logistic logistic_near(float t) {
 }
 
 // exp(-t) for t > kNear, where fp32 ends: the fourth power of exp(-t / 4), with what rounding t / 4
-// loses.
+// and the one product with ln2 lose: (0x1.62e430p-1 - ln2) / ln2 of t.
 inline double exp_of_minus_wide(double t) {
   const double quarter = (t > kZero ? kZero : t) / 4;
   const float rounded = static_cast<float>(quarter);
   const double e = exp_of_minus(rounded), square = e * e;
-  const double all = square * square * (1 - 4 * (quarter - static_cast<double>(rounded)));
+  const double lost = quarter - static_cast<double>(rounded) + quarter * 0x1.79a8dcp-29;
+  const double all = square * square * (1 - 4 * lost);
   return t > kZero ? 0.0 : all;
 }
 
@@ -58,12 +60,10 @@ inline WideLogistic logistic_wide(double t) {
 }
 
 // dy σ (1 + t (1 - σ))
-inline float swish_gradient(float dy, float t, const Logistic& l) {
-  return dy * (l.value * fused(t, l.rest, 1.0f));
-}
-
-inline float swish_gradient_near(float dy, float t) {
-  return swish_gradient(dy, t, logistic_near(t));
+template <class V>
+inline V swish_gradient_near(V dy, V t) {
+  const V one = all_of<V>(1), e = exp_of_minus(t), value = one / (one + e);
+  return dy * (value * fused(t, e * value, one));
 }
 
 inline float swish_gradient_wide(float dy, double t) {

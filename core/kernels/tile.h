@@ -32,6 +32,12 @@ inline void widen(float* out, const void* in, Element element, int64_t n) {
   }
 }
 
+inline float float_at(const void* in, Element element) {
+  if (element == Element::f32) return *static_cast<const float*>(in);
+  const uint16_t half = *static_cast<const uint16_t*>(in);
+  return element == Element::f16 ? from_f16(half) : from_bf16(half);
+}
+
 inline void widen(double* out, const void* in, Element element, int64_t n) {
   switch (element) {
     case Element::f64: std::memcpy(out, in, n * sizeof(double)); break;

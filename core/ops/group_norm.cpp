@@ -132,10 +132,27 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   call.columns = channels_inside ? 256 : 1024;
 }
 
-constexpr int64_t kGrain = 8 * 1024;  // elements
+constexpr int64_t kGrain = 8 * 1024;                // elements
+constexpr int64_t kRoundBytes = int64_t{16} << 20;  // dy, x and dx of a group
 
 // The tiles of an item are on the stack, 120 to 150 KiB, and what is below them.
 constexpr size_t kStack = 256 * 1024;
+
+// Whether dx can hold u between the sweeps.
+bool can_keep(const GroupNorm& g, const GroupNormCall& call) {
+  return g.backward() && g.out->dtype == ACL_FLOAT && call.spatial_loops == 1 &&
+         call.out.position[0] == 1;
+}
+
+// A gradient past the cache of groups that fit it, all threads at one group after the other: then
+// dx holds u in the cache, where its line is fetched first, and that costs less than computing u
+// twice. 1x128x512x512, 32 groups, fp32, 2 threads: 18 -> 16 ms.
+int64_t rounds_of(const GroupNorm& g, const GroupNormCall& call) {
+  const int64_t group = g.channels / g.groups * call.positions;
+  const bool fits = 3 * group * 4 >= kRoundBytes / 4 && 3 * group * 4 <= kRoundBytes;
+  const bool usable = g.backward() && call.stream && call.rows == 1 && can_keep(g, call);
+  return usable && fits ? g.samples * g.groups : 1;
+}
 
 void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const GroupNormKernels& k = kernels().group_norm;
@@ -146,11 +163,14 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   call.slots = 0;
   call.sample_blocks = std::min(g.samples, std::max<int64_t>(8, 32 * 1024 / g.channels));
   const int64_t outer = g.backward() ? call.sample_blocks : g.samples;
-  const auto step = [&](Kernel kernel, int64_t items, int64_t work) {
-    executor.add_step(kernel, items, std::max<int64_t>(1, kGrain * items / std::max(work, items)));
+  const auto step = [&](Kernel kernel, int64_t items, int64_t work, int64_t in_rounds = 1) {
+    executor.add_step(kernel, items, std::max<int64_t>(1, kGrain * items / std::max(work, items)),
+                      in_rounds);
   };
   const int64_t threads = num_threads();
-  const bool split = !few && threads > 1 && outer * bundles < 4 * threads && elements >= 4 * kGrain;
+  const int64_t rounds = rounds_of(g, call);
+  const bool split = rounds > 1 || (!few && threads > 1 && outer * bundles < 4 * threads &&
+                                    elements >= 4 * kGrain);
   if (!split) {
     if (g.backward()) {
       const uint64_t bytes = static_cast<uint64_t>(call.sample_blocks * g.channels) * 8;
@@ -180,9 +200,10 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   call.beta_sums = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 8 : 24));
   call.gamma_sums = g.backward() ? executor.book(static_cast<uint64_t>(parts) * 8) : 0;
   call.coefficients = executor.book(static_cast<uint64_t>(groups) * 16);
-  step(g.backward() ? k.sums : k.statistics, slices, elements);
-  step(g.backward() ? k.coefficients : k.mean_and_rstd, groups, parts);
-  step(g.backward() ? k.input_gradient : k.normalise, slices, elements);
+  if (rounds > 1) call.keep = true, call.stream = false;
+  step(g.backward() ? k.sums : k.statistics, slices, elements, rounds);
+  step(g.backward() ? k.coefficients : k.mean_and_rstd, groups, parts, rounds);
+  step(g.backward() ? k.input_gradient : k.normalise, slices, elements, rounds);
   if (g.dgamma != nullptr || g.dbeta != nullptr)
     step(k.split_parameter_gradients, g.channels, parts);
 }
@@ -230,8 +251,7 @@ Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& 
   const auto bytes = elements * static_cast<int64_t>(dtype_size(g.out->dtype));
   const bool in_place = same_view(*g.out, *g.x) || (g.dy != nullptr && same_view(*g.out, *g.dy));
   call.stream = !in_place && bytes >= streaming_threshold();
-  call.keep = g.backward() && g.out->dtype == ACL_FLOAT && !call.stream &&
-              call.spatial_loops == 1 && call.out.position[0] == 1;
+  call.keep = !call.stream && can_keep(g, call);
   add_steps(g, call, executor);
   executor.need_stack(kStack);
   executor.estimate(elements);  // 1 ns an element: both sweeps on one thread

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native registers as types, and what formulas need of them beyond arithmetic. A formula that is a
+// template over its type runs on float and, lane by lane with the same bits, on FloatRegister:
+// where sums or many values stay in registers, a loop the compiler vectorises puts them on the
+// stack.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "core/kernels/fused.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+inline constexpr int kRegisterBytes = 64;
+#elif defined(__AVX__)
+inline constexpr int kRegisterBytes = 32;
+#else
+inline constexpr int kRegisterBytes = 16;
+#endif
+inline constexpr int kRegisterFloats = kRegisterBytes / sizeof(float);
+
+using FloatRegister [[gnu::vector_size(kRegisterBytes)]] = float;
+using WordRegister [[gnu::vector_size(kRegisterBytes)]] = uint32_t;
+using DoubleRegister [[gnu::vector_size(kRegisterBytes)]] = double;
+using HalfRegister [[gnu::vector_size(kRegisterBytes / 2)]] = float;  // as many floats as doubles
+using ShortRegister [[gnu::vector_size(kRegisterBytes / 2)]] = uint16_t;  // as many as floats
+
+template <class R, class T>
+inline R load_register(const T* from) {
+  R r;
+  std::memcpy(&r, from, sizeof r);
+  return r;
+}
+
+// A float, or a register full of it.
+template <class V>
+inline V all_of(float x) {
+  if constexpr (sizeof(V) == sizeof(float)) {
+    return x;
+  } else {
+    return x - V{};
+  }
+}
+
+// GCC 12 widens in halves and joins them.
+inline DoubleRegister widened_register(const float* from) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<DoubleRegister>(_mm512_cvtps_pd(_mm256_loadu_ps(from)));
+#else
+  return __builtin_convertvector(load_register<HalfRegister>(from), DoubleRegister);
+#endif
+}
+
+template <class R>
+inline void store_register(void* to, R r) {
+  std::memcpy(to, &r, sizeof r);
+}
+
+// Past the cache, to a multiple of the register's size.
+inline void stream_register(float* to, FloatRegister r) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, reinterpret_cast<__m512>(r));
+#elif defined(__AVX__)
+  _mm256_stream_ps(to, reinterpret_cast<__m256>(r));
+#elif defined(__x86_64__)
+  _mm_stream_ps(to, reinterpret_cast<__m128>(r));
+#else
+  store_register(to, r);
+#endif
+}
+
+inline WordRegister bits_of(FloatRegister x) { return reinterpret_cast<WordRegister>(x); }
+inline FloatRegister float_of(WordRegister bits) { return reinterpret_cast<FloatRegister>(bits); }
+
+inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<FloatRegister>(_mm512_fmadd_ps(
+      reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+#elif defined(__FMA__)
+  return reinterpret_cast<FloatRegister>(_mm256_fmadd_ps(
+      reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+#else
+  FloatRegister y;
+  for (int k = 0; k < kRegisterFloats; ++k) y[k] = fused(a[k], b[k], c[k]);
+  return y;
+#endif
+}
+
+inline FloatRegister canonical(FloatRegister x) {
+  return x == x ? x : all_of<FloatRegister>(__builtin_nanf(""));
+}
+
+inline WordRegister larger(WordRegister a, WordRegister b) { return a > b ? a : b; }
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA
