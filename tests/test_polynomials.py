@@ -15,6 +15,7 @@ import pytest
 
 KERNELS = Path(__file__).resolve().parent.parent / "core" / "kernels"
 CONSTANT = re.compile(r"-?0x1(?:\.[0-9a-f]+)?p[+-]?\d+|\b\d\.\d+(?=f?\b)")
+STEP = re.compile(r"\s*(?:(?:float |double |V )?[pq] = (?!q \* f$)|return fused\([pq],)")
 LN2 = Decimal(2).ln()
 
 
@@ -26,7 +27,7 @@ def coefficients(header: str, function: str) -> list[Decimal]:
     body = text[start.start() :].split("\n}\n")[0].split("\n  }\n")[0]
     found: list[Decimal] = []
     for statement in body.replace("{", ";").split(";"):
-        if re.match(r"\s*(?:(?:float |double |V )?[pq] = (?!q \* f$)|return fused\([pq],)", statement):
+        if STEP.match(statement):
             found += [Decimal(number(c)) for c in CONSTANT.findall(statement)]
     return found
 
