@@ -60,13 +60,13 @@ class ShortForward : ShortGroups {
 
   // From sums to mean and rstd.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
-    const double size = group_size(call_), eps = call_.eps;
+    const double share = 1 / group_size(call_), eps = call_.eps;
     for (int64_t g = 0; g < groups; ++g) {
-      const double off = mean_[g] / size, rest = rstd_[g] - mean_[g] * off;
+      const double off = mean_[g] * share, rest = rstd_[g] - mean_[g] * off;
       const double mean = static_cast<double>(pivot_[g]) + off;
       const double squares = rest < 0 ? 0.0 : rest;
       mean_[g] = canonical(mean);
-      rstd_[g] = canonical(1 / __builtin_sqrt(squares / size + eps));
+      rstd_[g] = canonical(1 / __builtin_sqrt(squares * share + eps));
       group_high_[g] = static_cast<float>(mean);
       const float low = static_cast<float>(mean - static_cast<double>(group_high_[g]));
       group_low_[g] = low;

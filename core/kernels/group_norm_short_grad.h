@@ -34,13 +34,7 @@ class ShortGradient : ShortGroups {
       reduce(at, sum_u_, c1_);
       reduce(at, sum_ux_, c2_);
     });
-    groups_enough_ = true;
-    for (int64_t g = 0; g < groups; ++g) {
-      const double rstd = group_rstd_[g];
-      c1_[g] = -rstd * (c1_[g] / group_size(call_)), c2_[g] = -rstd * (c2_[g] / group_size(call_));
-      group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
-      groups_enough_ &= enough(group_mean_[g], group_b_[g], group_c_[g]);
-    }
+    finish(groups);
     for_channels(n, bundle, [&](const Channels& at) {
       if (!once) {
         prepare(at, once);
@@ -124,6 +118,23 @@ class ShortGradient : ShortGroups {
       beta[c] += sum_u_[c], gamma[c] += sum_ux_[c];
       sum_u_[c] *= weight, sum_ux_[c] *= weight;
     }
+  }
+
+  // From sums to b and c of each group, and whether fp32 is enough for them all.
+  [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
+    const double share = 1 / group_size(call_);
+    uint32_t mean = 0, largest = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      const double rstd = group_rstd_[g];
+      c1_[g] = -rstd * (c1_[g] * share), c2_[g] = -rstd * (c2_[g] * share);
+      group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
+      const uint32_t size = bits_of(magnitude(group_mean_[g]));
+      const uint32_t b = bits_of(magnitude(group_b_[g])), c = bits_of(magnitude(group_c_[g]));
+      const uint32_t larger = b > c ? b : c;
+      mean = mean > size ? mean : size;
+      largest = largest > larger ? largest : larger;
+    }
+    groups_enough_ = mean < bits_of(kHugeMean) && largest <= bits_of(kLargest);
   }
 
   static bool enough(float mean, float b, float c) {

@@ -40,12 +40,6 @@ class Kept {
 void view_array(nb::handle array, const char* op, const char* parameter, bool written,
                 Tensor* tensor, Kept* keep);
 
-// Where the data of a torch tensor is now; it may be given other storage at any time.
-void* torch_data(nb::handle tensor);
-
-// Tells autograd that a torch tensor was written, so that a backward pass that saved it fails.
-void torch_written(nb::handle tensor);
-
 // A new array of the kind of `like`, in the memory order of `like` where the shapes agree.
 nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);
 

@@ -89,7 +89,7 @@ void Call::read_tensor(int i, nb::handle value) {
   if (is_torch(value) && (written || keep_ == Keep::arrays)) {
     const auto offset = tensor->offset * static_cast<int64_t>(dtype_size(tensor->dtype));
     void* data = static_cast<char*>(tensor->data) + offset;
-    torch_.push_back({nb::borrow(value), data, written});
+    torch_.add(value, data, written);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "_arrays.h"
+#include "_torch.h"
 #include "core/ops/operator.h"
 
 namespace openaclnn::python {
@@ -24,13 +25,6 @@ struct Uninitialized {
 enum class Outputs : uint8_t { allocate_missing, given };
 enum class Keep : uint8_t { nothing, arrays };  // what has to outlive the call object
 
-// A torch tensor among the arguments, and where its data was.
-struct TorchArgument {
-  nb::object tensor;
-  void* data;
-  bool written;
-};
-
 class Call {
  public:
   // `values` is a tuple in the order of the row.
@@ -38,7 +32,7 @@ class Call {
 
   const Argument* arguments() const { return argument_; }
   Kept take_kept() { return std::move(kept_); }
-  std::vector<TorchArgument> take_torch() { return std::move(torch_); }
+  TorchTensors take_torch() { return std::move(torch_); }
   nb::object take_result();  // the outputs: as given, or new and in the kind of the first input
 
  private:
@@ -54,7 +48,7 @@ class Call {
   const Operator& op_;
   const Keep keep_;
   Kept kept_;
-  std::vector<TorchArgument> torch_;
+  TorchTensors torch_;
   nb::handle first_input_;
   nb::object result_[kMaxOutputs];  // in the order of the row
   bool result_is_new_[kMaxOutputs] = {};

@@ -65,7 +65,7 @@ nb::object launch_function(int index, nb::args values) {
   check(plan(op, call.arguments(), executor));
   const Workspace workspace(executor.workspace_size());
   run_here(executor, workspace.data());
-  for (const TorchArgument& argument : call.take_torch()) torch_written(argument.tensor);
+  call.take_torch().tell_autograd();
   return call.take_result();
 }
 
@@ -120,22 +120,20 @@ class Plan {
 
  private:
   void check_torch() const {
-    for (const TorchArgument& argument : torch_) {
-      if (torch_data(argument.tensor) != argument.data) {
-        check(
-            fail(ACLNN_ERR_PARAM_INVALID,
-                 "%s: tensors must keep their memory while a plan uses it, but one was resized or "
-                 "given other data: plan again",
-                 op_.name));
-      }
-      if (argument.written) torch_written(argument.tensor);
+    if (torch_.moved()) {
+      check(
+          fail(ACLNN_ERR_PARAM_INVALID,
+               "%s: tensors must keep their memory while a plan uses it, but one was resized or "
+               "given other data: plan again",
+               op_.name));
     }
+    torch_.tell_autograd();
   }
 
   const Operator& op_;
   Executor executor_;
   Kept kept_;
-  std::vector<TorchArgument> torch_;
+  TorchTensors torch_;
   Workspace workspace_;
 };
 

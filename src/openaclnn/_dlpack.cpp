@@ -155,23 +155,6 @@ void view_dlpack(nb::handle array, const char* op, const char* parameter, bool w
   set_view(tensor, static_cast<char*>(source->data) + source->byte_offset);
 }
 
-void* torch_data(nb::handle tensor) {
-  const ArrayType& known = type_of(tensor);
-  DLTensor now;
-  if (known.view != nullptr) {
-    if (known.view(tensor.ptr(), &now) != 0) throw nb::python_error();
-    return static_cast<char*>(now.data) + now.byte_offset;
-  }
-  return PyLong_AsVoidPtr(nb::object(tensor.attr("data_ptr")()).ptr());
-}
-
-void torch_written(nb::handle tensor) {
-  if (nb::cast<bool>(tensor.attr("is_inference")())) return;  // those have no version counter
-  static const nb::object& increment =
-      *new nb::object(nb::module_::import_("torch.autograd.graph").attr("increment_version"));
-  increment(tensor);
-}
-
 nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape) {
   const nb::module_ torch = nb::module_::import_("torch");
   const nb::object torch_dtype = torch.attr(dtype == ACL_DOUBLE    ? "float64"
