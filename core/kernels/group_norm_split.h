@@ -64,19 +64,20 @@ inline void group_norm_normalise(const void* given, void* workspace, int64_t beg
 
 inline void group_norm_sums(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  GroupNormGradient gradient(call);
   const int64_t segments = segments_of(call);
   double* const beta = doubles_at(workspace, call.beta_sums);
   double* const gamma = doubles_at(workspace, call.gamma_sums);
-  for (int64_t item = begin; item < end; ++item) {
-    const Slice at = slice_of(call, item);
-    double u[kMaxRows], ux[kMaxRows];
-    gradient.sums(at, u, ux);
-    for (int64_t r = 0; r < at.rows; ++r) {
-      const int64_t to = (at.sample * call.channels + at.channel + r) * segments + at.segment;
-      beta[to] = u[r], gamma[to] = ux[r];
+  with_gradient_rows(call, [&](auto& rows) {
+    for (int64_t item = begin; item < end; ++item) {
+      const Slice at = slice_of(call, item);
+      double u[kMaxRows], ux[kMaxRows];
+      rows.sums(at, u, ux);
+      for (int64_t r = 0; r < at.rows; ++r) {
+        const int64_t to = (at.sample * call.channels + at.channel + r) * segments + at.segment;
+        beta[to] = u[r], gamma[to] = ux[r];
+      }
     }
-  }
+  });
 }
 
 inline void group_norm_coefficients(const void* given, void* workspace, int64_t begin,
@@ -102,13 +103,14 @@ inline void group_norm_coefficients(const void* given, void* workspace, int64_t 
 inline void group_norm_split_gradient(const void* given, void* workspace, int64_t begin,
                                       int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  GroupNormGradient gradient(call);
   const int64_t width = call.channels / call.groups;
   const double* const mean = doubles_at(workspace, call.coefficients);
-  for (int64_t item = begin; item < end; ++item) {
-    const Slice at = slice_of(call, item);
-    gradient.input_gradient(at, mean + 2 * (at.sample * call.groups + at.channel / width));
-  }
+  with_gradient_rows(call, [&](auto& rows) {
+    for (int64_t item = begin; item < end; ++item) {
+      const Slice at = slice_of(call, item);
+      rows.input_gradient(at, mean + 2 * (at.sample * call.groups + at.channel / width));
+    }
+  });
 }
 
 }  // namespace

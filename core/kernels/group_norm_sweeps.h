@@ -7,10 +7,14 @@
 
 #include "core/kernels/block.h"
 #include "core/kernels/group_norm_factors.h"
-#include "core/kernels/group_norm_tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
+
+// Of u and of u x̂.
+struct Sums {
+  double u, ux;
+};
 
 struct Statistics {
   int64_t index = -1;  // sample × groups + group
@@ -67,21 +71,13 @@ struct Terms {
     u = swish_gradient_near(dy, t);
   }
 
-  bool near() const {
-    uint32_t most = 0;
-    for (int k = 0; k < kRegisterFloats; ++k) most = most > largest[k] ? most : largest[k];
-    return most <= bits_of(kNear);
-  }
+  bool near() const { return at_most(largest, bits_of(kNear)); }
 };
 
-// Adds u and u x̂ of n elements to sums, and puts u where `keep` is; false where some |t| is beyond
-// the formula.
+// Adds u and u x̂ of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_sums_near(const GradientRow row, const Raw* dy,
-                                                          const Raw* x, float* keep, int64_t n,
-                                                          LaneSums& sums) {
-  Terms terms(row);
-  LaneRegisters lanes(sums);
+[[gnu::always_inline]] inline void add_terms(Terms& terms, LaneRegisters& lanes, const Raw* dy,
+                                             const Raw* x, float* keep, int64_t n) {
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     fetch_block<Type>(dy + i, kAheadBytes), fetch_block<Type>(x + i, kAheadBytes);
@@ -93,18 +89,46 @@ template <class Type, class Raw = typename Type::Raw>
       lanes.add(k, terms.u, terms.h);
     }
   }
-  if (i != n) {
-    const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
-    Block u, h;
-    for (int k = 0; k < kBlock; k += kRegisterFloats) {
-      terms.set(F32::load(last_dy.value + k), F32::load(last_x.value + k));
-      store_register(u.value + k, terms.u);
-      store_register(h.value + k, terms.h);
-    }
-    if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
-    for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = h.value[k] = 0;  // 0 * inf is no 0
-    lanes.add(u.value, h.value);
+  if (i == n) return;
+  const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
+  Block u, h;
+  for (int k = 0; k < kBlock; k += kRegisterFloats) {
+    terms.set(F32::load(last_dy.value + k), F32::load(last_x.value + k));
+    store_register(u.value + k, terms.u);
+    store_register(h.value + k, terms.h);
   }
+  if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
+  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = h.value[k] = 0;  // 0 * inf is no 0
+  lanes.add(u.value, h.value);
+}
+
+// Σ u and Σ u x̂ of a row of whole pieces but for the last; false where some |t| is beyond the
+// formula.
+template <class Type, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
+                                                         const Raw* x, float* keep, int64_t n,
+                                                         Sums& sums) {
+  Terms terms(row);
+  sums = {};
+  for (int64_t first = 0; first < n; first += kPiece) {
+    LaneRegisters lanes;
+    add_terms<Type>(terms, lanes, dy + first, x + first, keep == nullptr ? nullptr : keep + first,
+                    least(kPiece, n - first));
+    LaneSums piece;
+    lanes.store(piece);
+    sums.u += tree(piece.u), sums.ux += tree(piece.ux);
+  }
+  return terms.near();
+}
+
+// Adds those of a part of a piece in fp32 to its lanes.
+[[gnu::noinline, gnu::flatten]] inline bool group_norm_sums_near(const GradientRow& row,
+                                                                 const float* dy, const float* x,
+                                                                 float* keep, int64_t n,
+                                                                 LaneSums& sums) {
+  Terms terms(row);
+  LaneRegisters lanes(sums);
+  add_terms<F32>(terms, lanes, dy, x, keep, n);
   lanes.store(sums);
   return terms.near();
 }
@@ -169,10 +193,10 @@ struct InputRegisters {
 
 // dx of n elements; false where some |t| is beyond the formula.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow row,
-                                                              const GradientRow from, const Raw* dy,
-                                                              const Raw* x, Raw* dx, int64_t n,
-                                                              bool stream) {
+[[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow& row,
+                                                              const GradientRow& from,
+                                                              const Raw* dy, const Raw* x, Raw* dx,
+                                                              int64_t n, bool stream) {
   Terms terms(from);
   const InputRegisters input(row);
   each_gradient<Type, Type>(dy, x, dx, n, stream, [&](FloatRegister g, FloatRegister in) {
@@ -184,8 +208,8 @@ template <class Type, class Raw = typename Type::Raw>
 
 // The same from u that was kept, for every t.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow row,
-                                                              const GradientRow from,
+[[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow& row,
+                                                              const GradientRow& from,
                                                               const float* u, const Raw* x, Raw* dx,
                                                               int64_t n, bool stream) {
   const FloatRegister mean = all_of<FloatRegister>(from.mean),

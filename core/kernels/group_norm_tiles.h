@@ -14,8 +14,6 @@ struct Place {
 };
 
 inline constexpr int64_t kTileFloats = 8192;
-inline constexpr int64_t kMaxColumns = 1024;
-inline constexpr int64_t kMaxRows = 32;
 inline constexpr int64_t kSkew = 16;  // between rows, so that they do not share the sets of L1
 inline constexpr int64_t kTileRoom = kTileFloats + kMaxRows * kSkew;
 
@@ -109,10 +107,7 @@ class Tiles {
     scatter_runs(t, at, raw_, rows.pitch);
   }
 
-  // Element strides of position: one loop of stride 1.
-  bool dense(const GroupNormTensor& t) const {
-    return call_.spatial_loops == 1 && t.position[0] == 1;
-  }
+  bool dense(const GroupNormTensor& t) const { return is_dense(call_, t); }
 
   // The channels of a position lie side by side.
   bool channels_inside(const GroupNormTensor& t) const {

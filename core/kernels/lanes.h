@@ -31,6 +31,7 @@ struct LaneSums {
 // The same while a loop adds to them.
 class LaneRegisters {
  public:
+  LaneRegisters() = default;
   explicit LaneRegisters(const LaneSums& sums) {
 #pragma GCC unroll 8
     for (int k = 0; k < kLaneRegisters; ++k) {
@@ -60,7 +61,7 @@ class LaneRegisters {
   }
 
  private:
-  FloatRegister u_[kLaneRegisters], ux_[kLaneRegisters];
+  FloatRegister u_[kLaneRegisters] = {}, ux_[kLaneRegisters] = {};
 };
 
 // The sum of the lanes of n registers, halves added to halves.

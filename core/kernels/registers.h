@@ -98,5 +98,17 @@ inline FloatRegister canonical(FloatRegister x) {
 
 inline WordRegister larger(WordRegister a, WordRegister b) { return a > b ? a : b; }
 
+// Whether no lane is above the limit.
+inline bool at_most(WordRegister r, uint32_t limit) {
+#if defined(__AVX512F__)
+  return _mm512_cmpgt_epu32_mask(reinterpret_cast<__m512i>(r),
+                                 _mm512_set1_epi32(static_cast<int>(limit))) == 0;
+#else
+  uint32_t most = 0;
+  for (int k = 0; k < kRegisterFloats; ++k) most = most > r[k] ? most : r[k];
+  return most <= limit;
+#endif
+}
+
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

@@ -135,7 +135,7 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
 constexpr int64_t kGrain = 8 * 1024;                // elements
 constexpr int64_t kRoundBytes = int64_t{16} << 20;  // dy, x and dx of a group
 
-// The tiles of an item are on the stack, 120 to 150 KiB, and what is below them.
+// The tiles of an item are on the stack, up to 170 KiB, and what is below them.
 constexpr size_t kStack = 256 * 1024;
 
 // Whether dx can hold u between the sweeps.

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of GroupNormSwishGrad: one channel of one sample, its u and x̂, and dx from them.
+#pragma once
+
+#include "core/kernels/group_norm_sweeps.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// What rows have in common, however they lie: parameters, where u is kept, and the formulas for
+// every t.
+class GradientRows {
+ public:
+  // From now on u is kept in rows of `pitch`, the first of them for `channel`.
+  void keep_in(float* cache, int64_t pitch, int64_t channel) {
+    cache_ = cache, pitch_ = pitch, first_cached_ = channel;
+  }
+
+ protected:
+  explicit GradientRows(const GroupNormCall& call)
+      : call_(call), groups_(call), keep_(call.keep && call.out.data != call.x.data) {}
+
+  GradientRow row(int64_t sample, int64_t channel) {
+    const int64_t index = sample * call_.groups + groups_[channel];
+    if (index != statistics_.index)
+      statistics_ = {index, value_of(call_.mean, index), value_of(call_.rstd, index)};
+    return {call_, statistics_, channel};
+  }
+
+  // `mean` holds c1, c2 of the groups from that of `first_channel` on.
+  InputRow input_row(const GradientRow& row, int64_t channel, int64_t first_channel,
+                     const double* mean) {
+    const int64_t first_group = groups_[first_channel];
+    return {row, value_of(call_.gamma, channel), mean + 2 * (groups_[channel] - first_group)};
+  }
+
+  float* cached(int64_t channel, int64_t position) const {
+    return cache_ + (channel - first_cached_) * pitch_ + position;
+  }
+
+  void terms_far(const GradientRow& row, Element element, const void* dy, const void* x,
+                 int64_t n) {
+    widen(wide_dy_, dy, element, n);
+    widen(wide_x_, x, element, n);
+    group_norm_terms_far(row, wide_dy_, wide_x_, u_, xh_, n);
+  }
+
+  // Adds u and u x̂ of at most kPiece elements to sums, and puts u where `keep` is.
+  void sums_far(const GradientRow& row, Element element, const void* dy, const void* x, float* keep,
+                int64_t n, LaneSums& sums) {
+    terms_far(row, element, dy, x, n);
+    if (keep != nullptr) std::memcpy(keep, u_, n * sizeof(float));
+    const int64_t end = round_up(n, kLanes);
+    for (int64_t i = n; i < end; ++i) u_[i] = xh_[i] = 0;
+    LaneRegisters lanes(sums);
+    for (int64_t i = 0; i < end; i += kLanes) lanes.add(u_ + i, xh_ + i);
+    lanes.store(sums);
+  }
+
+  // dx of at most kMaxColumns elements, from dy or, if it is not NULL, from u.
+  void gradient_far(const InputRow& input, const GradientRow& row, Element element, const void* dy,
+                    const float* u, const void* x, void* dx, int64_t n) {
+    if (u == nullptr) {
+      terms_far(row, element, dy, x, n);
+      u = u_;
+    } else {
+      widen(wide_x_, x, element, n);
+    }
+    if (input.enough(row)) {
+      group_norm_gradient_rows(input, u, xh_, wide_dy_, n);
+    } else {
+      group_norm_gradient_far(input, row, u, wide_x_, wide_dy_, n);
+    }
+    narrow(dx, wide_dy_, element, n);
+  }
+
+  const GroupNormCall& call_;
+  Groups groups_;
+  Statistics statistics_;
+  const bool keep_;  // dx holds u between the sweeps
+  float* cache_ = nullptr;
+
+ private:
+  int64_t pitch_ = 0, first_cached_ = 0;
+  alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], xh_[kMaxColumns];
+};
+
+// Rows of one type that lie densely in memory, all of a segment at a time.
+template <class Type>
+class DenseGradient : public GradientRows {
+ public:
+  explicit DenseGradient(const GroupNormCall& call) : GradientRows(call) {}
+
+  // Σ u and Σ u x̂ of the row over one segment.
+  void sums(const Slice& at, double* u, double* ux) {
+    const GradientRow row = this->row(at.sample, at.channel);
+    const Segment part(call_, at);
+    const Raw *dy = at_begin(call_.dy, at, part), *x = at_begin(call_.x, at, part);
+    float* const keep = kept(at, part);
+    Sums found;
+    if (static_cast<const void*>(keep) == dy) {  // the far formula needs dy again
+      found = sums_over(row, dy, x, keep, part.size);
+    } else if (!group_norm_row_sums<Type>(row, dy, x, keep, part.size, found)) {
+      found = sums_far_of(row, dy, x, keep, part.size);
+    }
+    *u = found.u, *ux = found.ux;
+  }
+
+  // dx of the row over one segment.
+  void input_gradient(const Slice& at, const double* mean) {
+    const GradientRow row = this->row(at.sample, at.channel);
+    const InputRow input = input_row(row, at.channel, at.channel, mean);
+    const bool enough = input.enough(row);
+    const Segment part(call_, at);
+    const Raw *dy = at_begin(call_.dy, at, part), *x = at_begin(call_.x, at, part);
+    const float* const u = kept(at, part);
+    Raw* const dx = at_begin(call_.out, at, part);
+    for (int64_t end = part.size, first; end > 0; end = first) {  // backwards: fetch_before()
+      first = (end - 1) / kMaxColumns * kMaxColumns;
+      const int64_t lines = call_.stream ? to_line(dx + first) : 0;
+      const int64_t head = least(lines, end - first);
+      const auto run = [&](int64_t from, int64_t n, bool stream) {
+        const Chunk c{dy + from, u == nullptr ? nullptr : u + from, x + from, dx + from, n, stream};
+        chunk(input, row, enough, c);
+      };
+      if (head != 0) run(first, head, false);
+      if (first + head < end) run(first + head, end - first - head, call_.stream);
+    }
+  }
+
+ private:
+  using Raw = typename Type::Raw;
+
+  struct Segment {
+    int64_t begin, size;
+    Segment(const GroupNormCall& call, const Slice& at)
+        : begin(at.segment * kSegment), size(least(kSegment, call.positions - begin)) {}
+  };
+
+  struct Chunk {
+    const Raw* dy;
+    const float* u;  // if it was kept
+    const Raw* x;
+    Raw* dx;
+    int64_t n;
+    bool stream;
+  };
+
+  static Raw* at_begin(const GroupNormTensor& t, const Slice& at, const Segment& part) {
+    return static_cast<Raw*>(t.data) + at.sample * t.sample + at.channel * t.channel + part.begin;
+  }
+
+  float* kept(const Slice& at, const Segment& part) const {
+    if (cache_ != nullptr) return cached(at.channel, part.begin);
+    return keep_ ? reinterpret_cast<float*>(at_begin(call_.out, at, part)) : nullptr;
+  }
+
+  // Elements to where a line begins.
+  static int64_t to_line(const Raw* p) {
+    return (-reinterpret_cast<intptr_t>(p) & 63) / static_cast<int64_t>(sizeof(Raw));
+  }
+
+  // Over dy, piece by piece of a copy.
+  Sums sums_over(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
+    Sums all = {};
+    for (int64_t i = 0; i < n; i += kPiece) {
+      const int64_t count = least(kPiece, n - i);
+      std::memcpy(spare_dy_, dy + i, count * sizeof(Raw));
+      Sums found;
+      if (!group_norm_row_sums<Type>(row, spare_dy_, x + i, keep + i, count, found))
+        found = sums_far_of(row, spare_dy_, x + i, keep + i, count);
+      all.u += found.u, all.ux += found.ux;
+    }
+    return all;
+  }
+
+  Sums sums_far_of(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
+    Sums all = {};
+    for (int64_t i = 0; i < n; i += kPiece) {
+      LaneSums piece;
+      piece.clear();
+      sums_far(row, Type::kElement, dy + i, x + i, keep == nullptr ? nullptr : keep + i,
+               least(kPiece, n - i), piece);
+      all.u += tree(piece.u), all.ux += tree(piece.ux);
+    }
+    return all;
+  }
+
+  void chunk(const InputRow& input, const GradientRow& row, bool enough, const Chunk& c) {
+    const Raw *dy = c.dy, *x = c.x;
+    if (c.dx == dy && c.u == nullptr) dy = copy(spare_dy_, dy, c.n);  // the far formula needs them
+    if (c.dx == x) x = copy(spare_x_, x, c.n);
+    if (enough && c.u != nullptr) {
+      group_norm_gradient_kept<Type>(input, row, c.u, x, c.dx, c.n, c.stream);
+    } else if (!enough || !group_norm_gradient_near<Type>(input, row, dy, x, c.dx, c.n, c.stream)) {
+      gradient_far(input, row, Type::kElement, dy, c.u, x, c.dx, c.n);
+    }
+  }
+
+  static const Raw* copy(Raw* to, const Raw* from, int64_t n) {
+    std::memcpy(to, from, n * sizeof(Raw));
+    return to;
+  }
+
+  alignas(64) Raw spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
+};
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of GroupNormSwishGrad in any layout: tile by tile through fp32 rows in L1.
+#pragma once
+
+#include "core/kernels/group_norm_grad_rows.h"
+#include "core/kernels/group_norm_tiles.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+class TiledGradient : public GradientRows {
+ public:
+  explicit TiledGradient(const GroupNormCall& call) : GradientRows(call), tiles_(call) {}
+
+  // Σ u and Σ u x̂ of each row over one segment.
+  void sums(const Slice& at, double* u, double* ux) {
+    LaneSums lanes[kMaxRows];
+    for (int64_t r = 0; r < at.rows; ++r) {
+      lanes[r].clear(), u[r] = ux[r] = 0;
+      row_[r] = row(at.sample, at.channel + r);
+    }
+    const int64_t begin = at.segment * kSegment;
+    const int64_t end = least(begin + kSegment, call_.positions);
+    for (int64_t first = begin; first < end; first += call_.columns) {
+      const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
+      const Rows dy = tiles_.load(call_.dy, place, dy_, Tiles::Fill::zero);
+      const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::zero);
+      const Rows kept = keep_ ? tiles_.target(call_.out, place, dy_) : Rows{};
+      for (int64_t r = 0; r < at.rows; ++r) {
+        float* const keep = cache_ != nullptr ? cached(at.channel + r, first)
+                            : keep_           ? kept[r]
+                                              : nullptr;
+        for (int64_t i = 0; i < place.columns; i += kPiece) {
+          const int64_t n = least(kPiece, place.columns - i);
+          add_terms(row_[r], dy[r] + i, x[r] + i, keep == nullptr ? nullptr : keep + i, n,
+                    lanes[r]);
+          if ((first + i + n) % kPiece != 0 && first + i + n < end) continue;
+          u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ux);
+          lanes[r].clear();
+        }
+      }
+      if (keep_) tiles_.store(call_.out, place, kept);
+    }
+  }
+
+  // dx of each row over one segment.
+  void input_gradient(const Slice& at, const double* mean) {
+    InputRow input[kMaxRows];
+    for (int64_t r = 0; r < at.rows; ++r) {
+      row_[r] = row(at.sample, at.channel + r);
+      input[r] = input_row(row_[r], at.channel + r, at.channel, mean);
+    }
+    const int64_t begin = at.segment * kSegment;
+    const int64_t end = least(begin + kSegment, call_.positions);
+    const bool kept = cache_ != nullptr || keep_;
+    for (int64_t first = begin + (end - 1 - begin) / call_.columns * call_.columns; first >= begin;
+         first -= call_.columns) {
+      const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
+      const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::zero);
+      const Rows dx = tiles_.target(call_.out, place, dx_);
+      const Rows dy = cache_ != nullptr ? Rows{}
+                                        : tiles_.load(keep_ ? call_.out : call_.dy, place, dy_,
+                                                      Tiles::Fill::zero);
+      for (int64_t r = 0; r < at.rows; ++r) {
+        const float* const from = cache_ != nullptr ? cached(at.channel + r, first) : dy[r];
+        differentiate(input[r], row_[r], from, kept, x[r], dx[r], place.columns, dx.past);
+      }
+      tiles_.store(call_.out, place, dx);
+    }
+  }
+
+ private:
+  void add_terms(const GradientRow& row, const float* dy, const float* x, float* keep, int64_t n,
+                 LaneSums& sums) {
+    if (keep == dy) dy = copy(spare_dy_, dy, n);  // the far formula needs it again
+    const LaneSums before = sums;
+    if (group_norm_sums_near(row, dy, x, keep, n, sums)) return;
+    sums = before;
+    sums_far(row, Element::f32, dy, x, keep, n, sums);
+  }
+
+  // `from` is dy, or u if that was kept.
+  void differentiate(const InputRow& input, const GradientRow& row, const float* from, bool kept,
+                     const float* x, float* dx, int64_t n, bool past) {
+    if (dx == from && !kept) from = copy(spare_dy_, from, n);
+    if (dx == x) x = copy(spare_x_, x, n);
+    const bool enough = input.enough(row);
+    if (enough && kept) {
+      group_norm_gradient_kept<F32>(input, row, from, x, dx, n, past);
+    } else if (!enough || !group_norm_gradient_near<F32>(input, row, from, x, dx, n, past)) {
+      gradient_far(input, row, Element::f32, from, kept ? from : nullptr, x, dx, n);
+    }
+  }
+
+  static const float* copy(float* to, const float* from, int64_t n) {
+    std::memcpy(to, from, n * sizeof(float));
+    return to;
+  }
+
+  Tiles tiles_;
+  GradientRow row_[kMaxRows];
+  alignas(64) float x_[kTileRoom], dy_[kTileRoom], dx_[kTileRoom];
+  alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
+};
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA
