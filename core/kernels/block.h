@@ -62,6 +62,18 @@ inline auto with_type(Element element, const Work& work) {
                                    : work(Bf16{});
 }
 
+// The values of K registers.
+template <class Type, int K>
+[[gnu::always_inline]] inline Registers<K> load_registers(const typename Type::Raw* in) {
+  return each<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
+}
+
+template <int K>
+[[gnu::always_inline]] inline void store_registers(float* out, const Registers<K>& y) {
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) store_register(out + k * kRegisterFloats, y.r[k]);
+}
+
 // The lines of the block that lies `bytes` further on, to L1 or only to L2.
 enum class Cache { l1, l2 };
 template <class Type, Cache to = Cache::l1>
@@ -96,19 +108,21 @@ inline Block load_part(const typename Type::Raw* in, int64_t n) {
   return load_block<Type>(filled);
 }
 
-// The same from registers; whole, `stream` as above.
-template <class Type>
-inline void store_registers(typename Type::Raw* out, const FloatRegister* y, bool stream) {
+// The same of blocks in registers.
+template <class Type, int K>
+[[gnu::always_inline]] inline void store_registers(typename Type::Raw* out, const Registers<K>& y,
+                                                   bool stream) {
   if constexpr (__is_same(Type, F32)) {
+    if (!stream) return store_registers(out, y);
 #pragma GCC unroll 8
-    for (int k = 0; k < kBlockRegisters; ++k) {
-      float* const to = out + k * kRegisterFloats;
-      stream ? stream_register(to, y[k]) : store_register(to, y[k]);
-    }
+    for (int k = 0; k < K; ++k) stream_register(out + k * kRegisterFloats, y.r[k]);
   } else {
-    Block block;
-    std::memcpy(block.value, y, sizeof block.value);
-    store_block<Type>(out, block, stream);
+#pragma GCC unroll 8
+    for (int k = 0; k < K; k += kBlockRegisters) {
+      Block block;
+      std::memcpy(block.value, y.r + k, sizeof block.value);
+      store_block<Type>(out + k * kRegisterFloats, block, stream);
+    }
   }
 }
 

@@ -53,7 +53,10 @@ class GradientRows {
     const int64_t end = round_up(n, kLanes);
     for (int64_t i = n; i < end; ++i) u_[i] = xh_[i] = 0;
     LaneRegisters lanes(sums);
-    for (int64_t i = 0; i < end; i += kLanes) lanes.add(u_ + i, xh_ + i);
+    for (int64_t i = 0; i < end; i += kLanes) {
+      lanes.add(load_registers<F32, kLaneRegisters>(u_ + i),
+                load_registers<F32, kLaneRegisters>(xh_ + i));
+    }
     lanes.store(sums);
   }
 

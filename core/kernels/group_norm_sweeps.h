@@ -53,53 +53,66 @@ struct InputRow {
   }
 };
 
-// u and x̂ of what fills a register, and the largest |t| so far.
+template <int K>
 struct Terms {
-  FloatRegister mean, rstd, gamma, beta, u, h;
-  WordRegister largest = {};
+  Registers<K> u, h;  // h: x̂
+};
 
-  explicit Terms(const GradientRow& row)
-      : mean(all_of<FloatRegister>(row.mean)),
-        rstd(all_of<FloatRegister>(row.rstd)),
-        gamma(all_of<FloatRegister>(row.gamma)),
-        beta(all_of<FloatRegister>(row.beta)) {}
+// u and x̂ of registers, and the largest |t| so far.
+class TermsOf {
+ public:
+  explicit TermsOf(const GradientRow& row)
+      : mean_(all_of<FloatRegister>(row.mean)),
+        rstd_(all_of<FloatRegister>(row.rstd)),
+        gamma_(all_of<FloatRegister>(row.gamma)),
+        beta_(all_of<FloatRegister>(row.beta)) {}
 
-  [[gnu::always_inline]] void set(FloatRegister dy, FloatRegister x) {
-    h = (x - mean) * rstd;
-    const FloatRegister t = fused(h, gamma, beta);
-    largest = larger(largest, bits_of(t) & 0x7fffffff);
-    u = swish_gradient_near(dy, t);
+  template <int K>
+  [[gnu::always_inline]] Terms<K> operator()(const Registers<K>& dy, const Registers<K>& x) {
+    const Registers<K> h = (x - spread<K>(mean_)) * spread<K>(rstd_);
+    const Registers<K> t = fused(h, spread<K>(gamma_), spread<K>(beta_));
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k) largest_ = larger(largest_, bits_of(t.r[k]) & 0x7fffffff);
+    return {swish_gradient_near(dy, t), h};
   }
 
-  bool near() const { return at_most(largest, bits_of(kNear)); }
+  bool near() const { return at_most(largest_, bits_of(kNear)); }
+
+ private:
+  FloatRegister mean_, rstd_, gamma_, beta_;
+  WordRegister largest_ = {};
 };
+
+// What goes through the formulas together: four registers, and at least a block.
+inline constexpr int kTogether = kBlockRegisters > 4 ? kBlockRegisters : 4;
 
 // Adds u and u x̂ of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void add_terms(Terms& terms, LaneRegisters& lanes, const Raw* dy,
+[[gnu::always_inline]] inline void add_terms(TermsOf& terms_of, LaneRegisters& lanes, const Raw* dy,
                                              const Raw* x, float* keep, int64_t n) {
   int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    fetch_block<Type>(dy + i, kAheadBytes), fetch_block<Type>(x + i, kAheadBytes);
-#pragma GCC unroll 8
-    for (int k = 0; k < kBlockRegisters; ++k) {
-      const int64_t at = i + k * kRegisterFloats;
-      terms.set(Type::load(dy + at), Type::load(x + at));
-      if (keep != nullptr) store_register(keep + at, terms.u);
-      lanes.add(k, terms.u, terms.h);
+  const auto add = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
+    constexpr int64_t kStep = K * kRegisterFloats;
+    for (; i + kStep <= n; i += kStep) {
+      for (int64_t k = 0; k < kStep; k += kBlock)
+        fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
+      const auto [u, h] = terms_of(load_registers<Type, K>(dy + i), load_registers<Type, K>(x + i));
+      if (keep != nullptr) store_registers(keep + i, u);
+      lanes.add(u, h);
     }
-  }
+  };
+  add(Registers<kTogether>{});
+  if (i == n) return;
+  add(Registers<kBlockRegisters>{});
   if (i == n) return;
   const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
+  const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
+  const auto [last_u, last_h] = terms_of(whole(last_dy.value), whole(last_x.value));
   Block u, h;
-  for (int k = 0; k < kBlock; k += kRegisterFloats) {
-    terms.set(F32::load(last_dy.value + k), F32::load(last_x.value + k));
-    store_register(u.value + k, terms.u);
-    store_register(h.value + k, terms.h);
-  }
+  store_registers(u.value, last_u), store_registers(h.value, last_h);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
   for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = h.value[k] = 0;  // 0 * inf is no 0
-  lanes.add(u.value, h.value);
+  lanes.add(whole(u.value), whole(h.value));
 }
 
 // Σ u and Σ u x̂ of a row of whole pieces but for the last; false where some |t| is beyond the
@@ -108,17 +121,17 @@ template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
                                                          const Raw* x, float* keep, int64_t n,
                                                          Sums& sums) {
-  Terms terms(row);
+  TermsOf terms_of(row);
   sums = {};
   for (int64_t first = 0; first < n; first += kPiece) {
     LaneRegisters lanes;
-    add_terms<Type>(terms, lanes, dy + first, x + first, keep == nullptr ? nullptr : keep + first,
-                    least(kPiece, n - first));
+    add_terms<Type>(terms_of, lanes, dy + first, x + first,
+                    keep == nullptr ? nullptr : keep + first, least(kPiece, n - first));
     LaneSums piece;
     lanes.store(piece);
     sums.u += tree(piece.u), sums.ux += tree(piece.ux);
   }
-  return terms.near();
+  return terms_of.near();
 }
 
 // Adds those of a part of a piece in fp32 to its lanes.
@@ -126,11 +139,11 @@ template <class Type, class Raw = typename Type::Raw>
                                                                  const float* dy, const float* x,
                                                                  float* keep, int64_t n,
                                                                  LaneSums& sums) {
-  Terms terms(row);
+  TermsOf terms_of(row);
   LaneRegisters lanes(sums);
-  add_terms<F32>(terms, lanes, dy, x, keep, n);
+  add_terms<F32>(terms_of, lanes, dy, x, keep, n);
   lanes.store(sums);
-  return terms.near();
+  return terms_of.near();
 }
 
 // u and x̂ of rows in fp32, for every t.
@@ -153,30 +166,31 @@ inline void fetch_before(const typename Type::Raw* in) {
   fetch_block<Type, Cache::l2>(in, -kMaxColumns * static_cast<int64_t>(sizeof *in));
 }
 
-// dx of n elements, a register at a time: make(u or dy, x).
+// dx of n elements: make(u or dy, x).
 template <class Type, class From>
 [[gnu::always_inline]] inline void each_gradient(const typename From::Raw* from,
                                                  const typename Type::Raw* x,
                                                  typename Type::Raw* dx, int64_t n, bool stream,
                                                  const auto& make) {
-  FloatRegister y[kBlockRegisters];
   int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    fetch_before<From>(from + i), fetch_before<Type>(x + i);
-#pragma GCC unroll 8
-    for (int k = 0; k < kBlockRegisters; ++k) {
-      const int64_t at = i + k * kRegisterFloats;
-      y[k] = make(From::load(from + at), Type::load(x + at));
+  const auto store = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
+    constexpr int64_t kStep = K * kRegisterFloats;
+    for (; i + kStep <= n; i += kStep) {
+      for (int64_t k = 0; k < kStep; k += kBlock)
+        fetch_before<From>(from + i + k), fetch_before<Type>(x + i + k);
+      const auto y = make(load_registers<From, K>(from + i), load_registers<Type, K>(x + i));
+      store_registers<Type>(dx + i, y, stream);
     }
-    store_registers<Type>(dx + i, y, stream);
-  }
+  };
+  store(Registers<kTogether>{});
   if (i == n) return;
+  store(Registers<kBlockRegisters>{});
+  if (i == n) return;
+  constexpr int K = kBlockRegisters;
   const Block last_from = load_part<From>(from + i, n - i), last_x = load_part<Type>(x + i, n - i);
   Block last;
-  for (int k = 0; k < kBlock; k += kRegisterFloats) {
-    const FloatRegister made = make(F32::load(last_from.value + k), F32::load(last_x.value + k));
-    store_register(last.value + k, made);
-  }
+  store_registers(last.value, make(load_registers<F32, K>(last_from.value),
+                                   load_registers<F32, K>(last_x.value)));
   store_part<Type>(dx + i, last, n - i);
 }
 
@@ -186,8 +200,9 @@ struct InputRegisters {
       : a(all_of<FloatRegister>(row.a)),
         b(all_of<FloatRegister>(row.b)),
         c(all_of<FloatRegister>(row.c)) {}
-  FloatRegister of(FloatRegister u, FloatRegister h) const {
-    return canonical(fused(a, u, fused(c, h, b)));
+  template <int K>
+  [[gnu::always_inline]] Registers<K> of(const Registers<K>& u, const Registers<K>& h) const {
+    return canonical(fused(spread<K>(a), u, fused(spread<K>(c), h, spread<K>(b))));
   }
 };
 
@@ -197,13 +212,14 @@ template <class Type, class Raw = typename Type::Raw>
                                                               const GradientRow& from,
                                                               const Raw* dy, const Raw* x, Raw* dx,
                                                               int64_t n, bool stream) {
-  Terms terms(from);
+  TermsOf terms_of(from);
   const InputRegisters input(row);
-  each_gradient<Type, Type>(dy, x, dx, n, stream, [&](FloatRegister g, FloatRegister in) {
-    terms.set(g, in);
-    return input.of(terms.u, terms.h);
-  });
-  return terms.near();
+  each_gradient<Type, Type>(dy, x, dx, n, stream,
+                            [&](const auto& g, const auto& in) __attribute__((always_inline)) {
+                              const auto [u, h] = terms_of(g, in);
+                              return input.of(u, h);
+                            });
+  return terms_of.near();
 }
 
 // The same from u that was kept, for every t.
@@ -215,9 +231,11 @@ template <class Type, class Raw = typename Type::Raw>
   const FloatRegister mean = all_of<FloatRegister>(from.mean),
                       rstd = all_of<FloatRegister>(from.rstd);
   const InputRegisters input(row);
-  each_gradient<Type, F32>(u, x, dx, n, stream, [&](FloatRegister kept, FloatRegister in) {
-    return input.of(kept, (in - mean) * rstd);
-  });
+  each_gradient<Type, F32>(u, x, dx, n, stream,
+                           [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
+                               __attribute__((always_inline)) {
+                                 return input.of(kept, (in - spread<K>(mean)) * spread<K>(rstd));
+                               });
 }
 
 // The same from rows in fp32, for every t …

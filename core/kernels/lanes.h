@@ -40,19 +40,15 @@ class LaneRegisters {
     }
   }
 
-  // Values for the lanes of register k.
-  [[gnu::always_inline]] void add(int k, FloatRegister u, FloatRegister x) {
-    u_[k] += u;
-    ux_[k] += u * x;
-  }
-
-  // A value for each lane.
-  [[gnu::always_inline]] void add(const float* u, const float* x) {
+  // Values for all lanes, once or several times.
+  template <int K>
+  [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& x) {
+    static_assert(K % kLaneRegisters == 0);
+    const Registers<K> ux = u * x;
 #pragma GCC unroll 8
-    for (int k = 0; k < kLaneRegisters; ++k) {
-      add(k, load_register<FloatRegister>(u + k * kRegisterFloats),
-          load_register<FloatRegister>(x + k * kRegisterFloats));
-    }
+    for (int k = 0; k < K; ++k) u_[k % kLaneRegisters] += u.r[k];
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k) ux_[k % kLaneRegisters] += ux.r[k];
   }
 
   void store(LaneSums& sums) const {

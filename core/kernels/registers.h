@@ -110,5 +110,80 @@ inline bool at_most(WordRegister r, uint32_t limit) {
 #endif
 }
 
+// K registers that go through a formula step by step together. A chain of some 20 dependent steps
+// leaves the pipes idle while few fit the scheduler: Σ u and Σ u x̂ of group norm take 0.355 ns a
+// value with four at a time, 0.415 with one after the other (AVX-512, Zen 4).
+template <class R, int K>
+struct Several {
+  R r[K];
+};
+template <int K>
+using Registers = Several<FloatRegister, K>;
+
+template <class R, int K>
+[[gnu::always_inline]] inline Several<R, K> each(auto step) {
+  Several<R, K> y;
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) y.r[k] = step(k);
+  return y;
+}
+
+template <class V>
+  requires(sizeof(V::r) > 0)
+[[gnu::always_inline]] inline V all_of(float x) {
+  constexpr int K = sizeof(V::r) / sizeof(FloatRegister);
+  return each<FloatRegister, K>([=](int) { return all_of<FloatRegister>(x); });
+}
+
+template <class R, int K>
+[[gnu::always_inline]] inline Several<R, K> operator+(const Several<R, K>& a,
+                                                      const Several<R, K>& b) {
+  return each<R, K>([&](int k) { return a.r[k] + b.r[k]; });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> operator-(const Registers<K>& a, const Registers<K>& b) {
+  return each<FloatRegister, K>([&](int k) { return a.r[k] - b.r[k]; });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> operator-(const Registers<K>& a) {
+  return each<FloatRegister, K>([&](int k) { return -a.r[k]; });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> operator*(const Registers<K>& a, const Registers<K>& b) {
+  return each<FloatRegister, K>([&](int k) { return a.r[k] * b.r[k]; });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> operator/(const Registers<K>& a, const Registers<K>& b) {
+  return each<FloatRegister, K>([&](int k) { return a.r[k] / b.r[k]; });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> fused(const Registers<K>& a, const Registers<K>& b,
+                                                 const Registers<K>& c) {
+  return each<FloatRegister, K>([&](int k) { return fused(a.r[k], b.r[k], c.r[k]); });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> canonical(const Registers<K>& x) {
+  return each<FloatRegister, K>([&](int k) { return canonical(x.r[k]); });
+}
+template <int K>
+[[gnu::always_inline]] inline Several<WordRegister, K> operator<<(const Several<WordRegister, K>& a,
+                                                                  int by) {
+  return each<WordRegister, K>([&](int k) { return a.r[k] << by; });
+}
+template <int K>
+[[gnu::always_inline]] inline Several<WordRegister, K> bits_of(const Registers<K>& x) {
+  return each<WordRegister, K>([&](int k) { return bits_of(x.r[k]); });
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> float_of(const Several<WordRegister, K>& x) {
+  return each<FloatRegister, K>([&](int k) { return float_of(x.r[k]); });
+}
+
+// The same register K times.
+template <int K>
+[[gnu::always_inline]] inline Registers<K> spread(FloatRegister x) {
+  return each<FloatRegister, K>([=](int) { return x; });
+}
+
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

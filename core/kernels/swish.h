@@ -14,14 +14,14 @@ inline constexpr float kNear = 80;    // beyond, σ is close to the least normal
 inline constexpr double kZero = 320;  // from here exp(-t) counts as 0: times fp32 / fp32 it is
 inline constexpr float kLargest = 0x1.fffffep127f;
 
-// exp(-t): -t = n ln2 - r. One product with ln2 loses n 2^-29, a thirtieth of what rounding t lost.
+// exp(-t): -t = n ln2 + r. One product with ln2 loses n 2^-29, a twentieth of what rounding t lost.
 // The polynomial is that of exp_tail_single, whose last steps are in the chain of the others.
 template <class V>
 inline V exp_of_minus(V t) {
   const V shift = all_of<V>(kShiftF32), one = all_of<V>(1);
   const V shifted = fused(t, all_of<V>(-0x1.715476p0f), shift);
-  const V r = fused(shifted - shift, all_of<V>(0x1.62e430p-1f), t);
-  const V m = fused(fused(exp_tail_single(-r), r, -one), r, one);
+  const V r = fused(shift - shifted, all_of<V>(0x1.62e430p-1f), -t);
+  const V m = fused(fused(exp_tail_single(r), r, one), r, one);
   return float_of(bits_of(m) + (bits_of(shifted) << 23));
 }
 
