@@ -42,10 +42,11 @@ class BundleGradient {
  private:
   void sample(int64_t n, double* beta, double* gamma) {
     double mean[2 * kMaxBundle] = {};
-    for (int64_t c = 0; c < bundle_.channels; c += call_.rows)
+    for (int64_t c = 0; c < bundle_.channels; c += rows_.rows())
       sums({n, bundle_.first_channel + c, rows_from(c), 0}, beta, gamma, mean);
     for (int64_t g = 0; g < 2 * bundle_.groups; ++g) mean[g] /= group_size(call_);
-    for (int64_t c = (bundle_.channels - 1) / call_.rows * call_.rows; c >= 0; c -= call_.rows) {
+    const int64_t step = rows_.rows();
+    for (int64_t c = (bundle_.channels - 1) / step * step; c >= 0; c -= step) {
       const int64_t channel = bundle_.first_channel + c;
       const double* const means = mean_of(mean, channel);
       for (int64_t segment = segments_of(call_) - 1; segment >= 0; --segment)
@@ -69,7 +70,7 @@ class BundleGradient {
     }
   }
 
-  int64_t rows_from(int64_t c) const { return least(call_.rows, bundle_.channels - c); }
+  int64_t rows_from(int64_t c) const { return least(rows_.rows(), bundle_.channels - c); }
 
   double* mean_of(double* mean, int64_t channel) {
     return mean + 2 * (groups_[channel] - bundle_.first_group);

@@ -82,9 +82,10 @@ class GradientRows {
   Statistics statistics_;
   const bool keep_;  // dx holds u between the sweeps
   float* cache_ = nullptr;
+  int64_t pitch_ = 0;
 
  private:
-  int64_t pitch_ = 0, first_cached_ = 0;
+  int64_t first_cached_ = 0;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], xh_[kMaxColumns];
 };
 
@@ -94,45 +95,52 @@ class DenseGradient : public GradientRows {
  public:
   explicit DenseGradient(const GroupNormCall& call) : GradientRows(call) {}
 
-  // Σ u and Σ u x̂ of the row over one segment.
+  // So many rows at a time.
+  int64_t rows() const { return call_.positions <= kPiece ? kMaxRows : 1; }
+
+  // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    const GradientRow row = this->row(at.sample, at.channel);
+    for (int64_t r = 0; r < at.rows; ++r) row_[r] = row(at.sample, at.channel + r);
     const Segment part(call_, at);
-    const Raw *dy = at_begin(call_.dy, at, part), *x = at_begin(call_.x, at, part);
-    float* const keep = kept(at, part);
-    Sums found;
-    if (static_cast<const void*>(keep) == dy) {  // the far formula needs dy again
-      found = sums_over(row, dy, x, keep, part.size);
-    } else if (!group_norm_row_sums<Type>(row, dy, x, keep, part.size, found)) {
-      found = sums_far_of(row, dy, x, keep, part.size);
+    const Inputs dy = rows_of(call_.dy, at, part), x = rows_of(call_.x, at, part);
+    const RowsOf<float> keep = kept(at, part);
+    const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
+    if (part.size <= kPiece && !over_dy) {
+      LaneSums lanes[kMaxRows];
+      if (group_norm_short_row_sums<Type>(row_, at.rows, dy, x, keep, part.size, lanes)) {
+        for (int64_t r = 0; r < at.rows; ++r) u[r] = tree(lanes[r].u), ux[r] = tree(lanes[r].ux);
+        return;
+      }
     }
-    *u = found.u, *ux = found.ux;
+    for (int64_t r = 0; r < at.rows; ++r) {
+      Sums found;
+      if (over_dy) {
+        found = sums_over(row_[r], dy[r], x[r], keep[r], part.size);
+      } else if (!group_norm_row_sums<Type>(row_[r], dy[r], x[r], keep[r], part.size, found)) {
+        found = sums_far_of(row_[r], dy[r], x[r], keep[r], part.size);
+      }
+      u[r] = found.u, ux[r] = found.ux;
+    }
   }
 
-  // dx of the row over one segment.
+  // dx of each row over one segment.
   void input_gradient(const Slice& at, const double* mean) {
-    const GradientRow row = this->row(at.sample, at.channel);
-    const InputRow input = input_row(row, at.channel, at.channel, mean);
-    const bool enough = input.enough(row);
-    const Segment part(call_, at);
-    const Raw *dy = at_begin(call_.dy, at, part), *x = at_begin(call_.x, at, part);
-    const float* const u = kept(at, part);
-    Raw* const dx = at_begin(call_.out, at, part);
-    for (int64_t end = part.size, first; end > 0; end = first) {  // backwards: fetch_before()
-      first = (end - 1) / kMaxColumns * kMaxColumns;
-      const int64_t lines = call_.stream ? to_line(dx + first) : 0;
-      const int64_t head = least(lines, end - first);
-      const auto run = [&](int64_t from, int64_t n, bool stream) {
-        const Chunk c{dy + from, u == nullptr ? nullptr : u + from, x + from, dx + from, n, stream};
-        chunk(input, row, enough, c);
-      };
-      if (head != 0) run(first, head, false);
-      if (first + head < end) run(first + head, end - first - head, call_.stream);
+    InputRow input[kMaxRows];
+    for (int64_t r = 0; r < at.rows; ++r) {
+      row_[r] = row(at.sample, at.channel + r);
+      input[r] = input_row(row_[r], at.channel + r, at.channel, mean);
     }
+    const Segment part(call_, at);
+    const Inputs dy = rows_of(call_.dy, at, part), x = rows_of(call_.x, at, part);
+    const RowsOf<float> u = kept(at, part);
+    const RowsOf<Raw> dx = rows_of(call_.out, at, part);
+    for (int64_t r = at.rows - 1; r >= 0; --r)
+      row_gradient(input[r], row_[r], {dy[r], u[r], x[r], dx[r], part.size, call_.stream});
   }
 
  private:
   using Raw = typename Type::Raw;
+  using Inputs = RowsOf<const Raw>;
 
   struct Segment {
     int64_t begin, size;
@@ -147,15 +155,21 @@ class DenseGradient : public GradientRows {
     Raw* dx;
     int64_t n;
     bool stream;
+
+    Chunk part(int64_t from, int64_t count, bool past) const {
+      return {dy + from, u == nullptr ? nullptr : u + from, x + from, dx + from, count, past};
+    }
   };
 
-  static Raw* at_begin(const GroupNormTensor& t, const Slice& at, const Segment& part) {
-    return static_cast<Raw*>(t.data) + at.sample * t.sample + at.channel * t.channel + part.begin;
+  static RowsOf<Raw> rows_of(const GroupNormTensor& t, const Slice& at, const Segment& part) {
+    auto* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
+    return {first + at.channel * t.channel + part.begin, t.channel};
   }
 
-  float* kept(const Slice& at, const Segment& part) const {
-    if (cache_ != nullptr) return cached(at.channel, part.begin);
-    return keep_ ? reinterpret_cast<float*>(at_begin(call_.out, at, part)) : nullptr;
+  RowsOf<float> kept(const Slice& at, const Segment& part) const {
+    if (cache_ != nullptr) return {cached(at.channel, part.begin), pitch_};
+    const RowsOf<Raw> out = rows_of(call_.out, at, part);
+    return {keep_ ? reinterpret_cast<float*>(out.first) : nullptr, out.step};
   }
 
   // Elements to where a line begins.
@@ -189,6 +203,17 @@ class DenseGradient : public GradientRows {
     return all;
   }
 
+  void row_gradient(const InputRow& input, const GradientRow& row, const Chunk& all) {
+    const bool enough = input.enough(row);
+    for (int64_t end = all.n, first; end > 0; end = first) {  // backwards: fetch_before()
+      first = (end - 1) / kMaxColumns * kMaxColumns;
+      const int64_t head = all.stream ? least(to_line(all.dx + first), end - first) : 0;
+      if (head != 0) chunk(input, row, enough, all.part(first, head, false));
+      if (first + head < end)
+        chunk(input, row, enough, all.part(first + head, end - first - head, all.stream));
+    }
+  }
+
   void chunk(const InputRow& input, const GradientRow& row, bool enough, const Chunk& c) {
     const Raw *dy = c.dy, *x = c.x;
     if (c.dx == dy && c.u == nullptr) dy = copy(spare_dy_, dy, c.n);  // the far formula needs them
@@ -205,6 +230,7 @@ class DenseGradient : public GradientRows {
     return to;
   }
 
+  GradientRow row_[kMaxRows];
   alignas(64) Raw spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 };
 

@@ -12,6 +12,8 @@ class TiledGradient : public GradientRows {
  public:
   explicit TiledGradient(const GroupNormCall& call) : GradientRows(call), tiles_(call) {}
 
+  int64_t rows() const { return call_.rows; }
+
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     LaneSums lanes[kMaxRows];

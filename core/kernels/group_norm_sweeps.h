@@ -11,6 +11,15 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+// Where rows begin; nowhere: NULL.
+template <class T>
+struct RowsOf {
+  T* first;
+  int64_t step;
+  T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
+  operator RowsOf<const T>() const { return {first, step}; }
+};
+
 // Of u and of u x̂.
 struct Sums {
   double u, ux;
@@ -132,6 +141,23 @@ template <class Type, class Raw = typename Type::Raw>
     sums.u += tree(piece.u), sums.ux += tree(piece.ux);
   }
   return terms_of.near();
+}
+
+// Those of several rows of at most a piece, in lanes. Sums and their trees row by row left the
+// pipes idle between rows: 55 ns for each.
+template <class Type, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] bool group_norm_short_row_sums(
+    const GradientRow* rows, int64_t count, const RowsOf<const Raw>& dy, const RowsOf<const Raw>& x,
+    const RowsOf<float>& keep, int64_t n, LaneSums* sums) {
+  bool near = true;
+  for (int64_t r = 0; r < count; ++r) {
+    TermsOf terms_of(rows[r]);
+    LaneRegisters lanes;
+    add_terms<Type>(terms_of, lanes, dy[r], x[r], keep[r], n);
+    lanes.store(sums[r]);
+    near &= terms_of.near();
+  }
+  return near;
 }
 
 // Adds those of a part of a piece in fp32 to its lanes.
