@@ -124,7 +124,8 @@ FORM = re.compile(
 
 # The loops of group norm over elements; sums over lanes are in registers as they are written.
 GROUP_NORM = re.compile(
-    r"::(group_norm_(?:terms_\w+|row_sums|short_row_sums|sums_near|gradient_\w+|values\w*|swish_near|swish_far)"
+    r"::(group_norm_(?:terms_\w+|row_sums|short_row_sums|sums_near|gradient_\w+"
+    r"|values\w*|swish_near|swish_far)"
     r"|Short(?:Gradient|Forward)::(?:terms_\w+|input_gradient\w*|values\w*|swish_values_\w+))[<(]"
 )
 

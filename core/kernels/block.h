@@ -36,6 +36,7 @@ struct F32 {
     for (int k = 0; k < kBlock; ++k) out[k] = in[k];
   }
   static FloatRegister load(const Raw* in) { return load_register<FloatRegister>(in); }
+  static float from(Raw raw) { return raw; }
 };
 struct F16 {
   static constexpr Element kElement = Element::f16;
@@ -44,6 +45,7 @@ struct F16 {
   static void widen(float* out, const Raw* in) { widen_f16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_f16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_f16(in); }
+  static float from(Raw raw) { return from_f16(raw); }
 };
 struct Bf16 {
   static constexpr Element kElement = Element::bf16;
@@ -52,6 +54,7 @@ struct Bf16 {
   static void widen(float* out, const Raw* in) { widen_bf16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_bf16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_bf16(in); }
+  static float from(Raw raw) { return from_bf16(raw); }
 };
 
 // work(Type{}) with the type of what is no double.

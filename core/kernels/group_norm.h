@@ -57,35 +57,6 @@ inline void store_value(const GroupNormStatistic& s, int64_t index, double value
   narrow(place_of(s, index), &one, s.element, 1);
 }
 
-// n values, a multiple of kLanes, by blocks: value(i, lane) is the one with index i. `next` is what
-// will be read after them.
-template <class Value>
-[[gnu::always_inline]] inline void store_values(float* to, int64_t n, bool past, const float* next,
-                                                const Value& value) {
-  for (int64_t i = 0; i < n; i += kLanes) {
-    for (int k = 0; k < kLanes; k += 16) fetch_to_l2(next + i + k);
-    alignas(64) float block[kLanes];
-    OPENACLNN_INDEPENDENT
-    for (int k = 0; k < kLanes; ++k) block[k] = value(i + k, k);
-    if (past) {
-      stream_lines(to + i, block, sizeof block);
-    } else {
-      std::memcpy(to + i, block, sizeof block);
-    }
-  }
-}
-
-// The largest of some bits, lane by lane.
-struct LargestBits {
-  alignas(64) uint32_t lane[kLanes] = {};
-  void see(int k, uint32_t bits) { lane[k] = lane[k] > bits ? lane[k] : bits; }
-  bool at_most(uint32_t limit) const {
-    uint32_t largest = 0;
-    for (const uint32_t bits : lane) largest = largest > bits ? largest : bits;
-    return largest <= limit;
-  }
-};
-
 // The groups of channels. Those that come one after the other cost one division for each group.
 class Groups {
  public:

@@ -2,7 +2,7 @@
 // Rows of GroupNormSwishGrad: one channel of one sample, its u and x̂, and dx from them.
 #pragma once
 
-#include "core/kernels/group_norm_sweeps.h"
+#include "core/kernels/group_norm_grad_sweeps.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -96,13 +96,13 @@ class DenseGradient : public GradientRows {
   explicit DenseGradient(const GroupNormCall& call) : GradientRows(call) {}
 
   // So many rows at a time.
-  int64_t rows() const { return call_.positions <= kPiece ? kMaxRows : 1; }
+  int64_t rows() const { return dense_rows(call_); }
 
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     for (int64_t r = 0; r < at.rows; ++r) row_[r] = row(at.sample, at.channel + r);
     const Segment part(call_, at);
-    const Inputs dy = rows_of(call_.dy, at, part), x = rows_of(call_.x, at, part);
+    const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> keep = kept(at, part);
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
     if (part.size <= kPiece && !over_dy) {
@@ -131,9 +131,9 @@ class DenseGradient : public GradientRows {
       input[r] = input_row(row_[r], at.channel + r, at.channel, mean);
     }
     const Segment part(call_, at);
-    const Inputs dy = rows_of(call_.dy, at, part), x = rows_of(call_.x, at, part);
+    const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> u = kept(at, part);
-    const RowsOf<Raw> dx = rows_of(call_.out, at, part);
+    const RowsOf<Raw> dx = rows_of<Type>(call_.out, at, part);
     for (int64_t r = at.rows - 1; r >= 0; --r)
       row_gradient(input[r], row_[r], {dy[r], u[r], x[r], dx[r], part.size, call_.stream});
   }
@@ -141,12 +141,6 @@ class DenseGradient : public GradientRows {
  private:
   using Raw = typename Type::Raw;
   using Inputs = RowsOf<const Raw>;
-
-  struct Segment {
-    int64_t begin, size;
-    Segment(const GroupNormCall& call, const Slice& at)
-        : begin(at.segment * kSegment), size(least(kSegment, call.positions - begin)) {}
-  };
 
   struct Chunk {
     const Raw* dy;
@@ -161,20 +155,10 @@ class DenseGradient : public GradientRows {
     }
   };
 
-  static RowsOf<Raw> rows_of(const GroupNormTensor& t, const Slice& at, const Segment& part) {
-    auto* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
-    return {first + at.channel * t.channel + part.begin, t.channel};
-  }
-
   RowsOf<float> kept(const Slice& at, const Segment& part) const {
     if (cache_ != nullptr) return {cached(at.channel, part.begin), pitch_};
-    const RowsOf<Raw> out = rows_of(call_.out, at, part);
+    const RowsOf<Raw> out = rows_of<Type>(call_.out, at, part);
     return {keep_ ? reinterpret_cast<float*>(out.first) : nullptr, out.step};
-  }
-
-  // Elements to where a line begins.
-  static int64_t to_line(const Raw* p) {
-    return (-reinterpret_cast<intptr_t>(p) & 63) / static_cast<int64_t>(sizeof(Raw));
   }
 
   // Over dy, piece by piece of a copy.
@@ -205,13 +189,9 @@ class DenseGradient : public GradientRows {
 
   void row_gradient(const InputRow& input, const GradientRow& row, const Chunk& all) {
     const bool enough = input.enough(row);
-    for (int64_t end = all.n, first; end > 0; end = first) {  // backwards: fetch_before()
-      first = (end - 1) / kMaxColumns * kMaxColumns;
-      const int64_t head = all.stream ? least(to_line(all.dx + first), end - first) : 0;
-      if (head != 0) chunk(input, row, enough, all.part(first, head, false));
-      if (first + head < end)
-        chunk(input, row, enough, all.part(first + head, end - first - head, all.stream));
-    }
+    for_chunks(all.dx, all.n, all.stream, [&](int64_t first, int64_t n, bool stream) {
+      chunk(input, row, enough, all.part(first, n, stream));
+    });
   }
 
   void chunk(const InputRow& input, const GradientRow& row, bool enough, const Chunk& c) {

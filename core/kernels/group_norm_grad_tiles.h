@@ -25,8 +25,8 @@ class TiledGradient : public GradientRows {
     const int64_t end = least(begin + kSegment, call_.positions);
     for (int64_t first = begin; first < end; first += call_.columns) {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
-      const Rows dy = tiles_.load(call_.dy, place, dy_, Tiles::Fill::zero);
-      const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::zero);
+      const Rows dy = tiles_.load(call_.dy, place, dy_);
+      const Rows x = tiles_.load(call_.x, place, x_);
       const Rows kept = keep_ ? tiles_.target(call_.out, place, dy_) : Rows{};
       for (int64_t r = 0; r < at.rows; ++r) {
         float* const keep = cache_ != nullptr ? cached(at.channel + r, first)
@@ -58,11 +58,10 @@ class TiledGradient : public GradientRows {
     for (int64_t first = begin + (end - 1 - begin) / call_.columns * call_.columns; first >= begin;
          first -= call_.columns) {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
-      const Rows x = tiles_.load(call_.x, place, x_, Tiles::Fill::zero);
+      const Rows x = tiles_.load(call_.x, place, x_);
       const Rows dx = tiles_.target(call_.out, place, dx_);
-      const Rows dy = cache_ != nullptr ? Rows{}
-                                        : tiles_.load(keep_ ? call_.out : call_.dy, place, dy_,
-                                                      Tiles::Fill::zero);
+      const Rows dy =
+          cache_ != nullptr ? Rows{} : tiles_.load(keep_ ? call_.out : call_.dy, place, dy_);
       for (int64_t r = 0; r < at.rows; ++r) {
         const float* const from = cache_ != nullptr ? cached(at.channel + r, first) : dy[r];
         differentiate(input[r], row_[r], from, kept, x[r], dx[r], place.columns, dx.past);

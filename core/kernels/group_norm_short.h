@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm_moments.h"
 #include "core/kernels/transpose.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -18,24 +18,23 @@ inline Moments* moments_at(const GroupNormCall& call, void* workspace) {
 
 inline void group_norm_statistics(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  GroupNormForward forward(call);
   const int64_t segments = segments_of(call);
-  for (int64_t item = begin; item < end; ++item) {
-    const Slice at = slice_of(call, item);
-    Moments found[kMaxRows];
-    forward.moments(at, found);
-    for (int64_t r = 0; r < at.rows; ++r) {
-      moments_at(call,
-                 workspace)[(at.sample * call.channels + at.channel + r) * segments + at.segment] =
-          found[r];
+  with_forward_rows(call, [&](auto& rows) {
+    for (int64_t item = begin; item < end; ++item) {
+      const Slice at = slice_of(call, item);
+      Moments found[kMaxRows];
+      rows.moments(at, found);
+      for (int64_t r = 0; r < at.rows; ++r) {
+        const int64_t to = (at.sample * call.channels + at.channel + r) * segments + at.segment;
+        moments_at(call, workspace)[to] = found[r];
+      }
     }
-  }
+  });
 }
 
 inline void group_norm_mean_and_rstd(const void* given, void* workspace, int64_t begin,
                                      int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const GroupNormForward forward(call);
   const int64_t segments = segments_of(call), width = call.channels / call.groups;
   for (int64_t item = begin; item < end; ++item) {
     Moments group{0, 0, 0};
@@ -45,19 +44,20 @@ inline void group_norm_mean_and_rstd(const void* given, void* workspace, int64_t
         channel.add(moments_at(call, workspace)[c * segments + s]);
       group.add(channel);
     }
-    forward.finish(item, group, doubles_at(workspace, call.coefficients) + 2 * item);
+    finish_group(call, item, group, doubles_at(workspace, call.coefficients) + 2 * item);
   }
 }
 
 inline void group_norm_normalise(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  GroupNormForward forward(call);
   const int64_t width = call.channels / call.groups;
   const double* const pairs = doubles_at(workspace, call.coefficients);
-  for (int64_t item = begin; item < end; ++item) {
-    const Slice at = slice_of(call, item);
-    forward.normalise(at, pairs + 2 * (at.sample * call.groups + at.channel / width));
-  }
+  with_forward_rows(call, [&](auto& rows) {
+    for (int64_t item = begin; item < end; ++item) {
+      const Slice at = slice_of(call, item);
+      rows.normalise(at, pairs + 2 * (at.sample * call.groups + at.channel / width));
+    }
+  });
 }
 
 // ---- gradient ----

@@ -29,10 +29,8 @@ class Tiles {
  public:
   explicit Tiles(const GroupNormCall& call) : call_(call) {}
 
-  // Rows to read: where they lie when they can be used there, else copied to `buffer`. After their
-  // end come zeros, or copies of the first value of the last block of kMomentBlock.
-  enum class Fill { zero, first };
-  Rows load(const GroupNormTensor& t, const Place& at, float* buffer, Fill fill) {
+  // Rows to read: where they lie when they can be used there, else copied to `buffer`.
+  Rows load(const GroupNormTensor& t, const Place& at, float* buffer) {
     const int64_t width = round_up(at.columns, kLanes);
     if (t.element == Element::f32 && dense(t) && at.rows == 1 && width == at.columns)
       return {static_cast<float*>(address(t, at, 0)), width};
@@ -60,11 +58,6 @@ class Tiles {
       gather_runs(t, at, raw_, pitch);
       for (int64_t r = 0; r < at.rows; ++r)
         widen(buffer + r * pitch, raw_ + r * pitch * 2, t.element, at.columns);
-    }
-    for (int64_t r = 0; r < at.rows; ++r) {
-      float* row = buffer + r * pitch;
-      for (int64_t i = at.columns; i < width; ++i)
-        row[i] = fill == Fill::first ? row[at.columns / kMomentBlock * kMomentBlock] : 0.0f;
     }
     return {buffer, pitch};
   }

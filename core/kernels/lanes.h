@@ -14,9 +14,6 @@ namespace {
 // How far ahead of a sweep over memory it is fetched, in values and in bytes.
 inline constexpr int64_t kAhead = 512, kAheadBytes = 2048;
 
-inline void fetch(const float* at) { __builtin_prefetch(at); }
-inline void fetch_to_l2(const float* at) { __builtin_prefetch(at, 0, 2); }
-
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
 // Σ u and Σ u x̂: lane l takes the values l, l + 32, …
@@ -84,52 +81,6 @@ inline double tree(const float* lanes) {
         widened_register(lanes + k * kWidth) + widened_register(lanes + kLanes / 2 + k * kWidth);
   }
   return sum_of<kRegisters>(wide);
-}
-
-inline bool finite(double x) { return x - x == 0; }
-
-// As a pivot an infinity would hide the sign of the sum.
-inline double pivot_of(float first) {
-  const double pivot = first;
-  return finite(pivot) ? pivot : 0.0;
-}
-
-// Count n, mean m and sum of squared deviations q of two parts together: with d = m2 - m1 and
-// n = n1 + n2, m = m1 + d n2 / n and q = q1 + q2 + d^2 n1 n2 / n.
-struct Moments {
-  double count, mean, squares;
-
-  void add(const Moments& more) {
-    const double total = count + more.count, delta = more.mean - mean;
-    const double share = more.count / total;
-    mean = finite(delta) ? mean + delta * share : mean + more.mean;
-    squares += more.squares + delta * delta * (count * share);
-    count = total;
-  }
-};
-
-inline constexpr int kWideLanes = 16;
-
-// Of `count` values that are followed by copies of the first up to a multiple of 32. They are taken
-// about the first: its distance to their mean is at most √count standard deviations, of which
-// fp64 loses log2(count) of 53 bits. Two sweeps in fp32 (mean, then deviations) took twice the
-// time.
-inline Moments moments_of(const float* x, int64_t count) {
-  constexpr int kWidth = kRegisterBytes / sizeof(double), kRegisters = kWideLanes / kWidth;
-  DoubleRegister s[kRegisters] = {}, q[kRegisters] = {};
-  const double pivot = pivot_of(x[0]);
-  for (int64_t i = 0; i < count; i += kWideLanes) {
-    fetch(x + i + kAhead);
-#pragma GCC unroll 8
-    for (int k = 0; k < kRegisters; ++k) {
-      const DoubleRegister d = widened_register(x + i + k * kWidth) - pivot;
-      s[k] += d;
-      q[k] += d * d;
-    }
-  }
-  const double n = static_cast<double>(count), sum = sum_of<kRegisters>(s), mean = sum / n;
-  const double rest = sum_of<kRegisters>(q) - sum * mean;
-  return {n, pivot + mean, rest > 0 || rest != rest ? rest : 0.0};
 }
 
 }  // namespace

@@ -48,12 +48,27 @@ inline V all_of(float x) {
   }
 }
 
-// GCC 12 widens in halves and joins them.
+// GCC 12 widens in halves and joins them. (Masks that cover all: it warns of its own header
+// without.)
 inline DoubleRegister widened_register(const float* from) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<DoubleRegister>(_mm512_cvtps_pd(_mm256_loadu_ps(from)));
+  return reinterpret_cast<DoubleRegister>(_mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from)));
 #else
   return __builtin_convertvector(load_register<HalfRegister>(from), DoubleRegister);
+#endif
+}
+
+// The lower half of a register, or the upper.
+inline DoubleRegister widened_half(FloatRegister r, int half) {
+#if defined(__AVX512F__)
+  const __m512 all = reinterpret_cast<__m512>(r);
+  const __m256 part =
+      half == 0 ? _mm512_castps512_ps256(all) : _mm512_maskz_extractf32x8_ps(0xff, all, 1);
+  return reinterpret_cast<DoubleRegister>(_mm512_maskz_cvtps_pd(0xff, part));
+#else
+  HalfRegister halves[2];
+  std::memcpy(halves, &r, sizeof halves);
+  return __builtin_convertvector(halves[half], DoubleRegister);
 #endif
 }
 

@@ -72,7 +72,11 @@ inline float swish_gradient_wide(float dy, double t) {
 }
 
 // v σ
-inline float swish_near(float v, float t) { return v * logistic_near(t).value; }
+template <class V>
+inline V swish_near(V v, V t) {
+  const V one = all_of<V>(1);
+  return v * (one / (one + exp_of_minus(t)));
+}
 
 inline float swish_wide(double v, double t) {
   return static_cast<float>(v * logistic_wide(t).value);

@@ -5,20 +5,11 @@
 // long.
 #pragma once
 
-#include "core/kernels/block.h"
+#include "core/kernels/group_norm_dense.h"
 #include "core/kernels/group_norm_factors.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// Where rows begin; nowhere: NULL.
-template <class T>
-struct RowsOf {
-  T* first;
-  int64_t step;
-  T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
-  operator RowsOf<const T>() const { return {first, step}; }
-};
 
 // Of u and of u x̂.
 struct Sums {
@@ -91,9 +82,6 @@ class TermsOf {
   FloatRegister mean_, rstd_, gamma_, beta_;
   WordRegister largest_ = {};
 };
-
-// What goes through the formulas together: four registers, and at least a block.
-inline constexpr int kTogether = kBlockRegisters > 4 ? kBlockRegisters : 4;
 
 // Adds u and u x̂ of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
@@ -184,42 +172,6 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// Chunks of a row come backwards: what the sweep before read last is still in the cache. Fetches
-// what comes next, to L2: 4 KiB apart it has few places in L1 (32 Mi fp32 values, 2 threads: 16 ms
-// to L1, 18 without, 10 to L2).
-template <class Type>
-inline void fetch_before(const typename Type::Raw* in) {
-  fetch_block<Type, Cache::l2>(in, -kMaxColumns * static_cast<int64_t>(sizeof *in));
-}
-
-// dx of n elements: make(u or dy, x).
-template <class Type, class From>
-[[gnu::always_inline]] inline void each_gradient(const typename From::Raw* from,
-                                                 const typename Type::Raw* x,
-                                                 typename Type::Raw* dx, int64_t n, bool stream,
-                                                 const auto& make) {
-  int64_t i = 0;
-  const auto store = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
-    constexpr int64_t kStep = K * kRegisterFloats;
-    for (; i + kStep <= n; i += kStep) {
-      for (int64_t k = 0; k < kStep; k += kBlock)
-        fetch_before<From>(from + i + k), fetch_before<Type>(x + i + k);
-      const auto y = make(load_registers<From, K>(from + i), load_registers<Type, K>(x + i));
-      store_registers<Type>(dx + i, y, stream);
-    }
-  };
-  store(Registers<kTogether>{});
-  if (i == n) return;
-  store(Registers<kBlockRegisters>{});
-  if (i == n) return;
-  constexpr int K = kBlockRegisters;
-  const Block last_from = load_part<From>(from + i, n - i), last_x = load_part<Type>(x + i, n - i);
-  Block last;
-  store_registers(last.value, make(load_registers<F32, K>(last_from.value),
-                                   load_registers<F32, K>(last_x.value)));
-  store_part<Type>(dx + i, last, n - i);
-}
-
 struct InputRegisters {
   FloatRegister a, b, c;
   explicit InputRegisters(const InputRow& row)
@@ -240,11 +192,11 @@ template <class Type, class Raw = typename Type::Raw>
                                                               int64_t n, bool stream) {
   TermsOf terms_of(from);
   const InputRegisters input(row);
-  each_gradient<Type, Type>(dy, x, dx, n, stream,
-                            [&](const auto& g, const auto& in) __attribute__((always_inline)) {
-                              const auto [u, h] = terms_of(g, in);
-                              return input.of(u, h);
-                            });
+  const auto make = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
+    const auto [u, h] = terms_of(g, in);
+    return input.of(u, h);
+  };
+  store_each<Type>(dx, n, stream, make, Input<Type>{dy}, Input<Type>{x});
   return terms_of.near();
 }
 
@@ -257,11 +209,11 @@ template <class Type, class Raw = typename Type::Raw>
   const FloatRegister mean = all_of<FloatRegister>(from.mean),
                       rstd = all_of<FloatRegister>(from.rstd);
   const InputRegisters input(row);
-  each_gradient<Type, F32>(u, x, dx, n, stream,
-                           [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
-                               __attribute__((always_inline)) {
-                                 return input.of(kept, (in - spread<K>(mean)) * spread<K>(rstd));
-                               });
+  const auto make = [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
+                        __attribute__((always_inline)) {
+                          return input.of(kept, (in - spread<K>(mean)) * spread<K>(rstd));
+                        };
+  store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x});
 }
 
 // The same from rows in fp32, for every t …

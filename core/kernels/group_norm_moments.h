@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mean and squared deviations of a group's elements, from parts that are added up.
+#pragma once
+
+#include "core/kernels/block.h"
+#include "core/kernels/lanes.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+inline bool finite(double x) { return x - x == 0; }
+
+// As a pivot an infinity would hide the sign of the sum.
+inline double pivot_of(float first) {
+  const double pivot = first;
+  return finite(pivot) ? pivot : 0.0;
+}
+
+// Count n, mean m and sum of squared deviations q of two parts together: with d = m2 - m1 and
+// n = n1 + n2, m = m1 + d n2 / n and q = q1 + q2 + d^2 n1 n2 / n.
+struct Moments {
+  double count, mean, squares;
+
+  void add(const Moments& more) {
+    const double total = count + more.count, delta = more.mean - mean;
+    const double share = more.count / total;
+    mean = finite(delta) ? mean + delta * share : mean + more.mean;
+    squares += more.squares + delta * delta * (count * share);
+    count = total;
+  }
+};
+
+inline constexpr int kWideLanes = 16;
+
+// Sums of a block of at most kMomentBlock values about its first: the distance of that one to their
+// mean is at most √kMomentBlock standard deviations, of which fp64 loses 9 of 53 bits. Two sweeps
+// in fp32 (mean, then deviations) took twice the time.
+struct MomentSums {
+  double pivot;
+  alignas(64) double d[kWideLanes], dd[kWideLanes];  // Σ (x - pivot) and Σ (x - pivot)²
+
+  void begin(float first) {
+    pivot = pivot_of(first);
+    for (int l = 0; l < kWideLanes; ++l) d[l] = dd[l] = 0;
+  }
+};
+
+// The same while a loop adds to them.
+class MomentRegisters {
+ public:
+  explicit MomentRegisters(double pivot) : pivot_(pivot) {}
+  explicit MomentRegisters(const MomentSums& sums) : pivot_(sums.pivot) {
+    std::memcpy(d_, sums.d, sizeof d_), std::memcpy(dd_, sums.dd, sizeof dd_);
+  }
+  void store(MomentSums& sums) const {
+    std::memcpy(sums.d, d_, sizeof d_), std::memcpy(sums.dd, dd_, sizeof dd_);
+  }
+
+  // n values; where they end the block of its lanes is filled with values that add nothing.
+  template <class Type, class Raw = typename Type::Raw>
+  [[gnu::always_inline]] void add(const Raw* x, int64_t n) {
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      fetch_block<Type>(x + i, kAheadBytes);
+      add(load_registers<Type, kBlockRegisters>(x + i));
+    }
+    if (i == n) return;
+    Block last;
+    for (int64_t k = 0; k < kBlock; ++k)
+      last.value[k] = k < n - i ? Type::from(x[i + k]) : static_cast<float>(pivot_);
+    add(load_registers<F32, kBlockRegisters>(last.value));
+  }
+
+  Moments of(int64_t count) const {
+    DoubleRegister d[kRegisters], dd[kRegisters];
+    std::memcpy(d, d_, sizeof d), std::memcpy(dd, dd_, sizeof dd);
+    const double n = static_cast<double>(count), sum = sum_of<kRegisters>(d), mean = sum / n;
+    const double rest = sum_of<kRegisters>(dd) - sum * mean;
+    return {n, pivot_ + mean, rest > 0 || rest != rest ? rest : 0.0};
+  }
+
+ private:
+  static constexpr int kRegisters = kWideLanes * sizeof(double) / kRegisterBytes;
+
+  [[gnu::always_inline]] void add(const Registers<kBlockRegisters>& values) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kBlockRegisters; ++k) {
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        const int lane = (2 * k + half) % kRegisters;
+        const DoubleRegister d = widened_half(values.r[k], half) - pivot_;
+        d_[lane] += d;
+        dd_[lane] += d * d;
+      }
+    }
+  }
+
+  double pivot_;
+  DoubleRegister d_[kRegisters] = {}, dd_[kRegisters] = {};
+};
+
+// Of a block.
+template <class Type, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] Moments group_norm_moments(const Raw* x, int64_t count) {
+  MomentRegisters sums(pivot_of(Type::from(x[0])));
+  sums.add<Type>(x, count);
+  return sums.of(count);
+}
+
+// Adds a part of a block in fp32.
+[[gnu::noinline, gnu::flatten]] inline void group_norm_moment_sums(const float* x, int64_t n,
+                                                                   MomentSums& sums) {
+  MomentRegisters all(sums);
+  all.add<F32>(x, n);
+  all.store(sums);
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA
