@@ -46,9 +46,12 @@ class Tiles {
       const auto* from = static_cast<const float*>(address(t, at, 0));
       int64_t step = t.position[0];
       if (t.element != Element::f32) {
-        for (int64_t c = 0; c < at.columns; ++c)
+        for (int64_t c = 0; c < at.columns; ++c) {
+          fetch_row<0>(element_at(address(t, at, 0), t.element, (c + kAheadRows) * step),
+                       at.rows * bytes_of(t.element));
           widen(stage() + c * at.rows, element_at(address(t, at, 0), t.element, c * step),
                 t.element, at.rows);
+        }
         from = stage(), step = at.rows;
       }
       transpose(buffer, pitch, from, step, at.rows, at.columns);
@@ -87,8 +90,11 @@ class Tiles {
         return;
       }
       transpose(stage(), at.rows, rows.data, rows.pitch, at.columns, at.rows);
-      for (int64_t c = 0; c < at.columns; ++c)
+      for (int64_t c = 0; c < at.columns; ++c) {
+        fetch_row<1>(element_at(to, t.element, (c + kAheadRows) * step),
+                     at.rows * bytes_of(t.element));
         narrow(element_at(to, t.element, c * step), stage() + c * at.rows, t.element, at.rows);
+      }
       return;
     }
     if (t.element == Element::f32) {

@@ -18,28 +18,50 @@ inline Four load_four(const float* from) {
   return v;
 }
 
-// out[r * out_pitch + c] = in[c * in_pitch + r] for r < rows, c < columns
+// 4 × 4 floats: out[r * out_pitch + c] = in[c * in_pitch + r]
+inline void transpose_block(float* out, int64_t out_pitch, const float* in, int64_t in_pitch) {
+  const Four v0 = load_four(in), v1 = load_four(in + in_pitch);
+  const Four v2 = load_four(in + 2 * in_pitch), v3 = load_four(in + 3 * in_pitch);
+  const Four a = __builtin_shufflevector(v0, v1, 0, 4, 1, 5);
+  const Four b = __builtin_shufflevector(v0, v1, 2, 6, 3, 7);
+  const Four d = __builtin_shufflevector(v2, v3, 0, 4, 1, 5);
+  const Four e = __builtin_shufflevector(v2, v3, 2, 6, 3, 7);
+  const Four results[4] = {
+      __builtin_shufflevector(a, d, 0, 1, 4, 5), __builtin_shufflevector(a, d, 2, 3, 6, 7),
+      __builtin_shufflevector(b, e, 0, 1, 4, 5), __builtin_shufflevector(b, e, 2, 3, 6, 7)};
+  for (int k = 0; k < 4; ++k) std::memcpy(out + k * out_pitch, &results[k], sizeof results[k]);
+}
+
+// Every kAheadRows-th row from here on is fetched: rows far apart no hardware foresees.
+inline constexpr int64_t kAheadRows = 16;
+template <int write>
+inline void fetch_row(const void* row, int64_t bytes) {
+  for (int64_t b = 0; b < bytes + 63; b += 64)
+    __builtin_prefetch(static_cast<const char*>(row) + b, write);
+}
+
+// out[r * out_pitch + c] = in[c * in_pitch + r] for r < rows, c < columns. The side whose rows are
+// further apart is walked along once.
 inline void transpose(float* out, int64_t out_pitch, const float* in, int64_t in_pitch,
                       int64_t rows, int64_t columns) {
   const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
-  for (int64_t c = 0; c < whole_columns; c += 4) {
-    const float* from = in + c * in_pitch;
+  if (out_pitch > in_pitch) {
     for (int64_t r = 0; r < whole_rows; r += 4) {
-      const Four v0 = load_four(from + r), v1 = load_four(from + r + in_pitch);
-      const Four v2 = load_four(from + r + 2 * in_pitch), v3 = load_four(from + r + 3 * in_pitch);
-      const Four a = __builtin_shufflevector(v0, v1, 0, 4, 1, 5);
-      const Four b = __builtin_shufflevector(v0, v1, 2, 6, 3, 7);
-      const Four d = __builtin_shufflevector(v2, v3, 0, 4, 1, 5);
-      const Four e = __builtin_shufflevector(v2, v3, 2, 6, 3, 7);
-      const Four results[4] = {
-          __builtin_shufflevector(a, d, 0, 1, 4, 5), __builtin_shufflevector(a, d, 2, 3, 6, 7),
-          __builtin_shufflevector(b, e, 0, 1, 4, 5), __builtin_shufflevector(b, e, 2, 3, 6, 7)};
-      float* to = out + r * out_pitch + c;
-      for (int k = 0; k < 4; ++k) std::memcpy(to + k * out_pitch, &results[k], sizeof results[k]);
+      for (int k = 0; k < 4; ++k)
+        fetch_row<1>(out + (r + kAheadRows + k) * out_pitch, columns * sizeof(float));
+      for (int64_t c = 0; c < whole_columns; c += 4)
+        transpose_block(out + r * out_pitch + c, out_pitch, in + c * in_pitch + r, in_pitch);
     }
-    for (int64_t r = whole_rows; r < rows; ++r) {
-      for (int64_t k = 0; k < 4; ++k) out[r * out_pitch + c + k] = from[r + k * in_pitch];
+  } else {
+    for (int64_t c = 0; c < whole_columns; c += 4) {
+      for (int k = 0; k < 4; ++k)
+        fetch_row<0>(in + (c + kAheadRows + k) * in_pitch, rows * sizeof(float));
+      for (int64_t r = 0; r < whole_rows; r += 4)
+        transpose_block(out + r * out_pitch + c, out_pitch, in + c * in_pitch + r, in_pitch);
     }
+  }
+  for (int64_t c = 0; c < whole_columns; ++c) {
+    for (int64_t r = whole_rows; r < rows; ++r) out[r * out_pitch + c] = in[c * in_pitch + r];
   }
   for (int64_t c = whole_columns; c < columns; ++c) {
     for (int64_t r = 0; r < rows; ++r) out[r * out_pitch + c] = in[c * in_pitch + r];
