@@ -89,12 +89,17 @@ struct Bundle {
   }
 };
 
-// At most so many rows, channels of one sample, and positions of each are worked on at a time.
-inline constexpr int64_t kMaxRows = 32, kMaxColumns = 1024;
+// At most so many positions of a row are worked on at a time.
+inline constexpr int64_t kMaxColumns = 1024;
 
 // The positions of a channel lie side by side.
 inline bool is_dense(const GroupNormCall& call, const GroupNormTensor& t) {
   return call.spatial_loops == 1 && t.position[0] == 1;
+}
+
+// The channels of a position lie side by side.
+inline bool has_channels_inside(const GroupNormCall& call, const GroupNormTensor& t) {
+  return call.spatial_loops == 1 && t.channel == 1;
 }
 
 inline int64_t segments_of(const GroupNormCall& call) {

@@ -18,6 +18,8 @@ inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channe
 inline constexpr int64_t kPiece = 512;
 inline constexpr int64_t kMomentBlock = 512;  // … and the moments of the forward over blocks
 inline constexpr int64_t kSegment = 16 * 1024;
+// At most so many rows, channels of one sample, are worked on at a time, and in a tile.
+inline constexpr int64_t kMaxRows = 64, kTileRows = 32;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
 inline constexpr int64_t kShort = 65;
 // Elements and channels of the tile that short channels are worked on in.
@@ -66,6 +68,7 @@ struct GroupNormCall {
   float scale;
   int32_t spatial_loops;
   bool swish;
+  bool inside;  // large tensors are channels-last, all of them
   bool stream;  // store past the cache
   bool keep;    // dx holds u between the sweeps
 };

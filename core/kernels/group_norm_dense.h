@@ -15,6 +15,7 @@ struct RowsOf {
   int64_t step;
   T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
   operator RowsOf<const T>() const { return {first, step}; }
+  RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
 
 struct Segment {

@@ -3,6 +3,7 @@
 // next stores y = v σ(s v) with v = (x - mean) rstd γ + β, or v itself.
 #pragma once
 
+#include "core/kernels/group_norm_forward_inside.h"
 #include "core/kernels/group_norm_forward_rows.h"
 #include "core/kernels/group_norm_forward_tiles.h"
 
@@ -12,13 +13,19 @@ namespace {
 // work(rows) with what reads and writes rows the way they lie.
 template <class Work>
 inline void with_forward_rows(const GroupNormCall& call, const Work& work) {
-  if (call.rows != 1 || !is_dense(call, call.x) || !is_dense(call, call.out)) {
+  const bool dense = call.rows == 1 && is_dense(call, call.x) && is_dense(call, call.out);
+  if (!dense && !call.inside) {
     TiledForward rows(call);
     return work(rows);
   }
   with_type(call.x.element, [&]<class Type>(Type) {
-    DenseForward<Type> rows(call);
-    work(rows);
+    if (call.inside) {
+      InsideForward<Type> rows(call);
+      work(rows);
+    } else {
+      DenseForward<Type> rows(call);
+      work(rows);
+    }
   });
 }
 

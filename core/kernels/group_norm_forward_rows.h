@@ -35,7 +35,25 @@ struct NormalRow {  // passed by reference: a copy would wait for all stores bef
   }
 };
 
-// v and t of registers.
+// The factors of v and t in registers.
+template <int K>
+struct Normal {
+  Registers<K> high, low, gamma, beta, slope, shift;
+
+  [[gnu::always_inline]] Registers<K> value(const Registers<K>& x) const {
+    return canonical(fused((x - high) - low, gamma, beta));
+  }
+
+  // Sees the largest |t|.
+  [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x, WordRegister& largest) const {
+    const Registers<K> d = (x - high) - low, t = fused(d, slope, shift);
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k) largest = larger(largest, bits_of(t.r[k]) & 0x7fffffff);
+    return canonical(swish_near(fused(d, gamma, beta), t));
+  }
+};
+
+// Of a row.
 class ValuesOf {
  public:
   explicit ValuesOf(const NormalRow& row)
@@ -48,28 +66,20 @@ class ValuesOf {
 
   template <int K>
   [[gnu::always_inline]] Registers<K> value(const Registers<K>& x) const {
-    return canonical(value_at(distance(x)));
+    return normal<K>().value(x);
   }
-
-  // Sees the largest |t|.
   template <int K>
   [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x) {
-    const Registers<K> d = distance(x), t = fused(d, spread<K>(slope_), spread<K>(shift_));
-#pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) largest_ = larger(largest_, bits_of(t.r[k]) & 0x7fffffff);
-    return canonical(swish_near(value_at(d), t));
+    return normal<K>().swish(x, largest_);
   }
 
   bool near() const { return at_most(largest_, bits_of(kNear)); }
 
  private:
   template <int K>
-  [[gnu::always_inline]] Registers<K> distance(const Registers<K>& x) const {
-    return (x - spread<K>(high_)) - spread<K>(low_);
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> value_at(const Registers<K>& d) const {
-    return fused(d, spread<K>(gamma_), spread<K>(beta_));
+  [[gnu::always_inline]] Normal<K> normal() const {
+    return {spread<K>(high_), spread<K>(low_),   spread<K>(gamma_),
+            spread<K>(beta_), spread<K>(slope_), spread<K>(shift_)};
   }
 
   FloatRegister high_, low_, gamma_, beta_, slope_, shift_;
@@ -145,9 +155,9 @@ class ForwardRows {
   }
 
   const GroupNormCall& call_;
+  Groups groups_;
 
  private:
-  Groups groups_;
   alignas(64) float spare_[kMaxColumns], x_far_[kMaxColumns], y_far_[kMaxColumns];
 };
 

@@ -4,6 +4,7 @@
 // dx = rstd (γ u - c1 - x̂ c2), c1 and c2 being the means of γ u and γ u x̂ over the group.
 #pragma once
 
+#include "core/kernels/group_norm_grad_inside.h"
 #include "core/kernels/group_norm_grad_rows.h"
 #include "core/kernels/group_norm_grad_tiles.h"
 #include "core/kernels/group_norm_slot.h"
@@ -16,13 +17,18 @@ template <class Work>
 inline void with_gradient_rows(const GroupNormCall& call, const Work& work) {
   const bool dense = call.rows == 1 && is_dense(call, call.x) && is_dense(call, call.dy) &&
                      is_dense(call, call.out);
-  if (!dense) {
+  if (!dense && !call.inside) {
     TiledGradient rows(call);
     return work(rows);
   }
   with_type(call.x.element, [&]<class Type>(Type) {
-    DenseGradient<Type> rows(call);
-    work(rows);
+    if (call.inside) {
+      InsideGradient<Type> rows(call);
+      work(rows);
+    } else {
+      DenseGradient<Type> rows(call);
+      work(rows);
+    }
   });
 }
 

@@ -58,7 +58,20 @@ struct Terms {
   Registers<K> u, h;  // h: x̂
 };
 
-// u and x̂ of registers, and the largest |t| so far.
+// u and x̂; sees the largest |t|.
+template <int K>
+[[gnu::always_inline]] inline Terms<K> terms_near(const Registers<K>& dy, const Registers<K>& x,
+                                                  const Registers<K>& mean,
+                                                  const Registers<K>& rstd,
+                                                  const Registers<K>& gamma,
+                                                  const Registers<K>& beta, WordRegister& largest) {
+  const Registers<K> h = (x - mean) * rstd, t = fused(h, gamma, beta);
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) largest = larger(largest, bits_of(t.r[k]) & 0x7fffffff);
+  return {swish_gradient_near(dy, t), h};
+}
+
+// Of a row.
 class TermsOf {
  public:
   explicit TermsOf(const GradientRow& row)
@@ -69,11 +82,8 @@ class TermsOf {
 
   template <int K>
   [[gnu::always_inline]] Terms<K> operator()(const Registers<K>& dy, const Registers<K>& x) {
-    const Registers<K> h = (x - spread<K>(mean_)) * spread<K>(rstd_);
-    const Registers<K> t = fused(h, spread<K>(gamma_), spread<K>(beta_));
-#pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) largest_ = larger(largest_, bits_of(t.r[k]) & 0x7fffffff);
-    return {swish_gradient_near(dy, t), h};
+    return terms_near(dy, x, spread<K>(mean_), spread<K>(rstd_), spread<K>(gamma_),
+                      spread<K>(beta_), largest_);
   }
 
   bool near() const { return at_most(largest_, bits_of(kNear)); }

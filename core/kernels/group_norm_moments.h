@@ -32,6 +32,13 @@ struct Moments {
 
 inline constexpr int kWideLanes = 16;
 
+// From Σ (x - pivot) and Σ (x - pivot)².
+inline Moments moments_from(int64_t count, double pivot, double sum, double squares) {
+  const double n = static_cast<double>(count), mean = sum / n;
+  const double rest = squares - sum * mean;
+  return {n, pivot + mean, rest > 0 || rest != rest ? rest : 0.0};
+}
+
 // Sums of a block of at most kMomentBlock values about its first: the distance of that one to their
 // mean is at most √kMomentBlock standard deviations, of which fp64 loses 9 of 53 bits. Two sweeps
 // in fp32 (mean, then deviations) took twice the time.
@@ -74,9 +81,7 @@ class MomentRegisters {
   Moments of(int64_t count) const {
     DoubleRegister d[kRegisters], dd[kRegisters];
     std::memcpy(d, d_, sizeof d), std::memcpy(dd, dd_, sizeof dd);
-    const double n = static_cast<double>(count), sum = sum_of<kRegisters>(d), mean = sum / n;
-    const double rest = sum_of<kRegisters>(dd) - sum * mean;
-    return {n, pivot_ + mean, rest > 0 || rest != rest ? rest : 0.0};
+    return moments_from(count, pivot_, sum_of<kRegisters>(d), sum_of<kRegisters>(dd));
   }
 
  private:

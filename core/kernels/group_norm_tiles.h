@@ -13,9 +13,9 @@ struct Place {
   int64_t sample, channel, first, rows, columns;
 };
 
-inline constexpr int64_t kTileFloats = 8192;
+inline constexpr int64_t kTileFloats = 8192;  // kTileRows × call.columns
 inline constexpr int64_t kSkew = 16;  // between rows, so that they do not share the sets of L1
-inline constexpr int64_t kTileRoom = kTileFloats + kMaxRows * kSkew;
+inline constexpr int64_t kTileRoom = kTileFloats + kTileRows * kSkew;
 
 // Rows of fp32 that begin every `pitch` floats; room for a multiple of 32 columns in each.
 struct Rows {
@@ -109,9 +109,7 @@ class Tiles {
   bool dense(const GroupNormTensor& t) const { return is_dense(call_, t); }
 
   // The channels of a position lie side by side.
-  bool channels_inside(const GroupNormTensor& t) const {
-    return call_.spatial_loops == 1 && t.channel == 1;
-  }
+  bool channels_inside(const GroupNormTensor& t) const { return has_channels_inside(call_, t); }
 
   void* address(const GroupNormTensor& t, const Place& at, int64_t row) const {
     return element_at(t.data, t.element,

@@ -57,19 +57,26 @@ class LaneRegisters {
   FloatRegister u_[kLaneRegisters] = {}, ux_[kLaneRegisters] = {};
 };
 
-// The sum of the lanes of n registers, halves added to halves.
+// The sum of n values, halves added to halves.
 template <int n>
-inline double sum_of(DoubleRegister* r) {
-  constexpr int kWidth = kRegisterBytes / sizeof(double);
+inline double halved(double* lanes) {
+#pragma GCC unroll 8
   for (int half = n / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) r[k] += r[k + half];
-  }
-  double lanes[kWidth];
-  std::memcpy(lanes, r, sizeof lanes);
-  for (int half = kWidth / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
     for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
   }
   return lanes[0];
+}
+
+// That of the lanes of n registers.
+template <int n>
+inline double sum_of(DoubleRegister* r) {
+  for (int half = n / 2; half > 0; half /= 2) {
+    for (int k = 0; k < half; ++k) r[k] += r[k + half];
+  }
+  double lanes[kRegisterBytes / sizeof(double)];
+  std::memcpy(lanes, r, sizeof lanes);
+  return halved<kRegisterBytes / sizeof(double)>(lanes);
 }
 
 // The sum of 32 lanes in fp64.

@@ -32,12 +32,14 @@ inline void transpose_block(float* out, int64_t out_pitch, const float* in, int6
   for (int k = 0; k < 4; ++k) std::memcpy(out + k * out_pitch, &results[k], sizeof results[k]);
 }
 
-// Every kAheadRows-th row from here on is fetched: rows far apart no hardware foresees.
+// So many rows further on memory is fetched to L2: rows far apart no hardware foresees, and of L1
+// they share few sets. Gradient of channels-last fp32 8x512x32x32, one thread, ns a value with 4
+// and 16 rows to L1: 2.2, 2.2, with 8 and 16 to L2: 1.65, 1.48.
 inline constexpr int64_t kAheadRows = 16;
 template <int write>
 inline void fetch_row(const void* row, int64_t bytes) {
   for (int64_t b = 0; b < bytes + 63; b += 64)
-    __builtin_prefetch(static_cast<const char*>(row) + b, write);
+    __builtin_prefetch(static_cast<const char*>(row) + b, write, 2);
 }
 
 // out[r * out_pitch + c] = in[c * in_pitch + r] for r < rows, c < columns. The side whose rows are

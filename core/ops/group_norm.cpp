@@ -112,6 +112,9 @@ bool interleaved(const GroupNormCall& call, const GroupNormTensor& t) {
   return t.channel != 0 && std::abs(t.position[call.spatial_loops - 1]) > std::abs(t.channel);
 }
 
+// Fewer channels than this do not fill registers.
+constexpr int64_t kLeastInside = 16;
+
 // How much of the work one item is; it never changes a result.
 void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   const int64_t width = g.channels / g.groups;
@@ -127,16 +130,25 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
                                       kMaxBundle);  // two cache lines of each position
   }
   call.bundle = std::min(call.bundle, g.groups);
-  const int64_t channels = call.bundle * width, blocks = (channels + 31) / 32;
-  call.rows = channels_inside ? std::min<int64_t>((channels + blocks - 1) / blocks, 32) : 1;
+  const auto last = [&](const GroupNormTensor& t) {
+    return call.spatial_loops == 1 && t.channel == 1 && t.position[0] >= g.channels;
+  };
+  call.inside = channels_inside && call.positions >= kShort && g.channels >= kLeastInside &&
+                last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));
   call.columns = channels_inside ? 256 : 1024;
+  if (call.inside) {
+    call.rows = std::min(g.channels, kMaxRows);
+    return;
+  }
+  const int64_t channels = call.bundle * width, blocks = (channels + 31) / 32;
+  call.rows = channels_inside ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
 }
 
 constexpr int64_t kGrain = 8 * 1024;                // elements
 constexpr int64_t kRoundBytes = int64_t{16} << 20;  // dy, x and dx of a group
 
-// The tiles of an item are on the stack, up to 170 KiB, and what is below them.
-constexpr size_t kStack = 256 * 1024;
+// The tiles of an item are on the stack, up to 220 KiB, and what is below them.
+constexpr size_t kStack = 320 * 1024;
 
 // Whether dx can hold u between the sweeps.
 bool can_keep(const GroupNorm& g, const GroupNormCall& call) {
@@ -169,8 +181,9 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   };
   const int64_t threads = num_threads();
   const int64_t rounds = rounds_of(g, call);
-  const bool split = rounds > 1 || (!few && threads > 1 && outer * bundles < 4 * threads &&
-                                    elements >= 4 * kGrain);
+  const bool split =
+      call.inside || rounds > 1 ||
+      (!few && threads > 1 && outer * bundles < 4 * threads && elements >= 4 * kGrain);
   if (!split) {
     if (g.backward()) {
       const uint64_t bytes = static_cast<uint64_t>(call.sample_blocks * g.channels) * 8;

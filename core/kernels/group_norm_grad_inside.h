@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// GroupNormSwishGrad of channels-last tensors.
+#pragma once
+
+#include "core/kernels/group_norm_grad_tiles.h"
+#include "core/kernels/group_norm_inside.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// Of rows, but for each channel.
+struct GradientChannels {
+  alignas(64) OfChannels mean, rstd, gamma, beta, a, b, c;
+};
+
+struct ChannelLanes {
+  alignas(64) OfChannels u[kLanes], ux[kLanes];
+};
+
+template <int K>
+[[gnu::always_inline]] inline Terms<K> terms_of(const GradientChannels& of, int64_t c,
+                                                const Registers<K>& dy, const Registers<K>& x,
+                                                WordRegister& largest) {
+  return terms_near(dy, x, of_channels<K>(of.mean, c), of_channels<K>(of.rstd, c),
+                    of_channels<K>(of.gamma, c), of_channels<K>(of.beta, c), largest);
+}
+
+// Adds u and u x̂ of a piece to the lanes, and puts u where `keep` is; false where some |t| is
+// beyond the formula.
+template <class Type, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
+    const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
+    const RowsOf<const Raw>& x, const RowsOf<float>& keep, int64_t positions, ChannelLanes& lanes) {
+  WordRegister largest = {};
+  for (int64_t p = 0; p < positions; ++p) {
+    fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
+    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
+    float *const u_lane = lanes.u[p % kLanes], *const ux_lane = lanes.ux[p % kLanes];
+    for_registers(channels,
+                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
+                    const auto [u, h] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
+                                                 load_some<Type, K>(x[p] + c, n), largest);
+                    if (keep.first != nullptr) store_some<F32>(keep[p] + c, u, n, false);
+                    store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
+                    store_registers(ux_lane + c, load_registers<F32, K>(ux_lane + c) + u * h);
+                  });
+  }
+  return at_most(largest, bits_of(kNear));
+}
+
+// The trees over the lanes of a piece, added to the sums of the channels.
+[[gnu::noinline, gnu::flatten]] inline void group_norm_inside_trees(const OfChannels* lanes,
+                                                                    int64_t channels,
+                                                                    double* sums) {
+  OPENACLNN_INDEPENDENT
+  for (int64_t c = 0; c < channels; ++c) {
+    double lane[kLanes / 2];
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes / 2; ++l)
+      lane[l] = static_cast<double>(lanes[l][c]) + static_cast<double>(lanes[l + kLanes / 2][c]);
+    sums[c] += halved<kLanes / 2>(lane);
+  }
+}
+
+// dx from dy, or from u in fp32; false where some |t| is beyond the formula.
+template <class Type, class From, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
+    const GradientChannels& of, int64_t channels, const RowsOf<const typename From::Raw>& from,
+    bool kept, const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
+  WordRegister largest = {};
+  for (int64_t p = 0; p < positions; ++p) {
+    fetch_row<0>(from[p + kAheadRows], channels * sizeof(typename From::Raw));
+    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
+    if (!stream) fetch_row<1>(dx[p + kAheadRows], channels * sizeof(Raw));
+    for_registers(channels, [&]<int K>(Registers<K>, int64_t c,
+                                       int64_t n) __attribute__((always_inline)) {
+      const auto given = load_some<From, K>(from[p] + c, n), in = load_some<Type, K>(x[p] + c, n);
+      Terms<K> t;
+      if (kept) {
+        t = {given, (in - of_channels<K>(of.mean, c)) * of_channels<K>(of.rstd, c)};
+      } else {
+        t = terms_of(of, c, given, in, largest);
+      }
+      const auto rest = fused(of_channels<K>(of.c, c), t.h, of_channels<K>(of.b, c));
+      const auto y = canonical(fused(of_channels<K>(of.a, c), t.u, rest));
+      store_some<Type>(dx[p] + c, y, n, stream);
+    });
+  }
+  return at_most(largest, bits_of(kNear));
+}
+
+template <class Type>
+class InsideGradient : public GradientRows {
+ public:
+  explicit InsideGradient(const GroupNormCall& call) : GradientRows(call), tiles_(call) {}
+
+  int64_t rows() const { return call_.rows; }
+
+  // Σ u and Σ u x̂ of each channel over one segment.
+  void sums(const Slice& at, double* u, double* ux) {
+    read_channels(at);
+    const Segment part(call_, at);
+    RowsOf<float> keep{};
+    if (keep_) {
+      const auto out = positions_of<Type>(call_.out, at, part);
+      keep = {reinterpret_cast<float*>(out.first), out.step};
+    }
+    const bool over_dy = keep_ && call_.out.data == call_.dy.data;  // tiles need dy again
+    const bool near = (!over_dy || sums(at, part, {}, u, ux)) && sums(at, part, keep, u, ux);
+    if (near) return;
+    for_tiles(at, [&](const Slice& tile, int64_t r) { tiles_.sums(tile, u + r, ux + r); });
+  }
+
+  // dx of each channel over one segment.
+  void input_gradient(const Slice& at, const double* mean) {
+    read_channels(at);
+    bool near = true;
+    for (int64_t r = 0; r < at.rows; ++r) {
+      const InputRow input = input_row(row_[r], at.channel + r, at.channel, mean);
+      near &= input.enough(row_[r]);
+      of_.a[r] = input.a, of_.b[r] = input.b, of_.c[r] = input.c;
+    }
+    const Segment part(call_, at);
+    const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
+    double unused[2][kMaxRows];
+    if (near && in_place && !keep_) near = sums(at, part, {}, unused[0], unused[1]);
+    if (near && gradient(at, part)) return;
+    for_tiles(at, [&](const Slice& tile, int64_t) {
+      tiles_.input_gradient(tile, mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
+    });
+  }
+
+ private:
+  using Raw = typename Type::Raw;
+
+  void read_channels(const Slice& at) {
+    for (int64_t r = 0; r < at.rows; ++r) {
+      row_[r] = row(at.sample, at.channel + r);
+      of_.mean[r] = row_[r].mean, of_.rstd[r] = row_[r].rstd;
+      of_.gamma[r] = row_[r].gamma, of_.beta[r] = row_[r].beta;
+    }
+    for (int64_t r = at.rows; r < kMaxRows; ++r)
+      of_.mean[r] = of_.rstd[r] = of_.gamma[r] = of_.beta[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
+  }
+
+  bool sums(const Slice& at, const Segment& part, const RowsOf<float>& keep, double* u,
+            double* ux) {
+    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at, part),
+                            x = positions_of<Type>(call_.x, at, part);
+    for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
+    bool near = true;
+    for (int64_t p = 0; p < part.size && near; p += kPiece) {
+      std::memset(&lanes_, 0, sizeof lanes_);
+      near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p), keep.from(p),
+                                          least(kPiece, part.size - p), lanes_);
+      group_norm_inside_trees(lanes_.u, at.rows, u);
+      group_norm_inside_trees(lanes_.ux, at.rows, ux);
+    }
+    return near;
+  }
+
+  bool gradient(const Slice& at, const Segment& part) {
+    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at, part),
+                            x = positions_of<Type>(call_.x, at, part);
+    const RowsOf<Raw> dx = positions_of<Type>(call_.out, at, part);
+    const bool stream = call_.stream && at_lines(dx);
+    if (!keep_) {
+      return group_norm_inside_gradient<Type, Type>(of_, at.rows, dy, false, x, dx, part.size,
+                                                    stream);
+    }
+    const RowsOf<const float> u{reinterpret_cast<const float*>(dx.first), dx.step};
+    return group_norm_inside_gradient<Type, F32>(of_, at.rows, u, true, x, dx, part.size, stream);
+  }
+
+  TiledGradient tiles_;  // for every t
+  GradientRow row_[kMaxRows];
+  GradientChannels of_;
+  alignas(64) ChannelLanes lanes_;
+};
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA
