@@ -21,7 +21,7 @@ GROUPED = all_rows(lambda op: op.family == "group_norm")
 # one position, short channels, ragged ones, rows beyond a tile, segments, groups split by threads
 SHAPES = (
     ((3, 24), 4), ((2, 24, 3, 5), 3), ((2, 24, 7, 7), 3), ((1, 6, 33, 70), 3), ((2, 64, 12, 12), 4),
-    ((1, 3, 2, 17000), 1), ((9, 40, 40), 2),
+    ((1, 3, 2, 17000), 1), ((9, 40, 40), 2), ((2, 72, 9, 60), 4),
 )  # fmt: skip
 
 
@@ -91,6 +91,23 @@ def test_groups_in_turns(op, scale):
         assert same(results(op, inputs, attributes), expected), f"{threads} threads"
 
 
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("scale", [1.0, 300.0, 1e30])
+@pytest.mark.parametrize("op", GROUPED)
+def test_in_place(op, scale, view):
+    """Over x and over dy, also where the formula for large t needs again what was written over."""
+    for dtype in op.dtypes:
+        inputs, attributes = case(op, (2, 72, 9, 60), 4, dtype)
+        attributes["swish_scale"] = scale
+        expected = results(op, inputs, attributes)
+        for i, p in enumerate(op.inputs_):
+            if p.python_name in ("x", "dy"):
+                given = [VIEWS[view](x) for x in inputs]
+                out = (given[i], *map(np.zeros_like, expected[1:]))
+                found = results(op, given, attributes, out)
+                assert same(found, expected), f"{dtype}, over {p.python_name}, seed {SEED}"
+
+
 @pytest.mark.parametrize("op", GROUPED)
 def test_expanded_inputs(op):
     """Inputs of stride 0 are read in place."""
@@ -128,9 +145,9 @@ def battery_digest() -> str:
                     digest.update(bits(x).tobytes())
             for shape, groups in SHAPES:
                 inputs, attributes = case(op, shape, groups, dtype, companion)
-                for scale in (1.0, 300.0):  # 300: far beyond exp(-t) = 0
-                    found = results(op, inputs, {**attributes, "swish_scale": scale})
-                    for x in found:
+                for scale, move in itertools.product((1.0, 300.0), (np.copy, channels_last)):
+                    scaled = {**attributes, "swish_scale": scale}  # 300: far beyond exp(-t) = 0
+                    for x in results(op, [move(x) for x in inputs], scaled):
                         digest.update(bits(x).tobytes())
     return digest.hexdigest()
 

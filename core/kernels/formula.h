@@ -59,7 +59,7 @@ inline uint32_t size_of(float quick) {
 // The result for one element whose `quick` and `general` are there.
 template <class F>
 inline float choose(const F& f, float quick, float general, auto... in) {
-  const bool usual = (size_of<F>(quick) < kInfinity) & (f.unusual(in...) <= f.limit);
+  const bool usual = all(size_of<F>(quick) < kInfinity, f.unusual(in...) <= f.limit);
   return usual ? quick : general;
 }
 

@@ -121,11 +121,10 @@ class Plan {
  private:
   void check_torch() const {
     if (torch_.moved()) {
-      check(
-          fail(ACLNN_ERR_PARAM_INVALID,
-               "%s: tensors must keep their memory while a plan uses it, but one was resized or "
-               "given other data: plan again",
-               op_.name));
+      check(fail(ACLNN_ERR_PARAM_INVALID,
+                 "%s: tensors must keep their memory while a plan uses it, but one was resized or "
+                 "given other data: plan again",
+                 op_.name));
     }
     torch_.tell_autograd();
   }
