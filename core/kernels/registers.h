@@ -93,19 +93,30 @@ inline void stream_register(float* to, FloatRegister r) {
 inline WordRegister bits_of(FloatRegister x) { return reinterpret_cast<WordRegister>(x); }
 inline FloatRegister float_of(WordRegister bits) { return reinterpret_cast<FloatRegister>(bits); }
 
-inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
 #if defined(__AVX512F__)
+inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
   return reinterpret_cast<FloatRegister>(_mm512_fmadd_ps(
       reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+}
 #elif defined(__FMA__)
+inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
   return reinterpret_cast<FloatRegister>(_mm256_fmadd_ps(
       reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
-#else
+}
+#elif defined(__aarch64__)
+inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
   FloatRegister y;
   for (int k = 0; k < kRegisterFloats; ++k) y[k] = fused(a[k], b[k], c[k]);
   return y;
-#endif
 }
+#else
+// Not inline: it is long, and formulas over eight registers have it a hundred times.
+[[gnu::noinline]] inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
+  FloatRegister y;
+  for (int k = 0; k < kRegisterFloats; ++k) y[k] = fused(a[k], b[k], c[k]);
+  return y;
+}
+#endif
 
 inline FloatRegister canonical(FloatRegister x) {
   return x == x ? x : all_of<FloatRegister>(__builtin_nanf(""));
