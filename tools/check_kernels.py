@@ -122,11 +122,11 @@ FORM = re.compile(
 )
 
 
-# The loops of group norm over elements; sums over lanes are in registers as they are written.
+# The loops of group norm that the compiler vectorises; the others are in registers as they are
+# written.
 GROUP_NORM = re.compile(
-    r"::(group_norm_(?:terms_\w+|row_sums|short_row_sums|sums_near|gradient_\w+"
-    r"|values\w*|swish_near|swish_far)"
-    r"|Short(?:Gradient|Forward)::(?:terms_\w+|input_gradient\w*|values\w*|swish_values_\w+))[<(]"
+    r"::(group_norm_(?:terms_far|gradient_rows|gradient_far|values_far|swish_far)"
+    r"|Short(?:Gradient|Forward)::(?:terms_\w+|input_gradient\w*|values\w*|swish_values_\w+))\("
 )
 
 
