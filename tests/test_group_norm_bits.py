@@ -91,6 +91,33 @@ def test_groups_in_turns(op, scale):
         assert same(results(op, inputs, attributes), expected), f"{threads} threads"
 
 
+@pytest.mark.parametrize("op", GROUPED)
+def test_groups_know_nothing_of_each_other(op):
+    """All groups at once against the first and the others: for every number of short positions, and
+    groups of widths that fill a tile of channels or do not."""
+    for positions, width in itertools.product((*range(1, 66), 100), (1, 3, 34)):
+        groups = max(4, 4096 // positions // width + 3)
+        inputs, attributes = case(op, (1, groups * width, positions), groups, "FLOAT")
+        together = results(op, inputs, attributes)
+
+        def some(tensors, names, first, end, width=width, groups=groups):
+            channels, of_groups = slice(first * width, end * width), slice(first, end)
+            for t, name in zip(tensors, names, strict=True):
+                if t.ndim == 3:
+                    yield t[:, channels]
+                elif t.size == groups and ("mean" in name or "rstd" in name):
+                    yield t.reshape(1, groups)[:, of_groups]
+                else:
+                    yield t[channels]
+
+        outputs = [p.python_name for p in op.outputs]
+        for first, end in ((0, 1), (1, groups)):
+            part = list(some(inputs, [p.python_name for p in op.inputs_], first, end))
+            found = results(op, part, {**attributes, "num_groups": end - first})
+            expected = some(together, outputs, first, end)
+            assert same(found, expected), f"{positions} positions, {width} wide, seed {SEED}"
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("scale", [1.0, 300.0, 1e30])
 @pytest.mark.parametrize("op", GROUPED)

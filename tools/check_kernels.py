@@ -38,9 +38,12 @@ SCALAR = re.compile(OPERATION + "s[sd]")
 # Instructions that the loop of a conversion has and, after the bar, has not. One without
 # a bar is an intrinsic of half.h: that loop the compiler does not have to vectorise.
 F16C = {"fp16 to float": "cvtph2ps", "float to fp16": "cvtps2ph"}
-BF16 = {"bf16 to float": "pmovzxwd pslld | addps", "float to bf16": "psrld paddd | addps"}
+BF16 = {
+    "bf16 to float": "pmovzxwd pslld | addps subps subpd",
+    "float to bf16": "psrld paddd | addps",
+}
 CONVERSIONS = {
-    "v2": BF16 | {"fp16 to float": "pmovzxwd addps |", "float to fp16": "packusdw addps |"},
+    "v2": BF16 | {"fp16 to float": "pmovzxwd addps | mulps", "float to fp16": "packusdw addps |"},
     "v3": BF16 | F16C,
     "v4": {"bf16 to float": "permw", "float to bf16": "permt2w"} | F16C,
 }

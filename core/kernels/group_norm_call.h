@@ -25,6 +25,12 @@ inline constexpr int64_t kShort = 65;
 // Elements and channels of the tile that short channels are worked on in.
 inline constexpr int64_t kShortTile = 4096;
 inline constexpr int64_t kShortChannels = 1024;
+// So many channels fill that tile. A bundle of several groups has no more: what is more is a part
+// of one group. Their number is part of the order of summation.
+constexpr int64_t short_channels(int64_t positions) {
+  const int64_t fit = kShortTile / positions / 8 * 8;
+  return fit < kShortChannels ? fit : kShortChannels;
+}
 // A bundle whose u is larger than this computes it twice; all slots together stay below the second.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;

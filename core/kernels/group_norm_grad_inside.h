@@ -30,7 +30,7 @@ template <int K>
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
-    const RowsOf<const Raw>& x, const RowsOf<float>& keep, int64_t positions, ChannelLanes& lanes) {
+    const RowsOf<const Raw>& x, int64_t positions, ChannelLanes& lanes) {
   WordRegister largest = {};
   for (int64_t p = 0; p < positions; ++p) {
     fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
@@ -40,7 +40,6 @@ template <class Type, class Raw = typename Type::Raw>
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
                     const auto [u, h] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
                                                  load_some<Type, K>(x[p] + c, n), largest);
-                    if (keep.first != nullptr) store_some<F32>(keep[p] + c, u, n, false);
                     store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
                     store_registers(ux_lane + c, load_registers<F32, K>(ux_lane + c) + u * h);
                   });
@@ -62,29 +61,24 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// dx from dy, or from u in fp32; false where some |t| is beyond the formula.
-template <class Type, class From, class Raw = typename Type::Raw>
+// False where some |t| is beyond the formula.
+template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
-    const GradientChannels& of, int64_t channels, const RowsOf<const typename From::Raw>& from,
-    bool kept, const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
+    const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
+    const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
   WordRegister largest = {};
   for (int64_t p = 0; p < positions; ++p) {
-    fetch_row<0>(from[p + kAheadRows], channels * sizeof(typename From::Raw));
+    fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
     fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
     if (!stream) fetch_row<1>(dx[p + kAheadRows], channels * sizeof(Raw));
-    for_registers(channels, [&]<int K>(Registers<K>, int64_t c,
-                                       int64_t n) __attribute__((always_inline)) {
-      const auto given = load_some<From, K>(from[p] + c, n), in = load_some<Type, K>(x[p] + c, n);
-      Terms<K> t;
-      if (kept) {
-        t = {given, (in - of_channels<K>(of.mean, c)) * of_channels<K>(of.rstd, c)};
-      } else {
-        t = terms_of(of, c, given, in, largest);
-      }
-      const auto rest = fused(of_channels<K>(of.c, c), t.h, of_channels<K>(of.b, c));
-      const auto y = canonical(fused(of_channels<K>(of.a, c), t.u, rest));
-      store_some<Type>(dx[p] + c, y, n, stream);
-    });
+    for_registers(channels,
+                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
+                    const auto [u, h] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
+                                                 load_some<Type, K>(x[p] + c, n), largest);
+                    const auto rest = fused(of_channels<K>(of.c, c), h, of_channels<K>(of.b, c));
+                    const auto y = canonical(fused(of_channels<K>(of.a, c), u, rest));
+                    store_some<Type>(dx[p] + c, y, n, stream);
+                  });
   }
   return at_most(largest, bits_of(kNear));
 }
@@ -100,14 +94,7 @@ class InsideGradient : public GradientRows {
   void sums(const Slice& at, double* u, double* ux) {
     read_channels(at);
     const Segment part(call_, at);
-    RowsOf<float> keep{};
-    if (keep_) {
-      const auto out = positions_of<Type>(call_.out, at, part);
-      keep = {reinterpret_cast<float*>(out.first), out.step};
-    }
-    const bool over_dy = keep_ && call_.out.data == call_.dy.data;  // tiles need dy again
-    const bool near = (!over_dy || sums(at, part, {}, u, ux)) && sums(at, part, keep, u, ux);
-    if (near) return;
+    if (sums(at, part, u, ux)) return;
     for_tiles(at, [&](const Slice& tile, int64_t r) { tiles_.sums(tile, u + r, ux + r); });
   }
 
@@ -123,7 +110,7 @@ class InsideGradient : public GradientRows {
     const Segment part(call_, at);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
     double unused[2][kMaxRows];
-    if (near && in_place && !keep_) near = sums(at, part, {}, unused[0], unused[1]);
+    if (near && in_place) near = sums(at, part, unused[0], unused[1]);  // tiles need x and dy again
     if (near && gradient(at, part)) return;
     for_tiles(at, [&](const Slice& tile, int64_t) {
       tiles_.input_gradient(tile, mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
@@ -143,15 +130,14 @@ class InsideGradient : public GradientRows {
       of_.mean[r] = of_.rstd[r] = of_.gamma[r] = of_.beta[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
   }
 
-  bool sums(const Slice& at, const Segment& part, const RowsOf<float>& keep, double* u,
-            double* ux) {
+  bool sums(const Slice& at, const Segment& part, double* u, double* ux) {
     const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at, part),
                             x = positions_of<Type>(call_.x, at, part);
     for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
     bool near = true;
     for (int64_t p = 0; p < part.size && near; p += kPiece) {
       std::memset(&lanes_, 0, sizeof lanes_);
-      near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p), keep.from(p),
+      near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p),
                                           least(kPiece, part.size - p), lanes_);
       group_norm_inside_trees(lanes_.u, at.rows, u);
       group_norm_inside_trees(lanes_.ux, at.rows, ux);
@@ -164,12 +150,7 @@ class InsideGradient : public GradientRows {
                             x = positions_of<Type>(call_.x, at, part);
     const RowsOf<Raw> dx = positions_of<Type>(call_.out, at, part);
     const bool stream = call_.stream && at_lines(dx);
-    if (!keep_) {
-      return group_norm_inside_gradient<Type, Type>(of_, at.rows, dy, false, x, dx, part.size,
-                                                    stream);
-    }
-    const RowsOf<const float> u{reinterpret_cast<const float*>(dx.first), dx.step};
-    return group_norm_inside_gradient<Type, F32>(of_, at.rows, u, true, x, dx, part.size, stream);
+    return group_norm_inside_gradient<Type>(of_, at.rows, dy, x, dx, part.size, stream);
   }
 
   TiledGradient tiles_;  // for every t

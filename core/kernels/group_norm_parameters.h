@@ -32,10 +32,10 @@ inline void group_norm_parameter_gradients(const void* given, void* workspace, i
   const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
     if (out.data == nullptr) return;
     const double* const parts = doubles_at(workspace, offset);
-    constexpr int64_t kTogether = 256;
-    for (int64_t c = begin; c < end; c += kTogether) {
-      double total[kTogether] = {};
-      const int64_t n = least(kTogether, end - c);
+    constexpr int64_t kChannels = 256;
+    for (int64_t c = begin; c < end; c += kChannels) {
+      double total[kChannels] = {};
+      const int64_t n = least(kChannels, end - c);
       for (int64_t b = 0; b < call.sample_blocks; ++b) {
         for (int64_t i = 0; i < n; ++i) total[i] += parts[b * call.channels + c + i];
       }

@@ -30,12 +30,9 @@ inline double sum_of(const double* values, int64_t n) {
 class ShortGroups {
  protected:
   explicit ShortGroups(const GroupNormCall& call)
-      : call_(call), width_(call.channels / call.groups), together_(channels_together(call)) {}
-
-  // So many channels fill a tile. Their number is part of the order of summation.
-  static int64_t channels_together(const GroupNormCall& call) {
-    return least(kShortChannels, kShortTile / call.positions / 8 * 8);
-  }
+      : call_(call),
+        width_(call.channels / call.groups),
+        together_(short_channels(call.positions)) {}
 
   // The channels of a bundle, as many at a time as fill a tile.
   template <class Work>

@@ -123,8 +123,7 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
                                (g.dy != nullptr && interleaved(call, call.dy));
   call.bundle = 1;
   if (call.positions < kShort) {
-    call.bundle = std::max<int64_t>(1, kShortTile / (width * call.positions));
-    call.bundle = std::min(call.bundle, std::max<int64_t>(1, kShortChannels / width));
+    call.bundle = std::max<int64_t>(1, short_channels(call.positions) / width);
   } else if (channels_inside) {
     call.bundle = std::clamp<int64_t>(128 / (width * size), 1,
                                       kMaxBundle);  // two cache lines of each position
@@ -137,7 +136,9 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
                 last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));
   call.columns = channels_inside ? 256 : 1024;
   if (call.inside) {
-    call.rows = std::min(g.channels, kMaxRows);
+    const int64_t blocks = (g.channels + kMaxRows - 1) / kMaxRows;
+    call.rows = std::min((g.channels + blocks - 1) / blocks + 31, g.channels + 31) / 32 * 32;
+    call.rows = std::min(call.rows, g.channels);
     return;
   }
   const int64_t channels = call.bundle * width, blocks = (channels + 31) / 32;
@@ -172,7 +173,7 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const bool few = call.positions < kShort;
   const int64_t bundles = (g.groups + call.bundle - 1) / call.bundle;
   // At most this many partial sums for each channel, so that they stay below 512 KiB.
-  call.slots = 0;
+  call.slots = 0, call.taken = call.cache = 0;
   call.sample_blocks = std::min(g.samples, std::max<int64_t>(8, 32 * 1024 / g.channels));
   const int64_t outer = g.backward() ? call.sample_blocks : g.samples;
   const auto step = [&](Kernel kernel, int64_t items, int64_t work, int64_t in_rounds = 1) {
