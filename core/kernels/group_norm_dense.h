@@ -18,6 +18,25 @@ struct RowsOf {
   RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
 
+// work(rows) with what reads and writes the large tensors, `dense` or not, the way they lie.
+template <class Tiled, template <class> class Dense, template <class> class Inside>
+inline void with_rows(const GroupNormCall& call, bool dense, const auto& work) {
+  if (call.inside || (dense && call.rows == 1)) {
+    with_type(call.x.element, [&]<class Type>(Type) {
+      if (call.inside) {
+        Inside<Type> rows(call);
+        work(rows);
+      } else {
+        Dense<Type> rows(call);
+        work(rows);
+      }
+    });
+  } else {
+    Tiled rows(call);
+    work(rows);
+  }
+}
+
 struct Segment {
   int64_t begin, size;
   Segment(const GroupNormCall& call, const Slice& at)
@@ -53,7 +72,6 @@ inline constexpr int kTogether = kBlockRegisters > 4 ? kBlockRegisters : 4;
 
 template <class From>
 struct Input {
-  using Type = From;
   const typename From::Raw* at;
 };
 

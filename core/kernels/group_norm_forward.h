@@ -10,23 +10,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// work(rows) with what reads and writes rows the way they lie.
-template <class Work>
-inline void with_forward_rows(const GroupNormCall& call, const Work& work) {
-  const bool dense = call.rows == 1 && is_dense(call, call.x) && is_dense(call, call.out);
-  if (!dense && !call.inside) {
-    TiledForward rows(call);
-    return work(rows);
-  }
-  with_type(call.x.element, [&]<class Type>(Type) {
-    if (call.inside) {
-      InsideForward<Type> rows(call);
-      work(rows);
-    } else {
-      DenseForward<Type> rows(call);
-      work(rows);
-    }
-  });
+inline void with_forward_rows(const GroupNormCall& call, const auto& work) {
+  const bool dense = is_dense(call, call.x) && is_dense(call, call.out);
+  with_rows<TiledForward, DenseForward, InsideForward>(call, dense, work);
 }
 
 // Stores mean and rstd of a group, and gives them in fp64.

@@ -47,8 +47,7 @@ struct Normal {
   // Sees the largest |t|.
   [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x, WordRegister& largest) const {
     const Registers<K> d = (x - high) - low, t = fused(d, slope, shift);
-#pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) largest = larger(largest, bits_of(t.r[k]) & 0x7fffffff);
+    largest = largest_of(largest, t);
     return canonical(swish_near(fused(d, gamma, beta), t));
   }
 };

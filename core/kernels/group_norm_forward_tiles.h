@@ -52,7 +52,7 @@ class TiledForward : public ForwardRows {
 
  private:
   Tiles tiles_;
-  MomentSums sums_[kMaxRows];
+  MomentSums sums_[kTileRows];
   alignas(64) float x_[kTileRoom], y_[kTileRoom];
 };
 

@@ -12,24 +12,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// work(rows) with what reads and writes rows the way they lie.
-template <class Work>
-inline void with_gradient_rows(const GroupNormCall& call, const Work& work) {
-  const bool dense = call.rows == 1 && is_dense(call, call.x) && is_dense(call, call.dy) &&
-                     is_dense(call, call.out);
-  if (!dense && !call.inside) {
-    TiledGradient rows(call);
-    return work(rows);
-  }
-  with_type(call.x.element, [&]<class Type>(Type) {
-    if (call.inside) {
-      InsideGradient<Type> rows(call);
-      work(rows);
-    } else {
-      DenseGradient<Type> rows(call);
-      work(rows);
-    }
-  });
+inline void with_gradient_rows(const GroupNormCall& call, const auto& work) {
+  const bool dense = is_dense(call, call.x) && is_dense(call, call.dy) && is_dense(call, call.out);
+  with_rows<TiledGradient, DenseGradient, InsideGradient>(call, dense, work);
 }
 
 // All of a bundle for a block of samples.

@@ -25,8 +25,7 @@ template <int K>
                     of_channels<K>(of.gamma, c), of_channels<K>(of.beta, c), largest);
 }
 
-// Adds u and u x̂ of a piece to the lanes, and puts u where `keep` is; false where some |t| is
-// beyond the formula.
+// Adds u and u x̂ of a piece to the lanes; false where some |t| is beyond the formula.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
@@ -92,7 +91,8 @@ class InsideGradient : public GradientRows {
 
   // Σ u and Σ u x̂ of each channel over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    read_channels(at);
+    read_rows(at);
+    set_channels(at);
     const Segment part(call_, at);
     if (sums(at, part, u, ux)) return;
     for_tiles(at, [&](const Slice& tile, int64_t r) { tiles_.sums(tile, u + r, ux + r); });
@@ -100,12 +100,12 @@ class InsideGradient : public GradientRows {
 
   // dx of each channel over one segment.
   void input_gradient(const Slice& at, const double* mean) {
-    read_channels(at);
+    read_rows(at, mean);
+    set_channels(at);
     bool near = true;
     for (int64_t r = 0; r < at.rows; ++r) {
-      const InputRow input = input_row(row_[r], at.channel + r, at.channel, mean);
-      near &= input.enough(row_[r]);
-      of_.a[r] = input.a, of_.b[r] = input.b, of_.c[r] = input.c;
+      near &= input_[r].enough(row_[r]);
+      of_.a[r] = input_[r].a, of_.b[r] = input_[r].b, of_.c[r] = input_[r].c;
     }
     const Segment part(call_, at);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
@@ -120,9 +120,8 @@ class InsideGradient : public GradientRows {
  private:
   using Raw = typename Type::Raw;
 
-  void read_channels(const Slice& at) {
+  void set_channels(const Slice& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
-      row_[r] = row(at.sample, at.channel + r);
       of_.mean[r] = row_[r].mean, of_.rstd[r] = row_[r].rstd;
       of_.gamma[r] = row_[r].gamma, of_.beta[r] = row_[r].beta;
     }
@@ -154,7 +153,6 @@ class InsideGradient : public GradientRows {
   }
 
   TiledGradient tiles_;  // for every t
-  GradientRow row_[kMaxRows];
   GradientChannels of_;
   alignas(64) ChannelLanes lanes_;
 };

@@ -7,6 +7,17 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+// Elements of a row, at most kMaxColumns: dx from dy or, if it was kept, from u.
+template <class Type, class Raw = typename Type::Raw>
+struct GradientPart {
+  const Raw* dy;
+  const float* u;
+  const Raw* x;
+  Raw* dx;
+  int64_t n;
+  bool stream;
+};
+
 // What rows have in common, however they lie: parameters, where u is kept, and the formulas for
 // every t.
 class GradientRows {
@@ -20,18 +31,24 @@ class GradientRows {
   explicit GradientRows(const GroupNormCall& call)
       : call_(call), groups_(call), keep_(call.keep && call.out.data != call.x.data) {}
 
-  GradientRow row(int64_t sample, int64_t channel) {
-    const int64_t index = sample * call_.groups + groups_[channel];
-    if (index != statistics_.index)
-      statistics_ = {index, value_of(call_.mean, index), value_of(call_.rstd, index)};
-    return {call_, statistics_, channel};
+  [[gnu::always_inline]] void read_rows(const Slice& at) {
+    for (int64_t r = 0; r < at.rows; ++r) {
+      const int64_t channel = at.channel + r, index = at.sample * call_.groups + groups_[channel];
+      if (index != statistics_.index)
+        statistics_ = {index, value_of(call_.mean, index), value_of(call_.rstd, index)};
+      row_[r] = GradientRow(call_, statistics_, channel);
+    }
   }
 
-  // `mean` holds c1, c2 of the groups from that of `first_channel` on.
-  InputRow input_row(const GradientRow& row, int64_t channel, int64_t first_channel,
-                     const double* mean) {
-    const int64_t first_group = groups_[first_channel];
-    return {row, value_of(call_.gamma, channel), mean + 2 * (groups_[channel] - first_group)};
+  // `mean` holds c1, c2 of the groups from that of the first row on.
+  [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
+    read_rows(at);
+    const int64_t first_group = groups_[at.channel];
+    for (int64_t r = 0; r < at.rows; ++r) {
+      const int64_t channel = at.channel + r;
+      const double* const means = mean + 2 * (groups_[channel] - first_group);
+      input_[r] = InputRow(row_[r], value_of(call_.gamma, channel), means);
+    }
   }
 
   float* cached(int64_t channel, int64_t position) const {
@@ -60,21 +77,27 @@ class GradientRows {
     lanes.store(sums);
   }
 
-  // dx of at most kMaxColumns elements, from dy or, if it is not NULL, from u.
-  void gradient_far(const InputRow& input, const GradientRow& row, Element element, const void* dy,
-                    const float* u, const void* x, void* dx, int64_t n) {
-    if (u == nullptr) {
-      terms_far(row, element, dy, x, n);
-      u = u_;
-    } else {
-      widen(wide_x_, x, element, n);
+  // dx of a part of row r.
+  template <class Type>
+  void gradient(int64_t r, const GradientPart<Type>& part) {
+    const InputRow& input = input_[r];
+    const GradientRow& row = row_[r];
+    const auto [dy, u, x, dx, n, stream] = part;
+    const auto* const given_dy = dx == dy && u == nullptr ? copied(spare_dy_, dy, n) : dy;
+    const auto* const given_x = dx == x ? copied(spare_x_, x, n) : x;  // for the far formula
+    const bool enough = input.enough(row);
+    if (enough && u != nullptr) {
+      group_norm_gradient_kept<Type>(input, row, u, given_x, dx, n, stream);
+    } else if (!enough ||
+               !group_norm_gradient_near<Type>(input, row, given_dy, given_x, dx, n, stream)) {
+      gradient_far(r, Type::kElement, given_dy, u, given_x, dx, n);
     }
-    if (input.enough(row)) {
-      group_norm_gradient_rows(input, u, xh_, wide_dy_, n);
-    } else {
-      group_norm_gradient_far(input, row, u, wide_x_, wide_dy_, n);
-    }
-    narrow(dx, wide_dy_, element, n);
+  }
+
+  // Values that are written over, where the far formula may need them again.
+  template <class Raw>
+  static const Raw* copied(float* to, const Raw* from, int64_t n) {
+    return static_cast<const Raw*>(std::memcpy(to, from, n * sizeof(Raw)));
   }
 
   const GroupNormCall& call_;
@@ -83,8 +106,27 @@ class GradientRows {
   const bool keep_;  // dx holds u between the sweeps
   float* cache_ = nullptr;
   int64_t pitch_ = 0;
+  GradientRow row_[kMaxRows];
+  InputRow input_[kMaxRows];
+  alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
+  void gradient_far(int64_t r, Element element, const void* dy, const float* u, const void* x,
+                    void* dx, int64_t n) {
+    if (u == nullptr) {
+      terms_far(row_[r], element, dy, x, n);
+      u = u_;
+    } else {
+      widen(wide_x_, x, element, n);
+    }
+    if (input_[r].enough(row_[r])) {
+      group_norm_gradient_rows(input_[r], u, xh_, wide_dy_, n);
+    } else {
+      group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, n);
+    }
+    narrow(dx, wide_dy_, element, n);
+  }
+
   int64_t first_cached_ = 0;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], xh_[kMaxColumns];
 };
@@ -100,7 +142,7 @@ class DenseGradient : public GradientRows {
 
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    for (int64_t r = 0; r < at.rows; ++r) row_[r] = row(at.sample, at.channel + r);
+    read_rows(at);
     const Segment part(call_, at);
     const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> keep = kept(at, part);
@@ -125,35 +167,22 @@ class DenseGradient : public GradientRows {
 
   // dx of each row over one segment.
   void input_gradient(const Slice& at, const double* mean) {
-    InputRow input[kMaxRows];
-    for (int64_t r = 0; r < at.rows; ++r) {
-      row_[r] = row(at.sample, at.channel + r);
-      input[r] = input_row(row_[r], at.channel + r, at.channel, mean);
-    }
+    read_rows(at, mean);
     const Segment part(call_, at);
     const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> u = kept(at, part);
     const RowsOf<Raw> dx = rows_of<Type>(call_.out, at, part);
-    for (int64_t r = at.rows - 1; r >= 0; --r)
-      row_gradient(input[r], row_[r], {dy[r], u[r], x[r], dx[r], part.size, call_.stream});
+    for (int64_t r = at.rows - 1; r >= 0; --r) {
+      for_chunks(dx[r], part.size, call_.stream, [&](int64_t first, int64_t n, bool stream) {
+        const float* const from = u.first == nullptr ? nullptr : u[r] + first;
+        gradient<Type>(r, {dy[r] + first, from, x[r] + first, dx[r] + first, n, stream});
+      });
+    }
   }
 
  private:
   using Raw = typename Type::Raw;
   using Inputs = RowsOf<const Raw>;
-
-  struct Chunk {
-    const Raw* dy;
-    const float* u;  // if it was kept
-    const Raw* x;
-    Raw* dx;
-    int64_t n;
-    bool stream;
-
-    Chunk part(int64_t from, int64_t count, bool past) const {
-      return {dy + from, u == nullptr ? nullptr : u + from, x + from, dx + from, count, past};
-    }
-  };
 
   RowsOf<float> kept(const Slice& at, const Segment& part) const {
     if (cache_ != nullptr) return {cached(at.channel, part.begin), pitch_};
@@ -166,10 +195,10 @@ class DenseGradient : public GradientRows {
     Sums all = {};
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t count = least(kPiece, n - i);
-      std::memcpy(spare_dy_, dy + i, count * sizeof(Raw));
+      const Raw* const given_dy = copied(spare_dy_, dy + i, count);
       Sums found;
-      if (!group_norm_row_sums<Type>(row, spare_dy_, x + i, keep + i, count, found))
-        found = sums_far_of(row, spare_dy_, x + i, keep + i, count);
+      if (!group_norm_row_sums<Type>(row, given_dy, x + i, keep + i, count, found))
+        found = sums_far_of(row, given_dy, x + i, keep + i, count);
       all.u += found.u, all.ux += found.ux;
     }
     return all;
@@ -186,32 +215,6 @@ class DenseGradient : public GradientRows {
     }
     return all;
   }
-
-  void row_gradient(const InputRow& input, const GradientRow& row, const Chunk& all) {
-    const bool enough = input.enough(row);
-    for_chunks(all.dx, all.n, all.stream, [&](int64_t first, int64_t n, bool stream) {
-      chunk(input, row, enough, all.part(first, n, stream));
-    });
-  }
-
-  void chunk(const InputRow& input, const GradientRow& row, bool enough, const Chunk& c) {
-    const Raw *dy = c.dy, *x = c.x;
-    if (c.dx == dy && c.u == nullptr) dy = copy(spare_dy_, dy, c.n);  // the far formula needs them
-    if (c.dx == x) x = copy(spare_x_, x, c.n);
-    if (enough && c.u != nullptr) {
-      group_norm_gradient_kept<Type>(input, row, c.u, x, c.dx, c.n, c.stream);
-    } else if (!enough || !group_norm_gradient_near<Type>(input, row, dy, x, c.dx, c.n, c.stream)) {
-      gradient_far(input, row, Type::kElement, dy, c.u, x, c.dx, c.n);
-    }
-  }
-
-  static const Raw* copy(Raw* to, const Raw* from, int64_t n) {
-    std::memcpy(to, from, n * sizeof(Raw));
-    return to;
-  }
-
-  GradientRow row_[kMaxRows];
-  alignas(64) Raw spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 };
 
 }  // namespace

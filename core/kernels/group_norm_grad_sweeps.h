@@ -66,8 +66,7 @@ template <int K>
                                                   const Registers<K>& gamma,
                                                   const Registers<K>& beta, WordRegister& largest) {
   const Registers<K> h = (x - mean) * rstd, t = fused(h, gamma, beta);
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) largest = larger(largest, bits_of(t.r[k]) & 0x7fffffff);
+  largest = largest_of(largest, t);
   return {swish_gradient_near(dy, t), h};
 }
 

@@ -16,11 +16,9 @@ class TiledGradient : public GradientRows {
 
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    LaneSums lanes[kMaxRows];
-    for (int64_t r = 0; r < at.rows; ++r) {
-      lanes[r].clear(), u[r] = ux[r] = 0;
-      row_[r] = row(at.sample, at.channel + r);
-    }
+    LaneSums lanes[kTileRows];
+    read_rows(at);
+    for (int64_t r = 0; r < at.rows; ++r) lanes[r].clear(), u[r] = ux[r] = 0;
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
     for (int64_t first = begin; first < end; first += call_.columns) {
@@ -47,11 +45,7 @@ class TiledGradient : public GradientRows {
 
   // dx of each row over one segment.
   void input_gradient(const Slice& at, const double* mean) {
-    InputRow input[kMaxRows];
-    for (int64_t r = 0; r < at.rows; ++r) {
-      row_[r] = row(at.sample, at.channel + r);
-      input[r] = input_row(row_[r], at.channel + r, at.channel, mean);
-    }
+    read_rows(at, mean);
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
     const bool kept = cache_ != nullptr || keep_;
@@ -64,7 +58,7 @@ class TiledGradient : public GradientRows {
           cache_ != nullptr ? Rows{} : tiles_.load(keep_ ? call_.out : call_.dy, place, dy_);
       for (int64_t r = 0; r < at.rows; ++r) {
         const float* const from = cache_ != nullptr ? cached(at.channel + r, first) : dy[r];
-        differentiate(input[r], row_[r], from, kept, x[r], dx[r], place.columns, dx.past);
+        gradient<F32>(r, {from, kept ? from : nullptr, x[r], dx[r], place.columns, dx.past});
       }
       tiles_.store(call_.out, place, dx);
     }
@@ -73,35 +67,15 @@ class TiledGradient : public GradientRows {
  private:
   void add_terms(const GradientRow& row, const float* dy, const float* x, float* keep, int64_t n,
                  LaneSums& sums) {
-    if (keep == dy) dy = copy(spare_dy_, dy, n);  // the far formula needs it again
+    if (keep == dy) dy = copied(spare_dy_, dy, n);
     const LaneSums before = sums;
     if (group_norm_sums_near(row, dy, x, keep, n, sums)) return;
     sums = before;
     sums_far(row, Element::f32, dy, x, keep, n, sums);
   }
 
-  // `from` is dy, or u if that was kept.
-  void differentiate(const InputRow& input, const GradientRow& row, const float* from, bool kept,
-                     const float* x, float* dx, int64_t n, bool past) {
-    if (dx == from && !kept) from = copy(spare_dy_, from, n);
-    if (dx == x) x = copy(spare_x_, x, n);
-    const bool enough = input.enough(row);
-    if (enough && kept) {
-      group_norm_gradient_kept<F32>(input, row, from, x, dx, n, past);
-    } else if (!enough || !group_norm_gradient_near<F32>(input, row, from, x, dx, n, past)) {
-      gradient_far(input, row, Element::f32, from, kept ? from : nullptr, x, dx, n);
-    }
-  }
-
-  static const float* copy(float* to, const float* from, int64_t n) {
-    std::memcpy(to, from, n * sizeof(float));
-    return to;
-  }
-
   Tiles tiles_;
-  GradientRow row_[kMaxRows];
   alignas(64) float x_[kTileRoom], dy_[kTileRoom], dx_[kTileRoom];
-  alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 };
 
 }  // namespace

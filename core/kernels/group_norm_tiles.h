@@ -39,7 +39,7 @@ class Tiles {
       for (int64_t r = 0; r < at.rows; ++r) {
         const auto* from = static_cast<const char*>(address(t, at, r));
         const int64_t bytes = at.columns * bytes_of(t.element);
-        for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(from + kAhead * 4 + b);
+        for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(from + kAheadBytes + b);
         widen(buffer + r * pitch, from, t.element, at.columns);
       }
     } else if (channels_inside(t)) {

@@ -11,8 +11,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// How far ahead of a sweep over memory it is fetched, in values and in bytes.
-inline constexpr int64_t kAhead = 512, kAheadBytes = 2048;
+// How far ahead of a sweep over memory it is fetched.
+inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 

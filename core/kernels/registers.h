@@ -103,15 +103,11 @@ inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
   return reinterpret_cast<FloatRegister>(_mm256_fmadd_ps(
       reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
 }
-#elif defined(__aarch64__)
-inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
-  FloatRegister y;
-  for (int k = 0; k < kRegisterFloats; ++k) y[k] = fused(a[k], b[k], c[k]);
-  return y;
-}
 #else
-// Not inline: it is long, and formulas over eight registers have it a hundred times.
-[[gnu::noinline]] inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
+#if !defined(__aarch64__)
+[[gnu::noinline]]  // it is long, and formulas over eight registers have it a hundred times
+#endif
+inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
   FloatRegister y;
   for (int k = 0; k < kRegisterFloats; ++k) y[k] = fused(a[k], b[k], c[k]);
   return y;
@@ -203,6 +199,14 @@ template <int K>
 template <int K>
 [[gnu::always_inline]] inline Registers<K> float_of(const Several<WordRegister, K>& x) {
   return each<FloatRegister, K>([&](int k) { return float_of(x.r[k]); });
+}
+
+// The largest |x| so far, as bits.
+template <int K>
+[[gnu::always_inline]] inline WordRegister largest_of(WordRegister so_far, const Registers<K>& x) {
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) so_far = larger(so_far, bits_of(x.r[k]) & 0x7fffffff);
+  return so_far;
 }
 
 // The same register K times.

@@ -137,8 +137,8 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   call.columns = channels_inside ? 256 : 1024;
   if (call.inside) {
     const int64_t blocks = (g.channels + kMaxRows - 1) / kMaxRows;
-    call.rows = std::min((g.channels + blocks - 1) / blocks + 31, g.channels + 31) / 32 * 32;
-    call.rows = std::min(call.rows, g.channels);
+    const int64_t even = (g.channels + blocks - 1) / blocks;
+    call.rows = std::min((even + 31) / 32 * 32, g.channels);
     return;
   }
   const int64_t channels = call.bundle * width, blocks = (channels + 31) / 32;
