@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from support import SEED, bits, call, rows
@@ -128,6 +131,27 @@ def test_autograd_is_told_of_writes():
         write(hidden.detach())
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
+
+
+BEFORE_LISTS = """
+import torch, openaclnn
+from torch.autograd import graph
+
+real = torch._C._increment_version
+def of_one(tensor):
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError("a tensor, not a list")
+    real((tensor,))
+torch._C._increment_version = graph.increment_version = of_one
+x, y, mean, rstd = torch.ones(1, 4), torch.zeros(1, 4), torch.zeros(1, 1), torch.zeros(1, 1)
+openaclnn.group_norm_swish(x, x[0], x[0], 1, out=(y, mean, rstd))
+print(x._version, y._version, mean._version, rstd._version)
+"""
+
+
+def test_a_torch_that_increments_one_version_at_a_time():
+    done = subprocess.run([sys.executable, "-c", BEFORE_LISTS], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0 1 1 1\n", "")
 
 
 def test_inference_tensors():

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "_torch.h"
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
@@ -141,24 +142,20 @@ void view_array(nb::handle array, const char* op, const char* parameter, bool wr
   }
 }
 
-nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape) {
-  if (!PyArray_Check(like.ptr()) && is_torch(like)) return empty_torch(like, dtype, shape);
+nb::object empty_array(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape) {
+  const bool numpy = PyArray_Check(like.ptr());
+  if (!numpy && is_torch(like)) return empty_torch(like, view, dtype, shape);
+  auto* array = reinterpret_cast<PyArrayObject*>(like.ptr());
   PyArray_Descr* descr = nullptr;
-  PyObject* made = nullptr;
-  bool same = PyArray_Check(like.ptr());
-  if (same) {
-    auto* array = reinterpret_cast<PyArrayObject*>(like.ptr());
-    if (dtype_of(PyArray_DESCR(array)) == dtype) {
-      descr = PyArray_DESCR(array);
-      Py_INCREF(descr);
-    }
-    same = PyArray_NDIM(array) == shape.rank;
-    for (int i = 0; same && i < shape.rank; ++i) same = PyArray_DIM(array, i) == shape[i];
+  if (numpy && view.dtype == dtype) {
+    descr = PyArray_DESCR(array);
+    Py_INCREF(descr);
+  } else {
+    descr = descr_of(dtype);
   }
-  if (descr == nullptr) descr = descr_of(dtype);
-  if (same) {
-    made =
-        PyArray_NewLikeArray(reinterpret_cast<PyArrayObject*>(like.ptr()), NPY_KEEPORDER, descr, 0);
+  PyObject* made = nullptr;
+  if (numpy && view.shape == shape) {
+    made = PyArray_NewLikeArray(array, NPY_KEEPORDER, descr, 0);
   } else {
     npy_intp dims[kMaxDims];
     for (int i = 0; i < shape.rank; ++i) dims[i] = shape[i];

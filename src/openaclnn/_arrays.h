@@ -40,8 +40,9 @@ class Kept {
 void view_array(nb::handle array, const char* op, const char* parameter, bool written,
                 Tensor* tensor, Kept* keep);
 
-// A new array of the kind of `like`, in the memory order of `like` where the shapes agree.
-nb::object empty_array(nb::handle like, aclDataType dtype, const Dims& shape);
+// A new array of the kind of `like`, which was seen as `view`, and in its memory order where the
+// shapes agree.
+nb::object empty_array(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape);
 
 // A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack
 // producers).
@@ -58,6 +59,5 @@ void set_view(Tensor* tensor, char* origin);
 bool is_torch(nb::handle array);
 void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
                  Tensor* tensor, Kept* keep);
-nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape);
 
 }  // namespace openaclnn::python

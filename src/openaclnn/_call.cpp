@@ -81,15 +81,18 @@ void Call::read(int i, nb::handle value) {
 void Call::read_tensor(int i, nb::handle value) {
   const Parameter& parameter = op_.parameters[i];
   const bool written = parameter.role != Role::input;
+  const bool torch = is_torch(value);
+  if (torch) refuse_torch(value, op_.name, parameter.name);
   Tensor* tensor = tensor_[i].make();
   view_array(value, op_.name, parameter.name, written, tensor, &kept_);
   argument_[i].tensor = tensor;
-  if (!written && !first_input_.is_valid()) first_input_ = value;
+  if (!written && !first_input_.is_valid()) first_input_ = value, first_view_ = tensor;
   if (keep_ == Keep::arrays) kept_.append(value);
-  if (is_torch(value) && (written || keep_ == Keep::arrays)) {
+  if (!torch) return;
+  if (written) torch_.written(value);
+  if (keep_ == Keep::arrays) {
     const auto offset = tensor->offset * static_cast<int64_t>(dtype_size(tensor->dtype));
-    void* data = static_cast<char*>(tensor->data) + offset;
-    torch_.add(value, data, written);
+    torch_.watch(value, static_cast<char*>(tensor->data) + offset);
   }
 }
 
@@ -139,7 +142,7 @@ void Call::make_output(int i) {
   aclDataType dtype = ACL_DT_UNDEFINED;
   Dims shape;
   if (Status status = infer(op_, argument_, i, &dtype, &shape); !status.ok()) raise_status(status);
-  const nb::object made = empty_array(first_input_, dtype, shape);
+  const nb::object made = empty_array(first_input_, *first_view_, dtype, shape);
   Tensor* tensor = tensor_[i].make();
   view_array(made, op_.name, op_.parameters[i].name, true, tensor, &kept_);
   argument_[i].tensor = tensor;

@@ -50,6 +50,7 @@ class Call {
   Kept kept_;
   TorchTensors torch_;
   nb::handle first_input_;
+  const Tensor* first_view_ = nullptr;
   nb::object result_[kMaxOutputs];  // in the order of the row
   bool result_is_new_[kMaxOutputs] = {};
   int outputs_ = 0;

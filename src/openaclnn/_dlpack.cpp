@@ -93,23 +93,6 @@ aclDataType dtype_of(const DLTensor& source) {
   return ACL_DT_UNDEFINED;
 }
 
-void refuse_gradient(nb::handle array, const char* op, const char* parameter) {
-  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
-  const nb::object answer = nb::steal(PyObject_GetAttr(array.ptr(), requires_grad));
-  if (!answer.is(Py_True) ||
-      !nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")()))
-    return;
-  refuse(op, parameter,
-         "not require a gradient, which these functions do not record: pass it detached");
-}
-
-// torch negates the imaginary part of a conjugate when it reads it, not in memory.
-void refuse_negation(nb::handle array, const char* op, const char* parameter) {
-  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
-  if (!nb::steal(PyObject_CallMethodNoArgs(array.ptr(), is_neg)).is(Py_True)) return;
-  refuse(op, parameter, "be its memory, but is a lazy negation: pass x.resolve_neg()");
-}
-
 }  // namespace
 
 bool is_torch(nb::handle array) { return type_of(array).is_torch; }
@@ -117,7 +100,6 @@ bool is_torch(nb::handle array) { return type_of(array).is_torch; }
 void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
                  Tensor* tensor, Kept* keep) {
   const ArrayType& known = type_of(array);
-  if (known.is_torch) refuse_gradient(array, op, parameter), refuse_negation(array, op, parameter);
   if (written && !known.is_torch) {
     refuse(op, parameter,
            std::string("be a NumPy array or a torch tensor to be written, but got ") +
@@ -153,20 +135,6 @@ void view_dlpack(nb::handle array, const char* op, const char* parameter, bool w
   for (int i = 0; i < source->ndim && source->strides != nullptr; ++i)
     tensor->strides[i] = source->strides[i];
   set_view(tensor, static_cast<char*>(source->data) + source->byte_offset);
-}
-
-nb::object empty_torch(nb::handle like, aclDataType dtype, const Dims& shape) {
-  const nb::module_ torch = nb::module_::import_("torch");
-  const nb::object torch_dtype = torch.attr(dtype == ACL_DOUBLE    ? "float64"
-                                            : dtype == ACL_FLOAT16 ? "float16"
-                                            : dtype == ACL_BF16    ? "bfloat16"
-                                                                   : "float32");
-  nb::list dims;
-  for (int i = 0; i < shape.rank; ++i) dims.append(shape[i]);
-  const nb::tuple wanted(dims);
-  if (like.attr("shape").equal(wanted))
-    return torch.attr("empty_like")(like, nb::arg("dtype") = torch_dtype);
-  return torch.attr("empty")(wanted, nb::arg("dtype") = torch_dtype);
 }
 
 }  // namespace openaclnn::python
