@@ -154,6 +154,25 @@ def test_a_torch_that_increments_one_version_at_a_time():
     assert (done.stdout, done.stderr) == ("0 1 1 1\n", "")
 
 
+WITHOUT = """
+import sys, numpy as np, openaclnn
+x, out = np.ones(4, np.float32), np.zeros(4, np.float32)
+openaclnn.leaky_relu_(openaclnn.leaky_relu(x))
+openaclnn.leaky_relu(x, out=out)
+plan = openaclnn.plan("aclnnLeakyRelu", x, 0.5, out)
+plan.run()
+stream = openaclnn.Stream()
+plan.run(stream)
+stream.synchronize()
+print("torch" in sys.modules)
+"""
+
+
+def test_arrays_of_numpy_do_not_load_torch():
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
 def test_inference_tensors():
     with torch.inference_mode():
         x = torch.tensor([-4.0])

@@ -77,6 +77,7 @@ void TorchTensors::written(nb::handle tensor) {
 }
 
 bool TorchTensors::moved() const {
+  if (watched_.empty()) return false;  // torch may not be there to be asked
   static PyObject* const data_ptr = of_tensor("data_ptr");
   for (const Watched& watched : watched_) {
     const nb::object now = ask(data_ptr, watched.tensor);
