@@ -38,7 +38,7 @@ struct hardshrink {
   using T = typename M::T;
   T bound;
   explicit hardshrink(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
-  T operator()(T x) const { return magnitude(x) <= bound ? 0 : x; }
+  T operator()(T x) const { return zero_if(magnitude(x) <= bound, x); }
 };
 
 // |x| <= lambd ? 0 : g
@@ -47,7 +47,7 @@ struct hardshrink_backward {
   using T = typename M::T;
   T bound;
   explicit hardshrink_backward(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
-  T operator()(T g, T x) const { return magnitude(x) <= bound ? 0 : g; }
+  T operator()(T g, T x) const { return zero_if(magnitude(x) <= bound, g); }
 };
 
 }  // namespace

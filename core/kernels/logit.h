@@ -125,6 +125,13 @@ struct logit_grad_constant {
 struct logit_grad_bounds {
   float low, high, beyond;
   bool outside(float x) const { return (x < low) | (x > high); }  // not where x is NaN
+
+  // Whether 1 - x, which between 1/2 and 1 is a multiple of 2^-24, is below low where x > high, and
+  // nowhere else. Not where 1 - eps was rounded up over such a multiple.
+  bool mirrored() const {
+    const float least = 1 - high;
+    return high < 0.5f || (least >= low && least - 0x1p-24f < low);
+  }
 };
 
 // For results of 16 bits: three roundings.
@@ -135,26 +142,35 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
-// q = dy (1 / d) with d = x (1 - x) as high + low, and one Newton step on the exact remainder dy -
-// q d: 0.5 ulp and a trace. Not where x or dy, but for dy = 0, is below 2^-73 or 2^-100: remainders
-// may underflow.
+inline constexpr float kDeep = 0x1p-73f;
+
+// q = dy (1 / d), and one Newton step on the exact remainder dy - q d: 0.5 ulp and a trace. With m
+// the smaller of x and 1 - x, which is exact, d = m - m^2 as high + low: m - d is exact, for d >= m
+// / 2. Not where m, but for 0, is below kDeep, or dy, but for 0, below 2^-100: remainders may
+// underflow. If plain, outside is where m < low, and low is at least kDeep: one comparison instead
+// of two and a check.
+template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
   uint32_t limit = 0u - 0x1b000000;
 
+  static float smaller(float x) {
+    const float c = 1 - x;
+    return x < c ? x : c;
+  }
+  bool outside(float x) const { return plain ? smaller(x) < low : logit_grad_bounds::outside(x); }
+
   uint32_t unusual(float x, float dy) const {
-    const uint32_t a = outside(x) ? 0 : 0u - bits_of(x), b = 0u - (bits_of(dy) << 1);
+    const uint32_t a = plain ? 0 : 0u - bits_of(smaller(x)), b = 0u - (bits_of(dy) << 1);
     return a > b ? a : b;
   }
 
   float quick(float x, float dy) const {
-    const float c = 1 - x, c_low = (1 - c) - x;
-    const float d = x * c, d_low = fused(x, c_low, fused(x, c, -d));
+    const float m = smaller(x), d = fused(-m, m, m), d_low = fused(-m, m, m - d);
     const float inverse = 1 / d;
     const float q = dy * inverse;
-    const float remainder = fused(-q, d_low, fused(-q, d, dy));
-    const float y = __builtin_copysignf(fused(remainder, inverse, q),
-                                        dy);  // the sum of zeros may have lost its sign
+    const float excess = fused(q, d_low, fused(q, d, -dy));  // +0 where dy is 0 of either sign
+    const float y = fused(excess, -inverse, q);  // not -excess: GCC 12 loses the sign of zero
     return outside(x) ? beyond : y;
   }
 
@@ -183,8 +199,10 @@ struct logit_grad {
                                    eps >= 0 ? float_up_to(1 - eps) : 1, eps >= 0 ? 0 : nan};
     if constexpr (__is_same(M, Half)) {
       loop(logit_grad_half{bounds});
+    } else if (bounds.low >= kDeep && bounds.mirrored()) {
+      loop(logit_grad_single<true>{bounds});
     } else {
-      loop(logit_grad_single{bounds});
+      loop(logit_grad_single<false>{bounds});
     }
   }
 };

@@ -24,14 +24,14 @@ inline Block exact_block(const F& f, const auto&... in) {
 
 // What asks for `general`, lane by lane.
 struct Worst {
-  alignas(64) uint32_t size[kBlock], unusual[kBlock];
+  alignas(64) uint32_t wrong[kBlock], unusual[kBlock];
   bool beyond(uint32_t limit) const {
-    uint32_t largest = 0, worst = 0;
+    uint32_t any = 0, worst = 0;
     for (int k = 0; k < kBlock; ++k) {
-      largest = largest > size[k] ? largest : size[k];
+      any |= wrong[k];
       worst = worst > unusual[k] ? worst : unusual[k];
     }
-    return largest >= kInfinity || worst > limit;
+    return any != 0 || worst > limit;
   }
 };
 
@@ -41,8 +41,8 @@ inline Block quick_block(const F& f, Worst& worst, const auto&... in) {
   OPENACLNN_INDEPENDENT
   for (int k = 0; k < kBlock; ++k) {
     y.value[k] = f.quick(in.value[k]...);
-    const uint32_t size = size_of<F>(y.value[k]), unusual = f.unusual(in.value[k]...);
-    worst.size[k] = worst.size[k] > size ? worst.size[k] : size;
+    const uint32_t unusual = f.unusual(in.value[k]...);
+    worst.wrong[k] |= not_finite<F>(y.value[k]);
     worst.unusual[k] = worst.unusual[k] > unusual ? worst.unusual[k] : unusual;
   }
   return y;
