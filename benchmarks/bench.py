@@ -87,14 +87,16 @@ def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None) -> Res
         if writes and not cell.spots_agree(expected):
             differs.add(name)
 
-    seconds = interleave(candidates, options.rounds, lambda name: cell.poison(), after)
-    if "copy" in seconds:  # from one array to another: two of the arrays that the operator moves
-        seconds["copy"] *= cell.bytes / (2 * cell.result.nbytes)
+    samples = interleave(candidates, options.rounds, lambda name: cell.poison(), after)
+    seconds, ratios = samples.medians(), samples.ratios("ours")
+    for times in (seconds, ratios):
+        if "copy" in times:  # from one array to another: two of the arrays that the operator moves
+            times["copy"] *= cell.bytes / (2 * cell.result.nbytes)
     if op.inplace:
         check(expected)
     size = options.sizes[options.elements.index(cell.elements)]
     head = op.python, cell.dtype, size, cell.layout, cell.elements, cell.bytes
-    return Result(*head, seconds, sorted(differs))
+    return Result(*head, seconds, ratios, sorted(differs))
 
 
 def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
@@ -166,7 +168,7 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
     add("--layouts", nargs="+", choices=LAYOUTS, help="default all")
     add("--backends", nargs="+", choices=BACKENDS, default=["ours", "torch"])
     add("--threads", type=int, default=2, help="of ours and of torch, default 2; NumPy has one")
-    add("--rounds", type=int, help="samples a median is of, default 7")
+    add("--rounds", type=int, help="samples a median is of, default 11")
     add("--out", type=Path, help="write the results as JSON")
     add("--quick", action="store_true", help="defaults become 4Ki 1Mi, fp32 bf16, 2 rounds")
     options = parser.parse_args(arguments)
@@ -174,7 +176,7 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
     options.given = bool(options.sizes) or quick
     options.sizes = options.sizes or (["4Ki", "1Mi"] if quick else SIZES)
     options.dtypes = options.dtypes or (["fp32", "bf16"] if quick else None)
-    options.rounds = options.rounds or (2 if quick else 7)
+    options.rounds = options.rounds or (2 if quick else 11)
     for name in set(options.ops or ()) - known:
         parser.error(f"no operator {name}; there are {', '.join(names)}")
     try:

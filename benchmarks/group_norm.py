@@ -55,10 +55,8 @@ class Cell:
     bytes: int  # least traffic: each large tensor once
     workspace: int
     seconds: dict[str, float]
+    ratios: dict[str, float]  # how many times as long as ours each took
     differs: list[str]
-
-    def ratio(self, to: str) -> float | None:
-        return self.seconds[to] / self.seconds["ours"] if to in self.seconds else None
 
     @property
     def gbps(self) -> float:
@@ -125,8 +123,9 @@ def measure(op: Op, shape: str, dtype: str, layout: str, options: argparse.Names
                 break
         candidates[name] = run_of(call)
     traffic = (3 if "grad" in op.python else 2) * x.numel() * x.element_size()
-    seconds = interleave(candidates, options.rounds)
-    return Cell(op.python, shape, dtype, layout, traffic, plan.workspace_size, seconds, differs)
+    samples = interleave(candidates, options.rounds)
+    times = samples.medians(), samples.ratios("ours")
+    return Cell(op.python, shape, dtype, layout, traffic, plan.workspace_size, *times, differs)
 
 
 def streaming_bandwidth(loops: Loops | None, threads: int, rounds: int) -> dict[str, float]:
@@ -141,7 +140,7 @@ def streaming_bandwidth(loops: Loops | None, threads: int, rounds: int) -> dict[
         "group_norm_swish": loops.run("streaming", [x], y, threads, 0.5),
         "group_norm_swish_grad": loops.run("streaming", [dy, x], y, threads, 0.5),
     }
-    seconds = interleave(runs, rounds)
+    seconds = interleave(runs, rounds).medians()
     return {name: (2 + ("grad" in name)) * y.nbytes / s / 1e9 for name, s in seconds.items()}
 
 
@@ -153,7 +152,7 @@ def summary(cells: list[Cell]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for op, peers in PEERS.items():
         for peer in peers:
-            ratios = [(r, c) for c in cells if c.op == op and (r := c.ratio(peer)) is not None]
+            ratios = [(r, c) for c in cells if c.op == op and (r := c.ratios.get(peer)) is not None]
             if ratios:
                 worst, cell = min(ratios, key=lambda pair: pair[0])
                 found[f"{op} / {peer}"] = {
@@ -174,7 +173,7 @@ def table(cells: list[Cell], bandwidth: Mapping[str, float]) -> Iterator[str]:
     for c in cells:
         dims, _ = sizes_of(c.shape)
         share = f"{c.gbps / bandwidth[c.op]:.0%}" if c.op in bandwidth else "-"
-        ratios = [f"{r:.2f}" if (r := c.ratio(h)) is not None else "-" for h in heads]
+        ratios = [f"{r:.2f}" if (r := c.ratios.get(h)) is not None else "-" for h in heads]
         time = c.seconds["ours"]
         yield (
             f"{c.op:22} {c.shape:20} {c.dtype:5} {c.layout:13} {time * 1e6:9.1f} "

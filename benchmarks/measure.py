@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timing method: candidates take turns in one process; medians over the rounds are compared.
+"""The timing method: candidates take turns in one process, and are compared round by round.
 
 A sample is a loop of calls that lasts about 2 ms, after an untimed warm-up of 10 ms, each at least
 one call: on a virtual machine a thread that wakes may share the caller's CPU until the scheduler
 has balanced (3 to 4 ms, torch's as well as ours), which tells of the machine, not of the candidate.
-Between two
-candidates the process sleeps: torch's OpenMP threads spin for 5 to 7 ms after their last work (CPU
-time used while the process sleeps) and would steal a core from the next.
+Between two candidates the process sleeps: torch's OpenMP threads spin for 5 to 7 ms after their
+last work (CPU time used while the process sleeps) and would steal a core from the next.
+
+A ratio is the median of the ratios of the rounds, not that of two medians: where neighbours slow
+the whole machine for some seconds (64 Ki elements: 4.8 and 7.7 us, torch 5.1 and 8.2), both times
+of a round are slow, while the medians of two candidates may come from different weather.
 """
 
 from __future__ import annotations
@@ -46,13 +49,30 @@ def calls_for(run: Run, seconds: float = SAMPLE) -> tuple[int, int]:
     return max(1, round(needed)), max(1, round(WARM_UP * needed))
 
 
+class Samples:
+    """Seconds per call of candidates, one sample for each round."""
+
+    def __init__(self, samples: Mapping[str, list[float]]) -> None:
+        self.samples = samples
+
+    def medians(self) -> dict[str, float]:
+        return {name: statistics.median(times) for name, times in self.samples.items()}
+
+    def ratios(self, to: str) -> dict[str, float]:
+        """How many times as long as `to` each took."""
+        return {
+            name: statistics.median(a / b for a, b in zip(times, self.samples[to], strict=True))
+            for name, times in self.samples.items()
+            if to in self.samples
+        }
+
+
 def interleave(
     candidates: Mapping[str, Run],
     rounds: int,
     before: Callable[[str], None] = lambda name: None,
     after: Callable[[str], None] = lambda name: None,
-) -> dict[str, float]:
-    """The median seconds per call of each."""
+) -> Samples:
     loops = {}
     for name, run in candidates.items():
         time.sleep(PAUSE)
@@ -66,7 +86,7 @@ def interleave(
             run(warm_up)
             samples[name].append(run(calls) / calls)
             after(name)
-    return {name: statistics.median(times) for name, times in samples.items()}
+    return Samples(samples)
 
 
 def aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -56,7 +56,8 @@ def call_costs(rounds: int = 15) -> dict[str, float]:
         candidates[f"run {n}"] = run_of(openaclnn.plan("aclnnLeakyRelu", x, 0.01, y).run)
         candidates[f"call {n}"] = run_of(partial(openaclnn.leaky_relu, x, 0.01, out=y))
     candidates["nothing"] = run_of(lambda: None)
-    median = {name: seconds * 1e9 for name, seconds in interleave(candidates, rounds).items()}
+    samples = interleave(candidates, rounds)
+    median = {name: seconds * 1e9 for name, seconds in samples.medians().items()}
     costs = {"an empty Python call": median["nothing"]}
     for name in ("run", "call"):
         slope, beyond = np.polyfit(SIZES, [median[f"{name} {n}"] for n in SIZES], 1)

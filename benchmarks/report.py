@@ -19,6 +19,7 @@ class Result:
     bytes: int  # least traffic
     # median per call: ours, plan, torch, compiled, jax, numpy; copy, ordinary, streaming
     seconds: dict[str, float]
+    ratios: dict[str, float]  # how many times as long as ours each took
     differs: list[str]  # backends whose result is not ours
 
     @property
@@ -30,14 +31,11 @@ class Result:
 
     def ratio(self, to: str) -> float | None:
         """How many times faster we are."""
-        return (
-            self.seconds[to] / self.seconds["ours"] if {to, "ours"} <= self.seconds.keys() else None
-        )
+        return self.ratios.get(to)
 
     def fraction(self, *names: str) -> float | None:
         """Our bandwidth as a share of the best of these."""
-        times = [self.seconds[n] for n in names if n in self.seconds]
-        return min(times) / self.seconds["ours"] if times and "ours" in self.seconds else None
+        return min((self.ratios[n] for n in names if n in self.ratios), default=None)
 
 
 PEERS = ("torch", "compiled", "jax", "numpy")

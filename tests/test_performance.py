@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 import page
+from measure import Samples
 from report import Result, bars, bars_text
 
 SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}
@@ -19,12 +20,20 @@ SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}
 def results(torch: float = 2.0, streaming: float = 0.95) -> list[Result]:
     seconds = {"ours": 1.0, "torch": torch, "streaming": streaming}
     return [
-        Result(op, dtype, size, layout, elements, 8 * elements, seconds, [])
+        Result(op, dtype, size, layout, elements, 8 * elements, seconds, seconds, [])
         for op in ("logit", "elu_backward")
         for dtype in ("fp32", "bf16")
         for size, elements in SIZES.items()
         for layout in ("contiguous", "transposed")
     ]
+
+
+def test_ratios_are_of_rounds():
+    """Three rounds in fair weather and two in foul, which slows both and ours more often."""
+    samples = Samples({"ours": [1, 2, 2, 1, 2], "torch": [1.5, 3, 3, 1.5, 1.5]})
+    assert samples.medians() == {"ours": 2, "torch": 1.5}
+    assert samples.ratios("ours") == {"ours": 1, "torch": 1.5}
+    assert samples.ratios("numpy") == {}
 
 
 def test_the_page_is_what_the_results_say():
@@ -46,7 +55,7 @@ def test_bars_that_are_met():
     [
         (results(torch=1.6), ["geometric mean against torch", "elu_backward", "logit"]),
         (results(streaming=0.8), ["share of the streaming loop"]),
-        ([replace(r, seconds={"ours": 1.0, "torch": 1.4}) for r in results()],
+        ([replace(r, ratios={"ours": 1.0, "torch": 1.4}) for r in results()],
          ["geometric mean against torch, broadcast and transposed"]),
     ],
 )  # fmt: skip
@@ -58,7 +67,7 @@ def test_bars_that_are_not(changed, unmet):
 
 def test_a_slow_cell_is_named():
     slow = results()
-    slow[0] = replace(slow[0], seconds={"ours": 1.0, "torch": 0.9})
+    slow[0] = replace(slow[0], ratios={"ours": 1.0, "torch": 0.9})
     assert bars(slow)[0].found == "1 of 12: logit fp32 64Ki 0.90x"
     assert not bars(slow)[0].met
 
