@@ -205,10 +205,10 @@ class ElementwiseDriver {
       widen(values, from, operand.element, n);
       constant_[i] = nullptr;
     } else if (at.constant()) {
-      if (constant_[i] != from) {  // a broadcast scalar fills its buffer once, not once a tile
+      if (constant_[i] != from || constant_size_[i] < n) {  // a scalar once, not once a tile
         widen(values, from, operand.element, 1);
-        for (int64_t k = 1; k < kTile; ++k) values[k] = values[0];
-        constant_[i] = from;
+        for (int64_t k = 1; k < n; ++k) values[k] = values[0];
+        constant_[i] = from, constant_size_[i] = n;
       }
     } else {
       gather(typed ? static_cast<void*>(values) : raw_, from, operand.element, at);
@@ -222,7 +222,9 @@ class ElementwiseDriver {
 
   const ElementwiseCall& call_;
   TileCursor cursor_;
-  const void* constant_[kMaxInputs] = {};  // the address whose value fills buffer_[i], if one does
+  // The address whose value fills buffer_[i], if one does, and how many elements of it.
+  const void* constant_[kMaxInputs] = {};
+  int64_t constant_size_[kMaxInputs] = {};
   alignas(64) T buffer_[kMaxInputs + 1][kTile];
   alignas(64) unsigned char raw_[kTile * 8];
 };
