@@ -24,8 +24,9 @@ HEAD = """\
 Every figure here is written by `python benchmarks/page.py` from the measurements in \
 [benchmarks/results](../benchmarks/results); how they are made and what the columns mean: \
 [benchmarks/README.md](../benchmarks/README.md). A figure is the median of calls with `out=` on \
-memory that is there, both sides in the same process with as many threads. GB/s count the least \
-traffic: every input read once, the output written once.
+memory that is there, both sides in the same process with as many threads, a ratio \
+the median of the ratios of the rounds. GB/s count the least traffic: every input read once, the \
+output written once.
 """
 
 

@@ -97,6 +97,20 @@ def test_threads_and_streaming_stores(op, layout):
 
 
 @pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
+def test_short_streaming_stores(op):
+    """A whole block may be streamed only where a line begins, also when there is but one."""
+    for dtype in op.dtypes:
+        inputs, attributes = first_case(op, (130,), dtype)
+        expected = call(op, inputs, attributes)
+        _core.set_streaming_bytes(1)
+        room = np.zeros(256, expected.dtype)
+        for n, at in itertools.product((1, 31, 32, 33, 64, 96, 130), range(0, 64, 3)):
+            out = room[at : at + n]
+            call(op, [x[:n] for x in inputs], attributes, out)
+            assert_same(out, expected[:n], f"{dtype}, {n} elements from {at}")
+
+
+@pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
 def test_past_the_streaming_threshold(op):
     """The size from which stores bypass the cache, as it is set by default, and a ragged end."""
     dtype = op.dtypes[0]

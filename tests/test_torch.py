@@ -140,18 +140,22 @@ from torch.autograd import graph
 real = torch._C._increment_version
 def of_one(tensor):
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError("a tensor, not a list")
+        raise RuntimeError("increment_version expects a tensor")
+    if tensor.is_inference():
+        raise RuntimeError("inference tensors do not track version counter")
     real((tensor,))
 torch._C._increment_version = graph.increment_version = of_one
 x, y, mean, rstd = torch.ones(1, 4), torch.zeros(1, 4), torch.zeros(1, 1), torch.zeros(1, 1)
 openaclnn.group_norm_swish(x, x[0], x[0], 1, out=(y, mean, rstd))
 print(x._version, y._version, mean._version, rstd._version)
+with torch.inference_mode():
+    print(openaclnn.leaky_relu(x, 0.5, out=torch.zeros(1, 4)).sum().item())
 """
 
 
 def test_a_torch_that_increments_one_version_at_a_time():
     done = subprocess.run([sys.executable, "-c", BEFORE_LISTS], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("0 1 1 1\n", "")
+    assert (done.stdout, done.stderr) == ("0 1 1 1\n4.0\n", "")
 
 
 WITHOUT = """
@@ -171,6 +175,13 @@ print("torch" in sys.modules)
 def test_arrays_of_numpy_do_not_load_torch():
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_the_default_device_is_none_of_our_business():
+    with torch.device("meta"):
+        x = torch.tensor([-4.0, 4.0], device="cpu")
+        result = openaclnn.leaky_relu_backward(x[:, None], x[None, :], 0.5, False)
+    assert result.tolist() == [[-2, -4], [2, 4]]
 
 
 def test_inference_tensors():

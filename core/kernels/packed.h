@@ -130,7 +130,7 @@ void apply_packed(const double* attributes, void* out, const void* const* in, in
   using Raw = typename Type::Raw;
   auto* to = static_cast<Raw*>(out);
   const int64_t before = (-reinterpret_cast<intptr_t>(out) & 63) / sizeof(Raw);
-  const int64_t head = n > kBlock ? before : 0;
+  const int64_t head = n >= kBlock ? before : 0;  // a whole block may be streamed
   visit_form<F>(attributes, [&](const auto& f) {
     const auto pass = [&](int64_t from, int64_t count, bool past) {
       const auto* x = static_cast<const Raw*>(in[0]) + from;

@@ -6,12 +6,23 @@
 namespace openaclnn::python {
 namespace {
 
-PyObject* kept_for_good(nb::object object) { return object.release().ptr(); }
+// What `make`, a lambda of its own, gives, made once and kept for good. Without the guard of a
+// static object: under it a thread that gave up the GIL would lock out those that wait for the
+// guard and hold the GIL.
+template <class Make>
+PyObject* once(const Make& make) {
+  static PyObject* made = nullptr;
+  if (made == nullptr) {
+    nb::object object = make();
+    made = object.release().ptr();
+  }
+  return made;
+}
 
 // What is asked of every tensor of every call, from torch.Tensor itself: looking a name up in the
 // tensor first costs 20 ns each.
-PyObject* of_tensor(const char* name) {
-  return kept_for_good(nb::module_::import_("torch").attr("Tensor").attr(name));
+nb::object of_tensor(const char* name) {
+  return nb::module_::import_("torch").attr("Tensor").attr(name);
 }
 
 nb::object ask(PyObject* method, nb::handle tensor) {
@@ -21,25 +32,27 @@ nb::object ask(PyObject* method, nb::handle tensor) {
 }
 
 bool requires_grad(nb::handle tensor) {
-  static PyObject* const getter = of_tensor("requires_grad");
+  PyObject* const getter = once([] { return of_tensor("requires_grad"); });
+  const descrgetfunc get = Py_TYPE(getter)->tp_descr_get;
   const nb::object answer =
-      nb::steal(Py_TYPE(getter)->tp_descr_get(getter, tensor.ptr(), tensor.type().ptr()));
+      nb::steal(get != nullptr ? get(getter, tensor.ptr(), tensor.type().ptr())
+                               : PyObject_GetAttrString(tensor.ptr(), "requires_grad"));
   if (!answer.is_valid()) throw nb::python_error();
   return answer.is(Py_True);
 }
 
-// What torch.autograd.graph.increment_version calls, itself 0.13 us of Python; nullptr where it
-// takes no list.
-PyObject* increment_versions() {
+// What torch.autograd.graph.increment_version calls, itself 0.13 us of Python; None where it takes
+// no list.
+nb::object increment_versions() {
   const nb::object function =
       nb::getattr(nb::module_::import_("torch").attr("_C"), "_increment_version", nb::none());
   try {
     function(nb::list());
   } catch (nb::python_error& error) {
-    if (!error.matches(PyExc_TypeError)) throw;
-    return nullptr;
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_RuntimeError)) throw;
+    return nb::none();
   }
-  return kept_for_good(function);
+  return function;
 }
 
 }  // namespace
@@ -51,14 +64,14 @@ void refuse_torch(nb::handle tensor, const char* op, const char* parameter) {
            "not require a gradient, which these functions do not record: pass it detached");
   }
   // torch negates the imaginary part of a conjugate when it reads it, not in memory.
-  static PyObject* const is_neg = of_tensor("is_neg");
+  PyObject* const is_neg = once([] { return of_tensor("is_neg"); });
   if (ask(is_neg, tensor).is(Py_True))
     refuse(op, parameter, "be its memory, but is a lazy negation: pass x.resolve_neg()");
 }
 
 nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape) {
-  static PyObject* const empty_like =
-      kept_for_good(nb::module_::import_("torch").attr("empty_like"));
+  PyObject* const empty_like =
+      once([] { return nb::object(nb::module_::import_("torch").attr("empty_like")); });
   if (view.dtype == dtype && view.shape == shape) return ask(empty_like, like);
   const nb::module_ torch = nb::module_::import_("torch");
   const nb::object torch_dtype = torch.attr(dtype == ACL_DOUBLE    ? "float64"
@@ -68,7 +81,8 @@ nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, c
   if (view.shape == shape) return nb::borrow(empty_like)(like, nb::arg("dtype") = torch_dtype);
   nb::list dims;
   for (int i = 0; i < shape.rank; ++i) dims.append(shape[i]);
-  return torch.attr("empty")(nb::tuple(dims), nb::arg("dtype") = torch_dtype);
+  return torch.attr("empty")(nb::tuple(dims), nb::arg("dtype") = torch_dtype,
+                             nb::arg("device") = "cpu");  // whatever the default is
 }
 
 void TorchTensors::written(nb::handle tensor) {
@@ -78,7 +92,7 @@ void TorchTensors::written(nb::handle tensor) {
 
 bool TorchTensors::moved() const {
   if (watched_.empty()) return false;  // torch may not be there to be asked
-  static PyObject* const data_ptr = of_tensor("data_ptr");
+  PyObject* const data_ptr = once([] { return of_tensor("data_ptr"); });
   for (const Watched& watched : watched_) {
     const nb::object now = ask(data_ptr, watched.tensor);
     if (PyLong_AsVoidPtr(now.ptr()) != watched.data) return true;
@@ -86,17 +100,19 @@ bool TorchTensors::moved() const {
   return false;
 }
 
-// One call for all: 0.15 us for three tensors. Those of inference mode have no version, which torch
-// knows.
+// One call for all: 0.15 us for three tensors. Those of inference mode have no version, which the
+// call for all knows.
 void TorchTensors::tell_autograd() const {
   if (!written_.is_valid()) return;
-  static PyObject* const increment_all = increment_versions();
-  if (increment_all != nullptr) {
+  PyObject* const increment_all = once([] { return increment_versions(); });
+  if (increment_all != Py_None) {
     ask(increment_all, written_);
   } else {
     const nb::object increment =
         nb::module_::import_("torch.autograd.graph").attr("increment_version");
-    for (nb::handle tensor : nb::borrow<nb::list>(written_)) increment(tensor);
+    for (nb::handle tensor : nb::borrow<nb::list>(written_)) {
+      if (!nb::cast<bool>(tensor.attr("is_inference")())) increment(tensor);
+    }
   }
 }
 
