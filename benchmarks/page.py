@@ -24,9 +24,8 @@ HEAD = """\
 Every figure here is written by `python benchmarks/page.py` from the measurements in \
 [benchmarks/results](../benchmarks/results); how they are made and what the columns mean: \
 [benchmarks/README.md](../benchmarks/README.md). A figure is the median of calls with `out=` on \
-memory that is there, both sides in the same process with as many threads, a ratio \
-the median of the ratios of the rounds. GB/s count the least traffic: every input read once, the \
-output written once.
+memory that is there, both sides in the same process with as many threads. GB/s count the least \
+traffic: every input read once, the output written once.
 """
 
 
@@ -53,7 +52,7 @@ def matrix(results: list[Result], peer: str, row_of: Any, names: list[str]) -> s
         row = list(key)
         for column in columns:
             r = cells.get((key, *column))
-            ratio = r.ratio(peer) if r else None
+            ratio = r.ratios.get(peer) if r else None
             row.append("" if r is None or ratio is None else f"{ratio:.2f} ({r.gbps('ours'):.0f})")
         rows.append(row)
     return markdown([*names, *(f"{d} {s}" for d, s in columns)], rows, len(names))

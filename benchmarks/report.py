@@ -29,10 +29,6 @@ class Result:
     def gbps(self, name: str) -> float:
         return self.bytes / self.seconds[name] / 1e9
 
-    def ratio(self, to: str) -> float | None:
-        """How many times faster we are."""
-        return self.ratios.get(to)
-
     def fraction(self, *names: str) -> float | None:
         """Our bandwidth as a share of the best of these."""
         return min((self.ratios[n] for n in names if n in self.ratios), default=None)
@@ -63,7 +59,7 @@ def table(results: list[Result]) -> str:
                 *(r.op, r.layout, r.dtype, r.size),
                 show(ours and ours / r.elements * 1e9, ".4f"),
                 show(ours and r.gbps("ours"), ".1f"),
-                *(show(r.ratio(peer), ".2f") for peer in peers),
+                *(show(r.ratios.get(peer), ".2f") for peer in peers),
                 show(r.fraction("ordinary", "streaming"), ".0%"),
                 show(r.fraction("copy"), ".0%"),
             ]
@@ -82,7 +78,7 @@ def table(results: list[Result]) -> str:
 def summary(results: list[Result]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for peer in PEERS:
-        ratios = [(ratio, r) for r in results if (ratio := r.ratio(peer)) is not None]
+        ratios = [(ratio, r) for r in results if (ratio := r.ratios.get(peer)) is not None]
         if ratios:
             worst, cell = min(ratios, key=lambda pair: pair[0])
             found[peer] = {
@@ -107,7 +103,7 @@ class Bar:
 
 def bars(results: list[Result]) -> list[Bar]:
     """Those that these results speak of."""
-    ratios = [(ratio, r) for r in results if (ratio := r.ratio("torch")) is not None]
+    ratios = [(ratio, r) for r in results if (ratio := r.ratios.get("torch")) is not None]
     plain = [(x, r) for x, r in ratios if r.layout == "contiguous"]
     strided = [(x, r) for x, r in ratios if r.layout != "contiguous"]
     halves = [(x, r) for x, r in plain if r.dtype in ("bf16", "fp16") and r.size in ("64Ki", "1Mi")]

@@ -152,7 +152,7 @@ inline constexpr float kDeep = 0x1p-73f;
 template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
-  uint32_t limit = 0u - 0x1b000000;
+  uint32_t limit = 0u - bits_of(kDeep);  // of dy, shifted by the sign: 2^-100
 
   static float smaller(float x) {
     const float c = 1 - x;
