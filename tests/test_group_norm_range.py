@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import SEED, all_rows, results
+from support import SEED, all_rows, assert_sums, bits, results
 
 import openaclnn
 from openaclnn.reference import BOUND, REFERENCES, absolute_terms, evaluate
@@ -76,6 +76,28 @@ def test_gradient(positions, mean, rstd, gamma):
         over = np.abs(value) > np.finfo(np.float32).max
         assert (result[over] == np.copysign(np.inf, value[over])).all()
         assert (np.abs(result - value)[~over] <= BOUND * scale[~over]).all()
+
+
+@pytest.mark.parametrize("rstd", [2.0**-20, 2.0**-21, 2.0**20, 2.0**21])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_gradient_where_sums_of_x_hat_begin(positions, rstd):
+    """Rows sum u (x - mean) for rstd from 2^-20 to 2^20, else u x̂; and |t| goes beyond 44, where
+    elements are computed in fp64. The bits are those of every layout."""
+    rng = np.random.default_rng(SEED)
+    x = (rng.normal(0, 1, (1, 4, positions)) / rstd).astype(np.float32)
+    dy = rng.normal(0, 1, x.shape).astype(np.float32)
+    statistics = np.array([[[0.1 / rstd]], [[rstd]]], np.float32)
+    for gamma in (GAMMA, 20 * GAMMA):
+        inputs = [dy, *statistics, x, gamma, BETA]
+        attributes = attributes_of(GRADIENT)
+        found = results(GRADIENT, inputs, attributes)
+        assert_sums(GRADIENT, inputs, attributes, found, SEED)
+        last = [np.moveaxis(np.moveaxis(t, 1, -1).copy(), -1, 1) for t in (dy, x)]
+        moved = [last[0], *statistics, last[1], gamma, BETA]
+        into = (np.zeros_like(last[0]), *map(np.zeros_like, found[1:]))
+        for given, out in ((moved, into), (moved, None), (inputs, into)):
+            for a, b in zip(results(GRADIENT, given, attributes, out), found, strict=True):
+                assert (bits(a) == bits(b)).all(), f"seed {SEED}"
 
 
 def places(positions):

@@ -136,5 +136,45 @@ inline void store_part(typename Type::Raw* out, const Block& block, int64_t n) {
   std::memcpy(out, raw, static_cast<size_t>(n) * sizeof raw[0]);
 }
 
+// What goes through the formulas together: four registers, and at least a block.
+inline constexpr int kTogether = kBlockRegisters > 4 ? kBlockRegisters : 4;
+
+// work(Registers<K>, first, count) for all of n values; count is less than K registers hold only in
+// the last one.
+template <class Work>
+[[gnu::always_inline]] inline void for_registers(int64_t n, const Work& work) {
+  constexpr int64_t kMany = kTogether * kRegisterFloats;
+  int64_t i = 0;
+  for (; i + kMany <= n; i += kMany) work(Registers<kTogether>{}, i, kMany);
+  if constexpr (kBlockRegisters < kTogether) {
+    for (; i + kBlock <= n; i += kBlock) work(Registers<kBlockRegisters>{}, i, kBlock);
+  }
+  for (; i < n; i += kRegisterFloats)
+    work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
+}
+
+// n values and then zeros.
+template <class Type, int K>
+[[gnu::always_inline]] inline Registers<K> load_some(const typename Type::Raw* in, int64_t n) {
+  if (K > 1 || n == kRegisterFloats) return load_registers<Type, K>(in);
+  typename Type::Raw part[kRegisterFloats] = {};
+  std::memcpy(part, in, n * sizeof *in);
+  return load_registers<Type, K>(part);
+}
+
+template <class Type, int K>
+[[gnu::always_inline]] inline void store_some(typename Type::Raw* out, const Registers<K>& y,
+                                              int64_t n, bool stream) {
+  if constexpr (K > 1) {
+    store_registers<Type>(out, y, stream);
+  } else if (__is_same(Type, F32) && n == kRegisterFloats) {
+    store_register(out, y.r[0]);
+  } else {
+    float part[kRegisterFloats];
+    store_register(part, y.r[0]);
+    narrow(out, part, Type::kElement, n);
+  }
+}
+
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

@@ -67,9 +67,6 @@ inline void for_chunks(const Raw* out, int64_t n, bool stream, const auto& work)
   }
 }
 
-// What goes through the formulas together: four registers, and at least a block.
-inline constexpr int kTogether = kBlockRegisters > 4 ? kBlockRegisters : 4;
-
 template <class From>
 struct Input {
   const typename From::Raw* at;

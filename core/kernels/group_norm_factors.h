@@ -7,8 +7,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// rstd and s are in the factors. γ and slope are NaN where fp32 is not enough: a difference to the
-// mean, a factor or, with a tiny s, v itself overflows, or γ loses digits as a denormal number.
+// rstd and s are in the factors. γ and slope are NaN where fp32 is not
+// enough: a difference to the mean, a factor or, with a tiny s, v itself overflows, or γ loses
+// digits as a denormal number.
 struct NearFactors {
   float gamma, beta, slope, shift;
 
@@ -47,23 +48,12 @@ inline double normalised_wide(float x, float mean, float rstd) {
   return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
 }
 
-// x̂ and u of an element; γ and β have s in them. Elements within kNear have the bits of the near
-// formula.
-struct FarTerms {
-  float h, u;
-
-  FarTerms(float dy, float x, float mean, float rstd, float gamma, float beta, double wide_gamma,
-           double wide_beta) {
-    const float d = x - mean, usual = d * rstd;
-    const double wide = normalised_wide(x, mean, rstd);
-    const float t = fused(usual, gamma, beta);
-    const bool near = magnitude(t) <= kNear;
-    const float u_near = swish_gradient_near(dy, t);
-    const float u_wide = swish_gradient_wide(dy, wide * wide_gamma + wide_beta);
-    h = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
-    u = near ? u_near : u_wide;
-  }
-};
+// u of an element from t in fp32 and in fp64. Elements within kNear have the bits of the near
+// formula: which others are beside them depends on the layout.
+inline float swish_gradient_of(float dy, float t, double wide) {
+  const float usual = swish_gradient_near(dy, t), far = swish_gradient_wide(dy, wide);
+  return magnitude(t) <= kNear ? usual : far;
+}
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

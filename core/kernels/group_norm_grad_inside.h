@@ -10,7 +10,7 @@ namespace {
 
 // Of rows, but for each channel.
 struct GradientChannels {
-  alignas(64) OfChannels mean, rstd, gamma, beta, a, b, c;
+  alignas(64) OfChannels mean, slope, shift, a, b, c;
 };
 
 struct ChannelLanes {
@@ -21,11 +21,11 @@ template <int K>
 [[gnu::always_inline]] inline Terms<K> terms_of(const GradientChannels& of, int64_t c,
                                                 const Registers<K>& dy, const Registers<K>& x,
                                                 WordRegister& largest) {
-  return terms_near(dy, x, of_channels<K>(of.mean, c), of_channels<K>(of.rstd, c),
-                    of_channels<K>(of.gamma, c), of_channels<K>(of.beta, c), largest);
+  return terms_near(dy, x, of_channels<K>(of.mean, c), of_channels<K>(of.slope, c),
+                    of_channels<K>(of.shift, c), largest);
 }
 
-// Adds u and u x̂ of a piece to the lanes; false where some |t| is beyond the formula.
+// Adds u and u d of a piece to the lanes; false where some |t| is beyond the formula.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
@@ -37,10 +37,10 @@ template <class Type, class Raw = typename Type::Raw>
     float *const u_lane = lanes.u[p % kLanes], *const ux_lane = lanes.ux[p % kLanes];
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto [u, h] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
+                    const auto [u, d] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
                                                  load_some<Type, K>(x[p] + c, n), largest);
                     store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
-                    store_registers(ux_lane + c, load_registers<F32, K>(ux_lane + c) + u * h);
+                    store_registers(ux_lane + c, load_registers<F32, K>(ux_lane + c) + u * d);
                   });
   }
   return at_most(largest, bits_of(kNear));
@@ -72,9 +72,9 @@ template <class Type, class Raw = typename Type::Raw>
     if (!stream) fetch_row<1>(dx[p + kAheadRows], channels * sizeof(Raw));
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto [u, h] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
+                    const auto [u, d] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
                                                  load_some<Type, K>(x[p] + c, n), largest);
-                    const auto rest = fused(of_channels<K>(of.c, c), h, of_channels<K>(of.b, c));
+                    const auto rest = fused(of_channels<K>(of.c, c), d, of_channels<K>(of.b, c));
                     const auto y = canonical(fused(of_channels<K>(of.a, c), u, rest));
                     store_some<Type>(dx[p] + c, y, n, stream);
                   });
@@ -122,11 +122,10 @@ class InsideGradient : public GradientRows {
 
   void set_channels(const Slice& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
-      of_.mean[r] = row_[r].mean, of_.rstd[r] = row_[r].rstd;
-      of_.gamma[r] = row_[r].gamma, of_.beta[r] = row_[r].beta;
+      of_.mean[r] = row_[r].mean, of_.slope[r] = row_[r].slope, of_.shift[r] = row_[r].shift;
     }
     for (int64_t r = at.rows; r < kMaxRows; ++r)
-      of_.mean[r] = of_.rstd[r] = of_.gamma[r] = of_.beta[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
+      of_.mean[r] = of_.slope[r] = of_.shift[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
   }
 
   bool sums(const Slice& at, const Segment& part, double* u, double* ux) {
@@ -141,6 +140,7 @@ class InsideGradient : public GradientRows {
       group_norm_inside_trees(lanes_.u, at.rows, u);
       group_norm_inside_trees(lanes_.ux, at.rows, ux);
     }
+    for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
     return near;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of GroupNormSwishGrad: one channel of one sample, its u and x̂, and dx from them.
+// Rows of GroupNormSwishGrad: one channel of one sample, its u and d = x - mean, and dx from them.
 #pragma once
 
 #include "core/kernels/group_norm_grad_sweeps.h"
@@ -59,20 +59,20 @@ class GradientRows {
                  int64_t n) {
     widen(wide_dy_, dy, element, n);
     widen(wide_x_, x, element, n);
-    group_norm_terms_far(row, wide_dy_, wide_x_, u_, xh_, n);
+    group_norm_terms_far(row, wide_dy_, wide_x_, u_, d_, n);
   }
 
-  // Adds u and u x̂ of at most kPiece elements to sums, and puts u where `keep` is.
+  // Adds u and u d of at most kPiece elements to sums, and puts u where `keep` is.
   void sums_far(const GradientRow& row, Element element, const void* dy, const void* x, float* keep,
                 int64_t n, LaneSums& sums) {
     terms_far(row, element, dy, x, n);
     if (keep != nullptr) std::memcpy(keep, u_, n * sizeof(float));
     const int64_t end = round_up(n, kLanes);
-    for (int64_t i = n; i < end; ++i) u_[i] = xh_[i] = 0;
+    for (int64_t i = n; i < end; ++i) u_[i] = d_[i] = 0;
     LaneRegisters lanes(sums);
     for (int64_t i = 0; i < end; i += kLanes) {
       lanes.add(load_registers<F32, kLaneRegisters>(u_ + i),
-                load_registers<F32, kLaneRegisters>(xh_ + i));
+                load_registers<F32, kLaneRegisters>(d_ + i));
     }
     lanes.store(sums);
   }
@@ -120,7 +120,7 @@ class GradientRows {
       widen(wide_x_, x, element, n);
     }
     if (input_[r].enough(row_[r])) {
-      group_norm_gradient_rows(input_[r], u, xh_, wide_dy_, n);
+      group_norm_gradient_rows(input_[r], u, d_, wide_dy_, n);
     } else {
       group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, n);
     }
@@ -128,7 +128,7 @@ class GradientRows {
   }
 
   int64_t first_cached_ = 0;
-  alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], xh_[kMaxColumns];
+  alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
 
 // Rows of one type that lie densely in memory, all of a segment at a time.
@@ -150,7 +150,8 @@ class DenseGradient : public GradientRows {
     if (part.size <= kPiece && !over_dy) {
       LaneSums lanes[kMaxRows];
       if (group_norm_short_row_sums<Type>(row_, at.rows, dy, x, keep, part.size, lanes)) {
-        for (int64_t r = 0; r < at.rows; ++r) u[r] = tree(lanes[r].u), ux[r] = tree(lanes[r].ux);
+        for (int64_t r = 0; r < at.rows; ++r)
+          u[r] = tree(lanes[r].u), ux[r] = tree(lanes[r].ux) * row_[r].unit();
         return;
       }
     }
@@ -161,7 +162,7 @@ class DenseGradient : public GradientRows {
       } else if (!group_norm_row_sums<Type>(row_[r], dy[r], x[r], keep[r], part.size, found)) {
         found = sums_far_of(row_[r], dy[r], x[r], keep[r], part.size);
       }
-      u[r] = found.u, ux[r] = found.ux;
+      u[r] = found.u, ux[r] = found.ux * row_[r].unit();
     }
   }
 

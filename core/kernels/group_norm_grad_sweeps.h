@@ -11,7 +11,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Of u and of u x̂.
+// Of u and of u d, or of u and of u x̂: see GradientRow.
 struct Sums {
   double u, ux;
 };
@@ -21,53 +21,59 @@ struct Statistics {
   float mean, rstd;
 };
 
-// What one channel of one sample needs for u.
+// What one channel of one sample needs for t = d slope + shift, d = x - mean, and u. Sums of u d
+// become those of u x̂ by one multiplication with rstd for each row, instead of one for each
+// element. Where d or u d could leave fp32 and x̂ not, the row is beyond the formula and sums u x̂.
 struct GradientRow {
   GradientRow() = default;
-  float mean, rstd, gamma, beta;  // γ and β times s
-  double wide_gamma, wide_beta;
+  float mean, rstd, slope, shift;
+  bool beyond;
+  double wide_slope, wide_shift;  // of x̂
 
   GradientRow(const GroupNormCall& call, const Statistics& of, int64_t channel)
       : mean(of.mean), rstd(of.rstd) {
     const double s = call.scale;
-    wide_gamma = s * static_cast<double>(value_of(call.gamma, channel));
-    wide_beta = s * static_cast<double>(value_of(call.beta, channel));
-    gamma = fp32_or_nan(wide_gamma), beta = fp32_or_nan(wide_beta);
+    wide_slope = s * static_cast<double>(value_of(call.gamma, channel));
+    wide_shift = s * static_cast<double>(value_of(call.beta, channel));
+    beyond = !all(magnitude(mean) < kHugeMean, rstd >= 0x1p-20f, rstd <= 0x1p20f);
+    slope = beyond ? __builtin_nanf("") : fp32_or_nan(wide_slope * static_cast<double>(rstd));
+    shift = fp32_or_nan(wide_shift);
   }
+
+  // x̂ / d where d is summed.
+  double unit() const { return beyond ? 1 : static_cast<double>(rstd); }
 };
 
-// a, b and c of dx = a u + (b + c x̂).
+// a, b and c of dx = a u + (b + c d).
 struct InputRow {
   float a, b, c;
-  double wide_a, wide_b, wide_c;
+  double wide_a, wide_b, wide_c;  // wide_c: of x̂
   InputRow() = default;
   InputRow(const GradientRow& row, float gamma, const double* mean) {
     const double rstd = row.rstd;
     wide_a = rstd * static_cast<double>(gamma);
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
-    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(wide_c);
+    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(wide_c * row.unit());
   }
 
-  bool enough(const GradientRow& row) const {
-    return a == a && b == b && c == c && magnitude(row.mean) < kHugeMean;
-  }
+  bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
 };
 
 template <int K>
 struct Terms {
-  Registers<K> u, h;  // h: x̂
+  Registers<K> u, d;
 };
 
-// u and x̂; sees the largest |t|.
+// u and d; sees the largest |t|.
 template <int K>
 [[gnu::always_inline]] inline Terms<K> terms_near(const Registers<K>& dy, const Registers<K>& x,
                                                   const Registers<K>& mean,
-                                                  const Registers<K>& rstd,
-                                                  const Registers<K>& gamma,
-                                                  const Registers<K>& beta, WordRegister& largest) {
-  const Registers<K> h = (x - mean) * rstd, t = fused(h, gamma, beta);
+                                                  const Registers<K>& slope,
+                                                  const Registers<K>& shift,
+                                                  WordRegister& largest) {
+  const Registers<K> d = x - mean, t = fused(d, slope, shift);
   largest = largest_of(largest, t);
-  return {swish_gradient_near(dy, t), h};
+  return {swish_gradient_near(dy, t), d};
 }
 
 // Of a row.
@@ -75,24 +81,22 @@ class TermsOf {
  public:
   explicit TermsOf(const GradientRow& row)
       : mean_(all_of<FloatRegister>(row.mean)),
-        rstd_(all_of<FloatRegister>(row.rstd)),
-        gamma_(all_of<FloatRegister>(row.gamma)),
-        beta_(all_of<FloatRegister>(row.beta)) {}
+        slope_(all_of<FloatRegister>(row.slope)),
+        shift_(all_of<FloatRegister>(row.shift)) {}
 
   template <int K>
   [[gnu::always_inline]] Terms<K> operator()(const Registers<K>& dy, const Registers<K>& x) {
-    return terms_near(dy, x, spread<K>(mean_), spread<K>(rstd_), spread<K>(gamma_),
-                      spread<K>(beta_), largest_);
+    return terms_near(dy, x, spread<K>(mean_), spread<K>(slope_), spread<K>(shift_), largest_);
   }
 
   bool near() const { return at_most(largest_, bits_of(kNear)); }
 
  private:
-  FloatRegister mean_, rstd_, gamma_, beta_;
+  FloatRegister mean_, slope_, shift_;
   WordRegister largest_ = {};
 };
 
-// Adds u and u x̂ of n elements to the lanes, and puts u where `keep` is.
+// Adds u and u d of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::always_inline]] inline void add_terms(TermsOf& terms_of, LaneRegisters& lanes, const Raw* dy,
                                              const Raw* x, float* keep, int64_t n) {
@@ -102,9 +106,9 @@ template <class Type, class Raw = typename Type::Raw>
     for (; i + kStep <= n; i += kStep) {
       for (int64_t k = 0; k < kStep; k += kBlock)
         fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
-      const auto [u, h] = terms_of(load_registers<Type, K>(dy + i), load_registers<Type, K>(x + i));
+      const auto [u, d] = terms_of(load_registers<Type, K>(dy + i), load_registers<Type, K>(x + i));
       if (keep != nullptr) store_registers(keep + i, u);
-      lanes.add(u, h);
+      lanes.add(u, d);
     }
   };
   add(Registers<kTogether>{});
@@ -113,15 +117,15 @@ template <class Type, class Raw = typename Type::Raw>
   if (i == n) return;
   const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
   const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
-  const auto [last_u, last_h] = terms_of(whole(last_dy.value), whole(last_x.value));
-  Block u, h;
-  store_registers(u.value, last_u), store_registers(h.value, last_h);
+  const auto [last_u, last_d] = terms_of(whole(last_dy.value), whole(last_x.value));
+  Block u, d;
+  store_registers(u.value, last_u), store_registers(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
-  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = h.value[k] = 0;  // 0 * inf is no 0
-  lanes.add(whole(u.value), whole(h.value));
+  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0
+  lanes.add(whole(u.value), whole(d.value));
 }
 
-// Σ u and Σ u x̂ of a row of whole pieces but for the last; false where some |t| is beyond the
+// Σ u and Σ u d of a row of whole pieces but for the last; false where some |t| is beyond the
 // formula.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
@@ -169,15 +173,18 @@ template <class Type, class Raw = typename Type::Raw>
   return terms_of.near();
 }
 
-// u and x̂ of rows in fp32, for every t.
+// u and d, or x̂, of rows in fp32, for every t.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_terms_far(const GradientRow row,
                                                                  const float* dy, const float* x,
-                                                                 float* u, float* xh, int64_t n) {
+                                                                 float* u, float* d, int64_t n) {
+  const float summed_near = row.beyond ? -1 : __builtin_inff();  // as a number: GCC vectorises it
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
-    const FarTerms far(dy[i], x[i], row.mean, row.rstd, row.gamma, row.beta, row.wide_gamma,
-                       row.wide_beta);
-    xh[i] = far.h, u[i] = far.u;
+    const double h = normalised_wide(x[i], row.mean, row.rstd);
+    const float near = x[i] - row.mean;
+    d[i] = magnitude(near) <= summed_near ? near : static_cast<float>(h);
+    u[i] = swish_gradient_of(dy[i], fused(near, row.slope, row.shift),
+                             h * row.wide_slope + row.wide_shift);
   }
 }
 
@@ -188,8 +195,8 @@ struct InputRegisters {
         b(all_of<FloatRegister>(row.b)),
         c(all_of<FloatRegister>(row.c)) {}
   template <int K>
-  [[gnu::always_inline]] Registers<K> of(const Registers<K>& u, const Registers<K>& h) const {
-    return canonical(fused(spread<K>(a), u, fused(spread<K>(c), h, spread<K>(b))));
+  [[gnu::always_inline]] Registers<K> of(const Registers<K>& u, const Registers<K>& d) const {
+    return canonical(fused(spread<K>(a), u, fused(spread<K>(c), d, spread<K>(b))));
   }
 };
 
@@ -202,8 +209,8 @@ template <class Type, class Raw = typename Type::Raw>
   TermsOf terms_of(from);
   const InputRegisters input(row);
   const auto make = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
-    const auto [u, h] = terms_of(g, in);
-    return input.of(u, h);
+    const auto [u, d] = terms_of(g, in);
+    return input.of(u, d);
   };
   store_each<Type>(dx, n, stream, make, Input<Type>{dy}, Input<Type>{x});
   return terms_of.near();
@@ -215,26 +222,23 @@ template <class Type, class Raw = typename Type::Raw>
                                                               const GradientRow& from,
                                                               const float* u, const Raw* x, Raw* dx,
                                                               int64_t n, bool stream) {
-  const FloatRegister mean = all_of<FloatRegister>(from.mean),
-                      rstd = all_of<FloatRegister>(from.rstd);
+  const FloatRegister mean = all_of<FloatRegister>(from.mean);
   const InputRegisters input(row);
-  const auto make = [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
-                        __attribute__((always_inline)) {
-                          return input.of(kept, (in - spread<K>(mean)) * spread<K>(rstd));
-                        };
+  const auto make =
+      [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
+          __attribute__((always_inline)) { return input.of(kept, in - spread<K>(mean)); };
   store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x});
 }
 
 // The same from rows in fp32, for every t …
 [[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_rows(const InputRow row,
-                                                                     const float* u,
-                                                                     const float* xh, float* dx,
-                                                                     int64_t n) {
+                                                                     const float* u, const float* d,
+                                                                     float* dx, int64_t n) {
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) dx[i] = canonical(fused(row.a, u[i], fused(row.c, xh[i], row.b)));
+  for (int64_t i = 0; i < n; ++i) dx[i] = canonical(fused(row.a, u[i], fused(row.c, d[i], row.b)));
 }
 
-// … and for a mean or coefficients that fp32 is not enough for.
+// … and for rows beyond the formula or coefficients that fp32 is not enough for.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_far(const InputRow row,
                                                                     const GradientRow from,
                                                                     const float* u, const float* x,

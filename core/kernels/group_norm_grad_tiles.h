@@ -41,6 +41,7 @@ class TiledGradient : public GradientRows {
       }
       if (keep_) tiles_.store(call_.out, place, kept);
     }
+    for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
   }
 
   // dx of each row over one segment.

@@ -20,38 +20,6 @@ inline RowsOf<Raw> positions_of(const GroupNormTensor& t, const Slice& at, const
   return {first + at.channel + part.begin * step, step};
 }
 
-// work(Registers<K>, channel, count) for all channels; count is less than K registers hold only in
-// the last one.
-template <class Work>
-[[gnu::always_inline]] inline void for_registers(int64_t channels, const Work& work) {
-  constexpr int64_t kMany = kTogether * kRegisterFloats;
-  int64_t c = 0;
-  for (; c + kMany <= channels; c += kMany) work(Registers<kTogether>{}, c, kMany);
-  for (; c < channels; c += kRegisterFloats)
-    work(Registers<1>{}, c, least(kRegisterFloats, channels - c));
-}
-
-// n values and then zeros.
-template <class Type, int K>
-[[gnu::always_inline]] inline Registers<K> load_some(const typename Type::Raw* in, int64_t n) {
-  if (K > 1 || n == kRegisterFloats) return load_registers<Type, K>(in);
-  typename Type::Raw part[kRegisterFloats] = {};
-  std::memcpy(part, in, n * sizeof *in);
-  return load_registers<Type, K>(part);
-}
-
-template <class Type, int K>
-[[gnu::always_inline]] inline void store_some(typename Type::Raw* out, const Registers<K>& y,
-                                              int64_t n, bool stream) {
-  if constexpr (K > 1) {
-    store_registers<Type>(out, y, stream);
-  } else {
-    float part[kRegisterFloats];
-    store_register(part, y.r[0]);
-    narrow(out, part, Type::kElement, n);
-  }
-}
-
 template <int K>
 [[gnu::always_inline]] inline Registers<K> of_channels(const OfChannels& values, int64_t c) {
   return load_registers<F32, K>(values + c);

@@ -3,6 +3,7 @@
 // time, and sums over positions are taken in order.
 #pragma once
 
+#include "core/kernels/block.h"
 #include "core/kernels/group_norm.h"
 #include "core/kernels/group_norm_moments.h"
 #include "core/kernels/transpose.h"

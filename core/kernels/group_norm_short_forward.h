@@ -121,18 +121,19 @@ class ShortForward : ShortGroups {
   }
 
   [[gnu::noinline, gnu::flatten]] bool swish_values_near(int64_t n) {
-    uint32_t largest = 0;
+    WordRegister largest = {};
     for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float d = (x_[i + c] - high_[c]) - low_[c];
-        const float v = fused(d, gamma_[c], beta_[c]), t = fused(d, slope_[c], shift_[c]);
-        const uint32_t size = bits_of(magnitude(t));
-        largest = largest > size ? largest : size;
-        y_[i + c] = canonical(swish_near(v, t));
-      }
+      for_registers(n, [&]<int K>(Registers<K>, int64_t c,
+                                  int64_t count) __attribute__((always_inline)) {
+        const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
+        const Registers<K> d = (some(x_ + i) - some(high_)) - some(low_);
+        const Registers<K> v = fused(d, some(gamma_), some(beta_));
+        const Registers<K> t = fused(d, some(slope_), some(shift_));
+        largest = largest_of(largest, t);
+        store_some<F32>(y_ + i + c, canonical(swish_near(v, t)), count, false);
+      });
     }
-    return largest <= bits_of(kNear);
+    return at_most(largest, bits_of(kNear));
   }
 
   [[gnu::noinline, gnu::flatten]] void swish_values_far(int64_t n) {

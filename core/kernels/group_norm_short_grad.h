@@ -72,19 +72,20 @@ class ShortGradient : ShortGroups {
   }
 
   [[gnu::noinline, gnu::flatten]] bool terms_near(int64_t n) {
-    uint32_t largest = 0;
+    WordRegister largest = {};
     for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float h = (x_[i + c] - mean_[c]) * rstd_[c];
-        const float t = fused(h, slope_[c], shift_[c]);
-        const uint32_t size = bits_of(magnitude(t));
-        largest = largest > size ? largest : size;
-        xh_[i + c] = h;
-        u_[i + c] = swish_gradient_near(dy_[i + c], t);
-      }
+      for_registers(n, [&]<int K>(Registers<K>, int64_t c,
+                                  int64_t count) __attribute__((always_inline)) {
+        const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
+        const Registers<K> h = (some(x_ + i) - some(mean_)) * some(rstd_);
+        const Registers<K> t = fused(h, some(slope_), some(shift_));
+        largest = largest_of(largest, t);
+        store_some<F32>(xh_ + i + c, h, count, false);
+        const Registers<K> u = swish_gradient_near(some(dy_ + i), t);
+        store_some<F32>(u_ + i + c, u, count, false);
+      });
     }
-    return largest <= bits_of(kNear);
+    return at_most(largest, bits_of(kNear));
   }
 
   [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
@@ -92,9 +93,11 @@ class ShortGradient : ShortGroups {
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c) {
-        const FarTerms far(dy_[i + c], x_[i + c], mean_[c], rstd_[c], slope_[c], shift_[c],
-                           s * static_cast<double>(gamma_[c]), s * static_cast<double>(beta_[c]));
-        xh_[i + c] = far.h, u_[i + c] = far.u;
+        const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
+        const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
+        const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
+        xh_[i + c] = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
+        u_[i + c] = swish_gradient_of(dy_[i + c], fused(usual, slope_[c], shift_[c]), s * v);
       }
     }
   }

@@ -16,7 +16,7 @@ inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
-// Σ u and Σ u x̂: lane l takes the values l, l + 32, …
+// Σ u and Σ u d, d a distance to the mean: lane l takes the values l, l + 32, …
 struct LaneSums {
   alignas(64) float u[kLanes], ux[kLanes];
 
