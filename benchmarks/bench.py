@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from cells import BROADCAST, DTYPES, LAYOUTS, STRIDED, Array, Cell
 from jit import JAX, TORCH
-from measure import PAUSE, Loops, Run, interleave, run_of
+from measure import PAUSE, Cores, Loops, Run, interleave, run_of
 from peers import PEERS
 from report import Result, bars, bars_text, summary, table
 
@@ -60,7 +60,7 @@ def backends_of(cell: Cell, options: argparse.Namespace) -> list[str]:
     return found
 
 
-def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None) -> Result:
+def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None, cores: Cores) -> Result:
     op, backends, differs = cell.op, backends_of(cell, options), set[str]()
 
     def check(expected: Array | None) -> Array:
@@ -87,7 +87,7 @@ def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None) -> Res
         if writes and not cell.spots_agree(expected):
             differs.add(name)
 
-    samples = interleave(candidates, options.rounds, lambda name: cell.poison(), after)
+    samples = interleave(candidates, options.rounds, cores, lambda name: cell.poison(), after)
     seconds, ratios = samples.medians(), samples.ratios("ours")
     for times in (seconds, ratios):
         if "copy" in times:  # from one array to another: two of the arrays that the operator moves
@@ -119,7 +119,9 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
                     yield op, layout, dtype, count(size)
 
 
-def about(options: argparse.Namespace, loops: Loops | None, load: float) -> dict[str, Any]:
+def about(
+    options: argparse.Namespace, loops: Loops | None, cores: Cores, load: float
+) -> dict[str, Any]:
     cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
     versions = {name: module.__version__ for name, module in options.modules.items()}
     return {
@@ -138,6 +140,9 @@ def about(options: argparse.Namespace, loops: Loops | None, load: float) -> dict
         "threads": options.threads,
         "rounds": options.rounds,
         "pause_seconds": PAUSE,
+        "samples": cores.samples,
+        "samples_repeated": cores.repeated,
+        "samples_beside_a_slow_core": cores.kept,
     }
 
 
@@ -202,7 +207,7 @@ def load_modules(options: argparse.Namespace) -> None:
     openaclnn.set_num_threads(options.threads)
 
 
-def run(options: argparse.Namespace, loops: Loops | None) -> list[Result]:
+def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[Result]:
     results: list[Result] = []
     todo, started = list(cells(options)), time.monotonic()
     for number, (op, layout, dtype, elements) in enumerate(todo):
@@ -212,7 +217,7 @@ def run(options: argparse.Namespace, loops: Loops | None) -> list[Result]:
         what = f"{op.python} {layout} {dtype} {size}"
         print(f"[{number + 1}/{len(todo)}, {took:.0f} s{left}] {what}", file=sys.stderr, flush=True)
         if enough_memory(op, dtype, elements):
-            results.append(measure(Cell(op, layout, dtype, elements), options, loops))
+            results.append(measure(Cell(op, layout, dtype, elements), options, loops, cores))
         else:
             print("    left out: not enough memory", file=sys.stderr)
     return results
@@ -245,8 +250,10 @@ def main(arguments: list[str] | None = None) -> int:
     loops = Loops.build()
     if loops is None:
         print("there is no g++ or clang++: no hand-written loops", file=sys.stderr)
-    results = run(options, loops)
+    cores = Cores(loops, options.threads)
+    results = run(options, loops, cores)
     show(results)
+    print(cores.told())
     wrong = [
         f"{r.op} {r.layout} {r.dtype} {r.size}: {', '.join(r.differs)}"
         for r in results
@@ -256,7 +263,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("results that differ from those of the first backend:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, loops, load),
+            "about": about(options, loops, cores, load),
             "summary": summary(results),
             "bars": [asdict(bar) for bar in bars(results)],
             "results": [asdict(r) for r in results],

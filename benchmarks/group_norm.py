@@ -18,7 +18,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from bench import about
 from group_norm_peers import PEERS, Problem
-from measure import Loops, Run, aligned, interleave, run_of
+from measure import Cores, Loops, Run, aligned, interleave, run_of
 
 import openaclnn
 from openaclnn.schema import Op
@@ -54,7 +54,7 @@ class Cell:
     layout: str
     bytes: int  # least traffic: each large tensor once
     workspace: int
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # streaming: what the hand-written loop takes for as many bytes
     ratios: dict[str, float]  # how many times as long as ours each took
     differs: list[str]
 
@@ -98,7 +98,26 @@ def close(found: Any, expected: Any, dtype: str) -> bool:
     return bool((a - b).abs().max() <= TOLERANCE[dtype] * b.abs().max().clamp(min=1))
 
 
-def measure(op: Op, shape: str, dtype: str, layout: str, options: argparse.Namespace) -> Cell:
+class Machine:
+    """The CPUs, and the hand-written loops that store past the cache: x -> y, and x, dy -> dx, of
+    32 Mi fp32 values each."""
+
+    def __init__(self, loops: Loops | None, options: argparse.Namespace) -> None:
+        self.cores = Cores(loops, options.threads)
+        self.streams: dict[str, Run] = {}
+        if loops is None or options.quick:
+            return
+        kind = np.dtype(np.float32)
+        x, dy, y = (aligned(1 << 25, kind) for _ in range(3))
+        x.fill(1), dy.fill(1)
+        for op, inputs in (("group_norm_swish", [x]), ("group_norm_swish_grad", [dy, x])):
+            self.streams[op] = loops.run("streaming", inputs, y, options.threads, 0.5)
+        self.bytes = y.nbytes
+
+
+def measure(
+    op: Op, shape: str, dtype: str, layout: str, options: argparse.Namespace, machine: Machine
+) -> Cell:
     p = problem(shape, dtype, layout)
     plan, out = ours(op, p)
     x = p.tensors["x"]
@@ -122,26 +141,16 @@ def measure(op: Op, shape: str, dtype: str, layout: str, options: argparse.Names
                 differs.append(name)
                 break
         candidates[name] = run_of(call)
-    traffic = (3 if "grad" in op.python else 2) * x.numel() * x.element_size()
-    samples = interleave(candidates, options.rounds)
+    if op.python in machine.streams:
+        candidates["streaming"] = machine.streams[op.python]
+    tensors = 3 if "grad" in op.python else 2
+    traffic = tensors * x.numel() * x.element_size()
+    samples = interleave(candidates, options.rounds, machine.cores)
     times = samples.medians(), samples.ratios("ours")
+    for by_name in times:
+        if "streaming" in by_name:
+            by_name["streaming"] *= traffic / (tensors * machine.bytes)
     return Cell(op.python, shape, dtype, layout, traffic, plan.workspace_size, *times, differs)
-
-
-def streaming_bandwidth(loops: Loops | None, threads: int, rounds: int) -> dict[str, float]:
-    """GB/s of least traffic of the hand-written loops that store past the cache: x -> y, and
-    x, dy -> dx, 32 Mi fp32 values each."""
-    if loops is None:
-        return {}
-    kind = np.dtype(np.float32)
-    x, dy, y = (aligned(1 << 25, kind) for _ in range(3))
-    x.fill(1), dy.fill(1)
-    runs = {
-        "group_norm_swish": loops.run("streaming", [x], y, threads, 0.5),
-        "group_norm_swish_grad": loops.run("streaming", [dy, x], y, threads, 0.5),
-    }
-    seconds = interleave(runs, rounds).medians()
-    return {name: (2 + ("grad" in name)) * y.nbytes / s / 1e9 for name, s in seconds.items()}
 
 
 def mean_of(ratios: list[float]) -> float:
@@ -164,7 +173,7 @@ def summary(cells: list[Cell]) -> dict[str, Any]:
     return found
 
 
-def table(cells: list[Cell], bandwidth: Mapping[str, float]) -> Iterator[str]:
+def table(cells: list[Cell]) -> Iterator[str]:
     heads = ["torch", "recomputed", "compiled"]
     yield (
         f"{'op':22} {'shape':20} {'dtype':5} {'layout':13} {'us':>9} {'ns/el':>7} {'GB/s':>6} "
@@ -172,7 +181,7 @@ def table(cells: list[Cell], bandwidth: Mapping[str, float]) -> Iterator[str]:
     )
     for c in cells:
         dims, _ = sizes_of(c.shape)
-        share = f"{c.gbps / bandwidth[c.op]:.0%}" if c.op in bandwidth else "-"
+        share = f"{c.ratios['streaming']:.0%}" if "streaming" in c.ratios else "-"
         ratios = [f"{r:.2f}" if (r := c.ratios.get(h)) is not None else "-" for h in heads]
         time = c.seconds["ours"]
         yield (
@@ -214,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch.set_num_threads(options.threads)
     openaclnn.set_num_threads(options.threads)
     loops = Loops.build()
-    bandwidth = {} if options.quick else streaming_bandwidth(loops, options.threads, options.rounds)
+    machine = Machine(loops, options)
     rows = {op.python: op for op in openaclnn.OPS}
     cells = []
     for name in options.ops:
@@ -223,25 +232,23 @@ def main(arguments: list[str] | None = None) -> int:
                 for dtype in options.dtypes:
                     print(f"{name} {layout} {shape} {dtype}", file=sys.stderr, flush=True)
                     torch.compiler.reset()
-                    cells.append(measure(rows[name], shape, dtype, layout, options))
-    print("\n".join(table(cells, bandwidth)))
+                    cells.append(measure(rows[name], shape, dtype, layout, options, machine))
+    print("\n".join(table(cells)))
     found = summary(cells)
     for peer, s in found.items():
         print(
             f"{peer}: geometric mean {s['geometric_mean']:.2f}x over {s['cells']} cells, "
             f"worst {s['worst']:.2f}x ({s['worst_cell']})"
         )
-    for name, speed in bandwidth.items():
-        print(f"streaming loop with the traffic of {name}: {speed:.1f} GB/s")
+    print(machine.cores.told())
     print(f"largest workspace: {max(c.workspace for c in cells)} bytes")
     wrong = [f"{c.op} {c.shape} {c.dtype}: {', '.join(c.differs)}" for c in cells if c.differs]
     if wrong:
         print("results that differ from ours:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, loops, load)
+            "about": about(options, loops, machine.cores, load)
             | {"command": "python benchmarks/group_norm.py " + " ".join(sys.argv[1:])},
-            "streaming_gbps": bandwidth,
             "summary": found,
             "results": [asdict(c) for c in cells],
         }

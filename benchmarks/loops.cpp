@@ -2,12 +2,15 @@
 // What the machine can do: copies and hand-written streaming loops, timed inside C between a common
 // start and the last thread's end, so that no call and no dispatch is in the figure. measure.py
 // compiles this with -O3 -march=native.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
 #include <vector>
+
+#include <sched.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -70,7 +73,51 @@ void pass(int kind, const char* g, const char* x, char* y, int64_t bytes, double
   }
 }
 
+// Independent multiply-adds, as many as fill the pipes of a core.
+float add_up(int times) {
+  constexpr int kChains = 12;
+  Vector<float> sum[kChains], by = Vector<float>{} + 0.999f;
+  for (int k = 0; k < kChains; ++k) sum[k] = by * static_cast<float>(k);
+  for (int i = 0; i < times; ++i) {
+    for (int k = 0; k < kChains; ++k) sum[k] = sum[k] * by + by;
+  }
+  float all = 0;
+  for (int k = 0; k < kChains; ++k) all += sum[k][0];
+  return all;
+}
+
 }  // namespace
+
+// The longest time that the same arithmetic takes on one of `threads` CPUs, each of them if there
+// are no more: it grows where another virtual machine runs on the same core.
+extern "C" double arithmetic(int threads) {
+  cpu_set_t mine;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof mine, &mine) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &mine)) cpus.push_back(cpu);
+    }
+  }
+  const bool pin = static_cast<int>(cpus.size()) == threads;
+  std::vector<double> seconds(threads);
+  std::vector<std::thread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&, i] {
+      if (pin) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpus[i], &one);
+        sched_setaffinity(0, sizeof one, &one);
+      }
+      const auto begin = std::chrono::steady_clock::now();
+      volatile float result = add_up(50000);
+      (void)result;
+      seconds[i] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  return *std::max_element(seconds.begin(), seconds.end());
+}
 
 // Seconds for `repeats` passes over `bytes` of each array, an equal share for each thread; x may be
 // null. Whole lines only. item is the size of an element, 4 or 8 (halves go in pairs: the traffic

@@ -84,7 +84,7 @@ class ElementwiseDriver {
   bool one_packed_row() const {
     bool packed = call_.loops == 2 && call_.size[0] == 1;
     for (int i = 0; i <= call_.inputs; ++i)
-      packed &= call_.operand[i].stride[1] == 1 || call_.size[1] == 1;
+      packed &= call_.operand[i].stride[1] == 1 || call_.size[1] == 1 || one_value(i, 1, 2);
     return packed;
   }
 
@@ -93,21 +93,28 @@ class ElementwiseDriver {
     const int64_t first = cursor_.first_column() - shift;
     const int64_t begin = first < 0 ? 0 : first;
     const int64_t end = least(call_.size[1], first + tiles * call_.tile_columns);
-    if (begin < end) run_packed_formula(0, begin, end - begin);
+    if (begin < end) run_packed_formula(0, begin, 1, end - begin);
   }
 
-  void run_packed_formula(int64_t row, int64_t column, int64_t n) const {
-    const void* in[kMaxInputs] = {};
-    for (int i = 0; i < call_.inputs; ++i) in[i] = address(call_.operand[i], row, column);
+  void run_packed_formula(int64_t row, int64_t column, int64_t rows, int64_t columns) const {
+    PackedInput in[kMaxInputs] = {};
+    for (int i = 0; i < call_.inputs; ++i)
+      in[i] = {address(call_.operand[i], row, column), one_value(i, rows, columns)};
     void* out = address(call_.operand[call_.output], row, column);
-    call_.packed(call_.attribute, out, in, n, call_.stream);
+    call_.packed(call_.attribute, out, in, rows * columns, call_.stream);
   }
 
   bool all_packed(int64_t rows, int64_t columns) const {
     bool packed = call_.packed != nullptr;
     for (int i = 0; i <= call_.inputs; ++i)
-      packed &= placement(call_.operand[i], rows, columns).packed();
+      packed &= placement(call_.operand[i], rows, columns).packed() || one_value(i, rows, columns);
     return packed;
+  }
+
+  // An input that is one value in such a tile, for a formula that takes it.
+  bool one_value(int i, int64_t rows, int64_t columns) const {
+    return call_.takes_same && i < call_.inputs &&
+           placement(call_.operand[i], rows, columns).constant();
   }
 
   // Tiles of one long row begin at cache lines of the output: by how many elements the first tile
@@ -167,7 +174,7 @@ class ElementwiseDriver {
   }
 
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
-    if (all_packed(rows, columns)) return run_packed_formula(row, column, rows * columns);
+    if (all_packed(rows, columns)) return run_packed_formula(row, column, rows, columns);
     const ElementwiseOperand& out = call_.operand[call_.output];
     const Placement at = placement(out, rows, columns);
     void* to = address(out, row, column);

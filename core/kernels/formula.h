@@ -42,10 +42,19 @@ struct Double {
 
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
-[[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs*... in) {
+[[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
 }
+
+// One value in the place of many.
+template <class T>
+struct Same {
+  T value;
+  T operator[](int64_t) const { return value; }
+  Same operator+(int64_t) const { return *this; }
+  friend bool operator!=(const T*, Same) { return true; }  // it is not where results go
+};
 
 // Not 0 where a result is NaN or infinite, if only finite ones are right as they are.
 template <class F>
@@ -63,7 +72,7 @@ inline float choose(const F& f, float quick, float general, auto... in) {
 // Whether any element asks for `general`.
 template <class F, class T, class... Inputs>
 [[gnu::always_inline]] inline bool quick_results(const F f, T* __restrict out, int64_t n,
-                                                 const Inputs*... in) {
+                                                 const Inputs... in) {
   uint32_t wrong = 0, worst = 0;
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
@@ -76,7 +85,7 @@ template <class F, class T, class... Inputs>
 }
 
 template <class F, class T, class... Inputs>
-[[gnu::noinline, gnu::flatten]] void run_quick(const F f, T* out, int64_t n, const Inputs*... in) {
+[[gnu::noinline, gnu::flatten]] void run_quick(const F f, T* out, int64_t n, const Inputs... in) {
   constexpr int64_t kTile = kTileBytes / sizeof(T);
   alignas(64) T other[kTile];
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
@@ -91,8 +100,9 @@ template <class F, class T, class... Inputs>
   }
 }
 
+// in: pointers, or Same
 template <class F, class T, class... Inputs>
-void run(const F& f, T* out, int64_t n, const Inputs*... in) {
+void run(const F& f, T* out, int64_t n, const Inputs... in) {
   if constexpr (requires { f.limit; }) {
     run_quick(f, out, n, in...);
   } else {

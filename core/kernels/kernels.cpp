@@ -34,7 +34,8 @@ const Kernels OPENACLNN_JOIN(kernels_, OPENACLNN_ISA) = {
      OPENACLNN_ISA::group_norm_coefficients, OPENACLNN_ISA::group_norm_parameter_gradients,
      OPENACLNN_ISA::group_norm_split_parameter_gradients},
     {
-#define FORMULA(name, inputs) OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name, inputs>(),
+#define FORMULA(name, inputs, broadcasts) \
+  OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name, inputs, broadcasts>(),
 #include "generated/formulas.inc"
 #undef FORMULA
     },

@@ -32,8 +32,14 @@ struct ElementwiseOperand {
 template <class T>
 using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 
+// n values that lie side by side, or one that stands for all n.
+struct PackedInput {
+  const void* data;
+  bool same;  // only for formulas that take it
+};
+
 // The same over packed operands of one type, in memory or, past the cache, with streaming stores.
-using PackedFormula = void (*)(const double* attributes, void* out, const void* const* in,
+using PackedFormula = void (*)(const double* attributes, void* out, const PackedInput* in,
                                int64_t n, bool stream);
 
 // An element-wise pass: loops from the outermost in, of which the last two are tiled. Item i of the
@@ -48,6 +54,7 @@ struct ElementwiseCall {
   int64_t row_tiles, column_tiles;
   const void* formula;   // Formula<float> or Formula<double>
   PackedFormula packed;  // if all operands are of one type that is computed in float
+  bool takes_same;       // `packed` takes an input that is one value, of which there is one
   double attribute[kMaxAttributes];
   bool stream;  // store past the cache
 };
@@ -57,10 +64,11 @@ struct FormulaEntry {
   Formula<float> f32;
   Formula<double> f64;
   PackedFormula packed[3];  // f32, f16, bf16, as in Element
+  bool takes_same;          // one input may be one value
 };
 
 enum class FormulaId : int32_t {
-#define FORMULA(name, inputs) name,
+#define FORMULA(name, inputs, broadcasts) name,
 #include "generated/formulas.inc"
 #undef FORMULA
   count,
