@@ -6,20 +6,18 @@
     python benchmarks/group_norm.py --shapes 1x128x512x512/32 --dtypes fp32 --out results.json
 
 A shape is samples x channels x height x width / groups. The method is that of bench.py (README.md);
-`saved` means that torch kept the output of the normalisation, `recomputed` that it did not, as we
-do not, `compiled` torch.compile. A candidate whose results differ from ours ends the run with 1.
+`torch` kept the output of the normalisation, `recomputed` means that it did not, as we do not,
+`compiled` is torch.compile. A candidate whose results differ from ours ends the run with 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,9 @@ import numpy as np
 import torch
 from bench import about
 from group_norm_peers import PEERS, Problem
+from group_norm_report import Cell, bars, sizes_of, summary, table
 from measure import Cores, Loops, Run, aligned, interleave, run_of
+from report import bars_text
 
 import openaclnn
 from openaclnn.schema import Op
@@ -44,28 +44,6 @@ OUTPUTS = {
     "group_norm_swish": ("y_out", "mean_out", "rstd_out"),
     "group_norm_swish_grad": ("dx_out", "dgamma_out", "dbeta_out"),
 }
-
-
-@dataclass
-class Cell:
-    op: str
-    shape: str
-    dtype: str
-    layout: str
-    bytes: int  # least traffic: each large tensor once
-    workspace: int
-    seconds: dict[str, float]  # streaming: what the hand-written loop takes for as many bytes
-    ratios: dict[str, float]  # how many times as long as ours each took
-    differs: list[str]
-
-    @property
-    def gbps(self) -> float:
-        return self.bytes / self.seconds["ours"] / 1e9
-
-
-def sizes_of(shape: str) -> tuple[tuple[int, ...], int]:
-    dims, groups = shape.split("/")
-    return tuple(map(int, dims.split("x"))), int(groups)
 
 
 def problem(shape: str, dtype: str, layout: str) -> Problem:
@@ -153,44 +131,6 @@ def measure(
     return Cell(op.python, shape, dtype, layout, traffic, plan.workspace_size, *times, differs)
 
 
-def mean_of(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
-
-def summary(cells: list[Cell]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for op, peers in PEERS.items():
-        for peer in peers:
-            ratios = [(r, c) for c in cells if c.op == op and (r := c.ratios.get(peer)) is not None]
-            if ratios:
-                worst, cell = min(ratios, key=lambda pair: pair[0])
-                found[f"{op} / {peer}"] = {
-                    "geometric_mean": mean_of([r for r, _ in ratios]),
-                    "worst": worst,
-                    "worst_cell": f"{cell.shape} {cell.dtype} {cell.layout}",
-                    "cells": len(ratios),
-                }
-    return found
-
-
-def table(cells: list[Cell]) -> Iterator[str]:
-    heads = ["torch", "recomputed", "compiled"]
-    yield (
-        f"{'op':22} {'shape':20} {'dtype':5} {'layout':13} {'us':>9} {'ns/el':>7} {'GB/s':>6} "
-        f"{'of stream':>9} " + " ".join(f"{'x ' + h:>12}" for h in heads)
-    )
-    for c in cells:
-        dims, _ = sizes_of(c.shape)
-        share = f"{c.ratios['streaming']:.0%}" if "streaming" in c.ratios else "-"
-        ratios = [f"{r:.2f}" if (r := c.ratios.get(h)) is not None else "-" for h in heads]
-        time = c.seconds["ours"]
-        yield (
-            f"{c.op:22} {c.shape:20} {c.dtype:5} {c.layout:13} {time * 1e6:9.1f} "
-            f"{time / math.prod(dims) * 1e9:7.3f} {c.gbps:6.1f} {share:>9} "
-            + " ".join(f"{r:>12}" for r in ratios)
-        )
-
-
 def options_from(arguments: list[str] | None) -> argparse.Namespace:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
@@ -241,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"worst {s['worst']:.2f}x ({s['worst_cell']})"
         )
     print(machine.cores.told())
-    print(f"largest workspace: {max(c.workspace for c in cells)} bytes")
+    print(bars_text(bars(cells)))
     wrong = [f"{c.op} {c.shape} {c.dtype}: {', '.join(c.differs)}" for c in cells if c.differs]
     if wrong:
         print("results that differ from ours:\n  " + "\n  ".join(wrong))
@@ -250,6 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
             "about": about(options, loops, machine.cores, load)
             | {"command": "python benchmarks/group_norm.py " + " ".join(sys.argv[1:])},
             "summary": found,
+            "bars": [asdict(bar) for bar in bars(cells)],
             "results": [asdict(c) for c in cells],
         }
         options.out.write_text(json.dumps(document, indent=1) + "\n")

@@ -56,7 +56,9 @@ def call_costs(rounds: int = 15) -> dict[str, float]:
         candidates[f"run {n}"] = run_of(openaclnn.plan("aclnnLeakyRelu", x, 0.01, y).run)
         candidates[f"call {n}"] = run_of(partial(openaclnn.leaky_relu, x, 0.01, out=y))
     candidates["nothing"] = run_of(lambda: None)
-    samples = interleave(candidates, rounds, Cores(Loops.build(), openaclnn.config()["threads"]))
+    cores = Cores(Loops.build(), openaclnn.config()["threads"])
+    samples = interleave(candidates, rounds, cores)
+    print(cores.told())
     median = {name: seconds * 1e9 for name, seconds in samples.medians().items()}
     costs = {"an empty Python call": median["nothing"]}
     for name in ("run", "call"):

@@ -10,7 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from report import PEERS, Result, bars, show, summary
+import group_norm_report
+from group_norm_report import Cell
+from report import PEERS, Bar, Result, bars, show, summary
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -23,15 +25,18 @@ HEAD = """\
 
 Every figure here is written by `python benchmarks/page.py` from the measurements in \
 [benchmarks/results](../benchmarks/results); how they are made and what the columns mean: \
-[benchmarks/README.md](../benchmarks/README.md). A figure is the median of calls with `out=` on \
-memory that is there, both sides in the same process with as many threads. GB/s count the least \
-traffic: every input read once, the output written once.
+[benchmarks/README.md](../benchmarks/README.md). A time is the median of calls with `out=` on \
+memory that is there, both sides in the same process with as many threads; a ratio is \
+the median of those of the rounds. GB/s count the least traffic: every input read once, the output \
+written once.
 """
 
 
-def load(path: Path) -> tuple[dict[str, Any], list[Result]]:
+def load(path: Path) -> tuple[dict[str, Any], list[Result] | list[Cell]]:
+    """What bench.py wrote, or group_norm.py."""
     data = json.loads(path.read_text())
-    return data["about"], [Result(**result) for result in data["results"]]
+    grouped = "shape" in data["results"][0]
+    return data["about"], [(Cell if grouped else Result)(**r) for r in data["results"]]
 
 
 def ordered(values: Any) -> list[Any]:
@@ -60,8 +65,11 @@ def matrix(results: list[Result], peer: str, row_of: Any, names: list[str]) -> s
 
 def section(path: Path) -> str:
     about, results = load(path)
-    plain = [r for r in results if r.layout == "contiguous"]
-    strided = [r for r in results if r.layout != "contiguous" and "torch" in r.seconds]
+    grouped = isinstance(results[0], Cell)
+    return heading(path, about) + (of_group_norm(results) if grouped else of_rows(path, results))
+
+
+def heading(path: Path, about: dict[str, Any]) -> str:
     config = about["config"]
     versions = [f"{name} {about[name]}" for name in ("torch", "jax", "numpy") if about.get(name)]
     text = f"\n## {path.stem.replace('_', ' ')}\n\n"
@@ -69,12 +77,49 @@ def section(path: Path) -> str:
     text += f"CPUs, load {about['load_average_before']:.1f} before; openaclnn {config['version']} "
     text += f"({config['kernels']} kernels, {config['compiler']}), {', '.join(versions)}. "
     text += f"Medians of {about['rounds']} rounds. `{about['command']}`\n"
+    if "samples" in about:
+        text += f"\n{about['samples']} samples; {about['samples_repeated']} more were taken again, "
+        text += f"and {about['samples_beside_a_slow_core']} kept, though another machine slowed a "
+        text += "core.\n"
     if about.get("absent"):
         text += f"\nNot installed there, so without a column: {', '.join(about['absent'])}.\n"
-    held = bars(results)
-    if held:
-        rows = [[bar.what, bar.found, bar.wanted, "yes" if bar.met else "**no**"] for bar in held]
-        text += "\n" + markdown(["bar", "found", "wanted", "met"], rows, 4)
+    return text
+
+
+def table_of(held: list[Bar]) -> str:
+    if not held:
+        return ""
+    rows = [[bar.what, bar.found, bar.wanted, "yes" if bar.met else "**no**"] for bar in held]
+    return "\n" + markdown(["bar", "found", "wanted", "met"], rows, 4)
+
+
+def of_group_norm(cells: list[Cell]) -> str:
+    text = table_of(group_norm_report.bars(cells))
+    for op in ordered(c.op for c in cells):
+        for peer in group_norm_report.PEERS:
+            own = [c for c in cells if c.op == op and peer in c.ratios]
+            if not own:
+                continue
+            text += f"\n{op}, times faster than {NAMES[peer]} (share of the streaming loop):\n\n"
+            dtypes = ordered(c.dtype for c in own)
+            rows = []
+            for shape, layout in ordered((c.shape, c.layout) for c in own):
+                row = [shape if layout == "contiguous" else f"{shape}, channels last"]
+                for dtype in dtypes:
+                    row += [
+                        f"{c.ratios[peer]:.2f} ({show(c.ratios.get('streaming'), '.0%')})"
+                        for c in own
+                        if (c.shape, c.layout, c.dtype) == (shape, layout, dtype)
+                    ] or [""]
+                rows.append(row)
+            text += markdown(["shape / groups", *dtypes], rows)
+    return text
+
+
+def of_rows(path: Path, results: list[Result]) -> str:
+    plain = [r for r in results if r.layout == "contiguous"]
+    strided = [r for r in results if r.layout != "contiguous" and "torch" in r.seconds]
+    text = table_of(bars(results))
     for dtype in ordered(r.dtype for r in plain if "torch" in r.seconds):
         text += f"\nTimes faster than torch, {dtype} (our GB/s):\n\n"
         own = [r for r in plain if r.dtype == dtype]
@@ -95,13 +140,20 @@ def section(path: Path) -> str:
     return text
 
 
-NAMES = {"compiled": "torch.compile", "jax": "JAX", "numpy": "NumPy"}
-assert NAMES.keys() == set(PEERS) - {"torch"}
+NAMES = {
+    "torch": "torch",
+    "recomputed": "torch, which computes y again",
+    "compiled": "torch.compile",
+    "jax": "JAX",
+    "numpy": "NumPy",
+}
+assert NAMES.keys() == {*PEERS, *group_norm_report.PEERS}
 
 
-def has_plot(results: list[Result]) -> bool:
+def has_plot(results: list[Result] | list[Cell]) -> bool:
     """A curve needs three sizes."""
-    return len({r.size for r in results if r.layout == "contiguous"}) >= 3
+    sizes = {r.size for r in results if isinstance(r, Result) and r.layout == "contiguous"}
+    return len(sizes) >= 3
 
 
 def page() -> str:

@@ -112,13 +112,13 @@ def bars(results: list[Result]) -> list[Bar]:
         slow = [f"{r.op} {r.dtype} {r.size} {x:.2f}x" for x, r in plain if x < 0.95]
         told = f"{len(slow)} of {len(plain)}" + (f": {', '.join(slow)}" if slow else "")
         found.append(Bar("cells below 0.95x torch", told, "none", not slow))
-        found.append(_at_least("geometric mean against torch", mean(x for x, _ in plain), 1.7))
+        found.append(at_least("geometric mean against torch", mean(x for x, _ in plain), 1.7))
     for op in ("logit", "logit_grad", "elu_backward"):
         own = [(x, r) for x, r in halves if r.op == op]
         if own:
             worst, cell = min(own, key=lambda pair: pair[0])
             what = f"{op}, half types, 64 Ki and 1 Mi, worst ({cell.dtype} {cell.size})"
-            found.append(_at_least(what, worst, 2.0))
+            found.append(at_least(what, worst, 2.0))
     large = [
         (share, r)
         for r in results
@@ -131,11 +131,11 @@ def bars(results: list[Result]) -> list[Bar]:
         found.append(Bar(what, f"{share:.0%}", "at least 90%", share >= 0.9))
     if strided:
         what = "geometric mean against torch, broadcast and transposed"
-        found.append(_at_least(what, mean(x for x, _ in strided), 1.5))
+        found.append(at_least(what, mean(x for x, _ in strided), 1.5))
     return found
 
 
-def _at_least(what: str, value: float, bar: float) -> Bar:
+def at_least(what: str, value: float, bar: float) -> Bar:
     return Bar(what, f"{value:.2f}x", f"at least {bar}x", value >= bar)
 
 

@@ -78,10 +78,10 @@ def test_gradient(positions, mean, rstd, gamma):
         assert (np.abs(result - value)[~over] <= BOUND * scale[~over]).all()
 
 
-@pytest.mark.parametrize("rstd", [2.0**-20, 2.0**-21, 2.0**20, 2.0**21])
+@pytest.mark.parametrize("rstd", [2.0**-10, 2.0**-11, 2.0**10, 2.0**11])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_gradient_where_sums_of_x_hat_begin(positions, rstd):
-    """Rows sum u (x - mean) for rstd from 2^-20 to 2^20, else u x̂; and |t| goes beyond 44, where
+    """Rows sum u (x - mean) for rstd from 2^-10 to 2^10, else u x̂; and |t| goes beyond 44, where
     elements are computed in fp64. The bits are those of every layout."""
     rng = np.random.default_rng(SEED)
     x = (rng.normal(0, 1, (1, 4, positions)) / rstd).astype(np.float32)
@@ -98,6 +98,22 @@ def test_gradient_where_sums_of_x_hat_begin(positions, rstd):
         for given, out in ((moved, into), (moved, None), (inputs, into)):
             for a, b in zip(results(GRADIENT, given, attributes, out), found, strict=True):
                 assert (bits(a) == bits(b)).all(), f"seed {SEED}"
+
+
+@pytest.mark.parametrize(
+    ("rstd", "size"),
+    [(1e-6, 1e33), (1e6, 1e-37), (1e-6, 1e-28), (2.0**-10, 1e-33), (2.0**10, 1e-32)],
+)
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_gradient_of_tiny_and_huge_dy(positions, rstd, size):
+    """u (x - mean), or rstd^2 mean(u x̂), would leave fp32 or lose digits where u x̂ does not."""
+    rng = np.random.default_rng(SEED)
+    x = (rng.normal(0, 1, (1, 4, positions)) / rstd).astype(np.float32)
+    for dy in (rng.normal(0, 1, x.shape), np.sign(x)):
+        inputs = [(dy * size).astype(np.float32), *np.array([[[0]], [[rstd]]], np.float32), x]
+        inputs += [GAMMA, BETA]
+        attributes = attributes_of(GRADIENT)
+        assert_sums(GRADIENT, inputs, attributes, results(GRADIENT, inputs, attributes), SEED)
 
 
 def places(positions):

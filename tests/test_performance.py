@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+import group_norm_report
 import page
-from measure import Samples
+from group_norm_report import FORWARD, GRADIENT, LARGEST, Cell
+from measure import Cores, Samples, interleave
 from report import Result, bars, bars_text
 
 SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}
@@ -34,6 +36,33 @@ def test_ratios_are_of_rounds():
     assert samples.medians() == {"ours": 2, "torch": 1.5}
     assert samples.ratios("ours") == {"ours": 1, "torch": 1.5}
     assert samples.ratios("numpy") == {}
+
+
+class Shared(Cores):
+    """CPUs that are slow at these moments."""
+
+    def __init__(self, slow: set[int]) -> None:
+        self.moments, self.slow, self.shortest = -1, slow, 1.0
+        self.samples = self.repeated = self.kept = 0
+
+    def arithmetic(self) -> float:
+        self.moments += 1
+        return 1.7 if self.moments in self.slow else 1.05
+
+
+@pytest.mark.parametrize(
+    ("slow", "repeated", "kept"),
+    [(set(), 0, 0), ({0}, 0, 0), ({2}, 1, 0), ({1, 2, 3}, 1, 0), (set(range(99)), 0, 2)],
+    ids=str,
+)
+def test_samples_beside_a_slow_core_are_taken_again(slow, repeated, kept):
+    """Moment 0 is before the first sample; a sample or a pause is between two. Two samples are
+    wanted; four more samples or pauses may be."""
+    cores = Shared(slow)
+    samples = interleave({"ours": lambda count: 1e-3 * count}, 2, cores)
+    assert (cores.samples, cores.repeated, cores.kept) == (2, repeated, kept)
+    assert samples.samples["ours"] == [pytest.approx(1e-3)] * 2
+    assert cores.told().startswith(f"2 samples, {repeated} more")
 
 
 def test_the_page_is_what_the_results_say():
@@ -70,6 +99,23 @@ def test_a_slow_cell_is_named():
     slow[0] = replace(slow[0], ratios={"ours": 1.0, "torch": 0.9})
     assert bars(slow)[0].found == "1 of 12: logit fp32 64Ki 0.90x"
     assert not bars(slow)[0].met
+
+
+def cells(times: float = 7.0, share: float = 0.65) -> list[Cell]:
+    ratios = {"ours": 1.0, "torch": times, "recomputed": times, "streaming": share}
+    return [
+        Cell(op, shape, "fp32", "contiguous", 1 << 20, 1 << 15, ratios, ratios, [])
+        for op in (FORWARD, GRADIENT)
+        for shape in (LARGEST, "1x32x8x8/8")
+    ]
+
+
+def test_bars_of_group_norm():
+    assert [bar.met for bar in group_norm_report.bars(cells())] == [True] * 8
+    slow = {bar.what: bar.found for bar in group_norm_report.bars(cells(0.9, 0.55)) if not bar.met}
+    assert len(slow) == 7  # but for the workspace
+    assert slow[f"{GRADIENT}, cells slower than torch"].startswith(f"2 of 2: {LARGEST} fp32 0.90x")
+    assert slow[f"{GRADIENT} {LARGEST} fp32, share of the streaming loop"] == "55%"
 
 
 def test_the_plot_is_drawn(tmp_path: Path):

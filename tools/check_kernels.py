@@ -129,7 +129,7 @@ FORM = re.compile(
 # written.
 GROUP_NORM = re.compile(
     r"::(group_norm_(?:terms_far|gradient_rows|gradient_far|values_far|swish_far)"
-    r"|Short(?:Gradient|Forward)::(?:terms_\w+|input_gradient\w*|values\w*|swish_values_\w+))\("
+    r"|Short(?:Gradient|Forward)::(?:terms_far|input_gradient\w*|values\w*|swish_values_far))\("
 )
 
 

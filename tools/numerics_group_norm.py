@@ -132,9 +132,9 @@ HEAD = (
 )
 
 FOOT = (
-    "\nSums run over u (x - mean), never over u x with mean Σ u taken off afterwards, so nothing "
-    "cancels. The mean of the forward is carried in two fp32 numbers. Terms are added in 32 fp32 lanes over "
-    "pieces of 512 positions, and in fp64 beyond.\n"
+    "\nSums run over u (x - mean), or u x̂, never over u x with mean Σ u taken off afterwards, so "
+    "nothing cancels. The mean of the forward is carried in two fp32 numbers. Terms are added in "
+    "32 fp32 lanes over pieces of 512 positions, and in fp64 beyond.\n"
 )
 
 

@@ -36,18 +36,20 @@ inline T shrink_bound(double lambd) {
 template <class M>
 struct hardshrink {
   using T = typename M::T;
+  static constexpr bool one_nan = true;
   T bound;
   explicit hardshrink(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
-  T operator()(T x) const { return zero_if(magnitude(x) <= bound, x); }
+  T operator()(T x) const { return zero_if(magnitude(x) <= bound, canonical(x)); }
 };
 
 // |x| <= lambd ? 0 : g
 template <class M>
 struct hardshrink_backward {
   using T = typename M::T;
+  static constexpr bool one_nan = true;
   T bound;
   explicit hardshrink_backward(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
-  T operator()(T g, T x) const { return zero_if(magnitude(x) <= bound, g); }
+  T operator()(T g, T x) const { return zero_if(magnitude(x) <= bound, canonical(g)); }
 };
 
 }  // namespace

@@ -34,8 +34,8 @@ inline T canonical(T x) {
   return x == x ? x : static_cast<T>(__builtin_nanf(""));
 }
 
-// condition ? 0 : x, by a mask: GCC interleaves the choice with that of `canonical`, which costs
-// two comparisons more.
+// condition ? 0 : x, by a mask: GCC interleaves a choice with that of `canonical`, which costs two
+// comparisons more.
 inline float zero_if(bool condition, float x) {
   return float_of(bits_of(x) & (static_cast<uint32_t>(condition) - 1));
 }

@@ -8,9 +8,10 @@
 //       T operator()(T x) const;                  // one T for each input; no branches, no libm
 //     };
 //
-// M says how exact its arithmetic has to be. A formula that has several forms offers `visit(loop)`,
-// which calls loop(form) with the one its attributes ask for. A form that is right for nearly all
-// values only offers
+// Its NaNs are made canonical by the loops, unless it says `static constexpr bool one_nan`: then it
+// does so where it costs least. M says how exact its arithmetic has to be. A formula that has
+// several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for. A
+// form that is right for nearly all values only offers
 //
 //       T quick(T x) const;             // the result, or anything
 //       uint32_t unusual(T x) const;    // above `limit` where quick(x) may be wrong …
@@ -40,11 +41,21 @@ struct Double {
   using T = double;
 };
 
+// A result as it is stored.
+template <class F, class T>
+inline T finished(T y) {
+  if constexpr (requires { F::one_nan; }) {
+    return y;
+  } else {
+    return canonical(y);
+  }
+}
+
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) out[i] = canonical(f(in[i]...));
+  for (int64_t i = 0; i < n; ++i) out[i] = finished<F>(f(in[i]...));
 }
 
 // One value in the place of many.

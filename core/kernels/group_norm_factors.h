@@ -7,9 +7,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// rstd and s are in the factors. γ and slope are NaN where fp32 is not
-// enough: a difference to the mean, a factor or, with a tiny s, v itself overflows, or γ loses
-// digits as a denormal number.
+// rstd and s are in the factors. γ and slope are NaN where fp32 is not enough: a difference to the
+// mean, a factor or, with a tiny s, v itself overflows, or γ loses digits as a denormal number.
 struct NearFactors {
   float gamma, beta, slope, shift;
 

@@ -14,7 +14,7 @@ struct GradientChannels {
 };
 
 struct ChannelLanes {
-  alignas(64) OfChannels u[kLanes], ux[kLanes];
+  alignas(64) OfChannels u[kLanes], ud[kLanes];
 };
 
 template <int K>
@@ -34,13 +34,13 @@ template <class Type, class Raw = typename Type::Raw>
   for (int64_t p = 0; p < positions; ++p) {
     fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
     fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
-    float *const u_lane = lanes.u[p % kLanes], *const ux_lane = lanes.ux[p % kLanes];
+    float *const u_lane = lanes.u[p % kLanes], *const ud_lane = lanes.ud[p % kLanes];
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
                     const auto [u, d] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
                                                  load_some<Type, K>(x[p] + c, n), largest);
                     store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
-                    store_registers(ux_lane + c, load_registers<F32, K>(ux_lane + c) + u * d);
+                    store_registers(ud_lane + c, load_registers<F32, K>(ud_lane + c) + u * d);
                   });
   }
   return at_most(largest, bits_of(kNear));
@@ -138,7 +138,7 @@ class InsideGradient : public GradientRows {
       near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p),
                                           least(kPiece, part.size - p), lanes_);
       group_norm_inside_trees(lanes_.u, at.rows, u);
-      group_norm_inside_trees(lanes_.ux, at.rows, ux);
+      group_norm_inside_trees(lanes_.ud, at.rows, ux);
     }
     for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
     return near;

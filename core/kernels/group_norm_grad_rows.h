@@ -151,7 +151,7 @@ class DenseGradient : public GradientRows {
       LaneSums lanes[kMaxRows];
       if (group_norm_short_row_sums<Type>(row_, at.rows, dy, x, keep, part.size, lanes)) {
         for (int64_t r = 0; r < at.rows; ++r)
-          u[r] = tree(lanes[r].u), ux[r] = tree(lanes[r].ux) * row_[r].unit();
+          u[r] = tree(lanes[r].u), ux[r] = tree(lanes[r].ud) * row_[r].unit();
         return;
       }
     }
@@ -162,7 +162,7 @@ class DenseGradient : public GradientRows {
       } else if (!group_norm_row_sums<Type>(row_[r], dy[r], x[r], keep[r], part.size, found)) {
         found = sums_far_of(row_[r], dy[r], x[r], keep[r], part.size);
       }
-      u[r] = found.u, ux[r] = found.ux * row_[r].unit();
+      u[r] = found.u, ux[r] = found.ud * row_[r].unit();
     }
   }
 
@@ -200,7 +200,7 @@ class DenseGradient : public GradientRows {
       Sums found;
       if (!group_norm_row_sums<Type>(row, given_dy, x + i, keep + i, count, found))
         found = sums_far_of(row, given_dy, x + i, keep + i, count);
-      all.u += found.u, all.ux += found.ux;
+      all.u += found.u, all.ud += found.ud;
     }
     return all;
   }
@@ -212,7 +212,7 @@ class DenseGradient : public GradientRows {
       piece.clear();
       sums_far(row, Type::kElement, dy + i, x + i, keep == nullptr ? nullptr : keep + i,
                least(kPiece, n - i), piece);
-      all.u += tree(piece.u), all.ux += tree(piece.ux);
+      all.u += tree(piece.u), all.ud += tree(piece.ud);
     }
     return all;
   }

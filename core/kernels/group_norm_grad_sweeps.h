@@ -13,7 +13,7 @@ namespace {
 
 // Of u and of u d, or of u and of u x̂: see GradientRow.
 struct Sums {
-  double u, ux;
+  double u, ud;
 };
 
 struct Statistics {
@@ -21,9 +21,13 @@ struct Statistics {
   float mean, rstd;
 };
 
+// x̂ / d is between 1 / kMostUnits and kMostUnits, so u d has at least the range of 2^±116.
+inline constexpr float kMostUnits = 0x1p10f;
+
 // What one channel of one sample needs for t = d slope + shift, d = x - mean, and u. Sums of u d
 // become those of u x̂ by one multiplication with rstd for each row, instead of one for each
-// element. Where d or u d could leave fp32 and x̂ not, the row is beyond the formula and sums u x̂.
+// element. Where d or u d could leave fp32 long before x̂ and u x̂ do, the row is beyond the formula
+// and sums u x̂.
 struct GradientRow {
   GradientRow() = default;
   float mean, rstd, slope, shift;
@@ -35,7 +39,7 @@ struct GradientRow {
     const double s = call.scale;
     wide_slope = s * static_cast<double>(value_of(call.gamma, channel));
     wide_shift = s * static_cast<double>(value_of(call.beta, channel));
-    beyond = !all(magnitude(mean) < kHugeMean, rstd >= 0x1p-20f, rstd <= 0x1p20f);
+    beyond = !all(magnitude(mean) < kHugeMean, rstd >= 1 / kMostUnits, rstd <= kMostUnits);
     slope = beyond ? __builtin_nanf("") : fp32_or_nan(wide_slope * static_cast<double>(rstd));
     shift = fp32_or_nan(wide_shift);
   }
@@ -44,7 +48,7 @@ struct GradientRow {
   double unit() const { return beyond ? 1 : static_cast<double>(rstd); }
 };
 
-// a, b and c of dx = a u + (b + c d).
+// a, b and c of dx = a u + (b + c d). A c with fewer digits than fp32 has is not enough.
 struct InputRow {
   float a, b, c;
   double wide_a, wide_b, wide_c;  // wide_c: of x̂
@@ -54,6 +58,7 @@ struct InputRow {
     wide_a = rstd * static_cast<double>(gamma);
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
     a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(wide_c * row.unit());
+    if (magnitude(c) < 0x1p-126f && c != 0) c = __builtin_nanf("");
   }
 
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
@@ -139,7 +144,7 @@ template <class Type, class Raw = typename Type::Raw>
                     keep == nullptr ? nullptr : keep + first, least(kPiece, n - first));
     LaneSums piece;
     lanes.store(piece);
-    sums.u += tree(piece.u), sums.ux += tree(piece.ux);
+    sums.u += tree(piece.u), sums.ud += tree(piece.ud);
   }
   return terms_of.near();
 }

@@ -35,7 +35,7 @@ class TiledGradient : public GradientRows {
           add_terms(row_[r], dy[r] + i, x[r] + i, keep == nullptr ? nullptr : keep + i, n,
                     lanes[r]);
           if ((first + i + n) % kPiece != 0 && first + i + n < end) continue;
-          u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ux);
+          u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ud);
           lanes[r].clear();
         }
       }

@@ -18,10 +18,10 @@ inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
 // Σ u and Σ u d, d a distance to the mean: lane l takes the values l, l + 32, …
 struct LaneSums {
-  alignas(64) float u[kLanes], ux[kLanes];
+  alignas(64) float u[kLanes], ud[kLanes];
 
   void clear() {
-    for (int l = 0; l < kLanes; ++l) u[l] = ux[l] = 0;
+    for (int l = 0; l < kLanes; ++l) u[l] = ud[l] = 0;
   }
 };
 
@@ -33,28 +33,28 @@ class LaneRegisters {
 #pragma GCC unroll 8
     for (int k = 0; k < kLaneRegisters; ++k) {
       u_[k] = load_register<FloatRegister>(sums.u + k * kRegisterFloats);
-      ux_[k] = load_register<FloatRegister>(sums.ux + k * kRegisterFloats);
+      ud_[k] = load_register<FloatRegister>(sums.ud + k * kRegisterFloats);
     }
   }
 
   // Values for all lanes, once or several times.
   template <int K>
-  [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& x) {
+  [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& d) {
     static_assert(K % kLaneRegisters == 0);
-    const Registers<K> ux = u * x;
+    const Registers<K> ud = u * d;
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k) u_[k % kLaneRegisters] += u.r[k];
 #pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) ux_[k % kLaneRegisters] += ux.r[k];
+    for (int k = 0; k < K; ++k) ud_[k % kLaneRegisters] += ud.r[k];
   }
 
   void store(LaneSums& sums) const {
     std::memcpy(sums.u, u_, sizeof sums.u);
-    std::memcpy(sums.ux, ux_, sizeof sums.ux);
+    std::memcpy(sums.ud, ud_, sizeof sums.ud);
   }
 
  private:
-  FloatRegister u_[kLaneRegisters] = {}, ux_[kLaneRegisters] = {};
+  FloatRegister u_[kLaneRegisters] = {}, ud_[kLaneRegisters] = {};
 };
 
 // The sum of n values, halves added to halves.

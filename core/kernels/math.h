@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and expm1 of our own, in several strengths. No branches, no libm, the same bits on
-// every instruction set: -ffp-contract=off holds everywhere and a fused multiply-add is always
-// written out. Coefficients are minimax (Remez at 40 digits); the errors named are theirs. That the
-// results built on them keep their promise is shown by tests/test_exhaustive.py.
+// exp and expm1 of our own, in several strengths. No branches, no libm, the same bits on every
+// instruction set: -ffp-contract=off holds everywhere and a fused multiply-add is always written
+// out. Coefficients are minimax (Remez at 40 digits); the errors named are theirs. That the results
+// built on them keep their promise is shown by tests/test_exhaustive.py.
 #pragma once
 
 #include "core/kernels/registers.h"
@@ -10,12 +10,12 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Adding this rounds to an integer n, which is then in the last bits …
+// Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr double kShiftF64 = 0x1.8p52;
-// … and this to a sixteenth.
-inline constexpr float kShiftToSixteenth = 0x1.8p19f;
 // And so does this, with n + 127 in the last nine bits: moved up 23 they are 2^n, -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
+// This rounds to sixteenths.
+inline constexpr float kShiftToSixteenth = 0x1.8p19f;
 
 // ---- float ----
 

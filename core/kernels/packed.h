@@ -18,7 +18,7 @@ template <class F>
 inline Block exact_block(const F& f, const auto&... in) {
   Block y;
   OPENACLNN_INDEPENDENT
-  for (int k = 0; k < kBlock; ++k) y.value[k] = canonical(f(in.value[k]...));
+  for (int k = 0; k < kBlock; ++k) y.value[k] = finished<F>(f(in.value[k]...));
   return y;
 }
 
@@ -171,6 +171,7 @@ void apply_packed(const double* attributes, void* out, const PackedInput* in, in
 // Of rows that broadcast, an input may be one value for all: it needs no tiles of copies.
 template <template <class> class F, int inputs, bool takes_same>
 constexpr FormulaEntry formula_entry() {
+  static_assert(!takes_same || inputs == 2);
   Formula<double> f64 =
       nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
   if constexpr (sizeof(typename F<Double>::T) == sizeof(double)) f64 = apply<F<Double>, inputs>;

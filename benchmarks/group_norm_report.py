@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A result of group_norm.py, the table people read, and the bars that results are held to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from report import Bar, at_least, mean
+
+FORWARD, GRADIENT = "group_norm_swish", "group_norm_swish_grad"
+LARGEST = "1x128x512x512/32"
+# torch with the output of the normalisation kept, if that helps; without; fused by its compiler
+PEERS = ("torch", "recomputed", "compiled")
+
+
+@dataclass
+class Cell:
+    op: str
+    shape: str
+    dtype: str
+    layout: str
+    bytes: int  # least traffic: each large tensor once
+    workspace: int
+    seconds: dict[str, float]  # streaming: what the hand-written loop takes for as many bytes
+    ratios: dict[str, float]  # how many times as long as ours each took
+    differs: list[str]
+
+    @property
+    def gbps(self) -> float:
+        return self.bytes / self.seconds["ours"] / 1e9
+
+
+def sizes_of(shape: str) -> tuple[tuple[int, ...], int]:
+    dims, groups = shape.split("/")
+    return tuple(map(int, dims.split("x"))), int(groups)
+
+
+def compared(cells: list[Cell], op: str, peer: str) -> list[tuple[float, Cell]]:
+    return [(c.ratios[peer], c) for c in cells if c.op == op and peer in c.ratios]
+
+
+def summary(cells: list[Cell]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for op in (FORWARD, GRADIENT):
+        for peer in PEERS:
+            if ratios := compared(cells, op, peer):
+                worst, cell = min(ratios, key=lambda pair: pair[0])
+                found[f"{op} / {peer}"] = {
+                    "geometric_mean": mean(r for r, _ in ratios),
+                    "worst": worst,
+                    "worst_cell": f"{cell.shape} {cell.dtype} {cell.layout}",
+                    "cells": len(ratios),
+                }
+    return found
+
+
+def bars(cells: list[Cell]) -> list[Bar]:
+    """Those that these cells, but for channels last, speak of."""
+    plain = [c for c in cells if c.layout == "contiguous"]
+    found = []
+    for op, peer, bar in (
+        (GRADIENT, "torch", 2.0),
+        (GRADIENT, "recomputed", 4.0),
+        (FORWARD, "torch", 1.5),
+    ):
+        if ratios := compared(plain, op, peer):
+            what = f"{op} against torch{', y recomputed' if peer == 'recomputed' else ''}"
+            found.append(at_least(f"{what}, geometric mean", mean(r for r, _ in ratios), bar))
+    if ratios := compared(plain, GRADIENT, "torch"):
+        slow = [f"{c.shape} {c.dtype} {r:.2f}x" for r, c in ratios if r < 1]
+        told = f"{len(slow)} of {len(ratios)}" + (f": {', '.join(slow)}" if slow else "")
+        found.append(Bar(f"{GRADIENT}, cells slower than torch", told, "none", not slow))
+    largest = [c for c in plain if (c.op, c.shape, c.dtype) == (GRADIENT, LARGEST, "fp32")]
+    for cell in largest:
+        for peer, bar in (("torch", 3.0), ("recomputed", 6.0)):
+            if peer in cell.ratios:
+                what = f"{GRADIENT} {LARGEST} fp32, times {peer}"
+                found.append(at_least(what, cell.ratios[peer], bar))
+        if (share := cell.ratios.get("streaming")) is not None:
+            what = f"{GRADIENT} {LARGEST} fp32, share of the streaming loop"
+            found.append(Bar(what, f"{share:.0%}", "at least 60%", share >= 0.6))
+    if cells:
+        room = max(c.workspace for c in cells)
+        what = "largest workspace, which is all the memory that is taken"
+        found.append(Bar(what, f"{room / 1024:.0f} KiB", "below 1 MiB", room < 1 << 20))
+    return found
+
+
+def table(cells: list[Cell]) -> Iterator[str]:
+    yield (
+        f"{'op':22} {'shape':20} {'dtype':5} {'layout':13} {'us':>9} {'ns/el':>7} {'GB/s':>6} "
+        f"{'of stream':>9} " + " ".join(f"{'x ' + h:>12}" for h in PEERS)
+    )
+    for c in cells:
+        dims, _ = sizes_of(c.shape)
+        share = f"{c.ratios['streaming']:.0%}" if "streaming" in c.ratios else "-"
+        ratios = [f"{r:.2f}" if (r := c.ratios.get(h)) is not None else "-" for h in PEERS]
+        time = c.seconds["ours"]
+        yield (
+            f"{c.op:22} {c.shape:20} {c.dtype:5} {c.layout:13} {time * 1e6:9.1f} "
+            f"{time / math.prod(dims) * 1e9:7.3f} {c.gbps:6.1f} {share:>9} "
+            + " ".join(f"{r:>12}" for r in ratios)
+        )
