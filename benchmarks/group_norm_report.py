@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from report import Bar, at_least, mean
+from report import Bar, at_least, at_least_share, mean, none_of, show, spread
 
 FORWARD, GRADIENT = "group_norm_swish", "group_norm_swish_grad"
 LARGEST = "1x128x512x512/32"
@@ -29,6 +29,10 @@ class Cell:
     differs: list[str]
 
     @property
+    def name(self) -> str:
+        return f"{self.shape} {self.dtype} {self.layout}"
+
+    @property
     def gbps(self) -> float:
         return self.bytes / self.seconds["ours"] / 1e9
 
@@ -47,13 +51,7 @@ def summary(cells: list[Cell]) -> dict[str, Any]:
     for op in (FORWARD, GRADIENT):
         for peer in PEERS:
             if ratios := compared(cells, op, peer):
-                worst, cell = min(ratios, key=lambda pair: pair[0])
-                found[f"{op} / {peer}"] = {
-                    "geometric_mean": mean(r for r, _ in ratios),
-                    "worst": worst,
-                    "worst_cell": f"{cell.shape} {cell.dtype} {cell.layout}",
-                    "cells": len(ratios),
-                }
+                found[f"{op} / {peer}"] = spread(ratios)
     return found
 
 
@@ -71,8 +69,7 @@ def bars(cells: list[Cell]) -> list[Bar]:
             found.append(at_least(f"{what}, geometric mean", mean(r for r, _ in ratios), bar))
     if ratios := compared(plain, GRADIENT, "torch"):
         slow = [f"{c.shape} {c.dtype} {r:.2f}x" for r, c in ratios if r < 1]
-        told = f"{len(slow)} of {len(ratios)}" + (f": {', '.join(slow)}" if slow else "")
-        found.append(Bar(f"{GRADIENT}, cells slower than torch", told, "none", not slow))
+        found.append(none_of(f"{GRADIENT}, cells slower than torch", slow, len(ratios)))
     largest = [c for c in plain if (c.op, c.shape, c.dtype) == (GRADIENT, LARGEST, "fp32")]
     for cell in largest:
         for peer, bar in (("torch", 3.0), ("recomputed", 6.0)):
@@ -81,7 +78,7 @@ def bars(cells: list[Cell]) -> list[Bar]:
                 found.append(at_least(what, cell.ratios[peer], bar))
         if (share := cell.ratios.get("streaming")) is not None:
             what = f"{GRADIENT} {LARGEST} fp32, share of the streaming loop"
-            found.append(Bar(what, f"{share:.0%}", "at least 60%", share >= 0.6))
+            found.append(at_least_share(what, share, 0.6))
     if cells:
         room = max(c.workspace for c in cells)
         what = "largest workspace, which is all the memory that is taken"
@@ -96,8 +93,8 @@ def table(cells: list[Cell]) -> Iterator[str]:
     )
     for c in cells:
         dims, _ = sizes_of(c.shape)
-        share = f"{c.ratios['streaming']:.0%}" if "streaming" in c.ratios else "-"
-        ratios = [f"{r:.2f}" if (r := c.ratios.get(h)) is not None else "-" for h in PEERS]
+        share = show(c.ratios.get("streaming"), ".0%")
+        ratios = [show(c.ratios.get(h), ".2f") for h in PEERS]
         time = c.seconds["ours"]
         yield (
             f"{c.op:22} {c.shape:20} {c.dtype:5} {c.layout:13} {time * 1e6:9.1f} "

@@ -156,10 +156,9 @@ class Loops:
         self._folder = tempfile.TemporaryDirectory()
         library = Path(self._folder.name) / "loops.so"
         subprocess.run([*command, source, "-o", library], check=True)
-        self._stream = ctypes.CDLL(str(library)).stream
-        self._stream.restype = ctypes.c_double
-        self.arithmetic = ctypes.CDLL(str(library)).arithmetic
-        self.arithmetic.restype = ctypes.c_double
+        loaded = ctypes.CDLL(str(library))
+        self._stream, self.arithmetic = loaded.stream, loaded.arithmetic
+        self._stream.restype = self.arithmetic.restype = ctypes.c_double
         version = subprocess.run(
             [compiler, "--version"], capture_output=True, text=True, check=True
         )

@@ -80,14 +80,19 @@ def summary(results: list[Result]) -> dict[str, Any]:
     for peer in PEERS:
         ratios = [(ratio, r) for r in results if (ratio := r.ratios.get(peer)) is not None]
         if ratios:
-            worst, cell = min(ratios, key=lambda pair: pair[0])
-            found[peer] = {
-                "geometric_mean": mean(ratio for ratio, _ in ratios),
-                "worst": worst,
-                "worst_cell": cell.name,
-                "cells": len(ratios),
-            }
+            found[peer] = spread(ratios)
     return found
+
+
+def spread(ratios: list[tuple[float, Any]]) -> dict[str, Any]:
+    """Of ratios and what has them, which has a name."""
+    worst, cell = min(ratios, key=lambda pair: pair[0])
+    return {
+        "geometric_mean": mean(ratio for ratio, _ in ratios),
+        "worst": worst,
+        "worst_cell": cell.name,
+        "cells": len(ratios),
+    }
 
 
 # ---- the bars: against torch eager, and against the machine ----
@@ -110,8 +115,7 @@ def bars(results: list[Result]) -> list[Bar]:
     found: list[Bar] = []
     if plain:
         slow = [f"{r.op} {r.dtype} {r.size} {x:.2f}x" for x, r in plain if x < 0.95]
-        told = f"{len(slow)} of {len(plain)}" + (f": {', '.join(slow)}" if slow else "")
-        found.append(Bar("cells below 0.95x torch", told, "none", not slow))
+        found.append(none_of("cells below 0.95x torch", slow, len(plain)))
         found.append(at_least("geometric mean against torch", mean(x for x, _ in plain), 1.7))
     for op in ("logit", "logit_grad", "elu_backward"):
         own = [(x, r) for x, r in halves if r.op == op]
@@ -128,7 +132,7 @@ def bars(results: list[Result]) -> list[Bar]:
     if large:
         share, cell = min(large, key=lambda pair: pair[0])
         what = f"share of the streaming loop, fp32 64 Mi, worst ({cell.op})"
-        found.append(Bar(what, f"{share:.0%}", "at least 90%", share >= 0.9))
+        found.append(at_least_share(what, share, 0.9))
     if strided:
         what = "geometric mean against torch, broadcast and transposed"
         found.append(at_least(what, mean(x for x, _ in strided), 1.5))
@@ -137,6 +141,15 @@ def bars(results: list[Result]) -> list[Bar]:
 
 def at_least(what: str, value: float, bar: float) -> Bar:
     return Bar(what, f"{value:.2f}x", f"at least {bar}x", value >= bar)
+
+
+def at_least_share(what: str, share: float, bar: float) -> Bar:
+    return Bar(what, f"{share:.0%}", f"at least {bar:.0%}", share >= bar)
+
+
+def none_of(what: str, slow: list[str], cells: int) -> Bar:
+    told = f"{len(slow)} of {cells}" + (f": {', '.join(slow)}" if slow else "")
+    return Bar(what, told, "none", not slow)
 
 
 def bars_text(found: list[Bar]) -> str:
