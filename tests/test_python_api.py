@@ -10,7 +10,7 @@ import pytest
 from support import SEED, all_rows, arguments, bits, call, plan, rows
 
 import openaclnn
-from openaclnn import aclnn
+from openaclnn import _core, aclnn
 from openaclnn.reference import REFERENCES, sample
 from openaclnn.table import OPS
 
@@ -40,6 +40,24 @@ def test_inputs_are_left_alone(op):
     for x, same in zip(inputs, before, strict=True):
         assert (bits(x) == bits(same)).all()
         assert not np.shares_memory(result, x)
+
+
+# What every function calls; CPython hands it whatever it is given.
+@pytest.mark.parametrize(
+    ("given", "error", "sentence"),
+    [
+        ((), TypeError, "launch needs the index of an operator"),
+        (("x",), TypeError, "'str' object cannot be interpreted as an integer"),
+        ((-1,), IndexError, "no such operator"),
+        ((len(OPS),), IndexError, "no such operator"),
+        ((1 << 70,), OverflowError, "too large"),
+        ((0,), TypeError, "wrong number of arguments"),
+        ((0, X, 0.1, None, None), TypeError, "wrong number of arguments"),
+    ],
+)
+def test_launch_checks_what_it_is_given(given, error, sentence):
+    with pytest.raises(error, match=sentence):
+        _core.launch(*given)
 
 
 def test_in_place_returns_its_argument():

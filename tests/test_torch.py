@@ -115,8 +115,18 @@ def test_unusable_tensors():
     refused(torch.ones(2, 2).to_sparse(), dense + without_storage)
     eighth = torch.ones(2).to(torch.float8_e5m2)
     refused(eighth, "have a dtype of the aclnn API, but its DLPack dtype is none")
-    lazy = torch.tensor([1 + 2j]).conj().imag
-    refused(lazy, "be its memory, but is a lazy negation: pass x.resolve_neg()")
+
+
+# A dense tensor is not asked whether it is lazily negated: none of these is dense.
+def test_lazy_negations():
+    imag = (torch.arange(24).reshape(2, 3, 4) * (1 - 1j)).conj().imag
+    views = [imag, imag[0, 0, 0], imag[:1, :1, 1], imag[:, ::2], imag.permute(2, 0, 1)]
+    for lazy in [*views, imag[0, 0].expand(5, 4), imag.unfold(2, 2, 1)]:
+        assert lazy.is_neg()
+        refused(lazy, "be its memory, but is a lazy negation: pass x.resolve_neg()")
+        assert (openaclnn.leaky_relu(lazy.resolve_neg()) == lazy).all()
+    for plain in (torch.ones(8)[::2], torch.ones(1), torch.ones(()), torch.ones(3, 1).expand(3, 4)):
+        assert (openaclnn.leaky_relu(plain) == 1).all()
 
 
 def test_autograd_is_told_of_writes():

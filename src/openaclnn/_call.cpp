@@ -2,6 +2,7 @@
 #include "_call.h"
 
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "core/base/dtype.h"
@@ -23,17 +24,16 @@ void set(Scalar* scalar, aclDataType dtype, T value) {
 
 }  // namespace
 
-Call::Call(const Operator& op, nb::handle values, Outputs outputs, Keep keep)
+Call::Call(const Operator& op, std::span<PyObject* const> values, Outputs outputs, Keep keep)
     : op_(op), keep_(keep) {
-  if (PyTuple_GET_SIZE(values.ptr()) != op.parameter_count)
-    throw nb::type_error("wrong number of arguments");
-  for (int i = 0; i < op.parameter_count; ++i) read(i, PyTuple_GET_ITEM(values.ptr(), i));
+  if (std::ssize(values) != op.parameter_count) throw nb::type_error("wrong number of arguments");
+  for (int i = 0; i < op.parameter_count; ++i) read(i, values[i]);
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
     if (parameter.role != Role::output && parameter.role != Role::inout) continue;
     const bool wanted = parameter.condition < 0 || argument_[parameter.condition].flag;
     if (argument_[i].handle != nullptr) {
-      result_[outputs_] = nb::borrow(PyTuple_GET_ITEM(values.ptr(), i));
+      result_[outputs_] = nb::borrow(values[i]);
     } else if (outputs == Outputs::allocate_missing && wanted) {
       make_output(i);
     }
@@ -82,13 +82,14 @@ void Call::read_tensor(int i, nb::handle value) {
   const Parameter& parameter = op_.parameters[i];
   const bool written = parameter.role != Role::input;
   const bool torch = is_torch(value);
-  if (torch) refuse_torch(value, op_.name, parameter.name);
+  if (torch) refuse_recorded(value, op_.name, parameter.name);
   Tensor* tensor = tensor_[i].make();
   view_array(value, op_.name, parameter.name, written, tensor, &kept_);
   argument_[i].tensor = tensor;
   if (!written && !first_input_.is_valid()) first_input_ = value, first_view_ = tensor;
   if (keep_ == Keep::arrays) kept_.append(value);
   if (!torch) return;
+  refuse_lazy(value, *tensor, op_.name, parameter.name);
   if (written) torch_.written(value);
   if (keep_ == Keep::arrays) {
     const auto offset = tensor->offset * static_cast<int64_t>(dtype_size(tensor->dtype));

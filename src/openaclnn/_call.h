@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <new>
+#include <span>
 #include <vector>
 
 #include "_arrays.h"
@@ -27,8 +28,8 @@ enum class Keep : uint8_t { nothing, arrays };  // what has to outlive the call 
 
 class Call {
  public:
-  // `values` is a tuple in the order of the row.
-  Call(const Operator& op, nb::handle values, Outputs outputs, Keep keep);
+  // `values` come in the order of the row.
+  Call(const Operator& op, std::span<PyObject* const> values, Outputs outputs, Keep keep);
 
   const Argument* arguments() const { return argument_; }
   Kept take_kept() { return std::move(kept_); }

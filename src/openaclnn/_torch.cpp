@@ -42,12 +42,12 @@ bool requires_grad(nb::handle tensor) {
 }
 
 // What torch.autograd.graph.increment_version calls, itself 0.13 us of Python; None where it takes
-// no list.
+// one tensor only.
 nb::object increment_versions() {
   const nb::object function =
       nb::getattr(nb::module_::import_("torch").attr("_C"), "_increment_version", nb::none());
   try {
-    function(nb::list());
+    function(nb::tuple());
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_RuntimeError)) throw;
     return nb::none();
@@ -55,15 +55,28 @@ nb::object increment_versions() {
   return function;
 }
 
+// torch negates the imaginary part of a conjugate when it reads it, not in memory. Such a view
+// takes every other number of memory, and so do all views of it, whatever they skip or repeat: only
+// as_strided can make a dense one. (To ask costs 90 ns a tensor, as torch gives up the GIL.)
+bool may_be_negated(const Tensor& view) {
+  for (int i = 0; i < view.shape.rank; ++i) {
+    if (view.shape[i] > 1 && view.strides[i] % 2 != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-void refuse_torch(nb::handle tensor, const char* op, const char* parameter) {
+void refuse_recorded(nb::handle tensor, const char* op, const char* parameter) {
   if (requires_grad(tensor) &&
       nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) {
     refuse(op, parameter,
            "not require a gradient, which these functions do not record: pass it detached");
   }
-  // torch negates the imaginary part of a conjugate when it reads it, not in memory.
+}
+
+void refuse_lazy(nb::handle tensor, const Tensor& view, const char* op, const char* parameter) {
+  if (!may_be_negated(view)) return;
   PyObject* const is_neg = once([] { return of_tensor("is_neg"); });
   if (ask(is_neg, tensor).is(Py_True))
     refuse(op, parameter, "be its memory, but is a lazy negation: pass x.resolve_neg()");
@@ -85,11 +98,6 @@ nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, c
                              nb::arg("device") = "cpu");  // whatever the default is
 }
 
-void TorchTensors::written(nb::handle tensor) {
-  if (!written_.is_valid()) written_ = nb::list();
-  nb::borrow<nb::list>(written_).append(tensor);
-}
-
 bool TorchTensors::moved() const {
   if (watched_.empty()) return false;  // torch may not be there to be asked
   PyObject* const data_ptr = once([] { return of_tensor("data_ptr"); });
@@ -102,16 +110,22 @@ bool TorchTensors::moved() const {
 
 // One call for all: 0.15 us for three tensors. Those of inference mode have no version, which the
 // call for all knows.
-void TorchTensors::tell_autograd() const {
-  if (!written_.is_valid()) return;
+void TorchTensors::tell_autograd() {
+  if (count_ == 0) return;
   PyObject* const increment_all = once([] { return increment_versions(); });
   if (increment_all != Py_None) {
-    ask(increment_all, written_);
+    if (!told_.is_valid()) {
+      told_ = nb::steal(PyTuple_New(count_));
+      if (!told_.is_valid()) throw nb::python_error();
+      for (int i = 0; i < count_; ++i)
+        PyTuple_SET_ITEM(told_.ptr(), i, nb::handle(written_[i]).inc_ref().ptr());
+    }
+    ask(increment_all, told_);
   } else {
     const nb::object increment =
         nb::module_::import_("torch.autograd.graph").attr("increment_version");
-    for (nb::handle tensor : nb::borrow<nb::list>(written_)) {
-      if (!nb::cast<bool>(tensor.attr("is_inference")())) increment(tensor);
+    for (int i = 0; i < count_; ++i) {
+      if (!nb::cast<bool>(written_[i].attr("is_inference")())) increment(written_[i]);
     }
   }
 }
