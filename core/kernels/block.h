@@ -162,6 +162,15 @@ template <class Type, int K>
   return load_registers<Type, K>(part);
 }
 
+// The same, filled up with copies of the last.
+template <class Type, int K>
+[[gnu::always_inline]] inline Registers<K> load_filled(const typename Type::Raw* in, int64_t n) {
+  if (K > 1 || n == kRegisterFloats) return load_registers<Type, K>(in);
+  typename Type::Raw part[kRegisterFloats];
+  for (int64_t k = 0; k < kRegisterFloats; ++k) part[k] = in[k < n ? k : n - 1];
+  return load_registers<Type, K>(part);
+}
+
 template <class Type, int K>
 [[gnu::always_inline]] inline void store_some(typename Type::Raw* out, const Registers<K>& y,
                                               int64_t n, bool stream) {

@@ -41,23 +41,36 @@ struct elu_wide {
 };
 
 // inputScale 1: float. 2^n (1 + r + q) - 1 is main + rest + 2^n q, of which the last sums alone
-// round. Below -25 the result is -scale alpha (1 - 2^-36). If not `unit`, scale alpha is high +
-// low.
+// round. Below -25 the result is -scale alpha (1 - 2^-36). If `unit`, scale and alpha are 1; if
+// not, scale alpha is high + low.
 template <bool unit>
 struct elu_single {
+  static constexpr bool one_nan = true;
   float scale, high, low;
-  float operator()(float x) const {
-    const float t = x < -25 ? -25 : x;
-    const float shifted = fused(t, 0x1.715476p0f, kShiftToPower), n = shifted - kShiftToPower;
-    const float r = fused(n, -0x1.62e430p-1f, t);
-    const float q = fused(r * r, expm1_tail_single(r), n * 0x1.05c610p-29f);
-    const float power = float_of(bits_of(shifted) << 23), whole = power - 1;
-    const float main = fused(power, r, whole), rest = fused(power, r, whole - main);
-    const float small = fused(power, q, rest);
-    const float k = main * high;
-    const float y =
-        unit ? main + small : k + fused(small, high, fused(main, low, fused(main, high, -k)));
-    return x > 0 ? scale * x : __builtin_copysignf(y, x);  // 0 - (1 - 1) lost the sign of x = -0
+  template <class V>
+  V operator()(V x) const {
+    const auto least = bits_of(all_of<V>(-25.0f));
+    const ReducedF32<V> t = reduce(float_of(smaller(bits_of(x), least)));
+    const V q = fused(t.r * t.r, expm1_tail_single(t.r), t.n * all_of<V>(kLn2Low));
+    const V power = float_of(t.power), whole = power - all_of<V>(1);
+    const V main = fused(power, t.r, whole), rest = fused(power, t.r, whole - main);
+    const V small = fused(power, q, rest);
+    const V result = unit ? either(x, main + small) : scaled(x, main, small);
+    return x == x ? result : all_of<V>(__builtin_nanf(""));
+  }
+
+  // x > 0 ? x : y, of which y, where it is not x, is nearer to 0; 0 - (1 - 1) lost the sign of x.
+  template <class V>
+  static V either(V x, V y) {
+    return float_of(smaller(bits_of(x), bits_of(y) | 0x80000000));
+  }
+
+  template <class V>
+  V scaled(V x, V main, V small) const {
+    const V factor = all_of<V>(high), k = main * factor;
+    const V lost = fused(main, all_of<V>(low), fused(main, factor, -k));
+    const V y = k + fused(small, factor, lost);
+    return x > 0 ? all_of<V>(scale) * x : copy_sign(y, x);
   }
 };
 
@@ -65,11 +78,13 @@ struct elu_single {
 struct elu_half {
   float scale, factor, bound;
   RateF32 rate;
-  float operator()(float x) const {
-    const Reduced2F32 t = reduce_2(x < bound ? bound : x, rate);
-    const float power = float_of(t.power);
-    const float y = fused(power, exp2m1_half(t.f), -(1 - power)) * factor;
-    return x > 0 ? scale * x : y;
+  template <class V>
+  V operator()(V x) const {
+    const V least = all_of<V>(bound);
+    const Reduced2F32<V> t = reduce_2(x < least ? least : x, rate);
+    const V power = float_of(t.power);
+    const V y = fused(power, exp2m1_half(t.f), -(all_of<V>(1) - power)) * all_of<V>(factor);
+    return x > 0 ? all_of<V>(scale) * x : y;
   }
 };
 
@@ -134,7 +149,7 @@ struct elu {
                     bound_of(25, input_scale), rate});
     } else if (__is_same(M, Single) && input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
       const auto positive = static_cast<float>(scale), high = static_cast<float>(factor);
-      if (factor == 1) return loop(elu_single<true>{positive, 1, 0});
+      if (scale == 1 && alpha == 1) return loop(elu_single<true>{1, 1, 0});
       loop(elu_single<false>{positive, high, static_cast<float>(factor - high)});
     } else {
       loop(elu_wide(alpha, scale, input_scale));
@@ -190,34 +205,44 @@ struct elu_backward_quick {
   uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of
                    // positive ones smaller
 
-  uint32_t unusual(float, float x) const { return bits_of(x); }
+  template <class V>
+  auto unusual(V, V x) const {
+    return bits_of(x);
+  }
   float general(float g, float x) const { return wide(g, x); }
 };
 
 // g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows
-// that the result does not.
+// that the result does not. If `unit`, scale, alpha and inputScale are 1.
+template <bool unit>
 struct elu_backward_single : elu_backward_quick {
   float input_scale, high, low;
-  float quick(float g, float x) const {
-    const ReducedF32 t = reduce(x, input_scale);
-    const float tail = fused(t.r * t.r, exp_tail_single(t.r), -t.c);  // exp(r - c) = 1 + r + q
-    const float q = fused(-t.c, t.r + tail, tail);
-    const float k = g * high, lost = fused(-g, low, fused(-g, high, k));
-    const float main = k * (1 + t.r),
-                rest =
-                    fused(k, t.r, k - main);  // k (1 + r) is main + rest: the last sum alone rounds
-    const float y = (main - (fused(k, -q, lost) - rest)) * float_of(t.power - (32u << 23));
-    return x > 0 ? g * scale : y;
+  template <class V>
+  V quick(V g, V x) const {
+    const V rate = all_of<V>(input_scale), factor = all_of<V>(unit ? 0x1p32f : high);
+    const ReducedF32<V> t = reduce(unit ? x : x * rate);
+    // exp(inputScale x) = 2^n exp(r - c) = 2^n (1 + r + q); c holds what the product and n ln2 lost
+    const V n_low = t.n * all_of<V>(kLn2Low);
+    const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused(x, rate, -(x * rate)));
+    const V tail = fused(t.r * t.r, exp_tail_single(t.r), minus_c);
+    const V q = fused(minus_c, t.r + tail, tail);
+    // k (1 + r) is main - rest: the last sum alone rounds, and keeps the sign of zero
+    const V k = g * factor, main = k * (all_of<V>(1) + t.r);
+    const V rest = fused_minus(t.r, k, main - k);
+    const V lost = unit ? rest : rest + fused_minus(g, all_of<V>(low), fused_minus(g, factor, k));
+    const V y = (main - fused_minus(q, k, lost)) * float_of(t.power - (32u << 23));
+    return x > 0 ? (unit ? g : g * all_of<V>(scale)) : y;
   }
 };
 
 struct elu_backward_half : elu_backward_quick {
   float factor;
   RateF32 rate;
-  float quick(float g, float x) const {
-    const Reduced2F32 t = reduce_2(x, rate);
-    const float e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
-    return (x > 0 ? scale : e * factor) * g;
+  template <class V>
+  V quick(V g, V x) const {
+    const Reduced2F32<V> t = reduce_2(x, rate);
+    const V e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
+    return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
 };
 
@@ -253,10 +278,12 @@ struct elu_backward {
       if constexpr (__is_same(M, Half)) {
         loop(elu_backward_half{quick, static_cast<float>(factor), RateF32(input_scale * kLog2e)});
       } else {
+        if (scale == 1 && alpha == 1 && input_scale == 1)
+          return loop(elu_backward_single<true>{quick, 1, 0x1p32f, 0});
         const double shifted = factor * 0x1p32;
         const auto high = static_cast<float>(shifted);
-        loop(elu_backward_single{quick, static_cast<float>(input_scale), high,
-                                 static_cast<float>(shifted - high)});
+        loop(elu_backward_single<false>{quick, static_cast<float>(input_scale), high,
+                                        static_cast<float>(shifted - high)});
       }
     } else {
       loop(wide);

@@ -10,13 +10,15 @@
 //
 // Its NaNs are made canonical by the loops, unless it says `static constexpr bool one_nan`: then it
 // does so where it costs least. M says how exact its arithmetic has to be. A formula that has
-// several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for. A
-// form that is right for nearly all values only offers
+// several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for.
+// One whose arithmetic takes longer than its memory is a template, `V operator()(V x)`, which
+// packed operands go through in registers (registers.h). A form that is right for nearly all values
+// only offers
 //
-//       T quick(T x) const;             // the result, or anything
-//       uint32_t unusual(T x) const;    // above `limit` where quick(x) may be wrong …
+//       V quick(V x) const;             // the result, or anything
+//       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
 //       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
-//       T general(T x) const;           // the result for every x
+//       float general(float x) const;   // the result for every x
 //
 // and `general` runs for whole tiles in which one element asks for it; whose result is taken is
 // each element's own affair.

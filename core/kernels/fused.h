@@ -30,5 +30,8 @@ inline double fused(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }  // without FMA libm's, exact but slow
 
+// c - a * b, rounded once. GCC 12 loses the sign of zero of -fused(…): b must not be one.
+inline float fused_minus(float a, float b, float c) { return fused(a, -b, c); }
+
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

@@ -25,14 +25,15 @@ inline float float_above(double x) {
   return next == 0 ? 0x1p-149f : float_of(next < 0 ? bits_of(next) - 1 : bits_of(next) + 1);
 }
 
-// In double, good to 2^-35 for every z from 2^-1022 on: the same way without corrections.
+// In double, good to 2^-35 for every z from 2^-1022 on: the same way, corrected only for what c has
+// lost, which next to 1/2 is half of the result.
 inline double logit_wide(double z) {
-  const double c = 1 - z;
+  const double c = 1 - z, missing = (1 - c) - z;
   const uint64_t k = (bits_of(z) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
-  const double b = double_of(bits_of(c) + k);
+  const double b = double_of(bits_of(c) + k), power = double_of(k + bits_of(1.0));
   const double exponent =
       double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
-  const double f = (z - b) / (z + b), s = f * f;
+  const double f = ((z - b) - missing * power) / (z + b), s = f * f;
   double p = 0x1.8d9479392f3cep-3;
   p = p * s + 0x1.c66ce580a4cc2p-3;
   p = p * s + 0x1.249340cd5bc5ep-2;
@@ -43,49 +44,85 @@ inline double logit_wide(double z) {
   return ((z > 0) & (z < 1)) ? y : ends;
 }
 
-// In float, wherever 2^-100 <= z < 1. With k near the binary logarithm of z / (1 - z) and B = 2^k
-// (1 - z),
-//     ln(z / (1 - z)) = k ln2 + ln(z / B) = k ln2 + 2 atanh(f / 2),    f = (z - B) / h, h = (z + B)
-//     / 2, |f| < 0.388.
-// z - B is exact, and what the rest loses is carried along in `lost`. Near 1/2 k is 0, h is 1/2 and
-// nothing is lost.
-template <bool bounded>
+// Of an eps, which may be smaller.
+inline double logit_of(double eps) {
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  return eps > 0 && eps < 0x1p-1000 ? logit_wide(eps * 0x1p100) - 100 * kLn2 : logit_wide(eps);
+}
+
+// Which values the clamp lets through: all above 0; those between two bounds; the same, with bounds
+// from 2^-100 up and below 1 and results of either sign.
+enum class Range : uint8_t { open, closed, inside };
+
+// In float, wherever 2^-100 <= z < 1. With c = 1 - z, k near the binary logarithm of z / c and a =
+// 2^-k z,
+//     ln(z / c) = k ln2 + ln(a / c) = k ln2 + 2 atanh(f / 2),    f = (a - c) / h, h = (a + c) / 2,
+//     |f| < 0.388.
+// a - c is exact, and what the rest loses is carried along in `all`. Near 1/2 k is 0, h is 1/2 and
+// only c loses something.
+template <Range range>
 struct logit_quick {
   static constexpr bool finite = true;  // where it is not unusual
-  // If bounded: beyond low and high, the floats next to the range, results are at_low and at_high.
-  // Clamping both x and the result does it, for the logarithm rises.
+  static constexpr bool inside = range == Range::inside;
+  // Beyond low and high, the floats next to the range, results are at_low and at_high. Clamping
+  // both x and the result does it, for the logarithm rises.
   float low, high, at_low, at_high;
-  uint32_t limit = 0x3f7fffff - 0x0d800000;
+  uint32_t limit = inside ? 0x7f800000 : 0x3f7fffff - 0x0d800000;
 
-  static float clamp(float x, float least, float most) {
-    const float y = x < least ? least : x;
-    return !bounded ? x : y > most ? most : y;
+  template <class V>
+  static V clamp(V x, V least, V most) {
+    const V y = x < least ? least : x;
+    return range == Range::open ? x : y > most ? most : y;
   }
-  uint32_t unusual(float x) const { return bits_of(clamp(x, low, high)) - 0x0d800000; }
 
-  float quick(float x) const {
-    const float z = clamp(x, low, high);
-    const float c = 1 - z;
-    const uint32_t k = (bits_of(z) - bits_of(c) + 0x400000) & 0xff800000;  // times 2^23
-    const float power = float_of(k + 0x3f800000),
-                exponent = static_cast<float>(static_cast<int32_t>(k));
-    const float b = c * power, b_low = fused(-z, power, power - b);  // B as high + low
-    const float difference = z - b;
-    const float h = fused(-0.5f, difference, z), h_low = fused(-0.5f, difference, z - h);
-    const float inverse = 1 / h;
-    const float f = difference * inverse;
-    const float lost = fused(-f, h_low, fused(-f, h, difference));  // the error of f, times h
-    const float all = fused(-b_low, fused(0.5f, f, 1.0f),
-                            lost);  // b_low / b is b_low (1 + f / 2) / h but for f^2 / 4
-    const float s = f * f;
+  // Inside, registers are clamped as integers: what is above 0 is in the order of its bits, and
+  // what is below is below as a signed integer and above as an unsigned one, in reversed order.
+  // (Zen 4 has one minimum of floats a cycle, in place of a product, and two of integers.)
+  float clamped(float x) const { return clamp(x, low, high); }
+  FloatRegister clamped(FloatRegister x) const {
+    using V = FloatRegister;
+    if (!inside) return clamp(x, all_of<V>(low), all_of<V>(high));
+    return float_of(smaller_signed(larger_signed(bits_of(x), bits_of(all_of<V>(low))),
+                                   bits_of(all_of<V>(high))));
+  }
+  float clamped_result(float y) const { return clamp(y, at_low, at_high); }
+  FloatRegister clamped_result(FloatRegister y) const {
+    using V = FloatRegister;
+    if (!inside) return clamp(y, all_of<V>(at_low), all_of<V>(at_high));
+    return float_of(smaller_signed(smaller(bits_of(y), bits_of(all_of<V>(at_low))),
+                                   bits_of(all_of<V>(at_high))));
+  }
+
+  template <class V>
+  auto unusual(V x) const {
+    return inside ? bits_of(x) & 0x7fffffff
+                  : bits_of(clamp(x, all_of<V>(low), all_of<V>(high))) - 0x0d800000;
+  }
+
+  template <class V>
+  V quick(V x) const {
+    const V one = all_of<V>(1), half = all_of<V>(0.5f);
+    const V z = clamped(x);
+    const V c = one - z, missing = (one - c) - z;                      // in c
+    const auto k = (bits_of(z) - bits_of(c) + 0x400000) & 0xff800000;  // times 2^23
+    const V exponent = as_signed(k);
+    const V a = float_of(bits_of(z) - k);
+    const V gap = c - a;  // with these signs no product has to be negated
+    const V h = fused(half, gap, a), h_low = fused(half, gap, a - h);
+    const V inverse = all_of<V>(-1) / h;
+    const V f = gap * inverse;
+    const V lost = fused(f, h_low, fused(f, h, gap));  // the error of f, times -h
+    // missing / c is missing (1 + f / 2) / h but for f^2 / 4
+    const V all = fused(missing, fused(half, f, one), lost);
+    const V s = f * f;
     // (2 atanh(f / 2) - f) / f^3: relative error of 2 atanh 2^-28.4
-    float p = fused(0x1.35b188p-9f, s, 0x1.9938dcp-7f);
-    p = fused(p, s, 0x1.5555a2p-4f);
-    const float rest = fused(f * s, p, all * inverse);
-    constexpr float kLn2 = 0x1.62e430p-24f;  // ln2 / 2^23, relative error 2^-28.4
-    const float main = fused(exponent, kLn2, f);
-    const float lost_of_f = f + fused(exponent, kLn2, -main);  // exact for |k| <= 2
-    return clamp(main + (lost_of_f + rest), at_low, at_high);
+    V p = fused(all_of<V>(0x1.35b188p-9f), s, all_of<V>(0x1.9938dcp-7f));
+    p = fused(p, s, all_of<V>(0x1.5555a2p-4f));
+    const V rest = fused(f * s, p, all * inverse);
+    const V ln2 = all_of<V>(0x1.62e430p-24f);  // ln2 / 2^23, relative error 2^-28.4
+    const V main = fused(exponent, ln2, f);
+    const V lost_of_f = f + fused(exponent, ln2, -main);  // exact for |k| <= 2
+    return clamped_result(main + (lost_of_f + rest));
   }
 
   float general(float x) const {
@@ -105,14 +142,19 @@ struct logit {
 
   template <class Loop>
   void visit(const Loop& loop) const {
-    if (eps < 0) return loop(logit_quick<false>{0, 1, 0, 0});
-    const auto least = static_cast<float>(logit_wide(eps));
+    if (eps < 0) return loop(logit_quick<Range::open>{0, 1, 0, 0});
+    const auto least = static_cast<float>(logit_of(eps));
     if (least != least) return loop(logit_nan{});
     if (eps > 0.5)
-      return loop(logit_quick<true>{0.5f, 0.5f, least, least});  // the lower bound wins
+      return loop(logit_quick<Range::closed>{0.5f, 0.5f, least, least});  // the lower bound wins
     const float below = -float_above(-eps), above = float_above(1 - eps);
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
-    loop(logit_quick<true>{low, high, least, static_cast<float>(logit_wide(1 - eps))});
+    const auto most = static_cast<float>(logit_wide(1 - eps));
+    if (low >= 0x1p-100f && high < 1 && least < 0) {
+      loop(logit_quick<Range::inside>{low, high, least, most});
+    } else {
+      loop(logit_quick<Range::closed>{low, high, least, most});
+    }
   }
 };
 
@@ -125,6 +167,11 @@ struct logit_grad_constant {
 struct logit_grad_bounds {
   float low, high, beyond;
   bool outside(float x) const { return (x < low) | (x > high); }  // not where x is NaN
+  template <class V>
+  V bounded(V x, V y) const {
+    const V end = all_of<V>(beyond);
+    return x < all_of<V>(low) ? end : x > all_of<V>(high) ? end : y;
+  }
 
   // Whether 1 - x, which between 1/2 and 1 is a multiple of 2^-24, is below low where x > high, and
   // nowhere else. Not where 1 - eps was rounded up over such a multiple.
@@ -136,9 +183,9 @@ struct logit_grad_bounds {
 
 // For results of 16 bits: three roundings.
 struct logit_grad_half : logit_grad_bounds {
-  float operator()(float x, float dy) const {
-    const float y = dy / (x * (1 - x));
-    return outside(x) ? beyond : y;
+  template <class V>
+  V operator()(V x, V dy) const {
+    return bounded(x, dy / (x * (all_of<V>(1) - x)));
   }
 };
 
@@ -152,26 +199,39 @@ inline constexpr float kDeep = 0x1p-73f;
 template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
-  uint32_t limit = 0u - bits_of(kDeep);  // of dy, shifted by the sign: 2^-100
+  // Of dy, 2^-100; if not plain, its bits are shifted by the sign, to the limit of m.
+  uint32_t limit = 0u - bits_of(plain ? 0x1p-100f : kDeep);
 
-  static float smaller(float x) {
+  static float nearer(float x) {
     const float c = 1 - x;
     return x < c ? x : c;
   }
-  bool outside(float x) const { return plain ? smaller(x) < low : logit_grad_bounds::outside(x); }
+  static FloatRegister nearer(FloatRegister x) {  // at most one of the two is negative
+    return float_of(smaller_signed(bits_of(x), bits_of(all_of<FloatRegister>(1) - x)));
+  }
+  bool outside(float x) const { return plain ? nearer(x) < low : logit_grad_bounds::outside(x); }
 
-  uint32_t unusual(float x, float dy) const {
-    const uint32_t a = plain ? 0 : 0u - bits_of(smaller(x)), b = 0u - (bits_of(dy) << 1);
-    return a > b ? a : b;
+  template <class V>
+  auto unusual(V x, V dy) const {
+    if constexpr (plain) {
+      return 0u - (bits_of(dy) & 0x7fffffff);
+    } else {
+      return larger(0u - bits_of(nearer(x)), 0u - (bits_of(dy) << 1));
+    }
   }
 
-  float quick(float x, float dy) const {
-    const float m = smaller(x), d = fused(-m, m, m), d_low = fused(-m, m, m - d);
-    const float inverse = 1 / d;
-    const float q = dy * inverse;
-    const float excess = fused(q, d_low, fused(q, d, -dy));  // +0 where dy is 0 of either sign
-    const float y = fused(excess, -inverse, q);  // not -excess: GCC 12 loses the sign of zero
-    return outside(x) ? beyond : y;
+  template <class V>
+  V quick(V x, V dy) const {
+    const V m = nearer(x), d = fused_minus(m, m, m), d_low = fused_minus(m, m, m - d);
+    const V inverse = all_of<V>(1) / d;
+    const V q = dy * inverse;
+    const V excess = fused(q, d_low, fused(q, d, -dy));  // +0 where dy is 0 of either sign
+    const V y = fused_minus(excess, inverse, q);
+    if constexpr (plain) {
+      return m < all_of<V>(low) ? all_of<V>(beyond) : y;
+    } else {
+      return bounded(x, y);
+    }
   }
 
   float general(float x, float dy) const {

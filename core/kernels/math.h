@@ -19,37 +19,41 @@ inline constexpr float kShiftToSixteenth = 0x1.8p19f;
 
 // ---- float ----
 
-// x * scale = n ln2 + r - c: |r| <= 0.347, exact because ln2 here has 24 digits and the difference
-// as many; |c| <= 2^-18 holds what x * scale and n ln2 lost. Right for |x * scale| < 87.
+inline constexpr float kLn2High = 0x1.62e430p-1f, kLn2Low = 0x1.05c610p-29f;
+
+// t = n ln2high + r, |r| <= 0.347, exact because ln2 has 24 digits there and the difference as
+// many. Right for |t| < 87.
+template <class V>
 struct ReducedF32 {
-  float r, c;
-  uint32_t power;  // the bits of 2^n
+  V r, n;
+  decltype(bits_of(V{})) power;  // the bits of 2^n
 };
 
-inline ReducedF32 reduce(float x, float scale) {
-  const float t = x * scale;
-  const float lost = fused(-x, scale, t);
-  const float shifted = fused(t, 0x1.715476p0f, kShiftToPower);
-  const float n = shifted - kShiftToPower;
-  return {fused(n, -0x1.62e430p-1f, t), fused(n, -0x1.05c610p-29f, lost), bits_of(shifted) << 23};
+template <class V>
+inline ReducedF32<V> reduce(V t) {
+  const V shift = all_of<V>(kShiftToPower);
+  const V shifted = fused(t, all_of<V>(0x1.715476p0f), shift), n = shifted - shift;
+  return {fused_minus(n, all_of<V>(kLn2High), t), n, bits_of(shifted) << 23};
 }
 
 // exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, relative error 2^-27.4
-inline float exp_tail_single(float r) {
-  float p = fused(0x1.6db692p-10f, r, 0x1.123d12p-7f);
-  p = fused(p, r, 0x1.55545cp-5f);
-  p = fused(p, r, 0x1.55548cp-3f);
-  return fused(p, r, 0x1p-1f);
+template <class V>
+inline V exp_tail_single(V r) {
+  V p = fused(all_of<V>(0x1.6db692p-10f), r, all_of<V>(0x1.123d12p-7f));
+  p = fused(p, r, all_of<V>(0x1.55545cp-5f));
+  p = fused(p, r, all_of<V>(0x1.55548cp-3f));
+  return fused(p, r, all_of<V>(0x1p-1f));
 }
 
 // The same, and expm1(r) = r + r^2 p(r) with relative error 2^-31.
-inline float expm1_tail_single(float r) {
-  float p = 0x1.9e7d64p-13f;
-  p = fused(p, r, 0x1.6d3aa0p-10f);
-  p = fused(p, r, 0x1.1112d4p-7f);
-  p = fused(p, r, 0x1.5554f8p-5f);
-  p = fused(p, r, 0x1.555554p-3f);
-  return fused(p, r, 0x1p-1f);
+template <class V>
+inline V expm1_tail_single(V r) {
+  V p = all_of<V>(0x1.9e7d64p-13f);
+  p = fused(p, r, all_of<V>(0x1.6d3aa0p-10f));
+  p = fused(p, r, all_of<V>(0x1.1112d4p-7f));
+  p = fused(p, r, all_of<V>(0x1.5554f8p-5f));
+  p = fused(p, r, all_of<V>(0x1.555554p-3f));
+  return fused(p, r, all_of<V>(0x1p-1f));
 }
 
 // 2^(j/16) with j 2^19 taken from its bits, which those of 16 n + j moved up by 19 give back.
@@ -83,35 +87,40 @@ struct RateF32 {
 
 // x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate|
 // < 126.
+template <class V>
 struct Reduced2F32 {
-  float f;
-  uint32_t power;  // the bits of 2^n
+  V f;
+  decltype(bits_of(V{})) power;  // the bits of 2^n
 };
 
-inline Reduced2F32 reduce_2(float x, RateF32 rate) {
-  const float shifted = fused(x, rate.high, kShiftToPower);
-  const float f = fused(x, rate.high, -(shifted - kShiftToPower));
-  return {fused(x, rate.low, f), bits_of(shifted) << 23};
+template <class V>
+inline Reduced2F32<V> reduce_2(V x, RateF32 rate) {
+  const V high = all_of<V>(rate.high), shift = all_of<V>(kShiftToPower);
+  const V shifted = fused(x, high, shift);
+  const V f = fused(x, high, -(shifted - shift));  // with these signs -0 stays -0
+  return {fused(x, all_of<V>(rate.low), f), bits_of(shifted) << 23};
 }
 
 // 2^f, relative error 2^-22.6
-inline float exp2_half(float f) {
-  float q = 0x1.5f76c6p-10f;
-  q = fused(q, f, 0x1.3cedbcp-7f);
-  q = fused(q, f, 0x1.c6ae66p-5f);
-  q = fused(q, f, 0x1.ebf9b2p-3f);
-  q = fused(q, f, 0x1.62e432p-1f);
-  return fused(q, f, 1.0f);
+template <class V>
+inline V exp2_half(V f) {
+  V q = all_of<V>(0x1.5f76c6p-10f);
+  q = fused(q, f, all_of<V>(0x1.3cedbcp-7f));
+  q = fused(q, f, all_of<V>(0x1.c6ae66p-5f));
+  q = fused(q, f, all_of<V>(0x1.ebf9b2p-3f));
+  q = fused(q, f, all_of<V>(0x1.62e432p-1f));
+  return fused(q, f, all_of<V>(1.0f));
 }
 
 // 2^f - 1, relative error 2^-25.5
-inline float exp2m1_half(float f) {
-  float q = 0x1.446ca6p-13f;
-  q = fused(q, f, 0x1.5f08bep-10f);
-  q = fused(q, f, 0x1.3b29e4p-7f);
-  q = fused(q, f, 0x1.c6af6cp-5f);
-  q = fused(q, f, 0x1.ebfbe0p-3f);
-  q = fused(q, f, 0x1.62e430p-1f);
+template <class V>
+inline V exp2m1_half(V f) {
+  V q = all_of<V>(0x1.446ca6p-13f);
+  q = fused(q, f, all_of<V>(0x1.5f08bep-10f));
+  q = fused(q, f, all_of<V>(0x1.3b29e4p-7f));
+  q = fused(q, f, all_of<V>(0x1.c6af6cp-5f));
+  q = fused(q, f, all_of<V>(0x1.ebfbe0p-3f));
+  q = fused(q, f, all_of<V>(0x1.62e430p-1f));
   return q * f;
 }
 

@@ -152,7 +152,7 @@ def rounded(values: Array, dtype: str) -> Array:
 
 
 def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:
-    """Zeros, infinities, NaN, the ends of the range, the special points and their neighbours."""
+    """Zeros, infinities, NaNs, the ends of the range, the special points and their neighbours."""
     kind, form = numpy_dtype(dtype), FORMATS[dtype]
     tiny, least = math.ldexp(1, form.least - form.digits + 1), math.ldexp(1, form.least)
     largest = math.ldexp(2 - math.ldexp(1, 1 - form.digits), form.greatest)
@@ -163,7 +163,8 @@ def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:
             values += [point - step, point, point + step]
     with np.errstate(all="ignore"):
         points = np.array(values).astype(kind)
-    return np.concatenate([points, -points, np.array([math.nan]).astype(kind)])
+    nans = np.copysign(np.array([math.nan, math.nan]), [1, -1]).astype(kind)
+    return np.concatenate([points, -points, nans])
 
 
 def input_shapes(
