@@ -80,9 +80,10 @@ class Pool {
  public:
   void run(int64_t n, int64_t grain, int threads, RangeFunction function, void* context) {
     start_workers(threads - 1);
-    // small, so that little is left over at the end, but fewer than 64 a thread: 32 from the
-    // quotient, and up to twice as many from rounding it down (n = 64 * threads - 1: blocks of 1)
-    const int64_t block = std::max<int64_t>({grain / 4, n / (int64_t{32} * threads), 1});
+    // small, so that little is left over at the end, but not less than half a grain (a quarter: 64
+    // Ki elements fp32 3.5 instead of 3.0 us), and fewer than 64 a thread: 32 from the quotient,
+    // and up to twice as many from rounding it down (n = 64 * threads - 1: blocks of 1)
+    const int64_t block = std::max<int64_t>({grain / 2, n / (int64_t{32} * threads), 1});
     static_assert(64 * kMaxThreads <= Share::kMaxBlocks);
     const int64_t blocks = (n + block - 1) / block;
     const Region region{function, context, n, block, threads};
