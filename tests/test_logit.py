@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clamp of Logit, where it is of one kind or another: registers are clamped as integers from
-eps = 2^-100 up to where 1 - eps is no longer below 1."""
+"""The clamp of Logit is of several kinds: registers are clamped as words for eps from 2^-24 to 1/2,
+both excluded; for smaller ones the upper end is 1, and below 2^-100 all is wide."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ import openaclnn
 from openaclnn.reference import CANONICAL_NAN, REFERENCES, ulp_error
 
 BELOW_HALF = math.nextafter(0.5, 0)
-SMALL = [2.0**-n * factor for n in (100, 99, 26, 25, 24) for factor in (1 - 2.0**-30, 1, 1.25)]
+SMALL = [
+    2.0**-n * factor
+    for n in (100, 99, 26, 25, 24)
+    for factor in (1 - 2.0**-30, 1, 1 + 2.0**-28, 1.25)
+]
 
 
-@pytest.mark.parametrize("eps", [5e-324, 2.0**-149, *SMALL, 0.49, BELOW_HALF, 0.5, 0.51])
+@pytest.mark.parametrize("eps", [5e-324, 2.0**-149, *SMALL, 1e-6, 0.49, BELOW_HALF, 0.5, 0.51])
 def test_clamp(eps):
     near = np.array([eps, 1 - eps, 0.5, 1], np.float32)
     near = np.concatenate([near, np.nextafter(near, 2), np.nextafter(near, -2), -near])
@@ -33,11 +37,11 @@ def test_clamp(eps):
 
 
 @pytest.mark.parametrize("eps", [2.0**-26, 1e-6, 0.5, 0.75, -1.0])
+@pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("count", [1, 15, 16, 100])
-def test_nan_of_either_sign(count, eps):
+def test_nan_of_either_sign(count, sign, eps):
     x = np.full(count, 0.25, np.float32)
-    x[count // 2] = np.copysign(np.float32(math.nan), -1)
-    x[-1] = math.nan
-    result = bits(openaclnn.logit(x, eps))
-    assert result[count // 2] == result[-1] == CANONICAL_NAN["FLOAT"]
-    assert (result[: count // 2] == bits(openaclnn.logit(x[:1], eps))).all()
+    expected = bits(openaclnn.logit(x, eps))
+    for at in {0, count // 2, count - 1}:
+        x[at], expected[at] = np.copysign(np.float32(math.nan), sign), CANONICAL_NAN["FLOAT"]
+    assert (bits(openaclnn.logit(x, eps)) == expected).all()

@@ -11,7 +11,8 @@ Loops: run_exact or run_quick of every form of a formula, the element loops of g
 every half conversion, inside elementwise<float> or on its own, have a loop that computes in and
 stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for v4. A run_exact
 may have one scalar loop, the tail, for each such loop and no more. (The fused multiply-add in
-double, which v2 takes from libm, is exempt.)
+double, which v2 takes from libm, is exempt. run_registers_exact and run_registers_quick are in
+registers as they are written.)
 
 The self-test compiles the kernels with -fno-tree-vectorize and an inline function, and expects a
 finding for every formula, for every conversion that the compiler vectorises, and for the symbols.
@@ -120,7 +121,7 @@ def check_symbols(level: str, obj: Path) -> Iterator[str]:
 
 SPACE = re.compile(r"openaclnn::\w+::\(anonymous namespace\)::")
 FORM = re.compile(
-    r"\brun_(?:packed_)?(?:exact|quick)<(?:(F32|F16|Bf16), )?(\w+(?:<\w+>)?), "
+    r"\brun_(?:packed_)?(?:exact|quick)<(?:(F32|F16|Bf16), )?(\w+(?:<[\w()]+>)?), "
     r"(?:float|double|unsigned short),"
 )
 

@@ -153,21 +153,13 @@ template <class Work>
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }
 
-// n values and then zeros.
+// n values, and then others for what a register has room for.
 template <class Type, int K>
-[[gnu::always_inline]] inline Registers<K> load_some(const typename Type::Raw* in, int64_t n) {
-  if (K > 1 || n == kRegisterFloats) return load_registers<Type, K>(in);
-  typename Type::Raw part[kRegisterFloats] = {};
-  std::memcpy(part, in, n * sizeof *in);
-  return load_registers<Type, K>(part);
-}
-
-// The same, filled up with copies of the last.
-template <class Type, int K>
-[[gnu::always_inline]] inline Registers<K> load_filled(const typename Type::Raw* in, int64_t n) {
+[[gnu::always_inline]] inline Registers<K> load_some(const typename Type::Raw* in, int64_t n,
+                                                     typename Type::Raw others = 0) {
   if (K > 1 || n == kRegisterFloats) return load_registers<Type, K>(in);
   typename Type::Raw part[kRegisterFloats];
-  for (int64_t k = 0; k < kRegisterFloats; ++k) part[k] = in[k < n ? k : n - 1];
+  for (int64_t k = 0; k < kRegisterFloats; ++k) part[k] = k < n ? in[k] : others;
   return load_registers<Type, K>(part);
 }
 

@@ -149,7 +149,7 @@ struct elu {
                     bound_of(25, input_scale), rate});
     } else if (__is_same(M, Single) && input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
       const auto positive = static_cast<float>(scale), high = static_cast<float>(factor);
-      if (scale == 1 && alpha == 1) return loop(elu_single<true>{1, 1, 0});
+      if (scale == 1 && alpha == 1) return loop(elu_single<true>{});
       loop(elu_single<false>{positive, high, static_cast<float>(factor - high)});
     } else {
       loop(elu_wide(alpha, scale, input_scale));
@@ -219,7 +219,7 @@ struct elu_backward_single : elu_backward_quick {
   float input_scale, high, low;
   template <class V>
   V quick(V g, V x) const {
-    const V rate = all_of<V>(input_scale), factor = all_of<V>(unit ? 0x1p32f : high);
+    const V rate = all_of<V>(input_scale), factor = all_of<V>(high);
     const ReducedF32<V> t = reduce(unit ? x : x * rate);
     // exp(inputScale x) = 2^n exp(r - c) = 2^n (1 + r + q); c holds what the product and n ln2 lost
     const V n_low = t.n * all_of<V>(kLn2Low);

@@ -29,6 +29,7 @@
 
 #include "core/kernels/bits.h"
 #include "core/kernels/kernels.h"
+#include "core/kernels/registers.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

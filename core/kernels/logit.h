@@ -51,7 +51,8 @@ inline double logit_of(double eps) {
 }
 
 // Which values the clamp lets through: all above 0; those between two bounds; the same, with bounds
-// from 2^-100 up and below 1 and results of either sign.
+// above 0 and below 1 and results of either sign, which is for eps from 2^-24 to 1/2, both
+// excluded.
 enum class Range : uint8_t { open, closed, inside };
 
 // In float, wherever 2^-100 <= z < 1. With c = 1 - z, k near the binary logarithm of z / c and a =
@@ -75,9 +76,7 @@ struct logit_quick {
     return range == Range::open ? x : y > most ? most : y;
   }
 
-  // Inside, registers are clamped as integers: what is above 0 is in the order of its bits, and
-  // what is below is below as a signed integer and above as an unsigned one, in reversed order.
-  // (Zen 4 has one minimum of floats a cycle, in place of a product, and two of integers.)
+  // Inside, registers are clamped as words (registers.h).
   float clamped(float x) const { return clamp(x, low, high); }
   FloatRegister clamped(FloatRegister x) const {
     using V = FloatRegister;
@@ -150,7 +149,7 @@ struct logit {
     const float below = -float_above(-eps), above = float_above(1 - eps);
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
     const auto most = static_cast<float>(logit_wide(1 - eps));
-    if (low >= 0x1p-100f && high < 1 && least < 0) {
+    if (high < 1 && least < 0) {
       loop(logit_quick<Range::inside>{low, high, least, most});
     } else {
       loop(logit_quick<Range::closed>{low, high, least, most});
@@ -166,9 +165,8 @@ struct logit_grad_constant {
 
 struct logit_grad_bounds {
   float low, high, beyond;
-  bool outside(float x) const { return (x < low) | (x > high); }  // not where x is NaN
   template <class V>
-  V bounded(V x, V y) const {
+  V bounded(V x, V y) const {  // y where x is NaN
     const V end = all_of<V>(beyond);
     return x < all_of<V>(low) ? end : x > all_of<V>(high) ? end : y;
   }
@@ -209,7 +207,6 @@ struct logit_grad_single : logit_grad_bounds {
   static FloatRegister nearer(FloatRegister x) {  // at most one of the two is negative
     return float_of(smaller_signed(bits_of(x), bits_of(all_of<FloatRegister>(1) - x)));
   }
-  bool outside(float x) const { return plain ? nearer(x) < low : logit_grad_bounds::outside(x); }
 
   template <class V>
   auto unusual(V x, V dy) const {
@@ -236,8 +233,7 @@ struct logit_grad_single : logit_grad_bounds {
 
   float general(float x, float dy) const {
     const double z = x;
-    const auto y = static_cast<float>(dy / (z * (1 - z)));
-    return outside(x) ? beyond : y;
+    return bounded(x, static_cast<float>(dy / (z * (1 - z))));
   }
 };
 

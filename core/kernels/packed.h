@@ -41,7 +41,7 @@ struct Source {
   static Block part(const Raw* in, int64_t n) { return load_part<Type>(in, n); }
   template <int K>
   static Registers<K> registers(const Raw* in, int64_t n) {
-    return load_filled<Type, K>(in, n);
+    return load_some<Type, K>(in, n, in[n - 1]);
   }
 
   static void fetch(Same<Raw>) {}

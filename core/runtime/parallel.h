@@ -3,7 +3,7 @@
 //
 //   parallel_for(items, grain, [&](int64_t begin, int64_t end) { … });
 //
-// [0, n) is split into at most num_threads() contiguous ranges of at least `grain` items. Whoever
+// [0, n) is split among at most num_threads() threads, who get about `grain` items or more. Whoever
 // calls takes part; when the pool is busy with another caller (another stream, a nested call) the
 // caller does all of it alone. Which thread runs an item never changes a result: that is the duty
 // of the items.

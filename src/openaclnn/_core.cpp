@@ -80,8 +80,10 @@ PyObject* launch_method(PyObject*, PyObject* const* given, Py_ssize_t count) {
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const nb::builtin_exception& error) {
-    const bool is_type = error.type() == nb::exception_type::type_error;
-    PyErr_SetString(is_type ? PyExc_TypeError : PyExc_IndexError, error.what());
+    PyErr_SetString(error.type() == nb::exception_type::type_error    ? PyExc_TypeError
+                    : error.type() == nb::exception_type::index_error ? PyExc_IndexError
+                                                                      : PyExc_RuntimeError,
+                    error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
@@ -120,8 +122,8 @@ class PyStream {
 class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
-    PyObject* const* const first = &PyTuple_GET_ITEM(values.ptr(), 0);
-    Call call(op_, {first, values.size()}, Outputs::given, Keep::arrays);
+    Call call(op_, {PySequence_Fast_ITEMS(values.ptr()), values.size()}, Outputs::given,
+              Keep::arrays);
     check(plan(op_, call.arguments(), executor_));
     kept_ = call.take_kept();
     torch_ = call.take_torch();
@@ -182,10 +184,11 @@ NB_MODULE(_core, m) {
   init_arrays();
   m.doc() = "The compiled core; the public names are those of openaclnn.";
 
-  static PyMethodDef launch_definition = {
-      "launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch_method)),
-      METH_FASTCALL, "launch(index, *values): phase 1 and phase 2 of an operator at once."};
-  m.attr("launch") = nb::steal(PyCFunction_New(&launch_definition, nullptr));
+  static PyMethodDef functions[] = {
+      {"launch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&launch_method)),
+       METH_FASTCALL, "launch(index, *values): phase 1 and phase 2 of an operator at once."},
+      {}};
+  if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw nb::python_error();
   nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.")
       .def(
           "__init__",
