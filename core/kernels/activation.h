@@ -2,7 +2,7 @@
 // Formulas that choose and multiply: exact, or rounded once.
 #pragma once
 
-#include "core/kernels/bits.h"
+#include "core/kernels/registers.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -13,7 +13,10 @@ struct leaky_relu {
   using T = typename M::T;
   T slope;
   explicit leaky_relu(const double* attributes) : slope(static_cast<T>(attributes[0])) {}
-  T operator()(T x) const { return x > 0 ? x : x * slope; }
+  template <class V>
+  V operator()(V x) const {
+    return x > 0 ? x : x * all_of<V>(slope);
+  }
 };
 
 // x > 0 ? g : g * slope, where x is the input or the result of leaky_relu: for slope >= 0 both have
@@ -23,7 +26,10 @@ struct leaky_relu_backward {
   using T = typename M::T;
   T slope;
   explicit leaky_relu_backward(const double* attributes) : slope(static_cast<T>(attributes[0])) {}
-  T operator()(T g, T x) const { return x > 0 ? g : g * slope; }
+  template <class V>
+  V operator()(V g, V x) const {
+    return x > 0 ? g : g * all_of<V>(slope);
+  }
 };
 
 // lambd < 0 counts as 0, NaN lets everything pass
@@ -39,7 +45,10 @@ struct hardshrink {
   static constexpr bool one_nan = true;
   T bound;
   explicit hardshrink(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
-  T operator()(T x) const { return zero_if(magnitude(x) <= bound, canonical(x)); }
+  template <class V>
+  V operator()(V x) const {
+    return zero_if(magnitude(x) <= all_of<V>(bound), canonical(x));
+  }
 };
 
 // |x| <= lambd ? 0 : g
@@ -49,7 +58,10 @@ struct hardshrink_backward {
   static constexpr bool one_nan = true;
   T bound;
   explicit hardshrink_backward(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
-  T operator()(T g, T x) const { return zero_if(magnitude(x) <= bound, canonical(g)); }
+  template <class V>
+  V operator()(V g, V x) const {
+    return zero_if(magnitude(x) <= all_of<V>(bound), canonical(g));
+  }
 };
 
 }  // namespace

@@ -11,9 +11,8 @@
 // Its NaNs are made canonical by the loops, unless it says `static constexpr bool one_nan`: then it
 // does so where it costs least. M says how exact its arithmetic has to be. A formula that has
 // several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for.
-// One whose arithmetic takes longer than its memory is a template, `V operator()(V x)`, which
-// packed operands go through in registers (registers.h). A form that is right for nearly all values
-// only offers
+// One that needs no double is a template, `V operator()(V x)`, which packed operands go through in
+// registers (registers.h). A form that is right for nearly all values only offers
 //
 //       V quick(V x) const;             // the result, or anything
 //       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …

@@ -50,6 +50,11 @@ inline V all_of(float x) {
     return x - V{};
   }
 }
+template <class V>
+  requires(__is_same(V, double))
+inline V all_of(double x) {
+  return x;
+}
 
 // GCC 12 widens in halves and joins them. (Masks that cover all: it warns of its own header
 // without.)
@@ -149,6 +154,11 @@ inline WordRegister smaller_signed(WordRegister a, WordRegister b) {
 inline WordRegister larger_signed(WordRegister a, WordRegister b) {
   const auto x = reinterpret_cast<SignedRegister>(a), y = reinterpret_cast<SignedRegister>(b);
   return reinterpret_cast<WordRegister>(x > y ? x : y);
+}
+
+inline FloatRegister magnitude(FloatRegister x) { return float_of(bits_of(x) & 0x7fffffff); }
+inline FloatRegister zero_if(SignedRegister condition, FloatRegister x) {
+  return condition ? FloatRegister{} : x;
 }
 
 // |x| with the sign of y.
