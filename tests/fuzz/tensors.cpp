@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <cstdlib>
 #include <numeric>
 
@@ -78,8 +79,10 @@ Range range_of(const Given& tensor) {
 bool is_real(const Given& tensor) {
   if (is_empty(tensor)) return true;
   if (tensor.arena == nullptr || tensor.data == nullptr) return false;
+  if (std::less<>()(tensor.data, tensor.arena->begin())) return false;  // a pointer to nowhere
   const auto room = tensor.arena->begin() + Arena::kBytes - tensor.data;
-  return range_of(tensor).high * static_cast<__int128>(size_of(tensor.dtype)) <= room;
+  const Range range = range_of(tensor);
+  return range.low >= 0 && range.high * static_cast<__int128>(size_of(tensor.dtype)) <= room;
 }
 
 std::vector<int64_t> element_offsets(const Given& tensor) {
