@@ -70,9 +70,9 @@ struct Same {
 };
 
 // Not 0 where a result is NaN or infinite, if only finite ones are right as they are.
-template <class F>
-inline uint32_t not_finite(float quick) {
-  return F::finite ? 0 : bits_of(quick - quick);
+template <class F, class V>
+inline auto not_finite(V quick) {
+  return F::finite ? decltype(bits_of(quick)){} : bits_of(quick - quick);
 }
 
 // The result for one element whose `quick` and `general` are there.
@@ -92,7 +92,7 @@ template <class F, class T, class... Inputs>
     out[i] = f.quick(in[i]...);
     const uint32_t unusual = f.unusual(in[i]...);
     wrong |= not_finite<F>(out[i]);
-    worst = worst > unusual ? worst : unusual;
+    worst = larger(worst, unusual);
   }
   return wrong != 0 || worst > f.limit;
 }

@@ -115,7 +115,7 @@ template <class Type, class F, class Raw, class... In>
   WordRegister wrong = {}, worst = {};
   const auto make = [&](const auto&... x) {
     const FloatRegister y = f.quick(x...);
-    if constexpr (!F::finite) wrong |= bits_of(y - y);
+    wrong |= not_finite<F>(y);
     worst = larger(worst, f.unusual(x...));
     return y;
   };
