@@ -42,12 +42,11 @@ inline T shrink_bound(double lambd) {
 template <class M>
 struct hardshrink {
   using T = typename M::T;
-  static constexpr bool one_nan = true;
   T bound;
   explicit hardshrink(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
   template <class V>
   V operator()(V x) const {
-    return zero_if(magnitude(x) <= all_of<V>(bound), canonical(x));
+    return zero_if(magnitude(x) <= all_of<V>(bound), x);
   }
 };
 
@@ -55,12 +54,11 @@ struct hardshrink {
 template <class M>
 struct hardshrink_backward {
   using T = typename M::T;
-  static constexpr bool one_nan = true;
   T bound;
   explicit hardshrink_backward(const double* attributes) : bound(shrink_bound<T>(attributes[0])) {}
   template <class V>
   V operator()(V g, V x) const {
-    return zero_if(magnitude(x) <= all_of<V>(bound), canonical(g));
+    return zero_if(magnitude(x) <= all_of<V>(bound), g);
   }
 };
 

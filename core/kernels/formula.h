@@ -43,14 +43,13 @@ struct Double {
   using T = double;
 };
 
+template <class F>
+inline constexpr bool has_one_nan = requires { F::one_nan; };
+
 // A result as it is stored.
 template <class F, class T>
 inline T finished(T y) {
-  if constexpr (requires { F::one_nan; }) {
-    return y;
-  } else {
-    return canonical(y);
-  }
+  return has_one_nan<F> ? y : canonical(y);
 }
 
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.

@@ -285,6 +285,17 @@ template <int K>
   return each<FloatRegister, K>([&](int k) { return float_of(x.r[k]); });
 }
 
+// Lane by lane, in pairs.
+template <int K>
+[[gnu::always_inline]] inline FloatRegister sum_of(const Registers<K>& x) {
+  if constexpr (K == 1) {
+    return x.r[0];
+  } else {
+    return sum_of(
+        each<FloatRegister, K / 2>([&](int k) { return x.r[2 * k] + x.r[2 * k + 1]; }));
+  }
+}
+
 // The largest |x| so far, as bits.
 template <int K>
 [[gnu::always_inline]] inline WordRegister largest_of(WordRegister so_far, const Registers<K>& x) {
