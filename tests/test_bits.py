@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from support import (
     HALVES,
     LAYOUTS,
     SEED,
+    assert_accurate,
     assert_digest_on,
     bits,
     boundaries,
@@ -120,6 +122,25 @@ def test_past_the_streaming_threshold(op):
     times = n // small.size + 1
     result = call(op, [np.tile(x, times)[:n] for x in inputs], attributes)
     assert_same(result, np.tile(small, times)[:n], f"{dtype} of length {n}")
+
+
+@pytest.mark.parametrize("op", rows())
+def test_nan_of_any_payload(op):
+    """One NaN among numbers, as an input or an attribute: results have the canonical one."""
+    payloads = np.array([0x7FFFFFFFFFFFFFFF, 0xFFF8000000000001], np.uint64).view(np.float64)
+    for dtype, payload in itertools.product(op.dtypes, payloads.tolist()):
+        inputs, attributes = first_case(op, (700,), dtype)
+        inputs = [np.where(np.isfinite(x), x, x.dtype.type(0.25)) for x in inputs]
+        for i, at in itertools.product(range(len(inputs)), (0, 33, 64, 333, 699)):
+            one = [x.copy() for x in inputs]
+            one[i][at] = np.float64(payload)
+            assert_accurate(op, one, attributes, call(op, one, attributes), SEED)
+        for name in (name for name, value in attributes.items() if isinstance(value, float)):
+            odd, plain = ({**attributes, name: value} for value in (payload, math.nan))
+            result, expected = call(op, inputs, odd), call(op, inputs, plain)
+            assert_same(result, expected, f"{dtype}, {name} NaN of another payload")
+            nans = bits(result)[np.isnan(result)]
+            assert len(set(nans.tolist())) <= 1, f"{dtype}, {name} NaN: several NaNs"
 
 
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])

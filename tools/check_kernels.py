@@ -7,12 +7,12 @@
 Symbols: an object defines kernels_<level> and nothing else that the linker can see. A weak symbol
 could replace baseline code by an AVX-512 copy of the same function.
 
-Loops: run_exact or run_quick of every form of a formula, the element loops of group norm, and
-every half conversion, inside elementwise<float> or on its own, have a loop that computes in and
-stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for v4. A run_exact
-may have one scalar loop, the tail, for each such loop and no more. (The fused multiply-add in
-double, which v2 takes from libm, is exempt. run_registers_exact and run_registers_quick are in
-registers as they are written.)
+Loops: run_exact, run_quick or run_blocks of every form of a formula, the element loops of group
+norm, and every half conversion, inside elementwise<float> or on its own, have a loop that computes
+in and stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for v4. A
+run_exact may have one scalar loop, the tail, for each such loop and no more. (The fused
+multiply-add in double, which v2 takes from libm, is exempt. Those of run_registers_exact, _numbers
+and _quick are in registers as they are written.)
 
 The self-test compiles the kernels with -fno-tree-vectorize and an inline function, and expects a
 finding for every formula, for every conversion that the compiler vectorises, and for the symbols.
@@ -121,7 +121,7 @@ def check_symbols(level: str, obj: Path) -> Iterator[str]:
 
 SPACE = re.compile(r"openaclnn::\w+::\(anonymous namespace\)::")
 FORM = re.compile(
-    r"\brun_(?:packed_)?(?:exact|quick)<(?:(F32|F16|Bf16), )?(\w+(?:<[\w()]+>)?), "
+    r"\brun_(?:exact|quick|blocks)<(?:(F32|F16|Bf16), )?(\w+(?:<[\w()]+>)?), "
     r"(?:float|double|unsigned short),"
 )
 
@@ -135,7 +135,7 @@ GROUP_NORM = re.compile(
 
 
 def form_of(name: str) -> str | None:
-    """`elu_half` of run_exact<elu_half, float, …>(…), `F16 elu_half` of run_packed_exact<F16, …."""
+    """`elu_half` of run_exact<elu_half, float, …>(…), `F16 elu_wide` of run_blocks<F16, …."""
     group_norm = GROUP_NORM.search(name)
     if group_norm:
         return group_norm[1]

@@ -37,6 +37,7 @@ struct F32 {
   }
   static FloatRegister load(const Raw* in) { return load_register<FloatRegister>(in); }
   static float from(Raw raw) { return raw; }
+  static Raw canonical(Raw raw) { return openaclnn::OPENACLNN_ISA::canonical(raw); }
 };
 struct F16 {
   static constexpr Element kElement = Element::f16;
@@ -46,6 +47,7 @@ struct F16 {
   static void narrow(Raw* out, const float* in) { narrow_f16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_f16(in); }
   static float from(Raw raw) { return from_f16(raw); }
+  static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7c00 ? 0x7e00 : raw; }
 };
 struct Bf16 {
   static constexpr Element kElement = Element::bf16;
@@ -55,6 +57,7 @@ struct Bf16 {
   static void narrow(Raw* out, const float* in) { narrow_bf16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_bf16(in); }
   static float from(Raw raw) { return from_bf16(raw); }
+  static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
 };
 
 // work(Type{}) with the type of what is no double.

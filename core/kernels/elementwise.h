@@ -225,15 +225,13 @@ class ElementwiseDriver {
     return values;
   }
 
-  static constexpr int64_t kTile = kTileBytes / sizeof(T);
-
   const ElementwiseCall& call_;
   TileCursor cursor_;
   // The address whose value fills buffer_[i], if one does, and how many elements of it.
   const void* constant_[kMaxInputs] = {};
   int64_t constant_size_[kMaxInputs] = {};
-  alignas(64) T buffer_[kMaxInputs + 1][kTile];
-  alignas(64) unsigned char raw_[kTile * 8];
+  alignas(64) T buffer_[kMaxInputs + 1][kTile<T>];
+  alignas(64) unsigned char raw_[kTile<T> * 8];
 };
 
 template <class T>

@@ -98,12 +98,11 @@ template <class F, class T, class... Inputs>
 
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_quick(const F f, T* out, int64_t n, const Inputs... in) {
-  constexpr int64_t kTile = kTileBytes / sizeof(T);
-  alignas(64) T other[kTile];
+  alignas(64) T other[kTile<T>];
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
   T* const quick = apart ? out : other;
   if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
-    alignas(64) T general[kTile];
+    alignas(64) T general[kTile<T>];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
     OPENACLNN_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = choose(f, quick[i], general[i], in[i]...);

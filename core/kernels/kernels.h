@@ -18,6 +18,8 @@ inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxAttributes = 6;
 // Of computed values: inputs and output of a tile stay in L1 together.
 inline constexpr int64_t kTileBytes = 8192;
+template <class T>
+inline constexpr int64_t kTile = kTileBytes / sizeof(T);
 
 // One operand of an element-wise pass; strides in elements, one per loop.
 struct ElementwiseOperand {

@@ -14,24 +14,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-template <class F>
-inline Block exact_block(const F& f, const auto&... in) {
-  Block y;
-  OPENACLNN_INDEPENDENT
-  for (int k = 0; k < kBlock; ++k) y.value[k] = finished<F>(f(in.value[k]...));
-  return y;
-}
-
-template <class F>
-inline Block general_block(const F& f, const auto&... in) {
-  Block y;
-  for (int k = 0; k < kBlock; ++k) y.value[k] = canonical(f.general(in.value[k]...));
-  OPENACLNN_INDEPENDENT
-  for (int k = 0; k < kBlock; ++k)
-    y.value[k] = choose(f, f.quick(in.value[k]...), y.value[k], in.value[k]...);
-  return y;
-}
-
 // What inputs are, all of one type.
 template <class Type>
 struct Source {
@@ -58,37 +40,35 @@ struct Source {
   }
 };
 
-// n values, whole blocks and one that is filled up; make(blocks…) computes one. In the cache
-// processors know better what to fetch: leaky_relu, 1 Mi, 2 threads, with and without fetching
-// 1 KiB ahead: fp32 0.105 and 0.065 ns, bf16 0.063 and 0.057.
-template <class Type, class Raw = typename Type::Raw, class... In>
-inline void each_block(const auto& make, Raw* out, int64_t n, bool stream, const In... in) {
+template <class F>
+inline Block exact_block(const F& f, const auto&... in) {
+  Block y;
+  OPENACLNN_INDEPENDENT
+  for (int k = 0; k < kBlock; ++k) y.value[k] = finished<F>(f(in.value[k]...));
+  return y;
+}
+
+// n values, whole blocks and one that is filled up. In the cache processors know better what to
+// fetch: leaky_relu, 1 Mi, 2 threads, with and without fetching 1 KiB ahead: fp32 0.105 and 0.065
+// ns, bf16 0.063 and 0.057.
+template <class Type, class F, class Raw, class... In>
+[[gnu::noinline, gnu::flatten]] void run_blocks(const F f, Raw* out, int64_t n, bool stream,
+                                                const In... in) {
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     if (stream) (Source<Type>::fetch(in + i), ...);
-    store_block<Type>(out + i, make(Source<Type>::load(in + i)...), stream);
+    store_block<Type>(out + i, exact_block(f, Source<Type>::load(in + i)...), stream);
   }
-  if (i != n) store_part<Type>(out + i, make(Source<Type>::part(in + i, n - i)...), n - i);
-}
-
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] void run_packed_exact(const F f, Raw* out, int64_t n, bool stream,
-                                                      const In... in) {
-  each_block<Type>([&](const auto&... x) { return exact_block(f, x...); }, out, n, stream, in...);
-}
-
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] void run_packed_general(const F f, Raw* out, int64_t n,
-                                                        const In... in) {
-  each_block<Type>([&](const auto&... x) { return general_block(f, x...); }, out, n, false, in...);
+  if (i != n)
+    store_part<Type>(out + i, exact_block(f, Source<Type>::part(in + i, n - i)...), n - i);
 }
 
 // n values, register by register: make(registers…) computes one, look(Registers) sees some before
-// they are stored. A loop of the compiler over a
-// block puts what comes and goes on the stack: logit in L1, Zen 4, 0.49 and 0.42 ns an element. And
-// it loads behind each store, which has to wait where the two lie a multiple of 4 KiB apart:
-// leaky_relu_backward, 1 Mi, 2 threads, results one line further in their page than the inputs, 100
-// us instead of 80. Here four registers are loaded before any is stored: 85 us.
+// they are stored. A loop of the compiler over a block puts what comes and goes on the stack: logit
+// in L1, Zen 4, 0.49 and 0.42 ns an element. And it loads behind each store, which has to wait
+// where the two lie a multiple of 4 KiB apart: leaky_relu_backward, 1 Mi, 2 threads, results one
+// line further in their page than the inputs, 100 us instead of 80. Here four registers are loaded
+// before any is stored: 85 us.
 template <class Type, class Raw = typename Type::Raw, class... In>
 [[gnu::always_inline]] inline void each_register(const auto& make, const auto& look, Raw* out,
                                                  int64_t n, bool stream, const In... in) {
@@ -106,8 +86,7 @@ template <class Type, class Raw = typename Type::Raw, class... In>
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] void run_registers_exact(const F f, Raw* out, int64_t n,
                                                          bool stream, const In... in) {
-  const auto make = [&](const auto&... x) { return finished<F>(f(x...)); };
-  each_register<Type>(make, [](const auto&) {}, out, n, stream, in...);
+  each_register<Type>(f, [](const auto&) {}, out, n, stream, in...);
 }
 
 // The same but for NaNs, which are left as they come: false where there may be one, for the sum of
@@ -121,6 +100,14 @@ template <class Type, class F, class Raw, class... In>
   const auto look = [&](const auto& y) { total += sum_of(y); };
   each_register<Type>(f, look, out, n, stream, in...);
   return at_most(bits_of(total - total), 0);
+}
+
+// NaNs where they lie. To bf16 none was rounded into something else: all have zeros there, for
+// inputs are bf16 and attributes canonical.
+template <class Type>
+[[gnu::noinline]] void make_canonical(typename Type::Raw* out, int64_t n) {
+  OPENACLNN_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) out[i] = Type::canonical(out[i]);
 }
 
 // Of a tile, so that one element costs the others of its tile no more than `general`.
@@ -138,15 +125,33 @@ template <class Type, class F, class Raw, class... In>
   return at_most(wrong, 0) && at_most(worst, f.limit);
 }
 
-// So many that a call is nothing beside them and that L2 still has them the second time.
-inline constexpr int64_t kNumbers = 16384;
-
 // Whether a formula has a form for registers; those with `quick` do, those in double have none.
 template <class F, class... In>
 inline constexpr bool in_registers = [] {
   const auto x = [](const auto&) { return FloatRegister{}; };
   return requires(const F& f, In... in) { f(x(in)...); };
 }();
+
+template <class Type>
+inline const float* widened(float* tile, const typename Type::Raw* in, int64_t n) {
+  widen(tile, in, Type::kElement, n);
+  return tile;
+}
+template <class Type>
+inline const float* widened(float* tile, Same<typename Type::Raw> in, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) tile[k] = Type::from(in.value);
+  return tile;
+}
+
+// The way of strided operands, for results that registers cannot give.
+template <class Type, class F, class Raw, class... In>
+void run_tile(const F& f, Raw* out, int64_t n, const In... in) {
+  alignas(64) float result[kTile<float>], values[sizeof...(In)][kTile<float>];
+  auto* tile = values;
+  const auto next = [&] { return *tile++; };
+  run(f, result, n, widened<Type>(next(), in, n)...);
+  narrow(out, result, Type::kElement, n);
+}
 
 // work(first, count) for tiles of n values.
 template <int64_t tile>
@@ -156,27 +161,29 @@ inline void each_tile(int64_t n, const auto& work) {
 
 template <class Type, class F, class Raw, class... In>
 void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
-  const bool apart = ((out != in) && ...);  // if not, a second way still needs what `out` holds
   if constexpr (requires { f.limit; }) {
-    constexpr int64_t kTile = kTileBytes / sizeof(float);
-    Raw other[kTile];
-    each_tile<kTile>(n, [&](int64_t i, int64_t count) {
+    const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+    Raw other[kTile<float>];
+    each_tile<kTile<float>>(n, [&](int64_t i, int64_t count) {
       Raw* const to = apart ? out + i : other;
       if (!run_registers_quick<Type>(f, to, count, apart && stream, in + i...))
-        run_packed_general<Type>(f, to, count, in + i...);
+        run_tile<Type>(f, to, count, in + i...);
       if (!apart) std::memcpy(out + i, other, count * sizeof(Raw));
     });
+  } else if constexpr (in_registers<F, In...> && has_one_nan<F>) {
+    run_registers_exact<Type>(f, out, n, stream, in...);
   } else if constexpr (in_registers<F, In...>) {
-    if (has_one_nan<F> || !apart) return run_registers_exact<Type>(f, out, n, stream, in...);
-    each_tile<kNumbers>(n, [&](int64_t i, int64_t count) {
-      if (!run_registers_numbers<Type>(f, out + i, count, stream, in + i...))
-        run_registers_exact<Type>(f, out + i, count, stream, in + i...);
+    bool past = stream;                                  // the cache, until there is a NaN
+    each_tile<16384>(n, [&](int64_t i, int64_t count) {  // as many as L2 holds
+      if (run_registers_numbers<Type>(f, out + i, count, past, in + i...)) return;
+      make_canonical<Type>(out + i, count);
+      past = false;
     });
   } else {
     if constexpr (__is_same(Raw, float)) {
       if (!stream) return run(f, out, n, in...);  // straight from memory to memory
     }
-    run_packed_exact<Type>(f, out, n, stream, in...);
+    run_blocks<Type>(f, out, n, stream, in...);
   }
 }
 

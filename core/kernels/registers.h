@@ -291,8 +291,7 @@ template <int K>
   if constexpr (K == 1) {
     return x.r[0];
   } else {
-    return sum_of(
-        each<FloatRegister, K / 2>([&](int k) { return x.r[2 * k] + x.r[2 * k + 1]; }));
+    return sum_of(each<FloatRegister, K / 2>([&](int k) { return x.r[2 * k] + x.r[2 * k + 1]; }));
   }
 }
 

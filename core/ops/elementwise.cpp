@@ -72,7 +72,9 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
 }
 
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
+// Their NaNs become the one that results may be.
 void fill_attributes(const Operator& op, const Argument* arguments, bool wide, double* attribute) {
+  double* const first = attribute;
   for (int i = 0; i < op.parameter_count; ++i) {
     switch (op.parameters[i].kind) {
       case Kind::scalar: {
@@ -88,6 +90,7 @@ void fill_attributes(const Operator& op, const Argument* arguments, bool wide, d
       default: break;
     }
   }
+  for (double* a = first; a != attribute; ++a) *a = *a == *a ? *a : __builtin_nan("");
 }
 
 }  // namespace
@@ -146,7 +149,7 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   call.packed =
       alike && !wide ? formula.packed[static_cast<int>(call.operand[0].element)] : nullptr;
   fill_attributes(op, arguments, wide, call.attribute);
-  const int64_t tile = kTileBytes / (wide ? sizeof(double) : sizeof(float));
+  const int64_t tile = wide ? kTile<double> : kTile<float>;
   plan_loops(operands.tensor, shape, formula.takes_same, tile, call);
 
   const Tensor& out = *operands.tensor[operands.inputs];
