@@ -28,7 +28,7 @@ from support import (
 
 import openaclnn
 from openaclnn import _core
-from openaclnn.reference import REFERENCES, numpy_dtype, sample
+from openaclnn.reference import CANONICAL_NAN, REFERENCES, numpy_dtype, sample
 
 LENGTHS = range(131)
 OFFSETS = (0, 1, 2, 3, 5, 7, 8, 13)
@@ -124,23 +124,71 @@ def test_past_the_streaming_threshold(op):
     assert_same(result, np.tile(small, times)[:n], f"{dtype} of length {n}")
 
 
+# Quiet and signalling, of either sign, with few and all bits: what stands behind the exponent.
+PAYLOADS = {
+    "FLOAT": (0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFFC01234),
+    "FLOAT16": (0x7FFF, 0xFFFF, 0x7C01, 0xFE12),
+    "BFLOAT16": (0x7FFF, 0xFFFF, 0x7F81, 0xFFC1),
+    "DOUBLE": (0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, 0x7FF0000000000001, 0xFFF8000000001234),
+}
+
+
+def numbers(op, n, dtype):
+    """Inputs without NaN and infinity."""
+    inputs, attributes = first_case(op, (n,), dtype)
+    return [np.where(np.isfinite(x), x, x.dtype.type(0.25)) for x in inputs], attributes
+
+
 @pytest.mark.parametrize("op", rows())
-def test_nan_of_any_payload(op):
-    """One NaN among numbers, as an input or an attribute: results have the canonical one."""
-    payloads = np.array([0x7FFFFFFFFFFFFFFF, 0xFFF8000000000001], np.uint64).view(np.float64)
-    for dtype, payload in itertools.product(op.dtypes, payloads.tolist()):
-        inputs, attributes = first_case(op, (700,), dtype)
-        inputs = [np.where(np.isfinite(x), x, x.dtype.type(0.25)) for x in inputs]
-        for i, at in itertools.product(range(len(inputs)), (0, 33, 64, 333, 699)):
-            one = [x.copy() for x in inputs]
-            one[i][at] = np.float64(payload)
-            assert_accurate(op, one, attributes, call(op, one, attributes), SEED)
+def test_one_nan_among_numbers(op):
+    """Wherever it is and whatever it carries: the canonical one, and the others as they were."""
+    for dtype in op.dtypes:
+        inputs, attributes = numbers(op, 131, dtype)
+        expected = call(op, inputs, attributes)
+        for i, payload in itertools.product(range(len(inputs)), PAYLOADS[dtype]):
+            for at in range(131):
+                one = [x.copy() for x in inputs]
+                bits(one[i])[at] = payload
+                result = call(op, one, attributes)
+                column = np.array([x[at] for x in one]).reshape(len(one), 1)
+                alone = call(op, [x.astype(inputs[0].dtype) for x in column], attributes)
+                what = f"{dtype}, {payload:#x} in input {i} at {at}"
+                assert_accurate(op, list(column.astype(inputs[0].dtype)), attributes, alone, SEED)
+                assert bits(result)[at] == bits(alone)[0], what
+                assert_same(np.delete(result, at), np.delete(expected, at), what)
+
+
+@pytest.mark.parametrize("op", rows())
+def test_nan_attributes(op):
+    for dtype, bits64 in itertools.product(op.dtypes, PAYLOADS["DOUBLE"]):
+        payload = np.array(bits64, np.uint64).view(np.float64).item()
+        inputs, attributes = numbers(op, 131, dtype)
         for name in (name for name, value in attributes.items() if isinstance(value, float)):
             odd, plain = ({**attributes, name: value} for value in (payload, math.nan))
             result, expected = call(op, inputs, odd), call(op, inputs, plain)
-            assert_same(result, expected, f"{dtype}, {name} NaN of another payload")
+            assert_same(result, expected, f"{dtype}, {name} {bits64:#x}")
             nans = bits(result)[np.isnan(result)]
-            assert len(set(nans.tolist())) <= 1, f"{dtype}, {name} NaN: several NaNs"
+            assert (nans == CANONICAL_NAN[dtype]).all(), f"{dtype}, {name} NaN: another NaN"
+
+
+@pytest.mark.parametrize("op", rows())
+def test_nan_in_any_tile(op):
+    """Tiles with a NaN are written again, and those behind them stream or not."""
+    openaclnn.set_num_threads(1)
+    for dtype in op.dtypes:
+        inputs, attributes = numbers(op, 3 * 16384 + 77, dtype)
+        n = inputs[0].size
+        for places in ((), (0,), (16384, 16385), (20000, n - 1), (5, 40000), (n - 1,)):
+            some = [x.copy() for x in inputs]
+            some[-1][list(places)] = math.nan
+            some[-1][777] = math.inf
+            strided = [np.repeat(x, 2)[::2] for x in some]
+            expected = call(op, strided, attributes, np.repeat(np.zeros_like(some[0]), 2)[::2])
+            for streaming in (1, 1 << 40):
+                _core.set_streaming_bytes(streaming)
+                out = np.zeros_like(some[0])
+                call(op, [x.copy() for x in some], attributes, out)
+                assert_same(out, expected, f"{dtype}, NaN at {places}, streaming from {streaming}")
 
 
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])

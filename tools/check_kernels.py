@@ -11,8 +11,8 @@ Loops: run_exact, run_quick or run_blocks of every form of a formula, the elemen
 norm, and every half conversion, inside elementwise<float> or on its own, have a loop that computes
 in and stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for v4. A
 run_exact may have one scalar loop, the tail, for each such loop and no more. (The fused
-multiply-add in double, which v2 takes from libm, is exempt. Those of run_registers_exact, _numbers
-and _quick are in registers as they are written.)
+multiply-add in double, which v2 takes from libm, is exempt. The loops of run_registers_summed and
+run_registers_quick are in registers as they are written.)
 
 The self-test compiles the kernels with -fno-tree-vectorize and an inline function, and expects a
 finding for every formula, for every conversion that the compiler vectorises, and for the symbols.
@@ -126,19 +126,19 @@ FORM = re.compile(
 )
 
 
-# The loops of group norm that the compiler vectorises; the others are in registers as they are
-# written.
-GROUP_NORM = re.compile(
-    r"::(group_norm_(?:terms_far|gradient_rows|gradient_far|values_far|swish_far)"
-    r"|Short(?:Gradient|Forward)::(?:terms_far|input_gradient\w*|values\w*|swish_values_far))\("
+# Other loops that the compiler vectorises; the rest of group norm is in registers as it is written.
+OTHERS = re.compile(
+    r"::(make_canonical(?=<[^>]*F32>)|group_norm_(?:terms_far|gradient_rows|gradient_far|values_far"
+    r"|swish_far)"
+    r"|Short(?:Gradient|Forward)::(?:terms_far|input_gradient\w*|values\w*|swish_values_far))[(<]"
 )
 
 
 def form_of(name: str) -> str | None:
     """`elu_half` of run_exact<elu_half, float, …>(…), `F16 elu_wide` of run_blocks<F16, …."""
-    group_norm = GROUP_NORM.search(name)
-    if group_norm:
-        return group_norm[1]
+    other = OTHERS.search(name)
+    if other:
+        return other[1]
     match = FORM.search(SPACE.sub("", name))
     return match and " ".join(filter(None, match.groups()))
 

@@ -12,7 +12,9 @@
 // does so where it costs least. M says how exact its arithmetic has to be. A formula that has
 // several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for.
 // One that needs no double is a template, `V operator()(V x)`, which packed operands go through in
-// registers (registers.h). A form that is right for nearly all values only offers
+// registers (registers.h); there NaNs may come out as they are, made canonical or those of an
+// input, for to_bf16 (half.h) wants 16 zeros at their end. A form that is right for nearly all
+// values only offers
 //
 //       V quick(V x) const;             // the result, or anything
 //       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
@@ -46,26 +48,21 @@ struct Double {
 template <class F>
 inline constexpr bool has_one_nan = requires { F::one_nan; };
 
-// A result as it is stored.
-template <class F, class T>
-inline T finished(T y) {
-  return has_one_nan<F> ? y : canonical(y);
-}
-
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) out[i] = finished<F>(f(in[i]...));
+  for (int64_t i = 0; i < n; ++i) {
+    const T y = f(in[i]...);
+    out[i] = has_one_nan<F> ? y : canonical(y);
+  }
 }
 
 // One value in the place of many.
 template <class T>
 struct Same {
   T value;
-  T operator[](int64_t) const { return value; }
   Same operator+(int64_t) const { return *this; }
-  friend bool operator!=(const T*, Same) { return true; }  // it is not where results go
 };
 
 // Not 0 where a result is NaN or infinite, if only finite ones are right as they are.
@@ -111,7 +108,6 @@ template <class F, class T, class... Inputs>
   }
 }
 
-// in: pointers, or Same
 template <class F, class T, class... Inputs>
 void run(const F& f, T* out, int64_t n, const Inputs... in) {
   if constexpr (requires { f.limit; }) {

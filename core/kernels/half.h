@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Half types to and from the compute type, n contiguous values at a time. Rounding is to nearest
-// even, denormals are kept, and all ways below give the same bits (NaN excepted: formulas answer
-// one quiet NaN, so its payload never gets here).
+// even, denormals are kept, and all ways below give the same bits (NaN excepted). A NaN stays one;
+// to bf16, which rounds with integers, only if its low 16 bits are 0.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ struct ElementwiseOperand {
 
 // The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
 // Attributes come in the order of the row; those that are scalars are rounded to float unless T is
-// double.
+// double, and a NaN is the canonical one.
 template <class T>
 using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 

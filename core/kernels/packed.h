@@ -27,13 +27,6 @@ struct Source {
   }
 
   static void fetch(Same<Raw>) {}
-  static Block load(Same<Raw> in) {
-    Block block;
-    const float value = Type::from(in.value);
-    for (int k = 0; k < kBlock; ++k) block.value[k] = value;
-    return block;
-  }
-  static Block part(Same<Raw> in, int64_t) { return load(in); }
   template <int K>
   static Registers<K> registers(Same<Raw> in, int64_t) {
     return all_of<Registers<K>>(Type::from(in.value));
@@ -44,7 +37,7 @@ template <class F>
 inline Block exact_block(const F& f, const auto&... in) {
   Block y;
   OPENACLNN_INDEPENDENT
-  for (int k = 0; k < kBlock; ++k) y.value[k] = finished<F>(f(in.value[k]...));
+  for (int k = 0; k < kBlock; ++k) y.value[k] = canonical(f(in.value[k]...));
   return y;
 }
 
@@ -83,34 +76,30 @@ template <class Type, class Raw = typename Type::Raw, class... In>
   });
 }
 
+// NaNs are left as they come: false where there may be one, for the sum of all results is NaN. To
+// make each by itself canonical takes a comparison, of which Zen 4 has one a cycle, as of products,
+// while sums are free: leaky_relu in L1, ns an element, fp32 0.071 -> 0.045, fp16 0.091 -> 0.082,
+// bf16 0.093 -> 0.079.
 template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] void run_registers_exact(const F f, Raw* out, int64_t n,
-                                                         bool stream, const In... in) {
-  each_register<Type>(f, [](const auto&) {}, out, n, stream, in...);
-}
-
-// The same but for NaNs, which are left as they come: false where there may be one, for the sum of
-// all results is NaN. To make each by itself canonical takes a comparison, of which Zen 4 has one a
-// cycle, as of products, while sums are free: leaky_relu in L1, ns an element, fp32 0.071 -> 0.045,
-// fp16 0.091 -> 0.082, bf16 0.093 -> 0.079.
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] bool run_registers_numbers(const F f, Raw* out, int64_t n,
-                                                           bool stream, const In... in) {
+[[gnu::noinline, gnu::flatten]] bool run_registers_summed(const F f, Raw* out, int64_t n,
+                                                          bool stream, const In... in) {
   FloatRegister total = {};
-  const auto look = [&](const auto& y) { total += sum_of(y); };
+  const auto look = [&](const auto& y) {
+    if constexpr (!has_one_nan<F>) total += sum_of(y);
+  };
   each_register<Type>(f, look, out, n, stream, in...);
-  return at_most(bits_of(total - total), 0);
+  return at_most(bits_of(magnitude(total)), bits_of(__builtin_inff()));
 }
 
-// NaNs where they lie. To bf16 none was rounded into something else: all have zeros there, for
-// inputs are bf16 and attributes canonical.
+// NaNs where they lie.
 template <class Type>
 [[gnu::noinline]] void make_canonical(typename Type::Raw* out, int64_t n) {
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = Type::canonical(out[i]);
 }
 
-// Of a tile, so that one element costs the others of its tile no more than `general`.
+// Of a tile, so that one element costs the others of its tile no more than the way of strided ones,
+// with `general`.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] bool run_registers_quick(const F f, Raw* out, int64_t n,
                                                          bool stream, const In... in) {
@@ -132,26 +121,26 @@ inline constexpr bool in_registers = [] {
   return requires(const F& f, In... in) { f(x(in)...); };
 }();
 
-template <class Type>
-inline const float* widened(float* tile, const typename Type::Raw* in, int64_t n) {
-  widen(tile, in, Type::kElement, n);
-  return tile;
-}
-template <class Type>
-inline const float* widened(float* tile, Same<typename Type::Raw> in, int64_t n) {
-  for (int64_t k = 0; k < n; ++k) tile[k] = Type::from(in.value);
-  return tile;
+// The way of strided operands, for results that registers cannot give; not where `out` is an input.
+template <class Type, class F, class Raw, class... In>
+[[gnu::noinline]] void run_widened(const F& f, Raw* out, int64_t n, const In... in) {
+  if constexpr (__is_same(Raw, float)) return run(f, out, n, in...);
+  constexpr int64_t kSome = 256;
+  alignas(64) float result[kSome], values[sizeof...(In)][kSome];
+  for (int64_t i = 0; i < n; i += kSome) {
+    const int64_t count = kSome < n - i ? kSome : n - i;
+    auto* next = values;
+    const auto widened = [&](const Raw* from) -> const float* {
+      float* to = *next++;
+      widen(to, from, Type::kElement, count);
+      return to;
+    };
+    run(f, result, count, widened(in + i)...);
+    narrow(out + i, result, Type::kElement, count);
+  }
 }
 
-// The way of strided operands, for results that registers cannot give.
-template <class Type, class F, class Raw, class... In>
-void run_tile(const F& f, Raw* out, int64_t n, const In... in) {
-  alignas(64) float result[kTile<float>], values[sizeof...(In)][kTile<float>];
-  auto* tile = values;
-  const auto next = [&] { return *tile++; };
-  run(f, result, n, widened<Type>(next(), in, n)...);
-  narrow(out, result, Type::kElement, n);
-}
+inline constexpr int64_t kLongTile = 16384;  // that L2 holds, with its inputs
 
 // work(first, count) for tiles of n values.
 template <int64_t tile>
@@ -167,17 +156,15 @@ void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
     each_tile<kTile<float>>(n, [&](int64_t i, int64_t count) {
       Raw* const to = apart ? out + i : other;
       if (!run_registers_quick<Type>(f, to, count, apart && stream, in + i...))
-        run_tile<Type>(f, to, count, in + i...);
+        run_widened<Type>(f, to, count, in + i...);
       if (!apart) std::memcpy(out + i, other, count * sizeof(Raw));
     });
-  } else if constexpr (in_registers<F, In...> && has_one_nan<F>) {
-    run_registers_exact<Type>(f, out, n, stream, in...);
   } else if constexpr (in_registers<F, In...>) {
-    bool past = stream;                                  // the cache, until there is a NaN
-    each_tile<16384>(n, [&](int64_t i, int64_t count) {  // as many as L2 holds
-      if (run_registers_numbers<Type>(f, out + i, count, past, in + i...)) return;
-      make_canonical<Type>(out + i, count);
-      past = false;
+    bool past = stream;  // the cache, unless the tile before was read again
+    each_tile<kLongTile>(n, [&](int64_t i, int64_t count) {
+      const bool numbers = run_registers_summed<Type>(f, out + i, count, past, in + i...);
+      if (!numbers) make_canonical<Type>(out + i, count);
+      past = stream && numbers;
     });
   } else {
     if constexpr (__is_same(Raw, float)) {
