@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/numerics_peers.md: ten defects of other libraries, each beside ours and the truth.
 
-    pip install '.[bench]' ml_dtypes && python tools/numerics_peers.py
+    pip install '.[bench]' && python tools/numerics_peers.py
 
 Every figure is computed in the run; where a defect is not there with this torch, the page says so.
 Truth is the formula in float64 on the same inputs.
