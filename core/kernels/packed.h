@@ -14,13 +14,11 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// What inputs are, all of one type.
+// What inputs are to registers, all of one type.
 template <class Type>
 struct Source {
   using Raw = typename Type::Raw;
   static void fetch(const Raw* in) { fetch_block<Type>(in, Type::kAhead); }
-  static Block load(const Raw* in) { return load_block<Type>(in); }
-  static Block part(const Raw* in, int64_t n) { return load_part<Type>(in, n); }
   template <int K>
   static Registers<K> registers(const Raw* in, int64_t n) {
     return load_some<Type, K>(in, n, in[n - 1]);
@@ -49,11 +47,10 @@ template <class Type, class F, class Raw, class... In>
                                                 const In... in) {
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
-    if (stream) (Source<Type>::fetch(in + i), ...);
-    store_block<Type>(out + i, exact_block(f, Source<Type>::load(in + i)...), stream);
+    if (stream) (fetch_block<Type>(in + i, Type::kAhead), ...);
+    store_block<Type>(out + i, exact_block(f, load_block<Type>(in + i)...), stream);
   }
-  if (i != n)
-    store_part<Type>(out + i, exact_block(f, Source<Type>::part(in + i, n - i)...), n - i);
+  if (i != n) store_part<Type>(out + i, exact_block(f, load_part<Type>(in + i, n - i)...), n - i);
 }
 
 // n values, register by register: make(registers…) computes one, look(Registers) sees some before
