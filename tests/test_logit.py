@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clamp of Logit is of several kinds: registers are clamped as words for eps from 2^-24 to 1/2,
-both excluded; for smaller ones the upper end is 1, and below 2^-100 all is wide."""
+"""The clamp of Logit is of several kinds: registers are clamped as words for eps from 2^-23 to 1/2,
+both excluded, unless the float nearest to eps has another result; for those up to 2^-24 the upper
+end is 1, and below 2^-100 all is wide."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ from openaclnn.reference import CANONICAL_NAN, REFERENCES, ulp_error
 BELOW_HALF = math.nextafter(0.5, 0)
 SMALL = [
     2.0**-n * factor
-    for n in (100, 99, 26, 25, 24)
+    for n in (100, 99, 26, 25, 24, 23, 22)
     for factor in (1 - 2.0**-30, 1, 1 + 2.0**-28, 1.25)
 ]
 
 
-@pytest.mark.parametrize("eps", [5e-324, 2.0**-149, *SMALL, 1e-6, 0.49, BELOW_HALF, 0.5, 0.51])
+@pytest.mark.parametrize(
+    "eps", [5e-324, 2.0**-149, *SMALL, 1e-6, 0.1, 0.3, 0.4, 0.49, BELOW_HALF, 0.5, 0.51]
+)
 def test_clamp(eps):
     near = np.array([eps, 1 - eps, 0.5, 1], np.float32)
     near = np.concatenate([near, np.nextafter(near, 2), np.nextafter(near, -2), -near])

@@ -42,6 +42,7 @@ inline float zero_if(bool condition, float x) {
 inline double zero_if(bool condition, double x) {
   return double_of(bits_of(x) & (static_cast<uint64_t>(condition) - 1));
 }
+inline uint32_t zero_unless(bool condition, uint32_t x) { return condition ? x : 0; }
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

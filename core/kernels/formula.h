@@ -78,33 +78,59 @@ inline float choose(const F& f, float quick, float general, auto... in) {
   return usual ? quick : general;
 }
 
-// Whether any element asks for `general`.
-template <class F, class T, class... Inputs>
-[[gnu::always_inline]] inline bool quick_results(const F f, T* __restrict out, int64_t n,
-                                                 const Inputs... in) {
-  uint32_t wrong = 0, worst = 0;
-  OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
-    out[i] = f.quick(in[i]...);
-    const uint32_t unusual = f.unusual(in[i]...);
-    wrong |= not_finite<F>(out[i]);
-    worst = larger(worst, unusual);
+// What `quick` says of values it has seen: whether any of them asks for `general`.
+template <class F>
+struct Doubts {
+  WordRegister wrong = {}, worst = {};
+  void see(const F& f, FloatRegister y, const auto&... x) {
+    wrong |= not_finite<F>(y);
+    worst = larger(worst, f.unusual(x...));
   }
-  return wrong != 0 || worst > f.limit;
+  bool any(const F& f) const { return !at_most(wrong, 0) || !at_most(worst, f.limit); }
+};
+
+// In registers, because the compiler makes a loop over a table slow: strided logit, AVX-512, 4.6
+// and 0.6 ns an element.
+template <class F>
+[[gnu::always_inline]] inline bool quick_results(const F& f, float* __restrict out, int64_t n,
+                                                 const auto*... in) {
+  Doubts<F> doubts;
+  const auto compute = [&](float* to, const auto*... from) {
+    const auto make = [&](const auto&... x) {
+      const FloatRegister y = f.quick(x...);
+      doubts.see(f, y, x...);
+      store_register(to, y);
+    };
+    make(load_register<FloatRegister>(from)...);
+  };
+  int64_t i = 0;
+  for (; i + kRegisterFloats <= n; i += kRegisterFloats) compute(out + i, (in + i)...);
+  if (i == n) return doubts.any(f);
+  float values[sizeof...(in) + 1][kRegisterFloats];
+  auto* next = values;
+  const auto filled = [&](const float* from) -> const float* {
+    float* const to = *++next;
+    for (int64_t k = 0; k < kRegisterFloats; ++k) to[k] = from[i + k < n ? i + k : n - 1];
+    return to;
+  };
+  compute(values[0], filled(in)...);
+  std::memcpy(out + i, values[0], (n - i) * sizeof(float));
+  return doubts.any(f);
 }
 
-template <class F, class T, class... Inputs>
-[[gnu::noinline, gnu::flatten]] void run_quick(const F f, T* out, int64_t n, const Inputs... in) {
-  alignas(64) T other[kTile<T>];
+template <class F, class... Inputs>
+[[gnu::noinline, gnu::flatten]] void run_quick(const F f, float* out, int64_t n,
+                                               const Inputs... in) {
+  alignas(64) float other[kTile<float>];
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
-  T* const quick = apart ? out : other;
+  float* const quick = apart ? out : other;
   if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
-    alignas(64) T general[kTile<T>];
+    alignas(64) float general[kTile<float>];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
     OPENACLNN_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = choose(f, quick[i], general[i], in[i]...);
   } else if (!apart) {
-    std::memcpy(out, quick, n * sizeof(T));
+    std::memcpy(out, quick, n * sizeof(float));
   }
 }
 

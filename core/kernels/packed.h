@@ -100,15 +100,14 @@ template <class Type>
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] bool run_registers_quick(const F f, Raw* out, int64_t n,
                                                          bool stream, const In... in) {
-  WordRegister wrong = {}, worst = {};
+  Doubts<F> doubts;
   const auto make = [&](const auto&... x) {
     const FloatRegister y = f.quick(x...);
-    wrong |= not_finite<F>(y);
-    worst = larger(worst, f.unusual(x...));
+    doubts.see(f, y, x...);
     return y;
   };
   each_register<Type>(make, [](const auto&) {}, out, n, stream, in...);
-  return at_most(wrong, 0) && at_most(worst, f.limit);
+  return !doubts.any(f);
 }
 
 // Whether a formula has a form for registers; those with `quick` do, those in double have none.

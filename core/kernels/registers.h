@@ -160,6 +160,9 @@ inline FloatRegister magnitude(FloatRegister x) { return float_of(bits_of(x) & 0
 inline FloatRegister zero_if(SignedRegister condition, FloatRegister x) {
   return condition ? FloatRegister{} : x;
 }
+inline WordRegister zero_unless(SignedRegister condition, WordRegister x) {
+  return condition ? x : WordRegister{};
+}
 
 // |x| with the sign of y.
 inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
