@@ -15,7 +15,7 @@ from support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results
 
 import openaclnn
 from openaclnn import _core
-from openaclnn.reference import REFERENCES, sample
+from openaclnn.reference import CANONICAL_NAN, REFERENCES, dtype_name, sample
 
 GROUPED = all_rows(lambda op: op.family == "group_norm")
 # one position, short channels, ragged ones, rows beyond a tile, segments, groups split by threads
@@ -89,6 +89,35 @@ def test_groups_in_turns(op, scale):
     for threads in (1, 2, 3):
         openaclnn.set_num_threads(threads)
         assert same(results(op, inputs, attributes), expected), f"{threads} threads"
+
+
+@pytest.mark.parametrize("view", ["contiguous", "channels last", "spatially transposed"])
+@pytest.mark.parametrize("shape", [(2, 24, 7, 7), (2, 24, 12, 13)], ids=str)
+@pytest.mark.parametrize("op", GROUPED)
+def test_nan_of_any_payload(op, shape, view):
+    """In 16 bits a payload of ones would be rounded up to -0."""
+    for dtype, swish in itertools.product(op.dtypes, (True, False)):
+        inputs, attributes = case(op, shape, 3, dtype, "FLOAT")
+        if "activate_swish" in attributes:
+            attributes["activate_swish"] = swish
+        elif not swish:
+            continue
+        inputs = [VIEWS[view](x) for x in inputs]
+        for x in inputs:
+            if x.dtype != np.float32:
+                continue
+            at, before = (x.ndim * (0,)), x.flat[0]
+            x[at] = np.nan
+            expected = results(op, inputs, attributes)
+            assert any(np.isnan(y.astype(np.float32)).any() for y in expected)
+            for y in expected:
+                nan = bits(y)[np.isnan(y.astype(np.float32))]
+                assert (nan == CANONICAL_NAN[dtype_name(y.dtype)]).all(), f"{dtype}, of {x.shape}"
+            for payload in (0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFF80FFFF):
+                x[at] = np.uint32(payload).view(np.float32)
+                found = results(op, inputs, attributes)
+                assert same(found, expected), f"{dtype}, {payload:#x} in {x.shape}, {attributes}"
+            x[at] = before
 
 
 @pytest.mark.parametrize("op", GROUPED)

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/kernels/half.h"
+#include "core/kernels/several.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {

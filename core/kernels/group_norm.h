@@ -14,7 +14,7 @@ namespace {
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// What fp32 cannot hold is NaN: then no comparison with kNear holds, and the wide formula is taken.
+// What fp32 cannot hold is NaN: then no p is near, and the wide formula is taken.
 inline float fp32_or_nan(double x) {
   const bool fits = magnitude(x) <= static_cast<double>(kLargest);
   return fits ? static_cast<float>(x) : __builtin_nanf("");

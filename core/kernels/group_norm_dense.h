@@ -91,8 +91,6 @@ template <class Type, class... From>
       store_registers<Type>(out + i, make(load_registers<From, K>(in.at + i)...), stream);
     }
   };
-  store(Registers<kTogether>{});
-  if (i == n) return;
   store(Registers<kBlockRegisters>{});
   if (i == n) return;
   Block last;

@@ -40,18 +40,18 @@ inline float swish_of(float x, float d, const NearFactors& near, const WideFacto
   const float v = fused(d, near.gamma, near.beta), t = fused(d, near.slope, near.shift);
   const double value = wide.value(x);
   const float far = swish_wide(value, wide.scale * value), usual = swish_near(v, t);
-  return magnitude(t) <= kNear ? usual : far;
+  return is_near(sixteenths_of_minus(t)) ? usual : far;
 }
 
 inline double normalised_wide(float x, float mean, float rstd) {
   return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
 }
 
-// u of an element from t in fp32 and in fp64. Elements within kNear have the bits of the near
-// formula: which others are beside them depends on the layout.
-inline float swish_gradient_of(float dy, float t, double wide) {
-  const float usual = swish_gradient_near(dy, t), far = swish_gradient_wide(dy, wide);
-  return magnitude(t) <= kNear ? usual : far;
+// u of an element from p in fp32 and t in fp64. Near elements have the bits of the near formula:
+// which others are beside them depends on the layout.
+inline float swish_gradient_of(float dy, float p, double t) {
+  const float usual = swish_gradient_near(dy, p), far = swish_gradient_wide(dy, t);
+  return is_near(sixteenths(p)) ? usual : far;
 }
 
 }  // namespace

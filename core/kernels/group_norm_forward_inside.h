@@ -61,7 +61,7 @@ template <class Type, class Raw = typename Type::Raw>
                                                               const RowsOf<const Raw>& x,
                                                               const RowsOf<Raw>& y,
                                                               int64_t positions, bool stream) {
-  WordRegister largest = {};
+  AllNear all;
   for (int64_t p = 0; p < positions; ++p) {
     fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
     if (y.first != nullptr && !stream) fetch_row<1>(y[p + kAheadRows], channels * sizeof(Raw));
@@ -69,11 +69,11 @@ template <class Type, class Raw = typename Type::Raw>
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
                     const Normal<K> normal = of.at<K>(c);
                     const Registers<K> in = load_some<Type, K>(x[p] + c, n);
-                    const Registers<K> out = swish ? normal.swish(in, largest) : normal.value(in);
+                    const Registers<K> out = swish ? normal.swish(in, all) : normal.value(in);
                     if (y.first != nullptr) store_some<Type>(y[p] + c, out, n, stream);
                   });
   }
-  return at_most(largest, bits_of(kNear));
+  return all.are();
 }
 
 template <class Type>

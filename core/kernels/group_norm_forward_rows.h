@@ -35,20 +35,21 @@ struct NormalRow {  // passed by reference: a copy would wait for all stores bef
   }
 };
 
-// The factors of v and t in registers.
+// The factors of v and t in registers, and what they make. No NaN: where fp32 is enough, the mean
+// and so every x is finite.
 template <int K>
 struct Normal {
   Registers<K> high, low, gamma, beta, slope, shift;
 
   [[gnu::always_inline]] Registers<K> value(const Registers<K>& x) const {
-    return canonical(fused((x - high) - low, gamma, beta));
+    return fused((x - high) - low, gamma, beta);
   }
 
-  // Sees the largest |t|.
-  [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x, WordRegister& largest) const {
+  // Sees whether all are near.
+  [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x, AllNear& all) const {
     const Registers<K> d = (x - high) - low, t = fused(d, slope, shift);
-    largest = largest_of(largest, t);
-    return canonical(swish_near(fused(d, gamma, beta), t));
+    all.see(sixteenths_of_minus(t));
+    return swish_near(fused(d, gamma, beta), t);
   }
 };
 
@@ -69,10 +70,10 @@ class ValuesOf {
   }
   template <int K>
   [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x) {
-    return normal<K>().swish(x, largest_);
+    return normal<K>().swish(x, all_);
   }
 
-  bool near() const { return at_most(largest_, bits_of(kNear)); }
+  bool near() const { return all_.are(); }
 
  private:
   template <int K>
@@ -82,7 +83,7 @@ class ValuesOf {
   }
 
   FloatRegister high_, low_, gamma_, beta_, slope_, shift_;
-  WordRegister largest_ = {};
+  AllNear all_;
 };
 
 template <class Type, class Raw = typename Type::Raw>
@@ -103,8 +104,8 @@ template <class Type, class Raw = typename Type::Raw>
   return of.near();
 }
 
-// Elements within kNear have the bits of the near formula: which others are beside them depends on
-// the layout.
+// Near elements have the bits of the near formula: which others are beside them depends on the
+// layout.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_swish_far(const NormalRow& given,
                                                                  const float* x, float* y,
                                                                  int64_t n) {

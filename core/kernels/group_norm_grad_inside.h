@@ -18,11 +18,15 @@ struct ChannelLanes {
 };
 
 template <int K>
-[[gnu::always_inline]] inline Terms<K> terms_of(const GradientChannels& of, int64_t c,
-                                                const Registers<K>& dy, const Registers<K>& x,
-                                                WordRegister& largest) {
-  return terms_near(dy, x, of_channels<K>(of.mean, c), of_channels<K>(of.slope, c),
-                    of_channels<K>(of.shift, c), largest);
+[[gnu::always_inline]] inline Registers<K> d_of(const GradientChannels& of, int64_t c,
+                                                const Registers<K>& x) {
+  return x - of_channels<K>(of.mean, c);
+}
+template <int K>
+[[gnu::always_inline]] inline Registers<K> u_of(const GradientChannels& of, int64_t c,
+                                                const Registers<K>& dy, const Registers<K>& d,
+                                                AllNear& all) {
+  return u_near(dy, d, of_channels<K>(of.slope, c), of_channels<K>(of.shift, c), all);
 }
 
 // Adds u and u d of a piece to the lanes; false where some |t| is beyond the formula.
@@ -30,20 +34,20 @@ template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, int64_t positions, ChannelLanes& lanes) {
-  WordRegister largest = {};
+  AllNear all;
   for (int64_t p = 0; p < positions; ++p) {
     fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
     fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
     float *const u_lane = lanes.u[p % kLanes], *const ud_lane = lanes.ud[p % kLanes];
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto [u, d] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
-                                                 load_some<Type, K>(x[p] + c, n), largest);
+                    const auto d = d_of(of, c, load_some<Type, K>(x[p] + c, n));
+                    const auto u = u_of(of, c, load_some<Type, K>(dy[p] + c, n), d, all);
                     store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
-                    store_registers(ud_lane + c, load_registers<F32, K>(ud_lane + c) + u * d);
+                    store_registers(ud_lane + c, fused(u, d, load_registers<F32, K>(ud_lane + c)));
                   });
   }
-  return at_most(largest, bits_of(kNear));
+  return all.are();
 }
 
 // The trees over the lanes of a piece, added to the sums of the channels.
@@ -65,21 +69,21 @@ template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
-  WordRegister largest = {};
+  AllNear all;
   for (int64_t p = 0; p < positions; ++p) {
     fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
     fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
     if (!stream) fetch_row<1>(dx[p + kAheadRows], channels * sizeof(Raw));
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto [u, d] = terms_of(of, c, load_some<Type, K>(dy[p] + c, n),
-                                                 load_some<Type, K>(x[p] + c, n), largest);
+                    const auto d = d_of(of, c, load_some<Type, K>(x[p] + c, n));
+                    const auto u = u_of(of, c, load_some<Type, K>(dy[p] + c, n), d, all);
                     const auto rest = fused(of_channels<K>(of.c, c), d, of_channels<K>(of.b, c));
-                    const auto y = canonical(fused(of_channels<K>(of.a, c), u, rest));
+                    const auto y = fused(of_channels<K>(of.a, c), u, rest);
                     store_some<Type>(dx[p] + c, y, n, stream);
                   });
   }
-  return at_most(largest, bits_of(kNear));
+  return all.are();
 }
 
 template <class Type>

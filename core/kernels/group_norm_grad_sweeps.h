@@ -24,7 +24,7 @@ struct Statistics {
 // x̂ / d is between 1 / kMostUnits and kMostUnits, so u d has at least the range of 2^±116.
 inline constexpr float kMostUnits = 0x1p10f;
 
-// What one channel of one sample needs for t = d slope + shift, d = x - mean, and u. Sums of u d
+// What one channel of one sample needs for p = d slope + shift, d = x - mean, and u. Sums of u d
 // become those of u x̂ by one multiplication with rstd for each row, instead of one for each
 // element. Where d or u d could leave fp32 long before x̂ and u x̂ do, the row is beyond the formula
 // and sums u x̂.
@@ -32,7 +32,7 @@ struct GradientRow {
   GradientRow() = default;
   float mean, rstd, slope, shift;
   bool beyond;
-  double wide_slope, wide_shift;  // of x̂
+  double wide_slope, wide_shift;  // t of x̂
 
   GradientRow(const GroupNormCall& call, const Statistics& of, int64_t channel)
       : mean(of.mean), rstd(of.rstd) {
@@ -40,8 +40,9 @@ struct GradientRow {
     wide_slope = s * static_cast<double>(value_of(call.gamma, channel));
     wide_shift = s * static_cast<double>(value_of(call.beta, channel));
     beyond = !all(magnitude(mean) < kHugeMean, rstd >= 1 / kMostUnits, rstd <= kMostUnits);
-    slope = beyond ? __builtin_nanf("") : fp32_or_nan(wide_slope * static_cast<double>(rstd));
-    shift = fp32_or_nan(wide_shift);
+    const double to = kMinusLog2e * wide_slope * static_cast<double>(rstd);
+    slope = beyond ? __builtin_nanf("") : fp32_or_nan(to);
+    shift = fp32_or_nan(kMinusLog2e * wide_shift);
   }
 
   // x̂ / d where d is summed.
@@ -64,24 +65,17 @@ struct InputRow {
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
 };
 
+// u of d, which callers have: a pair of both goes through memory. Sees whether they are near.
 template <int K>
-struct Terms {
-  Registers<K> u, d;
-};
-
-// u and d; sees the largest |t|.
-template <int K>
-[[gnu::always_inline]] inline Terms<K> terms_near(const Registers<K>& dy, const Registers<K>& x,
-                                                  const Registers<K>& mean,
+[[gnu::always_inline]] inline Registers<K> u_near(const Registers<K>& dy, const Registers<K>& d,
                                                   const Registers<K>& slope,
-                                                  const Registers<K>& shift,
-                                                  WordRegister& largest) {
-  const Registers<K> d = x - mean, t = fused(d, slope, shift);
-  largest = largest_of(largest, t);
-  return {swish_gradient_near(dy, t), d};
+                                                  const Registers<K>& shift, AllNear& all) {
+  const Registers<K> p = fused(d, slope, shift);
+  all.see(sixteenths(p));
+  return swish_gradient_near(dy, p);
 }
 
-// Of a row.
+// d and u of a row.
 class TermsOf {
  public:
   explicit TermsOf(const GradientRow& row)
@@ -90,15 +84,19 @@ class TermsOf {
         shift_(all_of<FloatRegister>(row.shift)) {}
 
   template <int K>
-  [[gnu::always_inline]] Terms<K> operator()(const Registers<K>& dy, const Registers<K>& x) {
-    return terms_near(dy, x, spread<K>(mean_), spread<K>(slope_), spread<K>(shift_), largest_);
+  [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
+    return x - spread<K>(mean_);
+  }
+  template <int K>
+  [[gnu::always_inline]] Registers<K> u(const Registers<K>& dy, const Registers<K>& d) {
+    return u_near(dy, d, spread<K>(slope_), spread<K>(shift_), all_);
   }
 
-  bool near() const { return at_most(largest_, bits_of(kNear)); }
+  bool near() const { return all_.are(); }
 
  private:
   FloatRegister mean_, slope_, shift_;
-  WordRegister largest_ = {};
+  AllNear all_;
 };
 
 // Adds u and u d of n elements to the lanes, and puts u where `keep` is.
@@ -111,18 +109,18 @@ template <class Type, class Raw = typename Type::Raw>
     for (; i + kStep <= n; i += kStep) {
       for (int64_t k = 0; k < kStep; k += kBlock)
         fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
-      const auto [u, d] = terms_of(load_registers<Type, K>(dy + i), load_registers<Type, K>(x + i));
+      const Registers<K> d = terms_of.d(load_registers<Type, K>(x + i));
+      const Registers<K> u = terms_of.u(load_registers<Type, K>(dy + i), d);
       if (keep != nullptr) store_registers(keep + i, u);
       lanes.add(u, d);
     }
   };
-  add(Registers<kTogether>{});
-  if (i == n) return;
   add(Registers<kBlockRegisters>{});
   if (i == n) return;
   const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
   const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
-  const auto [last_u, last_d] = terms_of(whole(last_dy.value), whole(last_x.value));
+  const auto last_d = terms_of.d(whole(last_x.value));
+  const auto last_u = terms_of.u(whole(last_dy.value), last_d);
   Block u, d;
   store_registers(u.value, last_u), store_registers(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
@@ -193,16 +191,23 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-struct InputRegisters {
-  FloatRegister a, b, c;
-  explicit InputRegisters(const InputRow& row)
-      : a(all_of<FloatRegister>(row.a)),
-        b(all_of<FloatRegister>(row.b)),
-        c(all_of<FloatRegister>(row.c)) {}
+// dx, no NaN: where fp32 is enough for b and c, u and d are finite, and finite products do not meet
+// infinities of their own.
+class InputOf {
+ public:
+  explicit InputOf(const InputRow& row)
+      : a_(all_of<FloatRegister>(row.a)),
+        b_(all_of<FloatRegister>(row.b)),
+        c_(all_of<FloatRegister>(row.c)) {}
+
   template <int K>
-  [[gnu::always_inline]] Registers<K> of(const Registers<K>& u, const Registers<K>& d) const {
-    return canonical(fused(spread<K>(a), u, fused(spread<K>(c), d, spread<K>(b))));
+  [[gnu::always_inline]] Registers<K> operator()(const Registers<K>& u,
+                                                 const Registers<K>& d) const {
+    return fused(spread<K>(a_), u, fused(spread<K>(c_), d, spread<K>(b_)));
   }
+
+ private:
+  FloatRegister a_, b_, c_;
 };
 
 // dx of n elements; false where some |t| is beyond the formula.
@@ -212,10 +217,10 @@ template <class Type, class Raw = typename Type::Raw>
                                                               const Raw* dy, const Raw* x, Raw* dx,
                                                               int64_t n, bool stream) {
   TermsOf terms_of(from);
-  const InputRegisters input(row);
+  const InputOf input_of(row);
   const auto make = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
-    const auto [u, d] = terms_of(g, in);
-    return input.of(u, d);
+    const auto d = terms_of.d(in);
+    return input_of(terms_of.u(g, d), d);
   };
   store_each<Type>(dx, n, stream, make, Input<Type>{dy}, Input<Type>{x});
   return terms_of.near();
@@ -228,10 +233,10 @@ template <class Type, class Raw = typename Type::Raw>
                                                               const float* u, const Raw* x, Raw* dx,
                                                               int64_t n, bool stream) {
   const FloatRegister mean = all_of<FloatRegister>(from.mean);
-  const InputRegisters input(row);
+  const InputOf input_of(row);
   const auto make =
       [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
-          __attribute__((always_inline)) { return input.of(kept, in - spread<K>(mean)); };
+          __attribute__((always_inline)) { return input_of(kept, in - spread<K>(mean)); };
   store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x});
 }
 
@@ -240,7 +245,7 @@ template <class Type, class Raw = typename Type::Raw>
                                                                      const float* u, const float* d,
                                                                      float* dx, int64_t n) {
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) dx[i] = canonical(fused(row.a, u[i], fused(row.c, d[i], row.b)));
+  for (int64_t i = 0; i < n; ++i) dx[i] = fused(row.a, u[i], fused(row.c, d[i], row.b));
 }
 
 // … and for rows beyond the formula or coefficients that fp32 is not enough for.

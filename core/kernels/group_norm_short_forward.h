@@ -98,7 +98,7 @@ class ShortForward : ShortGroups {
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c)
-        y_[i + c] = canonical(fused((x_[i + c] - high_[c]) - low_[c], gamma_[c], beta_[c]));
+        y_[i + c] = fused((x_[i + c] - high_[c]) - low_[c], gamma_[c], beta_[c]);
     }
     return true;
   }
@@ -121,7 +121,7 @@ class ShortForward : ShortGroups {
   }
 
   [[gnu::noinline, gnu::flatten]] bool swish_values_near(int64_t n) {
-    WordRegister largest = {};
+    AllNear all;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       for_registers(n, [&]<int K>(Registers<K>, int64_t c,
                                   int64_t count) __attribute__((always_inline)) {
@@ -129,11 +129,11 @@ class ShortForward : ShortGroups {
         const Registers<K> d = (some(x_ + i) - some(high_)) - some(low_);
         const Registers<K> v = fused(d, some(gamma_), some(beta_));
         const Registers<K> t = fused(d, some(slope_), some(shift_));
-        largest = largest_of(largest, t);
-        store_some<F32>(y_ + i + c, canonical(swish_near(v, t)), count, false);
+        all.see(sixteenths_of_minus(t));
+        store_some<F32>(y_ + i + c, swish_near(v, t), count, false);
       });
     }
-    return at_most(largest, bits_of(kNear));
+    return all.are();
   }
 
   [[gnu::noinline, gnu::flatten]] void swish_values_far(int64_t n) {

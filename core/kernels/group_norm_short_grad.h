@@ -58,7 +58,7 @@ class ShortGradient : ShortGroups {
     loaded_ = true;
     values_of(call_.gamma, at.first, at.count, gamma_);
     values_of(call_.beta, at.first, at.count, beta_);
-    const double s = call_.scale;
+    const double s = kMinusLog2e * call_.scale;  // p is of x̂
     for (int64_t c = 0; c < at.count; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
       shift_[c] = fp32_or_nan(s * static_cast<double>(beta_[c]));
@@ -72,20 +72,20 @@ class ShortGradient : ShortGroups {
   }
 
   [[gnu::noinline, gnu::flatten]] bool terms_near(int64_t n) {
-    WordRegister largest = {};
+    AllNear all;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       for_registers(n, [&]<int K>(Registers<K>, int64_t c,
                                   int64_t count) __attribute__((always_inline)) {
         const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
         const Registers<K> h = (some(x_ + i) - some(mean_)) * some(rstd_);
-        const Registers<K> t = fused(h, some(slope_), some(shift_));
-        largest = largest_of(largest, t);
+        const Registers<K> p = fused(h, some(slope_), some(shift_));
+        all.see(sixteenths(p));
         store_some<F32>(xh_ + i + c, h, count, false);
-        const Registers<K> u = swish_gradient_near(some(dy_ + i), t);
+        const Registers<K> u = swish_gradient_near(some(dy_ + i), p);
         store_some<F32>(u_ + i + c, u, count, false);
       });
     }
-    return at_most(largest, bits_of(kNear));
+    return all.are();
   }
 
   [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
@@ -156,7 +156,7 @@ class ShortGradient : ShortGroups {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c) {
         const float rest = fused(c_[c], xh_[i + c], b_[c]);
-        dy_[i + c] = canonical(fused(rstd_[c] * gamma_[c], u_[i + c], rest));
+        dy_[i + c] = fused(rstd_[c] * gamma_[c], u_[i + c], rest);
       }
     }
     return true;

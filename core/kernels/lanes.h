@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/registers.h"
+#include "core/kernels/several.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -41,11 +41,11 @@ class LaneRegisters {
   template <int K>
   [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& d) {
     static_assert(K % kLaneRegisters == 0);
-    const Registers<K> ud = u * d;
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k) u_[k % kLaneRegisters] += u.r[k];
 #pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) ud_[k % kLaneRegisters] += ud.r[k];
+    for (int k = 0; k < K; ++k)
+      ud_[k % kLaneRegisters] = fused(u.r[k], d.r[k], ud_[k % kLaneRegisters]);
   }
 
   void store(LaneSums& sums) const {

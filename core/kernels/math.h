@@ -5,7 +5,7 @@
 // built on them keep their promise is shown by tests/test_exhaustive.py.
 #pragma once
 
-#include "core/kernels/registers.h"
+#include "core/kernels/several.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -14,8 +14,10 @@ namespace {
 inline constexpr double kShiftF64 = 0x1.8p52;
 // And so does this, with n + 127 in the last nine bits: moved up 23 they are 2^n, -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
-// This rounds to sixteenths.
-inline constexpr float kShiftToSixteenth = 0x1.8p19f;
+// This rounds to sixteenths k / 16: where -1024 <= k < 1024, and nowhere else, the last 11 bits are
+// k + 1024 and the others kSixteenths.
+inline constexpr float kShiftToSixteenth = 0x1.8008p19f;
+inline constexpr uint32_t kSixteenths = 0x49400000;
 
 // ---- float ----
 
@@ -56,24 +58,51 @@ inline V expm1_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// 2^(j/16) with j 2^19 taken from its bits, which those of 16 n + j moved up by 19 give back.
+// -ln2 2^(j/16), from whose bits (j + 1024) 2^19 is taken, which those of 16 n + j + 1024 moved up
+// by 19 give back.
 inline constexpr uint32_t kRoots[16] = {
-    0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532, 0x3f75fed7, 0x3f75583f,
-    0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c, 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
+    0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
+    0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
 
-// exp(-t) = 2^(n + j/16) exp(r), |r| <= 0.0217, for |t| <= 87. Relative error 2^-23: half an ulp of
-// the root and half of the last step; the polynomial has 2^-29.2, the one product with ln2 loses
-// n 2^-29. Two multiplications less than without a table, and they are what the loops of group norm
-// wait for.
+// p and -t log2(e) rounded to sixteenths, in the last bits.
 template <class V>
-inline V exp_of_minus(V t) {
-  const V shift = all_of<V>(kShiftToSixteenth);
-  const V shifted = fused(t, all_of<V>(-0x1.715476p0f), shift);
-  const V r = fused(shift - shifted, all_of<V>(0x1.62e430p-1f), -t);
-  V q = fused(all_of<V>(0x1.555762p-3f), r, all_of<V>(0x1.00022p-1f));
-  q = fused(q, r, all_of<V>(1));
-  const V root = float_of(pick(kRoots, bits_of(shifted)) + (bits_of(shifted) << 19));
-  return fused(root, r * q, root);
+inline V sixteenths(V p) {
+  return p + all_of<V>(kShiftToSixteenth);
+}
+template <class V>
+inline V sixteenths_of_minus(V t) {
+  return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
+}
+
+// -ln2 2^(n + j/16) (1 + r q): one rounding beside that of the root.
+template <class V>
+inline V times_root(V sixteenths, V r, V q) {
+  const V root = float_of(pick(kRoots, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
+  return fused(root * r, q, root);
+}
+
+// -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for -64 <= p < 63.96. Relative error 2^-23; the
+// polynomial has 2^-29.2, r is exact. Two multiplications less than without a table, and they are
+// what the loops of group norm wait for.
+template <class V>
+inline V scaled_power(V p) {
+  const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
+  V q = all_of<V>(0x1.c6ac6ap-5f);
+  q = fused(q, r, all_of<V>(0x1.ebfff4p-3f));
+  q = fused(q, r, all_of<V>(0x1.62e43p-1f));
+  return times_root(at, r, q);
+}
+
+// -ln2 exp(-t), for the same p = -t log2(e), which is not rounded here: the product with ln2 loses
+// n 2^-29. Polynomial 2^-29.1, |r| <= 0.0217.
+template <class V>
+inline V scaled_exp(V t) {
+  const V at = sixteenths_of_minus(t);
+  const V r = fused(all_of<V>(kShiftToSixteenth) - at, all_of<V>(kLn2High), -t);
+  V q = all_of<V>(0x1.555762p-3f);
+  q = fused(q, r, all_of<V>(0x1.00022p-1f));
+  q = fused(q, r, all_of<V>(1.0f));
+  return times_root(at, r, q);
 }
 
 // A positive number as high + low, both positive, so that products keep the sign of a zero.

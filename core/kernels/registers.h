@@ -135,10 +135,6 @@ inline FloatRegister fused_minus(FloatRegister a, FloatRegister b, FloatRegister
 #endif
 }
 
-inline FloatRegister canonical(FloatRegister x) {
-  return x == x ? x : all_of<FloatRegister>(__builtin_nanf(""));
-}
-
 // Zen 4 compares floats, and words for a mask, where it multiplies, 16 a cycle; minima and maxima
 // of words it has 32 a cycle, anywhere. Numbers of one sign are in the order of their bits, below
 // zero in reversed order; as signed words negative numbers are the smaller ones, as unsigned words
@@ -169,6 +165,18 @@ inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
   return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));
 }
 inline float copy_sign(float x, float y) { return __builtin_copysignf(x, y); }
+
+// so_far | (a ^ b), which GCC 12 makes two instructions of.
+inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegister b) {
+#if defined(__AVX512F__)
+  const auto bits = [](WordRegister r) { return reinterpret_cast<__m512i>(r); };
+  return reinterpret_cast<WordRegister>(
+      _mm512_ternarylogic_epi32(bits(so_far), bits(a), bits(b), 0xf0 | (0xcc ^ 0xaa)));
+#else
+  return so_far | (a ^ b);
+#endif
+}
+inline WordRegister all_words(uint32_t x) { return x - WordRegister{}; }
 
 // Two's complement as the number it is.
 inline float as_signed(uint32_t bits) { return static_cast<float>(static_cast<int32_t>(bits)); }
@@ -212,104 +220,6 @@ inline WordRegister pick(const uint32_t (&table)[16], WordRegister index) {
   for (int k = 0; k < kRegisterFloats; ++k) found[k] = table[index[k] % 16];
   return found;
 #endif
-}
-
-// K registers that go through a formula step by step together. A chain of some 20 dependent steps
-// leaves the pipes idle while few fit the scheduler: Σ u and Σ u x̂ of group norm took 0.355 ns a
-// value with four at a time, 0.415 with one after the other (AVX-512, Zen 4).
-template <class R, int K>
-struct Several {
-  R r[K];
-};
-template <int K>
-using Registers = Several<FloatRegister, K>;
-
-template <class R, int K>
-[[gnu::always_inline]] inline Several<R, K> each(auto step) {
-  Several<R, K> y;
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) y.r[k] = step(k);
-  return y;
-}
-
-template <class V>
-  requires(sizeof(V::r) > 0)
-[[gnu::always_inline]] inline V all_of(float x) {
-  constexpr int K = sizeof(V::r) / sizeof(FloatRegister);
-  return each<FloatRegister, K>([=](int) { return all_of<FloatRegister>(x); });
-}
-
-template <class R, int K>
-[[gnu::always_inline]] inline Several<R, K> operator+(const Several<R, K>& a,
-                                                      const Several<R, K>& b) {
-  return each<R, K>([&](int k) { return a.r[k] + b.r[k]; });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> operator-(const Registers<K>& a, const Registers<K>& b) {
-  return each<FloatRegister, K>([&](int k) { return a.r[k] - b.r[k]; });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> operator-(const Registers<K>& a) {
-  return each<FloatRegister, K>([&](int k) { return -a.r[k]; });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> operator*(const Registers<K>& a, const Registers<K>& b) {
-  return each<FloatRegister, K>([&](int k) { return a.r[k] * b.r[k]; });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> operator/(const Registers<K>& a, const Registers<K>& b) {
-  return each<FloatRegister, K>([&](int k) { return a.r[k] / b.r[k]; });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> fused(const Registers<K>& a, const Registers<K>& b,
-                                                 const Registers<K>& c) {
-  return each<FloatRegister, K>([&](int k) { return fused(a.r[k], b.r[k], c.r[k]); });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> canonical(const Registers<K>& x) {
-  return each<FloatRegister, K>([&](int k) { return canonical(x.r[k]); });
-}
-template <int K>
-[[gnu::always_inline]] inline Several<WordRegister, K> operator<<(const Several<WordRegister, K>& a,
-                                                                  int by) {
-  return each<WordRegister, K>([&](int k) { return a.r[k] << by; });
-}
-template <int K>
-[[gnu::always_inline]] inline Several<WordRegister, K> bits_of(const Registers<K>& x) {
-  return each<WordRegister, K>([&](int k) { return bits_of(x.r[k]); });
-}
-template <int K>
-[[gnu::always_inline]] inline Several<WordRegister, K> pick(const uint32_t (&table)[16],
-                                                            const Several<WordRegister, K>& x) {
-  return each<WordRegister, K>([&](int k) { return pick(table, x.r[k]); });
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> float_of(const Several<WordRegister, K>& x) {
-  return each<FloatRegister, K>([&](int k) { return float_of(x.r[k]); });
-}
-
-// Lane by lane, in pairs.
-template <int K>
-[[gnu::always_inline]] inline FloatRegister sum_of(const Registers<K>& x) {
-  if constexpr (K == 1) {
-    return x.r[0];
-  } else {
-    return sum_of(each<FloatRegister, K / 2>([&](int k) { return x.r[2 * k] + x.r[2 * k + 1]; }));
-  }
-}
-
-// The largest |x| so far, as bits.
-template <int K>
-[[gnu::always_inline]] inline WordRegister largest_of(WordRegister so_far, const Registers<K>& x) {
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) so_far = larger(so_far, bits_of(x.r[k]) & 0x7fffffff);
-  return so_far;
-}
-
-// The same register K times.
-template <int K>
-[[gnu::always_inline]] inline Registers<K> spread(FloatRegister x) {
-  return each<FloatRegister, K>([=](int) { return x; });
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logistic function σ(t) = 1 / (1 + E), E = exp(-t), and what swish and its gradient make of
-// it; 1 - σ is E σ, without cancellation. `near` is in fp32, for |t| <= kNear, `wide` in fp64 for
-// every t.
+// it; 1 - σ is E σ, without cancellation. `near` is in fp32, where
+// p = -t log2(e), so E = 2^p, is from -64 to 64: (1 + E)^2 is a number. The gradient takes p, from
+// factors that contain log2(e) and are rounded anyway; y is good to 2 ulp where t is exact, so it
+// takes t. `wide` is in fp64 for every t.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -10,21 +12,48 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline constexpr float kNear = 44;    // (1 + E)^2 is a number up to 44.3
+inline constexpr double kMinusLog2e = -0x1.71547652b82fep0;
 inline constexpr double kZero = 320;  // from here exp(-t) counts as 0: times fp32 / fp32 it is
 inline constexpr float kLargest = 0x1.fffffep127f;
 
+// Of sixteenths of p: which are near, one and many. What may not differ from kSixteenths does in
+// some bit.
+inline constexpr uint32_t kNearBits = 2047;
+inline bool is_near(float sixteenths) {
+  return ((bits_of(sixteenths) ^ kSixteenths) & ~kNearBits) == 0;
+}
+
+class AllNear {
+ public:
+  template <int K>
+  [[gnu::always_inline]] void see(const Registers<K>& sixteenths) {
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k)
+      other_ = or_different(other_, bits_of(sixteenths.r[k]), all_words(kSixteenths));
+  }
+  bool are() const { return at_most(other_, kNearBits); }
+
+ private:
+  WordRegister other_ = {};
+};
+
+// 1 + E from -ln2 E
+template <class V>
+inline V one_and(V e) {
+  return fused(e, all_of<V>(static_cast<float>(kMinusLog2e)), all_of<V>(1));
+}
+
 // dy σ (1 + t (1 - σ)) = dy (1 + E + t E) / (1 + E)^2
 template <class V>
-inline V swish_gradient_near(V dy, V t) {
-  const V e = exp_of_minus(t), whole = all_of<V>(1) + e;
-  return dy * (fused(t, e, whole) / (whole * whole));
+inline V swish_gradient_near(V dy, V p) {
+  const V e = scaled_power(p), whole = one_and(e);
+  return dy * (fused(p, e, whole) / (whole * whole));
 }
 
 // v σ
 template <class V>
 inline V swish_near(V v, V t) {
-  return v * (all_of<V>(1) / (all_of<V>(1) + exp_of_minus(t)));
+  return v * (all_of<V>(1) / one_and(scaled_exp(t)));
 }
 
 struct Logistic {
