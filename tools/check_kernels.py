@@ -4,8 +4,8 @@
     python tools/check_kernels.py BUILD               BUILD holds kernels_<level>.dir/**/*.o
     python tools/check_kernels.py BUILD --self-test   sees the checks fail on broken kernels
 
-Symbols: an object defines kernels_<level> and nothing else that the linker can see. A weak symbol
-could replace baseline code by an AVX-512 copy of the same function.
+Symbols: objects define kernels_<level> and group_norm_<level> and nothing else that the linker can
+see. A weak symbol could replace baseline code by an AVX-512 copy of the same function.
 
 Loops: run_exact or run_blocks of every form of a formula that has one, the element loops of group
 norm, and every half conversion, inside elementwise<float> or on its own, have a loop that computes
@@ -65,8 +65,8 @@ def output_of(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def functions(obj: Path) -> Iterator[tuple[str, Code]]:
-    for block in output_of("objdump", "-dC", "--no-show-raw-insn", obj).split("\n\n"):
+def functions(objects: list[Path]) -> Iterator[tuple[str, Code]]:
+    for block in output_of("objdump", "-dC", "--no-show-raw-insn", *objects).split("\n\n"):
         head = re.search(r"^[0-9a-f]+ <(.*)>:$", block, re.M)
         if head:
             lines = re.findall(r"^\s*([0-9a-f]+):\s+v?(\S+)[ \t]*(.*)$", block, re.M)
@@ -109,14 +109,18 @@ def wide(loop: Code, register: str) -> set[str]:
     return names if any(store.search(operands) for _, _, operands in loop) else set()
 
 
-def check_symbols(level: str, obj: Path) -> Iterator[str]:
-    table = f"_ZN9openaclnn{len('kernels_' + level)}kernels_{level}E"
-    for line in output_of("nm", obj).splitlines():
+def check_symbols(level: str, objects: list[Path]) -> Iterator[str]:
+    names = [f"{table}_{level}" for table in ("kernels", "group_norm")]
+    tables = {f"_ZN9openaclnn{len(name)}{name}E" for name in names}
+    for line in output_of("nm", "--no-sort", *objects).splitlines():
+        if not re.match(r"[0-9a-f ]{16} \S ", line):
+            continue
         kind, name = line.split()[-2:]
         if kind in "VvWwu":
             yield f"kernels_{level} has the weak symbol {name}; kernels may define none."
-        elif kind.isupper() and kind != "U" and name != table:
-            yield f"kernels_{level} shows the linker {name}; it may show kernels_{level} only."
+        elif kind.isupper() and kind != "U" and name not in tables:
+            only = " and ".join(names)
+            yield f"kernels_{level} shows the linker {name}; it may show {only} only."
 
 
 SPACE = re.compile(r"openaclnn::\w+::\(anonymous namespace\)::")
@@ -143,11 +147,11 @@ def form_of(name: str) -> str | None:
     return match and " ".join(filter(None, match.groups()))
 
 
-def check_loops(level: str, obj: Path) -> Iterator[str]:
+def check_loops(level: str, objects: list[Path]) -> Iterator[str]:
     register = REGISTER[level]
     found = 0
     conversions = dict(CONVERSIONS[level])
-    for name, code in functions(obj):
+    for name, code in functions(objects):
         loops = innermost_loops(code)
         form = form_of(name)
         if form and (level, form) not in EXEMPT:
@@ -173,29 +177,33 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
         yield f"{conversion} of kernels_{level} has no loop that works in {register[1:]} registers."
 
 
-def check(level: str, obj: Path) -> list[str]:
-    findings = list(check_symbols(level, obj))
-    return findings + (list(check_loops(level, obj)) if level in REGISTER else [])
+def check(level: str, objects: list[Path]) -> list[str]:
+    findings = list(check_symbols(level, objects))
+    return findings + (list(check_loops(level, objects)) if level in REGISTER else [])
 
 
-def self_test(build: Path, level: str, obj: Path) -> Iterator[str]:
-    """What of a broken object goes unnoticed."""
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        command = shlex.split(entry["command"])
-        if f"OPENACLNN_ISA={level}" in " ".join(command):
-            break
+def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
+    """What of broken objects goes unnoticed."""
     with tempfile.TemporaryDirectory() as folder:
-        broken, source = Path(folder, "broken.o"), Path(folder, "broken.cpp")
-        source.write_text(
-            '#include "core/kernels/kernels.cpp"\n'
-            "inline int leaked() { static int n; return ++n; }\nint second() { return leaked(); }\n"
-        )
-        command[command.index("-o") + 1] = str(broken)
-        command[command.index("-c") + 1] = str(source)
-        subprocess.run([*command, "-fno-tree-vectorize"], check=True, cwd=entry["directory"])
+        broken = []
+        for entry in json.loads((build / "compile_commands.json").read_text()):
+            command = shlex.split(entry["command"])
+            if f"-DOPENACLNN_ISA={level}" not in command:
+                continue
+            name = Path(entry["file"]).stem
+            broken.append(Path(folder, f"{name}.o"))
+            source = Path(folder, f"{name}.cpp")
+            source.write_text(
+                f'#include "core/kernels/{name}.cpp"\n'
+                "inline int leaked() { static int n; return ++n; }\n"
+                "int second() { return leaked(); }\n"
+            )
+            command[command.index("-o") + 1] = str(broken[-1])
+            command[command.index("-c") + 1] = str(source)
+            subprocess.run([*command, "-fno-tree-vectorize"], check=True, cwd=entry["directory"])
         findings = check(level, broken)
     text = "\n".join(findings)
-    expected = forms(level, obj) if level in REGISTER else []
+    expected = forms(level, objects) if level in REGISTER else []
     expected += ["weak symbol _ZZ6leakedv", "shows the linker _Z6secondv"]
     expected += [name for name, marks in CONVERSIONS.get(level, {}).items() if "|" in marks]
     for what in expected:
@@ -203,8 +211,8 @@ def self_test(build: Path, level: str, obj: Path) -> Iterator[str]:
             yield f"self-test of kernels_{level}: the broken object was not reported for {what}."
 
 
-def forms(level: str, obj: Path) -> list[str]:
-    found = sorted({form for name, _ in functions(obj) if (form := form_of(name))})
+def forms(level: str, objects: list[Path]) -> list[str]:
+    found = sorted({form for name, _ in functions(objects) if (form := form_of(name))})
     return [form for form in found if (level, form) not in EXEMPT]
 
 
@@ -214,18 +222,21 @@ def main() -> int:
     parser.add_argument("build", type=Path, help="a CMake build folder")
     parser.add_argument("--self-test", action="store_true", help="check the checks")
     arguments = parser.parse_args()
-    objects = sorted(arguments.build.rglob("kernels_*.dir/**/*.o"))
-    if not objects:
+    levels: dict[str, list[Path]] = {}
+    for obj in sorted(arguments.build.rglob("kernels_*.dir/**/*.o")):
+        level = re.search(r"kernels_(\w+)\.dir", str(obj))[1]  # type: ignore[index]
+        levels.setdefault(level, []).append(obj)
+    if not levels:
         print(f"{arguments.build} holds no kernels_<level>.dir/**/*.o.")
         return 1
     findings: list[str] = []
-    for obj in objects:
-        level = re.search(r"kernels_(\w+)\.dir", str(obj))[1]  # type: ignore[index]
+    for level, objects in levels.items():
         if arguments.self_test:
-            findings += self_test(arguments.build, level, obj)
+            findings += self_test(arguments.build, level, objects)
         else:
-            findings += check(level, obj)
-            loops = f"loops of {len(forms(level, obj))} forms" if level in REGISTER else "no loops"
+            findings += check(level, objects)
+            told = forms(level, objects)
+            loops = f"loops of {len(told)} forms" if level in REGISTER else "no loops"
             print(f"kernels_{level}: symbols and {loops} checked")
     good = "every check fails where it should" if arguments.self_test else "nothing found"
     print("\n".join(findings) or good)

@@ -108,38 +108,37 @@ inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
   for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = to_bf16(in[i]);
 }
 
+#if defined(__F16C__)
+// (Masks cover all, here and below: without them GCC 12 warns of its own header.)
+inline FloatRegister register_from_f16(const uint16_t* in) {
+#if defined(__AVX512F__)
+  const __m512 wide =
+      _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
+#else
+  const __m256 wide = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
+#endif
+  return reinterpret_cast<FloatRegister>(wide);
+}
+#endif
+
 inline void widen_f16(float* out, const uint16_t* in, int64_t n) {
   int64_t i = 0;
-#if defined(__AVX512F__)
-  for (; i + 16 <= n; i += 16) {
-    _mm512_storeu_ps(out + i,
-                     _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
-  }
-#elif defined(__F16C__)
-  for (; i + 8 <= n; i += 8) {
-    _mm256_storeu_ps(out + i,
-                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
-  }
+#if defined(__F16C__)
+  for (; i + kRegisterFloats <= n; i += kRegisterFloats)
+    store_register(out + i, register_from_f16(in + i));
 #endif
   OPENACLNN_INDEPENDENT
   for (int64_t rest = n - i; rest > 0; --rest, ++i) out[i] = from_f16(in[i]);
 }
 
+#if !defined(__F16C__)
 inline FloatRegister register_from_f16(const uint16_t* in) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<FloatRegister>(
-      _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in))));
-#elif defined(__F16C__)
-  return reinterpret_cast<FloatRegister>(
-      _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in))));
-#else
   float wide[kRegisterFloats];
   widen_f16(wide, in, kRegisterFloats);
   return load_register<FloatRegister>(wide);
-#endif
 }
+#endif
 
-// (The masks cover all: without them GCC 12 warns of its own header.)
 inline void narrow_f16(uint16_t* out, const float* in, int64_t n) {
   int64_t i = 0;
 #if defined(__AVX512F__)

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The border between phase 1 and the kernels: plain data in, function pointers out. No functions
 // are defined here, and kernel objects define no weak symbols, so that no AVX-512 copy of a shared
-// function can end up in baseline code.
+// function can end up in baseline code. They are compiled once per instruction set: OPENACLNN_ISA
+// is v2, v3, v4 (x86-64 levels) or native (aarch64).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "core/kernels/group_norm_call.h"
+
+// kernels_v4 of kernels_
+#define OPENACLNN_JOIN_(a, b) a##b
+#define OPENACLNN_JOIN(a, b) OPENACLNN_JOIN_(a, b)
+#define OPENACLNN_OF_ISA(name) OPENACLNN_JOIN(name, OPENACLNN_ISA)
 
 namespace openaclnn {
 
@@ -82,7 +88,7 @@ struct Kernels {
   const char* isa;
   void (*elementwise_f32)(const void* call, void* workspace, int64_t begin, int64_t end);
   void (*elementwise_f64)(const void* call, void* workspace, int64_t begin, int64_t end);
-  GroupNormKernels group_norm;
+  const GroupNormKernels& group_norm;
   FormulaEntry formula[static_cast<int>(FormulaId::count)];
 };
 

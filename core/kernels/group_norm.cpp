@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The group norm kernels of an instruction set: an object of their own, because the compiler takes
+// other flags for loops that keep more in registers than there are.
+#include "core/kernels/group_norm_short_forward.h"
+#include "core/kernels/group_norm_short_grad.h"
+#include "core/kernels/group_norm_split.h"
+#include "core/kernels/kernels.h"
+
+namespace openaclnn {
+
+extern const GroupNormKernels OPENACLNN_OF_ISA(group_norm_);
+
+const GroupNormKernels OPENACLNN_OF_ISA(group_norm_) = {
+    OPENACLNN_ISA::group_norm_forward,
+    OPENACLNN_ISA::group_norm_forward_short,
+    OPENACLNN_ISA::group_norm_statistics,
+    OPENACLNN_ISA::group_norm_normalise,
+    OPENACLNN_ISA::group_norm_mean_and_rstd,
+    OPENACLNN_ISA::group_norm_free_slots,
+    OPENACLNN_ISA::group_norm_backward,
+    OPENACLNN_ISA::group_norm_backward_short,
+    OPENACLNN_ISA::group_norm_sums,
+    OPENACLNN_ISA::group_norm_split_gradient,
+    OPENACLNN_ISA::group_norm_coefficients,
+    OPENACLNN_ISA::group_norm_parameter_gradients,
+    OPENACLNN_ISA::group_norm_split_parameter_gradients,
+};
+
+}  // namespace openaclnn
