@@ -92,10 +92,10 @@ def test_groups_in_turns(op, scale):
 
 
 @pytest.mark.parametrize("view", ["contiguous", "channels last", "spatially transposed"])
-@pytest.mark.parametrize("shape", [(2, 24, 7, 7), (2, 24, 12, 13)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 24, 7, 7), (2, 24, 12, 13), (1, 3, 130, 130)], ids=str)
 @pytest.mark.parametrize("op", GROUPED)
 def test_nan_of_any_payload(op, shape, view):
-    """In 16 bits a payload of ones would be rounded up to -0."""
+    """In 16 bits a payload of ones would be rounded up to -0; infinities make NaNs of their own."""
     for dtype, swish in itertools.product(op.dtypes, (True, False)):
         inputs, attributes = case(op, shape, 3, dtype, "FLOAT")
         if "activate_swish" in attributes:
@@ -117,6 +117,11 @@ def test_nan_of_any_payload(op, shape, view):
                 x[at] = np.uint32(payload).view(np.float32)
                 found = results(op, inputs, attributes)
                 assert same(found, expected), f"{dtype}, {payload:#x} in {x.shape}, {attributes}"
+            for infinity in (np.inf, -np.inf):
+                x[at] = infinity
+                for y in results(op, inputs, attributes):
+                    nan = bits(y)[np.isnan(y.astype(np.float32))]
+                    assert (nan == CANONICAL_NAN[dtype_name(y.dtype)]).all(), f"{dtype}, {infinity}"
             x[at] = before
 
 

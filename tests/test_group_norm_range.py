@@ -81,7 +81,7 @@ def test_gradient(positions, mean, rstd, gamma):
 @pytest.mark.parametrize("rstd", [2.0**-10, 2.0**-11, 2.0**10, 2.0**11])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_gradient_where_sums_of_x_hat_begin(positions, rstd):
-    """Rows sum u (x - mean) for rstd from 2^-10 to 2^10, else u x̂; and |t| goes beyond 44, where
+    """Rows sum u (x - mean) for rstd from 2^-10 to 2^10, else u x̂; and |t| goes beyond 44.3, where
     elements are computed in fp64. The bits are those of every layout."""
     rng = np.random.default_rng(SEED)
     x = (rng.normal(0, 1, (1, 4, positions)) / rstd).astype(np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clamp of Logit is of several kinds: registers are clamped as words for eps from 2^-23 to 1/2,
+"""The clamp of Logit is of several kinds: registers are clamped as words for eps from 2^-24 to 1/2,
 both excluded, unless the float nearest to eps has another result; for those up to 2^-24 the upper
 end is 1, and below 2^-100 all is wide."""
 

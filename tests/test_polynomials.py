@@ -67,7 +67,7 @@ CASES = {
                       lambda p, f: p(f) * f, "31.7"),
     "expm1, DOUBLE": ("math.h", "exp_exact", 11, "0.34658", lambda r: r.exp() - 1,
                       lambda p, r: r + r * r * p(r), "61.2"),
-    "logit, FLOAT": ("logit.h", "quick", 2, "0.2514", lambda f: 2 * atanh(f / 2),
+    "logit, FLOAT": ("logit.h", "quick", 2, "0.25", lambda f: 2 * atanh(f / 2),
                      lambda p, f: f + f * f * f * p(f * f), "25.3"),
     "logit, wide": ("logit.h", "logit_wide", 5, "0.194", lambda f: 2 * atanh(f),
                     lambda p, f: f + f + f * f * f * p(f * f), "36.7"),
@@ -108,7 +108,7 @@ def test_table(name):
     found = re.search(rf"\b{name}\[16\] = \{{([^}}]*)\}}", (KERNELS / header).read_text())
     assert found, f"{header}: there is no table {name}"
     with localcontext(prec=45):
-        assert [int(c, 16) for c in found[1].split(",")] == [entry(j) % 2**32 for j in range(16)]
+        assert [int(c, 16) for c in found[1].split(",")] == [entry(j) for j in range(16)]
 
 
 def test_every_bound_is_told():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group norm kernels of an instruction set: an object of their own, because the compiler takes
-// other flags for loops that keep more in registers than there are.
+// The group norm kernels of an instruction set: an object of their own, because GCC on
+// x86-64 takes other flags for loops that keep more in registers than there are.
 #include "core/kernels/group_norm_short_forward.h"
 #include "core/kernels/group_norm_short_grad.h"
 #include "core/kernels/group_norm_split.h"

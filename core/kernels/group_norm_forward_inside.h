@@ -54,7 +54,7 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// y or, without swish, v, if it is to go anywhere; false where some |t| is beyond the formula.
+// y or, without swish, v, if it is to go anywhere; false where some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const NormalChannels& of,
                                                               int64_t channels, bool swish,

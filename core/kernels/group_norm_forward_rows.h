@@ -30,7 +30,7 @@ struct NormalRow {  // passed by reference: a copy would wait for all stores bef
     low = static_cast<float>(m.mean - static_cast<double>(high));
     const double g = m.rstd * static_cast<double>(value_of(call.gamma, channel));
     const float beta = value_of(call.beta, channel);
-    near = NearFactors(call, m.mean, g, beta);
+    near = NearFactors(call, static_cast<double>(high), g, beta);
     wide = {m.mean, g, static_cast<double>(beta), static_cast<double>(call.scale)};
   }
 };
@@ -94,7 +94,7 @@ template <class Type, class Raw = typename Type::Raw>
   store_each<Type>(y, n, stream, make, Input<Type>{x});
 }
 
-// False where some |t| is beyond the formula.
+// False where some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_swish_near(const NormalRow& row, const Raw* x,
                                                            Raw* y, int64_t n, bool stream) {

@@ -29,7 +29,7 @@ template <int K>
   return u_near(dy, d, of_channels<K>(of.slope, c), of_channels<K>(of.shift, c), all);
 }
 
-// Adds u and u d of a piece to the lanes; false where some |t| is beyond the formula.
+// Adds u and u d of a piece to the lanes; false where some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
@@ -64,7 +64,7 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// False where some |t| is beyond the formula.
+// False where some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,

@@ -128,8 +128,7 @@ template <class Type, class Raw = typename Type::Raw>
   lanes.add(whole(u.value), whole(d.value));
 }
 
-// Σ u and Σ u d of a row of whole pieces but for the last; false where some |t| is beyond the
-// formula.
+// Σ u and Σ u d of a row of whole pieces but for the last; false where some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
                                                          const Raw* x, float* keep, int64_t n,
@@ -210,7 +209,7 @@ class InputOf {
   FloatRegister a_, b_, c_;
 };
 
-// dx of n elements; false where some |t| is beyond the formula.
+// dx of n elements; false where some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow& row,
                                                               const GradientRow& from,

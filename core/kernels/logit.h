@@ -57,8 +57,8 @@ inline bool within_ulp(float y, double exact) {
 }
 
 // Which values the clamp lets through: all above 0; those between two bounds; the same, with bounds
-// above 0 and below 1 and results of either sign, which is for eps from 2^-23 to 1/2, both
-// excluded.
+// above 0 and below 1 and results of either sign, which is for eps from 2^-24 to 1/2, both
+// excluded, unless the float nearest to eps has a result that eps has not.
 enum class Range : uint8_t { open, closed, inside };
 
 // ln(1 + j/16) - j/16 ln2, which is positive, for j 2^19 in the bits of p.
@@ -66,13 +66,13 @@ inline constexpr uint32_t kLogarithms[16] = {
     0x00000000, 0x3c8dbedc, 0x3cff188e, 0x3d2b8fc6, 0x3d4c3699, 0x3d629cb3, 0x3d6fb661, 0x3d745756,
     0x3d71383b, 0x3d66fb1a, 0x3d562ee8, 0x3d3f526a, 0x3d22d68f, 0x3d012062, 0x3cb51548, 0x3c3d9cad};
 
-// In float, wherever 2^-100 <= z < 1 - 2^-24. With c = 1 - z and p = 2^n (1 + j/16) near z / c,
+// In float, wherever 2^-100 <= z < 1. With c = 1 - z and p = 2^n (1 + j/16) near z / c,
 //     ln(z / c) = ln p + 2 atanh(f / 2),    f = (z - p c) / h,    h = (z + p c) / 2.
 // The bits of z less those of c are near 2^23 log2(z / c), so p comes from them without a division:
-// -0.118 < f < 0.061. z - p c = z (1 + p) - p is rounded once, for 1 + p is exact, and h is z less
-// half of it. Near 1/2, where the result is as small as f, p is 1 and f, up to 0.252, exact. The
-// classical way, p = 2^n, needs more of the polynomial and what f loses besides: 24.6 cycles for 16
-// values on Zen 4, and here 17.4.
+// -0.118 < f < 0.061. z - p c = z (1 + p) - p is rounded once, for 1 + p is exact but for
+// p < 2^-19, whose result is below -13, and h is z less half of it. Near 1/2, where the result is
+// as small as f, p is 1 and f, up to 1/4, exact. The classical way, p = 2^n, needs more of the
+// polynomial and what f loses besides: 24.6 cycles for 16 values on Zen 4, and here 17.4.
 template <Range range>
 struct logit_quick {
   static constexpr bool finite = true;  // where it is not unusual
@@ -81,7 +81,7 @@ struct logit_quick {
   // both x and the result does it, for the logarithm rises. Inside, low is the float nearest to
   // eps, whose own result is as good as at_low.
   float low, high, at_low, at_high;
-  uint32_t limit = inside ? 0x7f800000 : 0x3f7ffffe - 0x0d800000;
+  uint32_t limit = inside ? 0x7f800000 : 0x3f7fffff - 0x0d800000;
 
   template <class V>
   static V clamp(V x, V least, V most) {
@@ -156,8 +156,7 @@ struct logit {
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
     const auto most = static_cast<float>(logit_wide(1 - eps));
     const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
-    if (high < 1 - 0x1p-24f && least < 0 && within_ulp(form.quick(form.low), logit_of(eps)))
-      return loop(form);
+    if (high < 1 && least < 0 && within_ulp(form.quick(form.low), logit_of(eps))) return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});
   }
 };

@@ -81,7 +81,7 @@ inline V times_root(V sixteenths, V r, V q) {
   return fused(root * r, q, root);
 }
 
-// -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for -64 <= p < 63.96. Relative error 2^-23; the
+// -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for near p (swish.h). Relative error 2^-23; the
 // polynomial has 2^-29.2, r is exact. Two multiplications less than without a table, and they are
 // what the loops of group norm wait for.
 template <class V>

@@ -54,11 +54,11 @@ template <class Type, class F, class Raw, class... In>
 }
 
 // n values, register by register: make(registers…) computes one, look(Registers) sees some before
-// they are stored. A loop of the compiler over a block puts what comes and goes on the stack: logit
-// in L1, Zen 4, 0.49 and 0.42 ns an element. And it loads behind each store, which has to wait
-// where the two lie a multiple of 4 KiB apart: leaky_relu_backward, 1 Mi, 2 threads, results one
-// line further in their page than the inputs, 100 us instead of 80. Here four registers are loaded
-// before any is stored: 85 us.
+// they are stored. A loop of the compiler over a block puts what comes and goes on the stack: an
+// older logit in L1, Zen 4, 0.49 and 0.42 ns an element. And it loads behind each store, which has
+// to wait where the two lie a multiple of 4 KiB apart: leaky_relu_backward, 1 Mi, 2 threads,
+// results one line further in their page than the inputs, 100 us instead of 80. Here four registers
+// are loaded before any is stored: 85 us.
 template <class Type, class Raw = typename Type::Raw, class... In>
 [[gnu::always_inline]] inline void each_register(const auto& make, const auto& look, Raw* out,
                                                  int64_t n, bool stream, const In... in) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logistic function σ(t) = 1 / (1 + E), E = exp(-t), and what swish and its gradient make of
-// it; 1 - σ is E σ, without cancellation. `near` is in fp32, where
-// p = -t log2(e), so E = 2^p, is from -64 to 64: (1 + E)^2 is a number. The gradient takes p, from
-// factors that contain log2(e) and are rounded anyway; y is good to 2 ulp where t is exact, so it
-// takes t. `wide` is in fp64 for every t.
+// it; 1 - σ is E σ, without cancellation. `near` is in fp32, where p = -t log2(e),
+// so E = 2^p, is from -64 to 64: (1 + E)^2 is a number. The gradient takes p, from factors that
+// contain log2(e) and are rounded anyway; y is good to 2 ulp where t is exact, so it takes t.
+// `wide` is in fp64 for every t.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -16,8 +16,8 @@ inline constexpr double kMinusLog2e = -0x1.71547652b82fep0;
 inline constexpr double kZero = 320;  // from here exp(-t) counts as 0: times fp32 / fp32 it is
 inline constexpr float kLargest = 0x1.fffffep127f;
 
-// Of sixteenths of p: which are near, one and many. What may not differ from kSixteenths does in
-// some bit.
+// Of sixteenths of p: whether one is near, and many. Those that are not differ from kSixteenths in
+// some other bit than these.
 inline constexpr uint32_t kNearBits = 2047;
 inline bool is_near(float sixteenths) {
   return ((bits_of(sixteenths) ^ kSixteenths) & ~kNearBits) == 0;
