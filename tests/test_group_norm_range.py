@@ -55,6 +55,24 @@ def test_forward_without_eps(positions, scale, activate):
         assert name == "constant" or scaled.max() <= 4e-6, f"{name}: {scaled.max()}"
 
 
+@pytest.mark.parametrize("activate", [True, False], ids=["swish", "plain"])
+@pytest.mark.parametrize("positions", [8, 32, 600])
+def test_forward_of_a_mean_that_fp32_rounds_up(positions, activate):
+    """To 2^103, from which the distance of -3.4e38 rounds to infinity."""
+    n, step, total = 4 * positions, 2.0**80, 4 * positions * (2.0**103 - 2.0**77)
+    x = np.full(n, total / (n - 2) // step * step)
+    x[:2] = -np.finfo(np.float32).max, np.finfo(np.float32).max
+    x[2:][: int((total - x.sum()) / step)] += step
+    x = x.astype(np.float32)
+    mean = x.astype(np.float64).mean()
+    assert mean < 2.0**103 == np.float32(mean)
+    x = x.reshape(1, 4, positions)
+    attributes = attributes_of(FORWARD, eps=0.0, swish_scale=1e-2, activate_swish=activate)
+    y = results(FORWARD, [x, GAMMA, BETA], attributes)[0]
+    exact = evaluate(FORWARD, [x, GAMMA, BETA], attributes)[0]
+    assert np.abs(y - exact).max() <= 4e-6 * np.abs(exact).max(), y.reshape(-1)[:3]
+
+
 @pytest.mark.parametrize(
     ("mean", "rstd", "gamma"),
     [(2.9e38, 1e-38, 1), (2.9e38, 1e-8, 1e30), (0, 1e20, 1e25), (0, 1.0, 1)],
