@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a formula is; packed.h has the loops in registers and the ways to them. A formula is
+// From a formula to a loop over a tile. A formula is
 //
 //     template <class M>
 //     struct name {
@@ -48,7 +48,7 @@ struct Double {
 template <class F>
 inline constexpr bool has_one_nan = requires { F::one_nan; };
 
-// A function of its own, where tools/check_kernels.py sees that it vectorises.
+// Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
   OPENACLNN_INDEPENDENT
@@ -78,6 +78,71 @@ inline float choose(const F& f, float quick, float general, auto... in) {
   return usual ? quick : general;
 }
 
+// What `quick` says of values it has seen: whether any of them asks for `general`.
+template <class F>
+struct Doubts {
+  WordRegister wrong = {}, worst = {};
+  void see(const F& f, FloatRegister y, const auto&... x) {
+    wrong |= not_finite<F>(y);
+    worst = larger(worst, f.unusual(x...));
+  }
+  bool any(const F& f) const { return !at_most(wrong, 0) || !at_most(worst, f.limit); }
+};
+
+// In registers, because the compiler makes a loop over a table slow: strided logit, AVX-512, 4.6
+// and 0.6 ns an element.
+template <class F>
+[[gnu::always_inline]] inline bool quick_results(const F& f, float* __restrict out, int64_t n,
+                                                 const auto*... in) {
+  Doubts<F> doubts;
+  const auto compute = [&](float* to, const auto*... from) {
+    const auto make = [&](const auto&... x) {
+      const FloatRegister y = f.quick(x...);
+      doubts.see(f, y, x...);
+      store_register(to, y);
+    };
+    make(load_register<FloatRegister>(from)...);
+  };
+  int64_t i = 0;
+  for (; i + kRegisterFloats <= n; i += kRegisterFloats) compute(out + i, (in + i)...);
+  if (i == n) return doubts.any(f);
+  float values[sizeof...(in) + 1][kRegisterFloats];
+  auto* next = values;
+  const auto filled = [&](const float* from) -> const float* {
+    float* const to = *++next;
+    for (int64_t k = 0; k < kRegisterFloats; ++k) to[k] = from[i + k < n ? i + k : n - 1];
+    return to;
+  };
+  compute(values[0], filled(in)...);
+  std::memcpy(out + i, values[0], (n - i) * sizeof(float));
+  return doubts.any(f);
+}
+
+template <class F, class... Inputs>
+[[gnu::noinline, gnu::flatten]] void run_quick(const F f, float* out, int64_t n,
+                                               const Inputs... in) {
+  alignas(64) float other[kTile<float>];
+  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+  float* const quick = apart ? out : other;
+  if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
+    alignas(64) float general[kTile<float>];
+    for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
+    OPENACLNN_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) out[i] = choose(f, quick[i], general[i], in[i]...);
+  } else if (!apart) {
+    std::memcpy(out, quick, n * sizeof(float));
+  }
+}
+
+template <class F, class T, class... Inputs>
+void run(const F& f, T* out, int64_t n, const Inputs... in) {
+  if constexpr (requires { f.limit; }) {
+    run_quick(f, out, n, in...);
+  } else {
+    run_exact(f, out, n, in...);
+  }
+}
+
 template <class F>
 inline F make(const double* attributes) {
   if constexpr (requires { F(attributes); }) {
@@ -96,6 +161,17 @@ inline void visit_form(const double* attributes, const Loop& loop) {
   } else {
     loop(f);
   }
+}
+
+template <class F, int inputs, class T = typename F::T>
+void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
+  visit_form<F>(attributes, [=](const auto& form) {
+    if constexpr (inputs == 1) {
+      run(form, out, n, in[0]);
+    } else {
+      run(form, out, n, in[0], in[1]);
+    }
+  });
 }
 
 }  // namespace

@@ -100,42 +100,14 @@ template <class Type>
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] bool run_registers_quick(const F f, Raw* out, int64_t n,
                                                          bool stream, const In... in) {
-  WordRegister wrong = {}, worst = {};
+  Doubts<F> doubts;
   const auto make = [&](const auto&... x) {
     const FloatRegister y = f.quick(x...);
-    wrong |= not_finite<F>(y);
-    worst = larger(worst, f.unusual(x...));
+    doubts.see(f, y, x...);
     return y;
   };
   each_register<Type>(make, [](const auto&) {}, out, n, stream, in...);
-  return at_most(wrong, 0) && at_most(worst, f.limit);
-}
-
-// A tile of strided operands, in registers too: a loop of the compiler over a table is slow
-// (strided logit, AVX-512, 4.6 and 0.6 ns an element).
-template <class F, class... Inputs>
-[[gnu::noinline, gnu::flatten]] void run_quick(const F f, float* out, int64_t n,
-                                               const Inputs... in) {
-  alignas(64) float other[kTile<float>];
-  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
-  float* const quick = apart ? out : other;
-  if (!run_registers_quick<F32>(f, quick, n, false, in...)) {
-    alignas(64) float general[kTile<float>];
-    for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
-    OPENACLNN_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) out[i] = choose(f, quick[i], general[i], in[i]...);
-  } else if (!apart) {
-    std::memcpy(out, quick, n * sizeof(float));
-  }
-}
-
-template <class F, class T, class... Inputs>
-void run(const F& f, T* out, int64_t n, const Inputs... in) {
-  if constexpr (requires { f.limit; }) {
-    run_quick(f, out, n, in...);
-  } else {
-    run_exact(f, out, n, in...);
-  }
+  return !doubts.any(f);
 }
 
 // Whether a formula has a form for registers; those with `quick` do, those in double have none.
@@ -196,17 +168,6 @@ void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
     }
     run_blocks<Type>(f, out, n, stream, in...);
   }
-}
-
-template <class F, int inputs, class T = typename F::T>
-void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
-  visit_form<F>(attributes, [=](const auto& form) {
-    if constexpr (inputs == 1) {
-      run(form, out, n, in[0]);
-    } else {
-      run(form, out, n, in[0], in[1]);
-    }
-  });
 }
 
 // The elements before the first cache line of `out` go first.
