@@ -79,16 +79,22 @@ def test_threads_and_streaming_stores(op, shape, groups):
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 @pytest.mark.parametrize("op", GROUPED)
 def test_groups_in_turns(op, scale):
-    """All threads at one group after the other, with u kept in dx: large fp32 groups do that."""
-    inputs, attributes = case(op, (2, 4, 400, 450), 2, "FLOAT")
+    """All threads at one group after the other, u where the dx of the last will be: large fp32
+    groups do that. Rows begin and end anywhere in a cache line."""
+    inputs, attributes = case(op, (2, 4, 400, 451), 2, "FLOAT")
     attributes["swish_scale"] = scale
     openaclnn.set_num_threads(1)
     _core.set_streaming_bytes(1 << 40)
     expected = results(op, inputs, attributes)
     _core.set_streaming_bytes(1)
-    for threads in (1, 2, 3):
+    for threads, start in itertools.product((1, 2, 3), (0, 1, 5)):
         openaclnn.set_num_threads(threads)
-        assert same(results(op, inputs, attributes), expected), f"{threads} threads"
+        out = tuple(np.zeros(x.size + 16, x.dtype) for x in expected)
+        parts = (x[start:][: y.size].reshape(y.shape) for x, y in zip(out, expected, strict=True))
+        found = results(op, inputs, attributes, tuple(parts))
+        assert same(found, expected), f"{threads} threads, from {start}"
+        for x, y in zip(out, expected, strict=True):
+            assert not np.delete(x, np.s_[start : start + y.size]).any(), f"beyond, from {start}"
 
 
 @pytest.mark.parametrize("view", ["contiguous", "channels last", "spatially transposed"])

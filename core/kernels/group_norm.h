@@ -102,20 +102,26 @@ inline bool has_channels_inside(const GroupNormCall& call, const GroupNormTensor
   return call.spatial_loops == 1 && t.channel == 1;
 }
 
-inline int64_t segments_of(const GroupNormCall& call) {
-  return (call.positions + kSegment - 1) / kSegment;
-}
-
 // Work items of split groups: rows of one sample at the positions of one segment.
 struct Slice {
   int64_t sample, channel, rows, segment;
 };
 
 inline Slice slice_of(const GroupNormCall& call, int64_t item) {
-  const int64_t segments = segments_of(call);
+  const int64_t segments = segments_of(call.positions);
   const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
   const int64_t block = item / segments, channel = block % row_blocks * call.rows;
   return {block / row_blocks, channel, least(call.rows, call.channels - channel), item % segments};
+}
+
+// The same rows of another group; groups are counted over all samples.
+inline int64_t group_of(const GroupNormCall& call, const Slice& at) {
+  return at.sample * call.groups + at.channel / (call.channels / call.groups);
+}
+inline Slice in_group(const GroupNormCall& call, Slice at, int64_t group) {
+  const int64_t width = call.channels / call.groups;
+  at.sample = group / call.groups, at.channel = group % call.groups * width + at.channel % width;
+  return at;
 }
 
 inline const GroupNormCall& group_norm_call(const void* call) {

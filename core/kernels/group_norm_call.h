@@ -18,6 +18,7 @@ inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channe
 inline constexpr int64_t kPiece = 512;
 inline constexpr int64_t kMomentBlock = 512;  // … and the moments of the forward over blocks
 inline constexpr int64_t kSegment = 16 * 1024;
+constexpr int64_t segments_of(int64_t positions) { return (positions + kSegment - 1) / kSegment; }
 // At most so many rows, channels of one sample, are worked on at a time, and in a tile.
 inline constexpr int64_t kMaxRows = 64, kTileRows = 32;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
@@ -55,6 +56,10 @@ struct GroupNormStatistic {  // one value for each (sample, group), in any shape
   int64_t size[8], stride[8];
 };
 
+// Where u is kept between the sweeps: where its dx will be or, group after group, where the dx of
+// the last group will be.
+enum class Keep : uint8_t { nowhere, in_place, in_last };
+
 struct GroupNormCall {
   GroupNormTensor x, dy, out;  // out: y or dx
   GroupNormStatistic mean, rstd;
@@ -76,7 +81,7 @@ struct GroupNormCall {
   bool swish;
   bool inside;  // large tensors are channels-last, all of them
   bool stream;  // store past the cache
-  bool keep;    // dx holds u between the sweeps
+  Keep keep;
 };
 
 using GroupNormKernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);

@@ -45,7 +45,7 @@ class BundleForward {
     for (int64_t c = (bundle_.channels - 1) / step * step; c >= 0; c -= step) {
       const int64_t channel = bundle_.first_channel + c;
       const double* const of_rows = pairs + 2 * (groups_[channel] - bundle_.first_group);
-      for (int64_t segment = segments_of(call_) - 1; segment >= 0; --segment)
+      for (int64_t segment = segments_of(call_.positions) - 1; segment >= 0; --segment)
         rows_.normalise({bundle_.outer, channel, rows_from(c), segment}, of_rows);
     }
   }
@@ -54,7 +54,7 @@ class BundleForward {
   void moments(Slice at, Moments* group) {
     Moments channels[kMaxRows];
     for (int64_t r = 0; r < at.rows; ++r) channels[r] = {0, 0, 0};
-    for (; at.segment < segments_of(call_); ++at.segment) {
+    for (; at.segment < segments_of(call_.positions); ++at.segment) {
       Moments parts[kMaxRows];
       rows_.moments(at, parts);
       for (int64_t r = 0; r < at.rows; ++r) channels[r].add(parts[r]);

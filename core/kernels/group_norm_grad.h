@@ -40,14 +40,14 @@ class BundleGradient {
     for (int64_t c = (bundle_.channels - 1) / step * step; c >= 0; c -= step) {
       const int64_t channel = bundle_.first_channel + c;
       const double* const means = mean_of(mean, channel);
-      for (int64_t segment = segments_of(call_) - 1; segment >= 0; --segment)
+      for (int64_t segment = segments_of(call_.positions) - 1; segment >= 0; --segment)
         rows_.input_gradient({n, channel, rows_from(c), segment}, means);
     }
   }
 
   void sums(Slice at, double* beta, double* gamma, double* mean) {
     double total_u[kMaxRows] = {}, total_ux[kMaxRows] = {};
-    for (; at.segment < segments_of(call_); ++at.segment) {
+    for (; at.segment < segments_of(call_.positions); ++at.segment) {
       double u[kMaxRows], ux[kMaxRows];
       rows_.sums(at, u, ux);
       for (int64_t r = 0; r < at.rows; ++r) total_u[r] += u[r], total_ux[r] += ux[r];

@@ -7,12 +7,13 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Elements of a row, at most kMaxColumns: dx from dy or, if it was kept, from u.
+// Elements of a row, at most kMaxColumns: dx from dy or, if it was kept, from u. later_x: what may
+// be fetched meanwhile.
 template <class Type, class Raw = typename Type::Raw>
 struct GradientPart {
   const Raw* dy;
   const float* u;
-  const Raw* x;
+  const Raw *x, *later_x;
   Raw* dx;
   int64_t n;
   bool stream;
@@ -29,7 +30,7 @@ class GradientRows {
 
  protected:
   explicit GradientRows(const GroupNormCall& call)
-      : call_(call), groups_(call), keep_(call.keep && call.out.data != call.x.data) {}
+      : call_(call), groups_(call), keep_(keep_of(call)) {}
 
   [[gnu::always_inline]] void read_rows(const Slice& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
@@ -82,16 +83,24 @@ class GradientRows {
   void gradient(int64_t r, const GradientPart<Type>& part) {
     const InputRow& input = input_[r];
     const GradientRow& row = row_[r];
-    const auto [dy, u, x, dx, n, stream] = part;
+    const auto [dy, u, x, later_x, dx, n, stream] = part;
     const auto* const given_dy = dx == dy && u == nullptr ? copied(spare_dy_, dy, n) : dy;
     const auto* const given_x = dx == x ? copied(spare_x_, x, n) : x;  // for the far formula
     const bool enough = input.enough(row);
     if (enough && u != nullptr) {
-      group_norm_gradient_kept<Type>(input, row, u, given_x, dx, n, stream);
+      group_norm_gradient_kept<Type>(input, row, u, given_x, later_x, dx, n, stream);
     } else if (!enough ||
                !group_norm_gradient_near<Type>(input, row, given_dy, given_x, dx, n, stream)) {
       gradient_far(r, Type::kElement, given_dy, u, given_x, dx, n);
     }
+  }
+
+  // dx that is x, or u that would lie in a dy still to be read, keeps nothing: addresses may be set
+  // after phase 1.
+  static Keep keep_of(const GroupNormCall& call) {
+    const void* const dx = call.out.data;
+    const bool over = dx == call.x.data || (call.keep == Keep::in_last && dx == call.dy.data);
+    return over ? Keep::nowhere : call.keep;
   }
 
   // Values that are written over, where the far formula may need them again.
@@ -103,7 +112,7 @@ class GradientRows {
   const GroupNormCall& call_;
   Groups groups_;
   Statistics statistics_;
-  const bool keep_;  // dx holds u between the sweeps
+  const Keep keep_;
   float* cache_ = nullptr;
   int64_t pitch_ = 0;
   GradientRow row_[kMaxRows];
@@ -173,10 +182,12 @@ class DenseGradient : public GradientRows {
     const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> u = kept(at, part);
     const RowsOf<Raw> dx = rows_of<Type>(call_.out, at, part);
+    const Inputs later_x = following(at, part);
     for (int64_t r = at.rows - 1; r >= 0; --r) {
       for_chunks(dx[r], part.size, call_.stream, [&](int64_t first, int64_t n, bool stream) {
         const float* const from = u.first == nullptr ? nullptr : u[r] + first;
-        gradient<Type>(r, {dy[r] + first, from, x[r] + first, dx[r] + first, n, stream});
+        const Raw* const fetched = later_x.first == nullptr ? nullptr : later_x[r] + first;
+        gradient<Type>(r, {dy[r] + first, from, x[r] + first, fetched, dx[r] + first, n, stream});
       });
     }
   }
@@ -187,8 +198,20 @@ class DenseGradient : public GradientRows {
 
   RowsOf<float> kept(const Slice& at, const Segment& part) const {
     if (cache_ != nullptr) return {cached(at.channel, part.begin), pitch_};
-    const RowsOf<Raw> out = rows_of<Type>(call_.out, at, part);
-    return {keep_ ? reinterpret_cast<float*>(out.first) : nullptr, out.step};
+    if (keep_ == Keep::nowhere) return {nullptr, 0};
+    const int64_t last = call_.samples * call_.groups - 1;
+    const Slice there = keep_ == Keep::in_last ? in_group(call_, at, last) : at;
+    const RowsOf<Raw> out = rows_of<Type>(call_.out, there, part);
+    return {reinterpret_cast<float*>(out.first), out.step};
+  }
+
+  // x of the group after this one, where groups take turns. A sweep that reads from the cache and
+  // stores past it leaves the way from memory to others: 1x128x512x512, 32 groups, fp32, 2 threads,
+  // 14.4 -> 12.9 ms; with dy as well 14.7 ms, to L1 14.2.
+  Inputs following(const Slice& at, const Segment& part) const {
+    const int64_t next = group_of(call_, at) + 1;
+    if (keep_ != Keep::in_last || next == call_.samples * call_.groups) return {nullptr, 0};
+    return rows_of<Type>(call_.x, in_group(call_, at, next), part);
   }
 
   // Over dy, piece by piece of a copy.

@@ -225,18 +225,19 @@ template <class Type, class Raw = typename Type::Raw>
   return terms_of.near();
 }
 
-// The same from u that was kept, for every t.
+// The same from u that was kept, for every t. Fetches the x of a later call.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow& row,
                                                               const GradientRow& from,
-                                                              const float* u, const Raw* x, Raw* dx,
+                                                              const float* u, const Raw* x,
+                                                              const Raw* later_x, Raw* dx,
                                                               int64_t n, bool stream) {
   const FloatRegister mean = all_of<FloatRegister>(from.mean);
   const InputOf input_of(row);
   const auto make =
       [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
           __attribute__((always_inline)) { return input_of(kept, in - spread<K>(mean)); };
-  store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x});
+  store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x, later_x});
 }
 
 // The same from rows in fp32, for every t …

@@ -25,11 +25,11 @@ class TiledGradient : public GradientRows {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
       const Rows dy = tiles_.load(call_.dy, place, dy_);
       const Rows x = tiles_.load(call_.x, place, x_);
-      const Rows kept = keep_ ? tiles_.target(call_.out, place, dy_) : Rows{};
+      const Rows kept = keep_ != Keep::nowhere ? tiles_.target(call_.out, place, dy_) : Rows{};
       for (int64_t r = 0; r < at.rows; ++r) {
-        float* const keep = cache_ != nullptr ? cached(at.channel + r, first)
-                            : keep_           ? kept[r]
-                                              : nullptr;
+        float* const keep = cache_ != nullptr      ? cached(at.channel + r, first)
+                            : kept.data != nullptr ? kept[r]
+                                                   : nullptr;
         for (int64_t i = 0; i < place.columns; i += kPiece) {
           const int64_t n = least(kPiece, place.columns - i);
           add_terms(row_[r], dy[r] + i, x[r] + i, keep == nullptr ? nullptr : keep + i, n,
@@ -39,7 +39,7 @@ class TiledGradient : public GradientRows {
           lanes[r].clear();
         }
       }
-      if (keep_) tiles_.store(call_.out, place, kept);
+      if (keep_ != Keep::nowhere) tiles_.store(call_.out, place, kept);
     }
     for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
   }
@@ -49,17 +49,18 @@ class TiledGradient : public GradientRows {
     read_rows(at, mean);
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
-    const bool kept = cache_ != nullptr || keep_;
+    const bool in_dx = keep_ != Keep::nowhere, kept = cache_ != nullptr || in_dx;
     for (int64_t first = begin + (end - 1 - begin) / call_.columns * call_.columns; first >= begin;
          first -= call_.columns) {
       const Place place{at.sample, at.channel, first, at.rows, least(call_.columns, end - first)};
       const Rows x = tiles_.load(call_.x, place, x_);
       const Rows dx = tiles_.target(call_.out, place, dx_);
       const Rows dy =
-          cache_ != nullptr ? Rows{} : tiles_.load(keep_ ? call_.out : call_.dy, place, dy_);
+          cache_ != nullptr ? Rows{} : tiles_.load(in_dx ? call_.out : call_.dy, place, dy_);
       for (int64_t r = 0; r < at.rows; ++r) {
         const float* const from = cache_ != nullptr ? cached(at.channel + r, first) : dy[r];
-        gradient<F32>(r, {from, kept ? from : nullptr, x[r], dx[r], place.columns, dx.past});
+        gradient<F32>(r,
+                      {from, kept ? from : nullptr, x[r], nullptr, dx[r], place.columns, dx.past});
       }
       tiles_.store(call_.out, place, dx);
     }

@@ -49,7 +49,7 @@ inline void group_norm_parameter_gradients(const void* given, void* workspace, i
 inline void group_norm_split_parameter_gradients(const void* given, void* workspace, int64_t begin,
                                                  int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t segments = segments_of(call);
+  const int64_t segments = segments_of(call.positions);
   const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
     if (out.data == nullptr) return;
     const double* const parts = doubles_at(workspace, offset);

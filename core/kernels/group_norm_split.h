@@ -18,7 +18,7 @@ inline Moments* moments_at(const GroupNormCall& call, void* workspace) {
 
 inline void group_norm_statistics(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t segments = segments_of(call);
+  const int64_t segments = segments_of(call.positions);
   with_forward_rows(call, [&](auto& rows) {
     for (int64_t item = begin; item < end; ++item) {
       const Slice at = slice_of(call, item);
@@ -35,7 +35,7 @@ inline void group_norm_statistics(const void* given, void* workspace, int64_t be
 inline void group_norm_mean_and_rstd(const void* given, void* workspace, int64_t begin,
                                      int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t segments = segments_of(call), width = call.channels / call.groups;
+  const int64_t segments = segments_of(call.positions), width = call.channels / call.groups;
   for (int64_t item = begin; item < end; ++item) {
     Moments group{0, 0, 0};
     for (int64_t c = item * width; c < (item + 1) * width; ++c) {
@@ -64,7 +64,7 @@ inline void group_norm_normalise(const void* given, void* workspace, int64_t beg
 
 inline void group_norm_sums(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t segments = segments_of(call);
+  const int64_t segments = segments_of(call.positions);
   double* const beta = doubles_at(workspace, call.beta_sums);
   double* const gamma = doubles_at(workspace, call.gamma_sums);
   with_gradient_rows(call, [&](auto& rows) {
@@ -83,7 +83,7 @@ inline void group_norm_sums(const void* given, void* workspace, int64_t begin, i
 inline void group_norm_coefficients(const void* given, void* workspace, int64_t begin,
                                     int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t segments = segments_of(call), width = call.channels / call.groups;
+  const int64_t segments = segments_of(call.positions), width = call.channels / call.groups;
   const double* const beta = doubles_at(workspace, call.beta_sums);
   const double* const gamma = doubles_at(workspace, call.gamma_sums);
   double* const out = doubles_at(workspace, call.coefficients);
