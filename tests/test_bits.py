@@ -191,6 +191,20 @@ def test_nan_in_any_tile(op):
                 assert_same(out, expected, f"{dtype}, NaN at {places}, streaming from {streaming}")
 
 
+@pytest.mark.parametrize("op", rows())
+def test_results_whose_sum_overflows(op):
+    """Each by itself is a number: a sum of many tells of what is none."""
+    for dtype in op.dtypes:
+        inputs, attributes = numbers(op, 3000, dtype)
+        for i in range(len(inputs)):
+            many = [x.copy() for x in inputs]
+            many[i][:] = 2.0**13 if dtype == "FLOAT16" else 2.0**125
+            together = call(op, many, attributes)
+            for k in range(0, 3000, 137):
+                alone = call(op, [x[k : k + 1] for x in many], attributes)
+                assert_same(together[k : k + 1], alone, f"{dtype}, input {i} large, at {k}")
+
+
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])
 def test_instruction_sets(level, digest_here):
     assert_digest_on(__file__, level, digest_here)

@@ -140,17 +140,15 @@ inline void store_part(typename Type::Raw* out, const Block& block, int64_t n) {
   std::memcpy(out, raw, static_cast<size_t>(n) * sizeof raw[0]);
 }
 
-// What goes through the formulas together: four registers, and at least a block.
-inline constexpr int kTogether = kBlockRegisters > 4 ? kBlockRegisters : 4;
-
 // work(Registers<K>, first, count) for all of n values; count is less than K registers hold only in
-// the last one.
-template <class Work>
+// the last one. K is `together`, and at least a block.
+template <int together = 4, class Work>
 [[gnu::always_inline]] inline void for_registers(int64_t n, const Work& work) {
-  constexpr int64_t kMany = kTogether * kRegisterFloats;
+  constexpr int kMost = kBlockRegisters > together ? kBlockRegisters : together;
+  constexpr int64_t kMany = kMost * kRegisterFloats;
   int64_t i = 0;
-  for (; i + kMany <= n; i += kMany) work(Registers<kTogether>{}, i, kMany);
-  if constexpr (kBlockRegisters < kTogether) {
+  for (; i + kMany <= n; i += kMany) work(Registers<kMost>{}, i, kMany);
+  if constexpr (kBlockRegisters < kMost) {
     for (; i + kBlock <= n; i += kBlock) work(Registers<kBlockRegisters>{}, i, kBlock);
   }
   for (; i < n; i += kRegisterFloats)

@@ -12,9 +12,9 @@
 // does so where it costs least. M says how exact its arithmetic has to be. A formula that has
 // several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for.
 // One that needs no double is a template, `V operator()(V x)`, which packed operands go through in
-// registers (registers.h); there NaNs may come out as they are, made canonical or those of an
-// input, for to_bf16 (half.h) wants 16 zeros at their end. A form that is right for nearly all
-// values only offers
+// registers (registers.h), four together, or `static constexpr int together`; there NaNs may come
+// out as they are, made canonical or those of an input, for to_bf16 (half.h) wants 16 zeros at
+// their end. A form that is right for nearly all values only offers
 //
 //       V quick(V x) const;             // the result, or anything
 //       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
@@ -48,6 +48,12 @@ struct Double {
 template <class F>
 inline constexpr bool has_one_nan = requires { F::one_nan; };
 
+template <class F>
+inline constexpr int registers_together = 4;
+template <class F>
+  requires requires { F::together; }
+inline constexpr int registers_together<F> = F::together;
+
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
@@ -78,15 +84,17 @@ inline float choose(const F& f, float quick, float general, auto... in) {
   return usual ? quick : general;
 }
 
-// What `quick` says of values it has seen: whether any of them asks for `general`.
+// What `quick` says of values it has seen: whether any of them asks for `general`. A sum is finite
+// only if all its terms are; one of finite terms that overflows costs time.
 template <class F>
 struct Doubts {
-  WordRegister wrong = {}, worst = {};
-  void see(const F& f, FloatRegister y, const auto&... x) {
-    wrong |= not_finite<F>(y);
-    worst = larger(worst, f.unusual(x...));
+  FloatRegister sum = {};
+  WordRegister worst = {};
+  void see(const F& f, const auto&... x) { worst = larger(worst, f.unusual(x...)); }
+  void add(FloatRegister y) {
+    if constexpr (!F::finite) sum += y;
   }
-  bool any(const F& f) const { return !at_most(wrong, 0) || !at_most(worst, f.limit); }
+  bool any(const F& f) const { return !at_most(not_finite<F>(sum), 0) || !at_most(worst, f.limit); }
 };
 
 // In registers, because the compiler makes a loop over a table slow: strided logit, AVX-512, 4.6
@@ -98,7 +106,8 @@ template <class F>
   const auto compute = [&](float* to, const auto*... from) {
     const auto make = [&](const auto&... x) {
       const FloatRegister y = f.quick(x...);
-      doubts.see(f, y, x...);
+      doubts.see(f, x...);
+      doubts.add(y);
       store_register(to, y);
     };
     make(load_register<FloatRegister>(from)...);

@@ -197,7 +197,7 @@ inline constexpr float kDeep = 0x1p-73f;
 // the smaller of x and 1 - x, which is exact, d = m - m^2 as high + low: m - d is exact, for d >= m
 // / 2. Not where m, but for 0, is below kDeep, or dy, but for 0, below 2^-100: remainders may
 // underflow. If plain, outside is where m < low, and low is at least kDeep: one comparison instead
-// of two and a check.
+// of two and a check; and beyond is 0, which AVX-512 writes with the last product.
 template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
@@ -229,7 +229,7 @@ struct logit_grad_single : logit_grad_bounds {
     const V excess = fused(q, d_low, fused(q, d, -dy));  // +0 where dy is 0 of either sign
     const V y = fused_minus(excess, inverse, q);
     if constexpr (plain) {
-      return m < all_of<V>(low) ? all_of<V>(beyond) : y;
+      return m < all_of<V>(low) ? V{} : y;
     } else {
       return bounded(x, y);
     }
