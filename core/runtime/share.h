@@ -56,9 +56,6 @@ class alignas(64) Share {
     return left >> 32 != number || begin(left) >= end(left);
   }
 
-  // The owner takes from the front.
-  bool begun(int64_t first) const { return begin(left_.load(std::memory_order_relaxed)) != first; }
-
  private:
   static int64_t begin(uint64_t left) { return static_cast<int64_t>(left >> 16 & 0xffff); }
   static int64_t end(uint64_t left) { return static_cast<int64_t>(left & 0xffff); }
