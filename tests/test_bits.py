@@ -194,15 +194,16 @@ def test_nan_in_any_tile(op):
 @pytest.mark.parametrize("op", rows())
 def test_results_whose_sum_overflows(op):
     """Each by itself is a number: a sum of many tells of what is none."""
-    for dtype in op.dtypes:
+    for dtype in set(op.dtypes) - {"FLOAT16"}:  # too small for that
         inputs, attributes = numbers(op, 3000, dtype)
-        for i in range(len(inputs)):
-            many = [x.copy() for x in inputs]
-            many[i][:] = 2.0**13 if dtype == "FLOAT16" else 2.0**125
+        for i, step in itertools.product(range(len(inputs)), (1, 2)):
+            many = [np.repeat(x, step)[::step] for x in inputs]
+            many[i][:] = 2.0**125
             together = call(op, many, attributes)
             for k in range(0, 3000, 137):
                 alone = call(op, [x[k : k + 1] for x in many], attributes)
-                assert_same(together[k : k + 1], alone, f"{dtype}, input {i} large, at {k}")
+                what = f"{dtype}, input {i} large, step {step}, at {k}"
+                assert_same(together[k : k + 1], alone, what)
 
 
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])

@@ -18,10 +18,11 @@ from openaclnn import _core
 from openaclnn.reference import CANONICAL_NAN, REFERENCES, dtype_name, sample
 
 GROUPED = all_rows(lambda op: op.family == "group_norm")
-# one position, short channels, ragged ones, rows beyond a tile, segments, groups split by threads
+# one position, short channels, ragged ones, rows beyond a tile, segments, groups split by threads,
+# of many channels
 SHAPES = (
     ((3, 24), 4), ((2, 24, 3, 5), 3), ((2, 24, 7, 7), 3), ((1, 6, 33, 70), 3), ((2, 64, 12, 12), 4),
-    ((1, 3, 2, 17000), 1), ((9, 40, 40), 2), ((2, 72, 9, 60), 4),
+    ((1, 3, 2, 17000), 1), ((9, 40, 40), 2), ((2, 72, 9, 60), 4), ((2, 2048, 8, 8), 1),
 )  # fmt: skip
 
 
@@ -86,7 +87,15 @@ def test_groups_in_turns(op, scale):
     openaclnn.set_num_threads(1)
     _core.set_streaming_bytes(1 << 40)
     expected = results(op, inputs, attributes)
+
+    def workspace():
+        named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)} | attributes
+        named |= {p.python_name: x for p, x in zip(op.outputs, expected, strict=True)}
+        return openaclnn.plan(op.name, **named).workspace_size
+
+    whole = workspace()
     _core.set_streaming_bytes(1)
+    assert (workspace() > whole) == ("grad" in op.python)  # for sums of segments
     for threads, start in itertools.product((1, 2, 3), (0, 1, 5)):
         openaclnn.set_num_threads(threads)
         out = tuple(np.zeros(x.size + 16, x.dtype) for x in expected)

@@ -142,7 +142,7 @@ inline void store_part(typename Type::Raw* out, const Block& block, int64_t n) {
 
 // work(Registers<K>, first, count) for all of n values; count is less than K registers hold only in
 // the last one. K is `together`, and at least a block.
-template <int together = 4, class Work>
+template <int together = kTogether, class Work>
 [[gnu::always_inline]] inline void for_registers(int64_t n, const Work& work) {
   constexpr int kMost = kBlockRegisters > together ? kBlockRegisters : together;
   constexpr int64_t kMany = kMost * kRegisterFloats;

@@ -30,7 +30,7 @@
 
 #include "core/kernels/bits.h"
 #include "core/kernels/kernels.h"
-#include "core/kernels/registers.h"
+#include "core/kernels/several.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -49,7 +49,7 @@ template <class F>
 inline constexpr bool has_one_nan = requires { F::one_nan; };
 
 template <class F>
-inline constexpr int registers_together = 4;
+inline constexpr int registers_together = kTogether;
 template <class F>
   requires requires { F::together; }
 inline constexpr int registers_together<F> = F::together;

@@ -225,7 +225,7 @@ template <class Type, class Raw = typename Type::Raw>
   return terms_of.near();
 }
 
-// The same from u that was kept, for every t. Fetches the x of a later call.
+// The same from u that was kept, for every t. Fetches the x of a later group.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow& row,
                                                               const GradientRow& from,

@@ -145,35 +145,46 @@ inline void each_tile(int64_t n, const auto& work) {
   for (int64_t i = 0; i < n; i += tile) work(i, tile < n - i ? tile : n - i);
 }
 
+// compute(first, count, past) of tiles, past the cache unless the one before was read again;
+// mend(…) of those where it says no.
+inline void each_long_tile(int64_t n, bool stream, const auto& compute, const auto& mend) {
+  bool past = stream;
+  each_tile<kLongTile>(n, [&](int64_t i, int64_t count) {
+    const bool right = compute(i, count, past);
+    if (!right) mend(i, count);
+    past = stream && right;
+  });
+}
+
 // One element costs the others of its tile no more than the way of strided ones.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline]] void run_short_tiles(const F& f, Raw* out, int64_t n, const In... in) {
-  Raw result[kTile<float>];
+  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+  Raw other[kTile<float>];
   each_tile<kTile<float>>(n, [&](int64_t i, int64_t count) {
-    if (!run_registers_quick<Type>(f, result, count, false, in + i...))
-      run_widened<Type>(f, result, count, in + i...);
-    std::memcpy(out + i, result, count * sizeof(Raw));
+    Raw* const to = apart ? out + i : other;
+    if (!run_registers_quick<Type>(f, to, count, false, in + i...))
+      run_widened<Type>(f, to, count, in + i...);
+    if (!apart) std::memcpy(out + i, other, count * sizeof(Raw));
   });
 }
 
 template <class Type, class F, class Raw, class... In>
 void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   if constexpr (requires { f.limit; }) {
-    const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
-    if (!apart) return run_short_tiles<Type>(f, out, n, in...);
-    bool past = stream;  // the cache, unless the tile before was read again
-    each_tile<kLongTile>(n, [&](int64_t i, int64_t count) {
-      const bool usual = run_registers_quick<Type>(f, out + i, count, past, in + i...);
-      if (!usual) run_short_tiles<Type>(f, out + i, count, in + i...);
-      past = stream && usual;
+    if (((out == in) || ...)) return run_short_tiles<Type>(f, out, n, in...);
+    const auto compute = [&](int64_t i, int64_t count, bool past) {
+      return run_registers_quick<Type>(f, out + i, count, past, in + i...);
+    };
+    each_long_tile(n, stream, compute, [&](int64_t i, int64_t count) {
+      run_short_tiles<Type>(f, out + i, count, in + i...);
     });
   } else if constexpr (in_registers<F, In...>) {
-    bool past = stream;  // the cache, unless the tile before was read again
-    each_tile<kLongTile>(n, [&](int64_t i, int64_t count) {
-      const bool numbers = run_registers_summed<Type>(f, out + i, count, past, in + i...);
-      if (!numbers) make_canonical<Type>(out + i, count);
-      past = stream && numbers;
-    });
+    const auto compute = [&](int64_t i, int64_t count, bool past) {
+      return run_registers_summed<Type>(f, out + i, count, past, in + i...);
+    };
+    each_long_tile(n, stream, compute,
+                   [&](int64_t i, int64_t count) { make_canonical<Type>(out + i, count); });
   } else {
     if constexpr (__is_same(Raw, float)) {
       if (!stream) return run(f, out, n, in...);  // straight from memory to memory

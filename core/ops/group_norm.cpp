@@ -166,13 +166,13 @@ bool can_keep(const GroupNorm& g, const GroupNormCall& call) {
 // u in the place of each dx, whose lines are fetched first and written back later, 1x128x512x512,
 // 32 groups, fp32, 2 threads takes 1.12 times as long, and 1.2 times with u computed twice.
 int64_t rounds_of(const GroupNorm& g, const GroupNormCall& call) {
+  if (!call.stream || !can_keep(g, call)) return 1;
   const int64_t width = g.channels / g.groups, bytes = 2 * width * call.positions * 4;
   const bool fits = bytes >= kLeastRound && bytes <= kMostRound;
-  const bool dense = can_keep(g, call) && call.x.position[0] == 1 && call.dy.position[0] == 1;
-  const bool usable = g.backward() && call.stream && call.rows == 1 && dense;
-  const bool enough =
-      width * segments_of(call.positions) >= 2 * num_threads();  // for all to have some
-  return usable && fits && enough ? g.samples * g.groups : 1;
+  const bool dense = call.rows == 1 && call.x.position[0] == 1 && call.dy.position[0] == 1;
+  const bool one_by_one = call.positions > kPiece;  // shorter rows are summed many at a time
+  const bool enough = width * segments_of(call.positions) >= 2 * num_threads();  // items for all
+  return fits && dense && one_by_one && enough ? g.samples * g.groups : 1;
 }
 
 void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
