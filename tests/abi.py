@@ -28,6 +28,11 @@ C_TYPES = {
     "text": ctypes.c_char_p,
 }
 UNTOUCHED = 0x5A5A5A5A
+INVALID = 161002
+RUN_ONCE = (
+    "executor must come from {0}GetWorkspaceSize and be run once (make it repeatable to run it "
+    "again), but got one that was already run, destroyed or never created"
+)
 
 
 def library(name: str) -> ctypes.CDLL:

@@ -23,6 +23,7 @@ from openaclnn.reference import (
     evaluate,
     input_shapes,
     numpy_dtype,
+    sample,
     scaled_error,
     special_values,
     ulp_error,
@@ -102,6 +103,21 @@ def arguments(op: Op, shape=None, dtype: str | None = None, attributes=None) -> 
         p.name: attributes[p.python_name] if p.role == "attribute" else made[p.name]
         for p in op.parameters
     }
+
+
+def sampled(op: Op, dtype: str, attributes, shape=None):
+    """Arguments by C name, their outputs, and what the Python function makes of them."""
+    usual = (3, 41) if op.family == "elementwise" else REFERENCES[op.kernel].example
+    shape = shape or usual
+    inputs = sample(op, shape, dtype, SEED, attributes)
+    named = arguments(op, shape, dtype, attributes)
+    named |= {p.name: x.copy() for p, x in zip(op.inputs_, inputs, strict=True)}
+    named |= {p.name: attributes[p.python_name] for p in op.attributes}
+    return named, [named[p.name] for p in op.outputs], results(op, inputs, attributes)
+
+
+def same(found, expected) -> bool:
+    return all((bits(a) == bits(b)).all() for a, b in zip(found, expected, strict=True))
 
 
 def plan(op: Op, named: dict[str, Any]):

@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results
+from support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results, same
 
 import openaclnn
 from openaclnn import _core
@@ -44,10 +44,6 @@ def case(op, shape, groups, dtype, companion=None):
     return sample(op, shape, dtype, SEED, attributes, companion), attributes
 
 
-def same(found, expected) -> bool:
-    return all((bits(a) == bits(b)).all() for a, b in zip(found, expected, strict=True))
-
-
 @pytest.mark.parametrize(("shape", "groups"), SHAPES, ids=str)
 @pytest.mark.parametrize("op", GROUPED)
 def test_layouts(op, shape, groups):
@@ -75,35 +71,6 @@ def test_threads_and_streaming_stores(op, shape, groups):
             _core.set_streaming_bytes(streaming)
             told = f"{dtype}, {view}, {threads} threads, streaming from {streaming} B"
             assert same(results(op, moved, attributes), expected), told
-
-
-@pytest.mark.parametrize("scale", [1.0, 300.0])
-@pytest.mark.parametrize("op", GROUPED)
-def test_groups_in_turns(op, scale):
-    """All threads at one group after the other, u where the dx of the last will be: large fp32
-    groups do that. Rows begin and end anywhere in a cache line."""
-    inputs, attributes = case(op, (2, 4, 400, 451), 2, "FLOAT")
-    attributes["swish_scale"] = scale
-    openaclnn.set_num_threads(1)
-    _core.set_streaming_bytes(1 << 40)
-    expected = results(op, inputs, attributes)
-
-    def workspace():
-        named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)} | attributes
-        named |= {p.python_name: x for p, x in zip(op.outputs, expected, strict=True)}
-        return openaclnn.plan(op.name, **named).workspace_size
-
-    whole = workspace()
-    _core.set_streaming_bytes(1)
-    assert (workspace() > whole) == ("grad" in op.python)  # for sums of segments
-    for threads, start in itertools.product((1, 2, 3), (0, 1, 5)):
-        openaclnn.set_num_threads(threads)
-        out = tuple(np.zeros(x.size + 16, x.dtype) for x in expected)
-        parts = (x[start:][: y.size].reshape(y.shape) for x, y in zip(out, expected, strict=True))
-        found = results(op, inputs, attributes, tuple(parts))
-        assert same(found, expected), f"{threads} threads, from {start}"
-        for x, y in zip(out, expected, strict=True):
-            assert not np.delete(x, np.s_[start : start + y.size]).any(), f"beyond, from {start}"
 
 
 @pytest.mark.parametrize("view", ["contiguous", "channels last", "spatially transposed"])
