@@ -172,7 +172,8 @@ template <class Type, class F, class Raw, class... In>
 template <class Type, class F, class Raw, class... In>
 void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   if constexpr (requires { f.limit; }) {
-    if (((out == in) || ...)) return run_short_tiles<Type>(f, out, n, in...);
+    const bool apart = ((out != in) && ...);
+    if (!apart) return run_short_tiles<Type>(f, out, n, in...);
     const auto compute = [&](int64_t i, int64_t count, bool past) {
       return run_registers_quick<Type>(f, out + i, count, past, in + i...);
     };
