@@ -114,7 +114,7 @@ inline Slice slice_of(const GroupNormCall& call, int64_t item) {
   return {block / row_blocks, channel, least(call.rows, call.channels - channel), item % segments};
 }
 
-// The same rows of another group; groups are counted over all samples.
+// The group of rows, counted over all samples, and the same rows of another one.
 inline int64_t group_of(const GroupNormCall& call, const Slice& at) {
   return at.sample * call.groups + at.channel / (call.channels / call.groups);
 }

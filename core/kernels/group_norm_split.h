@@ -50,12 +50,11 @@ inline void group_norm_mean_and_rstd(const void* given, void* workspace, int64_t
 
 inline void group_norm_normalise(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t width = call.channels / call.groups;
   const double* const pairs = doubles_at(workspace, call.coefficients);
   with_forward_rows(call, [&](auto& rows) {
     for (int64_t item = begin; item < end; ++item) {
       const Slice at = slice_of(call, item);
-      rows.normalise(at, pairs + 2 * (at.sample * call.groups + at.channel / width));
+      rows.normalise(at, pairs + 2 * group_of(call, at));
     }
   });
 }
@@ -103,12 +102,11 @@ inline void group_norm_coefficients(const void* given, void* workspace, int64_t 
 inline void group_norm_split_gradient(const void* given, void* workspace, int64_t begin,
                                       int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t width = call.channels / call.groups;
   const double* const mean = doubles_at(workspace, call.coefficients);
   with_gradient_rows(call, [&](auto& rows) {
     for (int64_t item = begin; item < end; ++item) {
       const Slice at = slice_of(call, item);
-      rows.input_gradient(at, mean + 2 * (at.sample * call.groups + at.channel / width));
+      rows.input_gradient(at, mean + 2 * group_of(call, at));
     }
   });
 }
