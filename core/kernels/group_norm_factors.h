@@ -27,6 +27,7 @@ struct NearFactors {
   }
 
   bool enough() const { return gamma == gamma; }
+  bool t_is_v() const { return (slope == gamma) & (shift == beta); }  // s is 1
 };
 
 struct WideFactors {

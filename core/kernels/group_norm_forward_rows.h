@@ -51,6 +51,13 @@ struct Normal {
     all.see(sixteenths_of_minus(t));
     return swish_near(fused(d, gamma, beta), t);
   }
+
+  // The same where t is v.
+  [[gnu::always_inline]] Registers<K> swish_of_value(const Registers<K>& x, AllNear& all) const {
+    const Registers<K> v = value(x);
+    all.see(sixteenths_of_minus(v));
+    return swish_near(v, v);
+  }
 };
 
 // Of a row.
@@ -71,6 +78,10 @@ class ValuesOf {
   template <int K>
   [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x) {
     return normal<K>().swish(x, all_);
+  }
+  template <int K>
+  [[gnu::always_inline]] Registers<K> swish_of_value(const Registers<K>& x) {
+    return normal<K>().swish_of_value(x, all_);
   }
 
   bool near() const { return all_.are(); }
@@ -99,8 +110,14 @@ template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_swish_near(const NormalRow& row, const Raw* x,
                                                            Raw* y, int64_t n, bool stream) {
   ValuesOf of(row);
-  const auto make = [&](const auto& in) __attribute__((always_inline)) { return of.swish(in); };
-  store_each<Type>(y, n, stream, make, Input<Type>{x});
+  const auto swish = [&](const auto& in) __attribute__((always_inline)) { return of.swish(in); };
+  const auto of_value = [&](const auto& in)
+                            __attribute__((always_inline)) { return of.swish_of_value(in); };
+  if (row.near.t_is_v()) {
+    store_each<Type>(y, n, stream, of_value, Input<Type>{x});
+  } else {
+    store_each<Type>(y, n, stream, swish, Input<Type>{x});
+  }
   return of.near();
 }
 

@@ -69,13 +69,17 @@ class MomentRegisters {
     int64_t i = 0;
     for (; i + kBlock <= n; i += kBlock) {
       fetch_block<Type>(x + i, kAheadBytes);
-      add(load_registers<Type, kBlockRegisters>(x + i));
+      if constexpr (__is_same(Type, F32)) {
+        add_block(x + i);
+      } else {
+        add_block(load_registers<Type, kBlockRegisters>(x + i));
+      }
     }
     if (i == n) return;
     Block last;
     for (int64_t k = 0; k < kBlock; ++k)
       last.value[k] = k < n - i ? Type::from(x[i + k]) : static_cast<float>(pivot_);
-    add(load_registers<F32, kBlockRegisters>(last.value));
+    add_block(last.value);
   }
 
   Moments of(int64_t count) const {
@@ -87,16 +91,22 @@ class MomentRegisters {
  private:
   static constexpr int kRegisters = kWideLanes * sizeof(double) / kRegisterBytes;
 
-  [[gnu::always_inline]] void add(const Registers<kBlockRegisters>& values) {
-#pragma GCC unroll 8
-    for (int k = 0; k < kBlockRegisters; ++k) {
-#pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
-        const int lane = (2 * k + half) % kRegisters;
-        const DoubleRegister d = widened_half(values.r[k], half) - pivot_;
-        d_[lane] += d;
-        dd_[lane] += d * d;
-      }
+  static constexpr int kWidth = kRegisterBytes / sizeof(double);
+
+  [[gnu::always_inline]] void add_block(const float* x) {
+    add_each([=](int k) { return widened_register(x + k * kWidth); });
+  }
+  [[gnu::always_inline]] void add_block(const Registers<kBlockRegisters>& x) {
+    add_each([=](int k) { return widened_half(x.r[k / 2], k % 2); });
+  }
+
+  [[gnu::always_inline]] void add_each(const auto& wide) {
+    const DoubleRegister pivot = pivot_ - DoubleRegister{};
+#pragma GCC unroll 16
+    for (int k = 0; k < 2 * kBlockRegisters; ++k) {
+      const DoubleRegister d = difference_beside(wide(k), pivot);
+      d_[k % kRegisters] += d;
+      dd_[k % kRegisters] += d * d;
     }
   }
 

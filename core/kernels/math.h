@@ -74,10 +74,16 @@ inline V sixteenths_of_minus(V t) {
   return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
 }
 
-// -ln2 2^(n + j/16) (1 + r q): one rounding beside that of the root.
+// 2^(j/16), less the same. The gradient wants its p in multiples of ln2, y wants 1 + E as a sum:
+// Zen 4 has other pipes for sums than for products, which are what these loops wait for.
+inline constexpr uint32_t kPowers[16] = {
+    0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
+    0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
+
+// The 2^(n + j/16) of a table times (1 + r q): one rounding beside that of the root.
 template <class V>
-inline V times_root(V sixteenths, V r, V q) {
-  const V root = float_of(pick(kRoots, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
+inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
+  const V root = float_of(pick(table, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
   return fused(root * r, q, root);
 }
 
@@ -90,19 +96,19 @@ inline V scaled_power(V p) {
   V q = all_of<V>(0x1.c6ac6ap-5f);
   q = fused(q, r, all_of<V>(0x1.ebfff4p-3f));
   q = fused(q, r, all_of<V>(0x1.62e43p-1f));
-  return times_root(at, r, q);
+  return times_root(kRoots, at, r, q);
 }
 
-// -ln2 exp(-t), for the same p = -t log2(e), which is not rounded here: the product with ln2 loses
+// exp(-t), for the same p = -t log2(e), which is not rounded here: the product with ln2 loses
 // n 2^-29. Polynomial 2^-29.1, |r| <= 0.0217.
 template <class V>
-inline V scaled_exp(V t) {
+inline V exp_of_minus(V t) {
   const V at = sixteenths_of_minus(t);
   const V r = fused(all_of<V>(kShiftToSixteenth) - at, all_of<V>(kLn2High), -t);
   V q = all_of<V>(0x1.555762p-3f);
   q = fused(q, r, all_of<V>(0x1.00022p-1f));
   q = fused(q, r, all_of<V>(1.0f));
-  return times_root(at, r, q);
+  return times_root(kPowers, at, r, q);
 }
 
 // A positive number as high + low, both positive, so that products keep the sign of a zero.
