@@ -122,7 +122,10 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
 def about(
     options: argparse.Namespace, loops: Loops | None, cores: Cores, load: float
 ) -> dict[str, Any]:
-    cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    cpu = re.findall(
+        r"^(cpu family|model|model name)\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M
+    )
+    found = dict(reversed(cpu))
     versions = {name: module.__version__ for name, module in options.modules.items()}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -32,6 +32,10 @@ struct Moments {
 
 inline constexpr int kWideLanes = 16;
 
+// How far ahead x is fetched, to L2. Forward of 32 Mi fp32 values, 2 threads, time beside 2 KiB
+// ahead to L1, Zen 5: 0.98; of 4 Mi 0.94.
+inline constexpr int64_t kMomentsAhead = 8192;
+
 // From Σ (x - pivot) and Σ (x - pivot)².
 inline Moments moments_from(int64_t count, double pivot, double sum, double squares) {
   const double n = static_cast<double>(count), mean = sum / n;
@@ -68,7 +72,7 @@ class MomentRegisters {
   [[gnu::always_inline]] void add(const Raw* x, int64_t n) {
     int64_t i = 0;
     for (; i + kBlock <= n; i += kBlock) {
-      fetch_block<Type>(x + i, kAheadBytes);
+      fetch_block<Type, Cache::l2>(x + i, kMomentsAhead);
       if constexpr (__is_same(Type, F32)) {
         add_block(x + i);
       } else {
