@@ -119,17 +119,22 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
                     yield op, layout, dtype, count(size)
 
 
+def cpu_name() -> str:
+    """The name alone is "AMD EPYC" for several generations on some virtual machines."""
+    found = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M))
+    name = found.get("model name")
+    if name is None:
+        return platform.machine()
+    return f"{name}, family {found['cpu family']}, model {found['model']}"
+
+
 def about(
     options: argparse.Namespace, loops: Loops | None, cores: Cores, load: float
 ) -> dict[str, Any]:
-    cpu = re.findall(
-        r"^(cpu family|model|model name)\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M
-    )
-    found = dict(reversed(cpu))
     versions = {name: module.__version__ for name, module in options.modules.items()}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": cpu[1] if cpu else platform.machine(),
+        "cpu": cpu_name(),
         "cpus": len(os.sched_getaffinity(0)),
         "command": shlex.join(["python", "benchmarks/bench.py", *sys.argv[1:]]),
         "config": {k: v for k, v in openaclnn.config().items() if k != "home"},
