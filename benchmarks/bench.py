@@ -119,13 +119,14 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
                     yield op, layout, dtype, count(size)
 
 
+CPU_NUMBERS = {"family": "cpu family", "model": "model"}
+
+
 def cpu_name() -> str:
     """The name alone is "AMD EPYC" for several generations on some virtual machines."""
     found = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M))
-    name = found.get("model name")
-    if name is None:
-        return platform.machine()
-    return f"{name}, family {found['cpu family']}, model {found['model']}"
+    numbers = [f"{what} {found[key]}" for what, key in CPU_NUMBERS.items() if key in found]
+    return ", ".join([found.get("model name", platform.machine()), *numbers])
 
 
 def about(
