@@ -70,15 +70,16 @@ def bars(cells: list[Cell]) -> list[Bar]:
     if ratios := compared(plain, GRADIENT, "torch"):
         slow = [f"{c.shape} {c.dtype} {r:.2f}x" for r, c in ratios if r < 1]
         found.append(none_of(f"{GRADIENT}, cells slower than torch", slow, len(ratios)))
-    largest = [c for c in plain if (c.op, c.shape, c.dtype) == (GRADIENT, LARGEST, "fp32")]
-    for cell in largest:
-        for peer, bar in (("torch", 3.0), ("recomputed", 6.0)):
-            if peer in cell.ratios:
-                what = f"{GRADIENT} {LARGEST} fp32, times {peer}"
-                found.append(at_least(what, cell.ratios[peer], bar))
-        if (share := cell.ratios.get("streaming")) is not None:
-            what = f"{GRADIENT} {LARGEST} fp32, share of the streaming loop"
-            found.append(at_least_share(what, share, 0.6))
+    for op, least in ((FORWARD, {}), (GRADIENT, {"torch": 3.0, "recomputed": 6.0})):
+        for cell in plain:
+            if (cell.op, cell.shape, cell.dtype) != (op, LARGEST, "fp32"):
+                continue
+            what = f"{op} {LARGEST} fp32"
+            for peer, bar in least.items():
+                if peer in cell.ratios:
+                    found.append(at_least(f"{what}, times {peer}", cell.ratios[peer], bar))
+            if (share := cell.ratios.get("streaming")) is not None:
+                found.append(at_least_share(f"{what}, share of the streaming loop", share, 0.6))
     if cells:
         room = max(c.workspace for c in cells)
         what = "largest workspace, which is all the memory that is taken"

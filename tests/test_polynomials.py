@@ -94,7 +94,7 @@ def test_distance(name):
 LN2_FLOAT = Decimal(number("0x1.62e430p-1"))
 TABLES = {
     "kRoots": ("math.h", lambda j: bits_of(-LN2 * (LN2 * j / 16).exp()) - (j + 1024 << 19)),
-    "kPowers": ("math.h", lambda j: bits_of((LN2 * j / 16).exp()) - (j + 1024 << 19) & 0xFFFFFFFF),
+    "kPowers": ("math.h", lambda j: bits_of((LN2 * j / 16).exp()) - (j + 1024 << 19)),
     "kLogarithms": ("logit.h", lambda j: bits_of((1 + Decimal(j) / 16).ln() - LN2_FLOAT * j / 16)),
 }
 

@@ -27,7 +27,7 @@ struct NearFactors {
   }
 
   bool enough() const { return gamma == gamma; }
-  bool t_is_v() const { return (slope == gamma) & (shift == beta); }  // s is 1
+  bool t_is_v() const { return (slope == gamma) & (shift == beta); }  // s is 1, or both are 0
 };
 
 struct WideFactors {

@@ -94,21 +94,20 @@ class MomentRegisters {
 
  private:
   static constexpr int kRegisters = kWideLanes * sizeof(double) / kRegisterBytes;
-
   static constexpr int kWidth = kRegisterBytes / sizeof(double);
 
   [[gnu::always_inline]] void add_block(const float* x) {
     add_each([=](int k) { return widened_register(x + k * kWidth); });
   }
   [[gnu::always_inline]] void add_block(const Registers<kBlockRegisters>& x) {
-    add_each([=](int k) { return widened_half(x.r[k / 2], k % 2); });
+    add_each([&](int k) { return widened_half(x.r[k / 2], k % 2); });
   }
 
   [[gnu::always_inline]] void add_each(const auto& wide) {
     const DoubleRegister pivot = pivot_ - DoubleRegister{};
 #pragma GCC unroll 16
     for (int k = 0; k < 2 * kBlockRegisters; ++k) {
-      const DoubleRegister d = difference_beside(wide(k), pivot);
+      const DoubleRegister d = difference_by_product(wide(k), pivot);
       d_[k % kRegisters] += d;
       dd_[k % kRegisters] += d * d;
     }

@@ -11,7 +11,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// How far ahead of a sweep over memory it is fetched.
+// How far ahead of a sweep of the gradient, or one that fills tiles, memory is fetched.
 inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;

@@ -64,6 +64,12 @@ inline constexpr uint32_t kRoots[16] = {
     0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
     0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
 
+// 2^(j/16), less the same. The gradient wants -ln2 E, for p times that is t E; y wants E, for 1 + E
+// is a sum then: Zen 4 has other pipes for sums than for products, which these loops wait for.
+inline constexpr uint32_t kPowers[16] = {
+    0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
+    0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
+
 // p and -t log2(e) rounded to sixteenths, in the last bits.
 template <class V>
 inline V sixteenths(V p) {
@@ -73,12 +79,6 @@ template <class V>
 inline V sixteenths_of_minus(V t) {
   return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
 }
-
-// 2^(j/16), less the same. The gradient wants its p in multiples of ln2, y wants 1 + E as a sum:
-// Zen 4 has other pipes for sums than for products, which are what these loops wait for.
-inline constexpr uint32_t kPowers[16] = {
-    0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
-    0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
 
 // The 2^(n + j/16) of a table times (1 + r q): one rounding beside that of the root.
 template <class V>

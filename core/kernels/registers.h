@@ -122,9 +122,9 @@ inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
 }
 #endif
 
-// a - b where products are made: Zen 4 has other pipes for sums and conversions, which the moments
-// of group norm keep busy.
-inline DoubleRegister difference_beside(DoubleRegister a, DoubleRegister b) {
+// a - b where products are made, as a * 1 - b, with the same bits: Zen 4 has other pipes for sums
+// and conversions, which the moments of group norm keep busy.
+inline DoubleRegister difference_by_product(DoubleRegister a, DoubleRegister b) {
 #if defined(__AVX512F__)
   return reinterpret_cast<DoubleRegister>(_mm512_fmsub_pd(
       reinterpret_cast<__m512d>(a), _mm512_set1_pd(1), reinterpret_cast<__m512d>(b)));
