@@ -157,7 +157,10 @@ def has_plot(results: list[Result] | list[Cell]) -> bool:
 
 
 def page() -> str:
-    return HEAD + "".join(section(path) for path in sorted(RESULTS.glob("*.json")))
+    compilers_last = sorted(
+        RESULTS.glob("*.json"), key=lambda path: (path.stem == "compilers", path)
+    )
+    return HEAD + "".join(section(path) for path in compilers_last)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ result goes into the record, docs/numerics_sweep.md:
 
     pytest -m exhaustive -k first                     every row with its first set of attributes
     pytest -m exhaustive -k 'logit and not grad'      one row with all its sets
-    PROCESSES=1 pytest -m exhaustive -k elu-first     on one core
+    PROCESSES=1 pytest -m exhaustive -k first-elu-    on one core
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_a_slice_of_all_patterns(op):
 def sweeps():
     """Row x attribute set; `first` is the set that people use."""
     return [
-        pytest.param(op, attributes, id=f"{op.python}-{'' if i else 'first-'}{text(attributes)}")
+        pytest.param(op, attributes, id=f"{'' if i else 'first-'}{op.python}-{text(attributes)}")
         for op in OPS
         if plain(op)
         for i, attributes in enumerate(REFERENCES[op.kernel].attributes)
@@ -139,6 +139,19 @@ def test_all_patterns(op, attributes, capsys):
     row = op.python, text(attributes), f"{error:.4f}", at, f"{limit:g}", f"{seconds:.0f}"
     RECORD.write_text(record((*row, kernels, today), RECORD.read_text()))
     assert error <= limit, f"{error:.4f} ulp at {x!r}"
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/numerics.md", "CONTRIBUTING.md", "tests/test_exhaustive.py"]
+)
+def test_what_pages_select(page):
+    """With -k and one word: one sweep, or the first of every row."""
+    told = (RECORD.parent.parent / page).read_text()
+    ids = [f"[{sweep.id}]" for sweep in sweeps()]
+    words = re.findall(r"(?:exhaustive |`)-k (\[?\w[\w.-]*)", told)
+    found = {word: sum(word in one for one in ids) for word in words}
+    every = sum(map(plain, OPS))
+    assert found == {word: every if word == "first" else 1 for word in found} != {}
 
 
 def test_the_record():

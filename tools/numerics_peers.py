@@ -49,10 +49,14 @@ def verdict(defect: Defect) -> str:
 
 
 def special_values(lines: list[Line]) -> str:
-    """A table; torch's answer is bold where it is not the formula's."""
+    """A table; torch's answer is bold where it is not the rule's."""
     text = "\n## Special values, row by row\n\nEach value stands 67 times in a tensor of fp32; two "
-    text += "answers mean that torch's depends on the position. Bold: not what the formula says.\n"
-    text += "\n| | torch | ours | formula |\n| --- | --- | --- | --- |\n"
+    text += "answers mean that torch's depends on the position. Bold: not what the [rules]"
+    text += (
+        "(numerics.md#special-values) say, of which those for eps from 1 on and lambd below 0 are "
+    )
+    text += "those of the interface.\n"
+    text += "\n| | torch | ours | rule |\n| --- | --- | --- | --- |\n"
     for line in lines:
         theirs = f"**{line.torch}**" if line.wrong else line.torch
         text += f"| {line.case} | {theirs} | {line.ours} | {line.true} |\n"

@@ -90,7 +90,7 @@ def measure_sums(op: Op, dtype: str) -> Measured:
     strided, _ = run(op, [np.asarray(x, order="F") for x in inputs], attributes)
     return Measured(
         dtype=dtype,
-        unit=f" of {BOUND:g} Σ|terms|",
+        unit=f" of {BOUND:g} Σ|terms|{'' if dtype == 'FLOAT' else ' + rounding'}",
         error=max(map(scaled_error, results, expected, terms)),
         allowed=1,
         same_bits=all(a.tobytes() == b.tobytes() for a, b in zip(results, strided, strict=True)),

@@ -90,7 +90,7 @@ OPS: tuple[Op, ...] = (
         kernel="hardshrink",
         products="910 A2 A3 310P",
         dtypes="FLOAT FLOAT16 BFLOAT16",
-        formula="|self| <= lambd ? 0 : self",
+        formula="|self| <= max(lambd, 0) ? 0 : self",
         doc="Sets what is no larger than lambd to zero and keeps the rest as it is.",
     ),
     op(
@@ -101,7 +101,7 @@ OPS: tuple[Op, ...] = (
         products="910 A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
         shapes="broadcast",
-        formula="|self| <= lambd ? 0 : gradOutput",
+        formula="|self| <= max(lambd, 0) ? 0 : gradOutput",
         doc="The gradient of Hardshrink: it passes where the input did.",
     ),
     op(
@@ -125,7 +125,7 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16",
         inputs="equal",
         output="equal",
-        formula="eps <= x <= 1 - eps ? dy / (x * (1 - x)) : 0",
+        formula="eps <= x <= 1 - eps ? dy / (x * (1 - x)) : 0; eps < 0: 0 <= x <= 1, else NaN",
         doc="The gradient of Logit; outside [0, 1] it is NaN where eps < 0.",
     ),
     op(
