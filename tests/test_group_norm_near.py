@@ -6,19 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import SEED, all_rows, bits, results, same
+from support import SEED, bits, results, same
 from test_group_norm_bits import VIEWS
+from test_group_norm_range import FORWARD, attributes_of
 
-from openaclnn.reference import REFERENCES, evaluate, ulp_error
+from openaclnn.reference import evaluate, ulp_error
 
-(FORWARD,) = (p.values[0] for p in all_rows(lambda op: op.python == "group_norm_swish"))
 ENDS = np.float32([-(64 - 1 / 32) / np.log2(np.e), (64 + 1 / 32) / np.log2(np.e)])
 SCALES = (1.0, 1 - 2.0**-24, 1 + 2.0**-23, 1.702, -1.0)
 POSITIONS = (1, 64, 65, 600)  # channels are short below 65
-
-
-def attributes_of(scale):
-    return {**REFERENCES[FORWARD.kernel].attributes[0], "num_groups": 1, "swish_scale": scale}
 
 
 def silu(v):
@@ -31,11 +27,11 @@ def around(value, count=16):
     return (word + np.arange(-count, count + 1, dtype=np.int32)).view(np.float32)
 
 
-def y_of(beta, gamma, positions, attributes):
-    """y where v is β, if γ is 0: channels × positions, and what x was."""
+def y_of(beta, positions, attributes):
+    """y where v is β, for γ is 0, and the inputs."""
     rng = np.random.default_rng(SEED)
     x = rng.normal(0, 1, (1, len(beta), positions)).astype(np.float32)
-    inputs = [x, np.full(len(beta), gamma, np.float32), beta]
+    inputs = [x, np.zeros_like(beta), beta]
     return results(FORWARD, inputs, attributes)[0], inputs
 
 
@@ -47,7 +43,7 @@ def test_error_of_exact_t(positions):
     v = np.concatenate(
         [v.astype(np.float32), *map(around, ENDS), around(1.27678), around(-16.6805)]
     )
-    y, _ = y_of(v, 0.0, positions, attributes_of(1.0))
+    y, _ = y_of(v, positions, attributes_of(FORWARD, swish_scale=1.0))
     error = ulp_error(y[0], np.broadcast_to(silu(v)[:, None], y[0].shape), "FLOAT").max(1)
     inside = (v > ENDS[0]) & (v < ENDS[1])
     for where, limit in ((v >= 0, 1.63), (v < 0, 3.89), (~inside, 1.0)):
@@ -61,8 +57,9 @@ def test_error_of_exact_t(positions):
 def test_ends(positions, scale):
     """t is s β rounded, and E as wrong as that: |t| 2^-24."""
     beta = np.concatenate([around(end / scale) for end in ENDS])
-    y, inputs = y_of(beta, 0.0, positions, attributes_of(scale))
-    exact = evaluate(FORWARD, inputs, attributes_of(scale))[0]
+    attributes = attributes_of(FORWARD, swish_scale=scale)
+    y, inputs = y_of(beta, positions, attributes)
+    exact = evaluate(FORWARD, inputs, attributes)[0]
     error = np.abs(y - exact) / np.abs(exact)
     assert error.max() <= (50 if scale != 1.0 else 4) * 2.0**-23, f"{error.max() * 2**23} ulp"
 
@@ -74,12 +71,12 @@ def test_bits_at_ends(positions, scale):
     rng = np.random.default_rng(SEED)
     beta = np.concatenate([around(end / scale) for end in ENDS] + [np.float32([0, -0.0])])
     x = rng.normal(0, 1, (1, len(beta), *positions)).astype(np.float32)
-    attributes = attributes_of(scale)
+    attributes = attributes_of(FORWARD, swish_scale=scale)
     for gamma in (1e-5, 3.0, 0.0):
         gammas = np.full(len(beta), gamma, np.float32)
         expected = results(FORWARD, [x, gammas, beta], attributes)
-        alone = results(FORWARD, [x.repeat(2, 0), gammas, beta], attributes)[0][1:]
-        assert (bits(alone) == bits(expected[0])).all()
+        second = results(FORWARD, [x.repeat(2, 0), gammas, beta], attributes)[0][1:]
+        assert (bits(second) == bits(expected[0])).all()
         for name, view in VIEWS.items():
             told = f"{name}, gamma {gamma}, seed {SEED}"
             assert same(results(FORWARD, [view(x), gammas, beta], attributes), expected), told
