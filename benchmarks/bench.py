@@ -23,16 +23,18 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-from cells import BROADCAST, DTYPES, LAYOUTS, STRIDED, Array, Cell
+from cells import AFTER_TORCH, BROADCAST, DTYPES, LAYOUTS, STRIDED, Array, Cell, flags_of
 from jit import JAX, TORCH
-from measure import PAUSE, Cores, Loops, Run, interleave, run_of
+from measure import PAUSE, Cores, Loops, Run, interleave, run_after, run_of
 from peers import PEERS
 from report import Result, bars, bars_text, summary, table
 
@@ -43,6 +45,7 @@ from openaclnn.schema import Op
 SIZES = ["4Ki", "64Ki", "1Mi", "16Mi", "64Mi"]
 STRIDED_SIZES = ["1Mi", "16Mi"]  # of layouts other than contiguous, unless --sizes is given
 STRIDED_DTYPES = ["fp32", "bf16"]  # the same for --dtypes
+AFTER_TORCH_SIZES = ["64Ki", "256Ki", "1Mi", "4Mi"]
 BACKENDS = {"ours": None, "torch": "torch", "compiled": "torch", "jax": "jax", "numpy": None}
 UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20}
 JITS = {"compiled": TORCH, "jax": JAX}  # reported without a bar
@@ -80,35 +83,51 @@ def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None, cores:
     expected = check(None)
     timed = {**cell.attributes, **PEERS[op.python].timed}
     candidates: dict[str, Run] = {b: run_of(cell.call(b, options.modules, timed)) for b in backends}
+    if cell.layout == AFTER_TORCH:
+        alone = {f"{backend}_alone": run for backend, run in candidates.items()}
+        add = torch_add(options.modules["torch"], cell.elements)
+        after = {b: run_after(add, cell.call(b, options.modules, timed)) for b in backends}
+        candidates = after | alone
     if loops is not None and cell.layout == "contiguous":
         inputs = list(cell.inputs.values())
         slope = 1.0 if op.inplace else 0.01  # in place the data stays what it was
         for kind in ("ordinary",) if op.inplace else Loops.KINDS:
             candidates[kind] = loops.run(kind, inputs, cell.result, options.threads, slope)
 
-    def after(name: str) -> None:
+    def check_spots(name: str) -> None:
         writes = name in backends and name != "jax" and not op.inplace
         if writes and not cell.spots_agree(expected):
             differs.add(name)
 
     rounds = options.rounds * (MORE_ROUNDS if cell.bytes >= MORE_ROUNDS_FROM else 1)
-    samples = interleave(candidates, rounds, cores, lambda name: cell.poison(), after)
+    samples = interleave(candidates, rounds, cores, lambda name: cell.poison(), check_spots)
     seconds, ratios = samples.medians(), samples.ratios("ours")
     for times in (seconds, ratios):
         if "copy" in times:  # from one array to another: two of the arrays that the operator moves
             times["copy"] *= cell.bytes / (2 * cell.result.nbytes)
     if op.inplace:
         check(expected)
-    size = options.sizes[options.elements.index(cell.elements)]
+    size = size_text(cell.elements)
     head = op.python, cell.dtype, size, cell.layout, cell.elements, cell.bytes
-    return Result(*head, seconds, ratios, sorted(differs))
+    flags = " ".join(f"{name}={value}" for name, value in cell.flags.items())
+    return Result(*head, seconds, ratios, sorted(differs), flags)
 
 
-def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
+def torch_add(torch: ModuleType, elements: int) -> Callable[[], Any]:
+    """What torch does before a call: its threads share the work, and then spin."""
+    x, y = torch.ones(elements), torch.ones(elements)
+    return partial(torch.add, x, 1.0, out=y)
+
+
+def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int, dict[str, bool]]]:
     for layout in options.layouts or LAYOUTS:
+        if layout == AFTER_TORCH and not {"ours", "torch"} <= set(options.backends):
+            continue
         plain = layout == "contiguous" or options.layouts
         dtypes = options.dtypes or (["fp32", "bf16", "fp16"] if plain else STRIDED_DTYPES)
         sizes = options.sizes if plain or options.given else STRIDED_SIZES
+        if layout == AFTER_TORCH and not options.given:
+            dtypes, sizes = options.dtypes or STRIDED_DTYPES, AFTER_TORCH_SIZES
         for op in openaclnn.OPS:
             named = op.python in (options.ops or ()) or op.name in (options.ops or ())
             if op.family != "elementwise" or (options.ops and not named):
@@ -121,7 +140,8 @@ def cells(options: argparse.Namespace) -> Iterator[tuple[Op, str, str, int]]:
                 continue  # the gradients stand for all
             for dtype in dtypes:
                 for size in sizes if DTYPES[dtype] in op.dtypes else ():
-                    yield op, layout, dtype, count(size)
+                    for flags in flags_of(op) if layout == AFTER_TORCH else [{}]:
+                        yield op, layout, dtype, count(size), flags
 
 
 CPU_NUMBERS = {"family": "cpu family", "model": "model"}
@@ -166,6 +186,12 @@ def enough_memory(op: Op, dtype: str, elements: int) -> bool:
     need = (len(op.inputs_) + 4) * elements * numpy_dtype(DTYPES[dtype]).itemsize
     free = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
     return free is None or need < int(free[1]) * 1024 * 0.8
+
+
+def size_text(elements: int) -> str:
+    """64Ki for 65,536: what count reads."""
+    units = [unit for unit, size in UNITS.items() if elements % size == 0]
+    return f"{elements // UNITS[units[-1]]}{units[-1]}"
 
 
 def count(text: str) -> int:
@@ -225,14 +251,14 @@ def load_modules(options: argparse.Namespace) -> None:
 def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[Result]:
     results: list[Result] = []
     todo, started = list(cells(options)), time.monotonic()
-    for number, (op, layout, dtype, elements) in enumerate(todo):
+    for number, (op, layout, dtype, elements, flags) in enumerate(todo):
         took = time.monotonic() - started
         left = f", about {took / number * (len(todo) - number):.0f} s to go" if number else ""
-        size = options.sizes[options.elements.index(elements)]
-        what = f"{op.python} {layout} {dtype} {size}"
+        what = f"{op.python} {layout} {dtype} {size_text(elements)} {flags or ''}"
         print(f"[{number + 1}/{len(todo)}, {took:.0f} s{left}] {what}", file=sys.stderr, flush=True)
         if enough_memory(op, dtype, elements):
-            results.append(measure(Cell(op, layout, dtype, elements), options, loops, cores))
+            cell = Cell(op, layout, dtype, elements, flags)
+            results.append(measure(cell, options, loops, cores))
         else:
             print("    left out: not enough memory", file=sys.stderr)
     return results

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -27,7 +27,8 @@ LEAST = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-14, "fp64": 2.0**-1
 # What of the first input, the gradient, is there; the rest is repeated. R x C, or A x M x C.
 BROADCAST = ("scalar", "row", "column", "middle")
 STRIDED = ("transposed", "transposed_in")  # all tensors; the inputs alone
-LAYOUTS = ("contiguous", *STRIDED, *BROADCAST)
+AFTER_TORCH = "after_torch"  # dense tensors, and torch adds before each call
+LAYOUTS = ("contiguous", *STRIDED, *BROADCAST, AFTER_TORCH)
 
 BLOCK = 1 << 20
 SPOTS = 4099  # a prime: one element in so many is looked at after each sample
@@ -40,8 +41,21 @@ def blocks(size: int) -> Iterator[slice]:
             yield slice(i, min(size, i + BLOCK))
 
 
+def attribute_sets(op: Op) -> list[dict[str, Any]]:
+    names = [p.python_name for p in op.attributes]
+    return [{name: given[name] for name in names} for given in REFERENCES[op.kernel].attributes]
+
+
+def flags_of(op: Op) -> list[dict[str, bool]]:
+    """What attributes that are true or false can be, beside the first set: it, and the others."""
+    first = attribute_sets(op)[0]
+    return [{}, *({k: not v} for k, v in first.items() if isinstance(v, bool))]
+
+
 class Cell:
-    def __init__(self, op: Op, layout: str, dtype: str, elements: int) -> None:
+    def __init__(
+        self, op: Op, layout: str, dtype: str, elements: int, flags: Mapping[str, bool]
+    ) -> None:
         self.op, self.layout, self.dtype, self.elements = op, layout, dtype, elements
         kind = numpy_dtype(DTYPES[dtype])
         values = np.random.default_rng(elements).standard_normal(min(elements, BLOCK), np.float32)
@@ -58,13 +72,13 @@ class Cell:
         self.bytes = sum(x.nbytes for x in self.inputs.values())
         self.bytes += 0 if op.inplace else self.result.nbytes
         self.spots = np.arange(SPOTS // 2, elements, SPOTS) if elements > SPOTS else slice(None)
-        first = REFERENCES[op.kernel].attributes[0]
-        self.attributes = {p.python_name: first[p.python_name] for p in op.attributes}
+        self.flags = flags
+        self.attributes = {**attribute_sets(op)[0], **flags}
 
     @property
     def shape(self) -> tuple[int, ...]:
         n = self.elements
-        if self.layout == "contiguous":
+        if self.layout in ("contiguous", AFTER_TORCH):
             return (n,)
         columns = min(n & -n, 1 << (n.bit_length() // 2))  # a power of 2
         rows = n // columns

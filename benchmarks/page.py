@@ -118,7 +118,9 @@ def of_group_norm(cells: list[Cell]) -> str:
 
 def of_rows(path: Path, results: list[Result]) -> str:
     plain = [r for r in results if r.layout == "contiguous"]
-    strided = [r for r in results if r.layout != "contiguous" and "torch" in r.seconds]
+    beside = [r for r in results if r.layout == "after_torch"]
+    others = [r for r in results if r.layout not in ("contiguous", "after_torch")]
+    strided = [r for r in others if "torch" in r.seconds]
     text = table_of(bars(results))
     for dtype in ordered(r.dtype for r in plain if "torch" in r.seconds):
         text += f"\nTimes faster than torch, {dtype} (our GB/s):\n\n"
@@ -127,8 +129,11 @@ def of_rows(path: Path, results: list[Result]) -> str:
     if strided:
         text += "\nStrided and broadcast inputs, times faster than torch (our GB/s):\n\n"
         text += matrix(strided, "torch", lambda r: (r.op, r.layout), ["operator", "layout"])
-    others = {peer: s for peer, s in summary(plain).items() if peer != "torch"}
-    for peer, s in others.items():
+    if beside:
+        text += "\nRight after a torch operator, times faster than torch there (our GB/s):\n\n"
+        text += matrix(beside, "torch", lambda r: (r.call,), ["operator"])
+    peers = {peer: s for peer, s in summary(plain).items() if peer != "torch"}
+    for peer, s in peers.items():
         text += f"\nTimes faster than {NAMES[peer]} (our GB/s), geometric mean "
         text += f"{show(s['geometric_mean'], '.2f')} over {s['cells']} cells; no bar:\n\n"
         text += matrix(

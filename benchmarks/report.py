@@ -21,10 +21,23 @@ class Result:
     seconds: dict[str, float]
     ratios: dict[str, float]  # how many times as long as ours each took
     differs: list[str]  # backends whose result is not ours
+    flags: str = ""  # attributes that differ from the first set: is_result=True
+
+    @property
+    def call(self) -> str:
+        return f"{self.op} {self.flags}".rstrip()
 
     @property
     def name(self) -> str:
-        return f"{self.op} {self.layout} {self.dtype} {self.size}"
+        return f"{self.call} {self.layout} {self.dtype} {self.size}"
+
+    @property
+    def ratio_alone(self) -> float | None:
+        """Of an after_torch cell: how many times faster than torch the same calls are when torch's
+        threads have gone to sleep."""
+        if not {"ours_alone", "torch_alone"} <= self.ratios.keys():
+            return None
+        return self.ratios["torch_alone"] / self.ratios["ours_alone"]
 
     def gbps(self, name: str) -> float:
         return self.bytes / self.seconds[name] / 1e9
@@ -56,7 +69,7 @@ def table(results: list[Result]) -> str:
         ours = r.seconds.get("ours")
         rows.append(
             [
-                *(r.op, r.layout, r.dtype, r.size),
+                *(r.call, r.layout, r.dtype, r.size),
                 show(ours and ours / r.elements * 1e9, ".4f"),
                 show(ours and r.gbps("ours"), ".1f"),
                 *(show(r.ratios.get(peer), ".2f") for peer in peers),
@@ -110,7 +123,8 @@ def bars(results: list[Result]) -> list[Bar]:
     """Those that these results speak of."""
     ratios = [(ratio, r) for r in results if (ratio := r.ratios.get("torch")) is not None]
     plain = [(x, r) for x, r in ratios if r.layout == "contiguous"]
-    strided = [(x, r) for x, r in ratios if r.layout != "contiguous"]
+    beside = [(x, r) for x, r in ratios if r.layout == "after_torch"]
+    strided = [(x, r) for x, r in ratios if r.layout not in ("contiguous", "after_torch")]
     halves = [(x, r) for x, r in plain if r.dtype in ("bf16", "fp16") and r.size in ("64Ki", "1Mi")]
     found: list[Bar] = []
     if plain:
@@ -136,6 +150,14 @@ def bars(results: list[Result]) -> list[Bar]:
     if strided:
         what = "geometric mean against torch, broadcast and transposed"
         found.append(at_least(what, mean(x for x, _ in strided), 1.5))
+    if beside:
+        slow = [
+            f"{r.call} {r.dtype} {r.size} {x:.2f}x (alone {r.ratio_alone:.2f}x)"
+            for x, r in beside
+            if x < 0.9 and r.ratio_alone is not None and r.ratio_alone >= 0.9
+        ]
+        what = "cells below 0.9x torch right after a torch operator, and not when alone"
+        found.append(none_of(what, slow, len(beside)))
     return found
 
 

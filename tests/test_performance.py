@@ -101,6 +101,21 @@ def test_a_slow_cell_is_named():
     assert not bars(slow)[0].met
 
 
+def beside(after: float, alone: float) -> Result:
+    ratios = {"ours": 1.0, "torch": after, "ours_alone": 0.5, "torch_alone": 0.5 * alone}
+    call = "logit_grad", "fp32", "1Mi", "after_torch", 1 << 20, 12 << 20
+    return Result(*call, ratios, ratios, [], "is_result=True")
+
+
+def test_the_bar_right_after_torch():
+    """Below 0.9x is a cell that loses it beside torch, not one that has not got it alone."""
+    (bar,) = bars([beside(0.95, 2.0), beside(0.8, 0.85)])
+    assert bar.met
+    (bar,) = bars([beside(0.95, 2.0), beside(0.8, 0.95)])
+    assert not bar.met
+    assert bar.found == "1 of 2: logit_grad is_result=True fp32 1Mi 0.80x (alone 0.95x)"
+
+
 def cells(times: float = 7.0, share: float = 0.65) -> list[Cell]:
     ratios = {"ours": 1.0, "torch": times, "recomputed": times, "streaming": share}
     return [

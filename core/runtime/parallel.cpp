@@ -19,6 +19,7 @@
 #include "core/runtime/immortal.h"
 #include "core/runtime/share.h"
 #include "core/runtime/thread.h"
+#include "core/runtime/torch_threads.h"
 
 namespace openaclnn {
 namespace {
@@ -196,6 +197,45 @@ Pool& pool() {
   return (*instance).only;
 }
 
+// A region on torch's threads, with shares as in the pool. It lies on the caller's stack, so it has
+// few of them: where torch has more threads, several take from one share.
+class TorchRegion {
+ public:
+  TorchRegion(int64_t n, int64_t grain, int threads, RangeFunction function, void* context)
+      : region_{function, context, n, block_for(n, grain, threads), std::min(threads, kMaxShares)} {
+    const int64_t blocks = (n + region_.block - 1) / region_.block;
+    for (int i = 0; i < region_.threads; ++i) {
+      share_[i].open(region_, kNumber, blocks * i / region_.threads,
+                     blocks * (i + 1) / region_.threads);
+    }
+  }
+
+  void run(int threads) {
+    const auto part = [](void* region, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) static_cast<TorchRegion*>(region)->take_part(i);
+    };
+    if (!run_on_torch(threads, part, this)) take_part(0);  // the rest
+  }
+
+ private:
+  static constexpr int kMaxShares = 32;
+  static constexpr uint32_t kNumber = 1;
+
+  void take_part(int64_t self) {
+    for (int i = 0; i < region_.threads; ++i) {
+      Share& from = share_[(self + i) % region_.threads];
+      for (int64_t block; (block = from.take(kNumber, i == 0)) >= 0;) {
+        const int64_t begin = block * region_.block;
+        region_.function(region_.context, begin, std::min(region_.n, begin + region_.block));
+      }
+    }
+    order_stores();
+  }
+
+  const Region region_;
+  Share share_[kMaxShares];
+};
+
 std::atomic<int>& thread_count() {
   static std::atomic<int> count = threads_from_environment();
   return count;
@@ -210,7 +250,11 @@ void set_num_threads(int count) { thread_count().store(std::clamp(count, 1, kMax
 void parallel_for(int64_t n, int64_t grain, RangeFunction function, void* context) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const auto threads = static_cast<int>(std::min<int64_t>(num_threads(), (n + grain - 1) / grain));
+  auto threads = static_cast<int>(std::min<int64_t>(num_threads(), (n + grain - 1) / grain));
+  if (const int allowed = threads > 1 ? torch_threads() : 0; allowed > 0) {
+    threads = std::min(threads, allowed);
+    if (threads > 1) return TorchRegion(n, grain, threads, function, context).run(threads);
+  }
   if (threads <= 1 || pool().busy.test_and_set(std::memory_order_acquire)) {
     function(context, 0, n);
     order_stores();

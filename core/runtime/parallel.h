@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pool of threads for the whole process, behind one function.
+// The threads of a process, behind one function: torch's where the process has torch, else a pool.
 //
 //   parallel_for(items, grain, [&](int64_t begin, int64_t end) { … });
 //
-// [0, n) is split among at most num_threads() threads, who get about `grain` items or more. Whoever
-// calls takes part; when the pool is busy with another caller (another stream, a nested call) the
-// caller does all of it alone. Which thread runs an item never changes a result: that is the duty
-// of the items.
+// [0, n) is split among at most num_threads() threads, who get about `grain` items or more. The
+// caller takes part; when the pool is busy with another caller (another stream, a nested call) the
+// caller does all of it alone. A region that starts on a thread of the program runs on torch's
+// threads if torch is loaded (torch_threads.h), at most as many as torch.set_num_threads allows.
+// Which thread runs an item never changes a result: that is the duty of the items.
 #pragma once
 
 #include <cstdint>

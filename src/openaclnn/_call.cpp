@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/dtype.h"
+#include "core/runtime/torch_threads.h"
 
 namespace openaclnn::python {
 namespace {
@@ -82,7 +83,10 @@ void Call::read_tensor(int i, nb::handle value) {
   const Parameter& parameter = op_.parameters[i];
   const bool written = parameter.role != Role::input;
   const bool torch = is_torch(value);
-  if (torch) refuse_recorded(value, op_.name, parameter.name);
+  if (torch) {
+    this_thread_calls_torch();
+    refuse_recorded(value, op_.name, parameter.name);
+  }
   Tensor* tensor = tensor_[i].make();
   view_array(value, op_.name, parameter.name, written, tensor, &kept_);
   argument_[i].tensor = tensor;

@@ -18,6 +18,7 @@
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 #include "core/runtime/parallel.h"
+#include "core/runtime/torch_threads.h"
 #include "core/runtime/product.h"
 #include "core/runtime/stream.h"
 
@@ -166,6 +167,7 @@ nb::dict config() {
   values["product"] = products[current_product()].key;
   values["kernels"] = kernels().isa;
   values["threads"] = num_threads();
+  values["torch_threads"] = torch_threads();
   values["streaming_bytes"] = streaming_threshold();
 #if defined(__clang__)
   values["compiler"] = __VERSION__;  // begins with its name

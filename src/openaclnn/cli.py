@@ -20,6 +20,7 @@ VARIABLES = {
     "product": "OPENACLNN_PRODUCT",
     "kernels": "OPENACLNN_ISA",
     "threads": "OPENACLNN_NUM_THREADS",
+    "torch_threads": "OPENACLNN_TORCH_THREADS",
     "streaming_bytes": "OPENACLNN_STREAMING_BYTES",
 }
 

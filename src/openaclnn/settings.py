@@ -49,6 +49,8 @@ def home() -> Path:
 def config() -> dict[str, Any]:
     """The choices in force.
 
-    version, product, kernels (v2, v3, v4 or native), threads, streaming_bytes, compiler and home.
+    version, product, kernels (v2, v3, v4 or native), threads, torch_threads (how many torch gives
+    to an operator that this thread calls; 0: the library's own threads), streaming_bytes, compiler
+    and home.
     """
     return {**_core.config(), "home": str(home())}
