@@ -27,7 +27,7 @@ CASES = {
         f"not_mapped: aclnnGroupNormSwishGrad got workspace 0x..., {NOWHERE}"
     ],
     "operator_on_unmapped": [
-        "use_after_free: aclnnInplaceLeakyRelu would work on selfRef at 0x..., memory that was freed"
+        "use_after_free: aclnnInplaceLeakyRelu would work on selfRef at 0x..., memory that was fr"
     ],
     "operator_past_mapping": [
         "view_outside_allocation: aclnnInplaceLeakyRelu got selfRef, whose view spans bytes 0 to "
@@ -59,8 +59,8 @@ CASES = {
         "leak: 1 piece of reserved memory, 16777216 bytes at 0x..., is still alive at aclFinalize",
     ],
     "not_in_order": [
-        "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4 bytes at 0x..., on stream 0x...; "
-        "aclnnInplaceLeakyRelu writes it"
+        "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4 bytes at 0x..., on stream 0x...;"
+        " aclnnInplaceLeakyRelu writes it"
     ],
 }
 
