@@ -10,9 +10,20 @@ namespace {
 
 constexpr size_t kGranule = size_t{2} << 20;
 
-bool is_in(const World& w, const char* address, const void* reservation) {
-  const auto* begin = static_cast<const char*>(reservation);
-  return address >= begin && address < begin + w.sizes.at(const_cast<void*>(reservation));
+// Pointers may be any: numbers overflow where they would not.
+uintptr_t distance(const void* begin, const void* end) {
+  return reinterpret_cast<uintptr_t>(end) - reinterpret_cast<uintptr_t>(begin);
+}
+
+// From the address to the end of the reservation; 0 when it lies outside.
+size_t room_in(const World& w, const void* address, const void* reservation) {
+  const size_t size = w.sizes.at(const_cast<void*>(reservation));
+  const size_t before = distance(reservation, address);
+  return before < size ? size - before : 0;
+}
+
+bool is_in(const World& w, const void* address, const void* reservation) {
+  return room_in(w, address, reservation) > 0;
 }
 
 void* reservation_of(const World& w, const char* address) {
@@ -24,7 +35,7 @@ void* reservation_of(const World& w, const char* address) {
 
 bool is_free(const World& w, const char* begin, size_t size) {
   for (const auto& [at, mapping] : w.mappings) {
-    if (at < begin + size && begin < at + mapping.size) return false;
+    if (distance(begin, at) < size || distance(at, begin) < mapping.size) return false;
   }
   return true;
 }
@@ -149,11 +160,12 @@ void map_memory(World& w) {
       case 0: size = w.random.chance(50) ? 0 : size + w.random.next(); break;
       case 1: offset = w.random.between(1, SIZE_MAX); break;
       case 2: flags = w.random.between(1, UINT64_MAX); break;
-      default: address += w.random.between(1, kGranule - 1);
+      default:
+        if (range.live) address += w.random.between(1, kGranule - 1);
     }
   }
   void* around = reservation_of(w, address);
-  if (around == nullptr || !is_in(w, address + size - 1, around)) good = false;
+  if (around == nullptr || size > room_in(w, address, around)) good = false;
   if (!is_free(w, address, size)) good = false;
   if (JUDGE(must_pass_if(good), aclrtMapMem, address, size, offset, memory.handle, flags)) {
     w.mappings[address] = {size, w.serials[memory.handle]};
