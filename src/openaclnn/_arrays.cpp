@@ -73,15 +73,16 @@ void view_numpy(PyArrayObject* array, const Place& place, Tensor* tensor) {
   set_view(place, tensor, PyArray_BYTES(array));
 }
 
-// As the memory that an exchange shows without Python. A tensor without memory of its own is
-// refused by what it is.
-void view_torch(const Array& array, Tensor* tensor) {
+// As the memory that an exchange shows without Python. A tensor of torch that has none is refused
+// by what it is.
+void view_exchange(const Array& array, Tensor* tensor) {
   DLTensor shown;
   if (array.exchange(array.object, &shown) != 0) {
-    const nb::python_error error;
+    nb::python_error error;
+    if (array.kind != ArrayKind::torch) throw error;
     refuse_torch(array.object, array.place);
   }
-  if (!is_usual(shown)) ask_torch_kind(array.object, array.place);
+  if (array.kind == ArrayKind::torch && !is_usual(shown)) ask_torch_kind(array.object, array.place);
   view_dlpack(shown, array.place, tensor);
 }
 
@@ -190,21 +191,21 @@ Array meet_array(nb::handle object, const Place& place, Kept* keep) {
     return array;
   }
   const ArrayType type = type_of(object);
+  array.exchange = type.exchange;
   if (type.is_torch) {
     array.kind = ArrayKind::torch;
-    array.exchange = type.exchange;
     if (!type.is_plain) refuse_torch(object, place);
     if (array.exchange == nullptr) array.lent = borrow_torch(object, place, keep);
     return array;
   }
+  array.kind = ArrayKind::producer;
   const nb::object dlpack = attribute(object, "__dlpack__");
   if (!dlpack.is_valid()) refuse_no_array(object, place);
-  array.kind = ArrayKind::producer;
   if (place.written) {
     refuse(place, std::string("be a NumPy array or a torch tensor to be written, but got ") +
                       type.type->tp_name);
   }
-  array.lent = borrow(object, dlpack, place, keep);
+  if (array.exchange == nullptr) array.lent = borrow(object, dlpack, place, keep);
   return array;
 }
 
@@ -212,7 +213,7 @@ void view_array(const Array& array, Tensor* tensor) {
   if (array.kind == ArrayKind::numpy) {
     view_numpy(reinterpret_cast<PyArrayObject*>(array.object), array.place, tensor);
   } else if (array.exchange != nullptr) {
-    view_torch(array, tensor);
+    view_exchange(array, tensor);
   } else {
     view_dlpack(*array.lent, array.place, tensor);
   }

@@ -45,7 +45,7 @@ Call::Call(const Operator& op, std::span<PyObject* const> values, Outputs output
                (parameter.condition < 0 || argument_[parameter.condition].flag)) {
       make_output(i);
       made[made_count++] = i;
-      stale |= array_[i].kind != ArrayKind::numpy;
+      stale |= array_[first_input_].kind != ArrayKind::numpy;
     }
     ++outputs_;
   }

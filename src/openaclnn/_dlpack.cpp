@@ -141,8 +141,9 @@ void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor) {
   tensor->dtype = dtype_of(source);
   if (tensor->dtype == ACL_DT_UNDEFINED) {
     refuse(place, "have a dtype of the aclnn API, but its DLPack dtype has code " +
-                      std::to_string(source.dtype.code) + ", " + std::to_string(source.dtype.bits) +
-                      " bits and " + std::to_string(source.dtype.lanes) + " lanes");
+                      std::to_string(source.dtype.code) + ", bits " +
+                      std::to_string(source.dtype.bits) + " and lanes " +
+                      std::to_string(source.dtype.lanes));
   }
   if (source.ndim > kMaxDims) refuse(place, "have at most 8 dimensions, but got more than 25");
   if (source.ndim < 0 || (source.ndim > 0 && source.shape == nullptr)) {
@@ -159,7 +160,7 @@ void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor) {
     counted &= dim >= 0 && !__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
   }
   if (!counted) {
-    refuse(place, "have a shape of at most 2^63 elements, but its DLPack tensor has shape " +
+    refuse(place, "have a shape of 0 to 2^63 elements, but its DLPack tensor has shape " +
                       to_text(tensor->shape));
   }
   if (source.strides == nullptr) {

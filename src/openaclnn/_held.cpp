@@ -38,7 +38,8 @@ Held::Extent Held::extent_of(const Array& array) {
 }
 
 void Held::watch(const Array& array, const char* parameter) {
-  if (array.kind == ArrayKind::torch) torch_.push_back({array, extent_of(array), parameter});
+  if (array.kind == ArrayKind::torch || array.exchange != nullptr)
+    others_.push_back({array, extent_of(array), parameter});
   if (array.kind != ArrayKind::numpy) return;
   for (PyObject* at = array.object; at != nullptr && PyArray_Check(at);
        at = PyArray_BASE(numpy(at))) {
@@ -51,7 +52,7 @@ const char* Held::moved() const {
     if (PyArray_DATA(numpy(seen.array)) != seen.data || bytes_of(seen.array) != seen.bytes)
       return seen.parameter;
   }
-  for (const OfTorch& seen : torch_) {
+  for (const Other& seen : others_) {
     if (extent_of(seen.array) != seen.extent) return seen.parameter;
   }
   return nullptr;
@@ -65,7 +66,7 @@ int Held::traverse(visitproc visit, void* data) const {
 
 void Held::clear() {
   numpy_.clear();
-  torch_.clear();
+  others_.clear();
   const Kept last = std::exchange(kept_, {});  // code that runs as they go finds none here
 }
 

@@ -41,7 +41,7 @@ class Held {
     int64_t bytes;
     const char* parameter;
   };
-  struct OfTorch {
+  struct Other {
     Array array;
     Extent extent;
     const char* parameter;
@@ -51,7 +51,7 @@ class Held {
 
   Kept kept_;
   std::vector<OfNumpy> numpy_;
-  std::vector<OfTorch> torch_;
+  std::vector<Other> others_;
 };
 
 }  // namespace openaclnn::python

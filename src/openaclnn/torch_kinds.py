@@ -160,10 +160,10 @@ def _emptied(tensor: Any, written: bool) -> str | None:
     return "have memory, but its storage was resized to 0 bytes: pass it while it has values"
 
 
-_DTYPES = (
-    "float32 float16 bfloat16 float64 bool complex64 complex128 "
-    "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
-).split()
+_DTYPES = [
+    *("float32", "float16", "bfloat16", "float64", "bool", "complex64", "complex128"),
+    *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
+]
 
 
 def _dtype(tensor: Any, written: bool) -> str | None:
