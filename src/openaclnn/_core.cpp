@@ -274,6 +274,9 @@ NB_MODULE(_core, m) {
   using namespace openaclnn;
   using namespace openaclnn::python;
   init_arrays();
+  // What a daemon thread still holds when the process ends is not freed, and no leak: the tests,
+  // which look for leaks, ask for reports.
+  nb::set_leak_warnings(false);
   m.doc() = "The compiled core; the public names are those of openaclnn.";
 
   static PyMethodDef functions[] = {
@@ -321,6 +324,7 @@ NB_MODULE(_core, m) {
           "Phase 2. Without a stream the results are there on return, else after "
           "stream.synchronize().");
   m.def("config", &config);
+  m.def("report_leaks", &nb::set_leak_warnings, nb::arg("wanted"));
   m.def("set_product", [](const char* key) { check(set_product(key)); }, nb::arg("key"));
   m.def("set_num_threads", &set_num_threads, nb::arg("count"));
   m.def("set_streaming_bytes", &set_streaming_threshold, nb::arg("bytes"));

@@ -123,8 +123,8 @@ nb::object increment_versions() {
 
 // torch negates the imaginary part of a conjugate when it reads it, not in memory. Such a view
 // takes every other number of memory, and so do all views of it, whatever they skip or repeat. Only
-// as_strided, resize_ and set_ give it strides that are not even (docs/differences.md). (To ask
-// costs 90 ns a tensor, as torch gives up the GIL.)
+// as_strided, resize_, set_ and _neg_view give it strides that are not even (docs/differences.md).
+// (To ask costs 90 ns a tensor, as torch gives up the GIL.)
 bool may_be_negated(const Tensor& view) {
   for (int i = 0; i < view.shape.rank; ++i) {
     if (view.shape[i] > 1 && view.strides[i] % 2 != 0) return false;
