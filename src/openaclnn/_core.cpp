@@ -13,6 +13,7 @@
 
 #include "_arrays.h"
 #include "_call.h"
+#include "_garbage.h"
 #include "_held.h"
 #include "aclnn/aclnn_base.h"
 #include "core/base/executor.h"
@@ -227,29 +228,6 @@ void PyStream::Pending::append(nb::handle plan) {
 
 PyStream::Pending::~Pending() {
   for (const nb::object& plan : plans_) --nb::inst_ptr<Plan>(plan)->at_work_;
-}
-
-// For the garbage collector, which may come before an object is made.
-template <class T>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<T>(self)->traverse(visit, arg) : 0;
-}
-
-template <class T>
-int clear(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<T>(self)->clear();
-  return 0;
-}
-
-template <class T>
-nb::type_slots collected() {
-  static const PyType_Slot slots[] = {
-      {Py_tp_traverse, reinterpret_cast<void*>(&traverse<T>)},
-      {Py_tp_clear, reinterpret_cast<void*>(&clear<T>)},
-      {},
-  };
-  return nb::type_slots(slots);
 }
 
 nb::dict config() {
