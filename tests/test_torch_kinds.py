@@ -275,7 +275,7 @@ def test_plans_that_run_where_they_must_not():
         made.run()
 
 
-# A torch that has no exchange table, and one whose library has no such functions to ask.
+# A torch from before 2.9 has no exchange table: its memory is lent by __dlpack__.
 OLDER = """
 import sys, ctypes, torch, openaclnn, numpy as np
 if "exchange" in sys.argv:
@@ -304,6 +304,26 @@ def test_an_older_torch():
         "other data: plan again",
         "aclnnLeakyRelu: self must be dense, but has layout torch.sparse_coo: pass x.to_dense()",
     ]
+
+
+def test_a_mode_that_moves_what_it_is_asked_about():
+    """torch asks a mode about every property; its code runs before an address is read."""
+    from torch.overrides import TorchFunctionMode
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, function, types, given=(), named=None):
+            x.data, y.data = x.data.clone(), y.data.clone()
+            asked.append(function)
+            return function(*given, **(named or {}))
+
+    for shape in ((1 << 16,), (1, 1 << 16)):
+        asked, x, y = [], torch.full(shape, -4.0), torch.zeros(shape)
+        with Mode():
+            assert openaclnn.leaky_relu(x, 0.25, out=y) is y
+            made = openaclnn.leaky_relu(x, 0.25)
+        assert asked
+        assert (y == -1).all()
+        assert (made == -1).all()
 
 
 def test_warnings_of_torch_stay_where_they_are():

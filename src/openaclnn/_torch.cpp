@@ -53,8 +53,10 @@ bool requires_grad(nb::handle tensor) {
 bool has_version(nb::handle tensor) {
   PyObject* const getter = once([] { return of_tensor("_version"); });
   const nb::object answer = nb::steal(property(getter, tensor));
-  if (!answer.is_valid()) PyErr_Clear();
-  return answer.is_valid();
+  if (answer.is_valid()) return true;
+  if (PyErr_ExceptionMatches(PyExc_RuntimeError) == 0) throw nb::python_error();
+  PyErr_Clear();
+  return false;
 }
 
 // What torch does on this thread, asked of its library in 10 ns; its Python functions take 80. A
