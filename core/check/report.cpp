@@ -23,7 +23,7 @@ constexpr int kMostPlaces = 4096;
 
 int code = 66;
 int json_file = -1;
-std::atomic<int> told = 0;
+std::atomic<int> told = 0, told_to_follow = 0;
 
 // One report at a time. A handler that interrupts a thread which holds this is one for a fault of
 // the library itself.
@@ -57,17 +57,26 @@ struct Hashes {
   int count;
 };
 
+uint64_t hash_of(const Place& place) {
+  if (place.caller == nullptr) return place.stack.place();
+  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(place.caller->line);
+  for (const char* text : {place.caller->file, place.caller->function}) {
+    for (; *text != '\0'; ++text) {
+      hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+    }
+  }
+  return hash;
+}
+
 // What was told already, as hashes of kind and places, and for which calls of the program.
 bool is_new(const Report& report) {
   static Hashes reports, calls;
   uint64_t hash = 14695981039346656037u;
   const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const char* c = report.kind; *c != '\0'; ++c) mix(static_cast<unsigned char>(*c));
-  for (int i = 0; i < report.places; ++i) {
-    mix(report.place[i].stack.place());
-  }
+  for (int i = 0; i < report.places; ++i) mix(hash_of(report.place[i]));
   const bool of_a_call = report.places > 0 && std::strcmp(report.place[0].role, "here") == 0;
-  const bool new_call = of_a_call && calls.add(report.place[0].stack.place());
+  const bool new_call = of_a_call && calls.add(hash_of(report.place[0]));
   if (report.unless_told && of_a_call && !new_call) return false;
   return reports.add(hash);
 }
@@ -112,6 +121,27 @@ void add_frame_json(Page& page, const Frame& frame) {
   page.add("}");
 }
 
+// The frames of a place, in both.
+void add_frames(Page& text, Page& json, const Place& place) {
+  static Frame frames[kShown];  // reports are made one at a time
+  int count = 0;
+  if (place.caller == nullptr) {
+    count = resolve(place.stack, frames, kShown);
+  } else {
+    frames[0] = Frame{};
+    std::strncpy(frames[0].function, place.caller->function, sizeof frames[0].function - 1);
+    std::strncpy(frames[0].file, place.caller->file, sizeof frames[0].file - 1);
+    frames[0].line = place.caller->line;
+    count = 1;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) text.add(", called by "), json.add(", ");
+    add_frame(text, frames[i]);
+    add_frame_json(json, frames[i]);
+  }
+  if (count == 0) text.add("outside the program");
+}
+
 }  // namespace
 
 void prepare_reports() {
@@ -126,43 +156,45 @@ void prepare_reports() {
 }
 
 void tell(const Report& report) {
-  static Page text, json;  // too large for the stack of a signal handler
-  static Frame frames[kShown];
+  static Page text, json, rest;  // too large for the stack of a signal handler
   const int before = errno;
   const Turn turn;
   if (!is_new(report)) {
     errno = before;
     return;
   }
-  told.fetch_add(1, std::memory_order_relaxed);
+  (report.follows ? told_to_follow : told).fetch_add(1, std::memory_order_relaxed);
   text.clear(), json.clear();
-  text.add("openaclnn check: ").add(report.kind).add(": ").add(report.what.data()).add("\n");
+  text.add(report.follows ? "    consequence: " : "openaclnn check: ").add(report.kind).add(": ");
+  text.add(report.what.data());
   json.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
-  json.add(", \"places\": [");
+  json.add(", \"consequence\": ").add(report.follows ? "true" : "false").add(", \"places\": [");
+  if (!report.follows) text.add("\n");
   for (int i = 0; i < report.places; ++i) {
     const Place& place = report.place[i];
-    text.add("    ").add(place.role);
-    if (place.call != nullptr) text.add(" ").add(place.call);
-    text.add(": ");
+    Page& shown = report.follows && i > 0 ? rest : text;  // one line has one place
+    rest.clear();
+    shown.add(report.follows ? " (" : "    ").add(report.follows ? "" : place.role);
+    if (place.call != nullptr && !report.follows) shown.add(" ").add(place.call);
+    shown.add(report.follows ? "" : ": ");
     json.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
     json.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
-    const int count = resolve(place.stack, frames, kShown);
-    for (int k = 0; k < count; ++k) {
-      if (k > 0) text.add(", called by "), json.add(", ");
-      add_frame(text, frames[k]);
-      add_frame_json(json, frames[k]);
-    }
-    if (count == 0) text.add("outside the program");
-    text.add("\n");
+    add_frames(shown, json, place);
+    shown.add(report.follows ? ")" : "\n");
     json.add("]}");
   }
-  text.add("    to do: ").add(report.advice).add("\n");
+  if (report.follows) {
+    text.add("\n");
+  } else {
+    text.add("    to do: ").add(report.advice).add("\n");
+  }
   json.add("], \"advice\": ").quoted(report.advice).add("}\n");
   write_all(STDERR_FILENO, text.data(), text.size());
   if (json_file >= 0) write_all(json_file, json.data(), json.size());
   errno = before;
 }
 
+int consequences_told() { return told_to_follow.load(std::memory_order_relaxed); }
 int reports_told() { return told.load(std::memory_order_relaxed); }
 int exit_code() { return code; }
 
