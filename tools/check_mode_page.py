@@ -19,6 +19,20 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "examples" / "mistakes"
 PAGE = ROOT / "docs" / "check_mode.md"
 PROGRAMS = sorted(FOLDER.glob("*.cpp"))
+KINDS = sorted(
+    {
+        kind
+        for path in (ROOT / "core" / "check").glob("*.cpp")
+        for report in re.findall(r"Report report\(([^;]*);", path.read_text())
+        for kind in re.findall(r'"(\w+)"', report)
+    }
+)
+
+
+def kind_of(source: Path) -> str:
+    """The kind of its mistake, with which its name begins."""
+    (kind,) = (k for k in KINDS if f"{source.stem}_".startswith(f"{k}_"))
+    return kind
 
 
 def build(source: Path, program: Path) -> None:

@@ -59,17 +59,18 @@ void tell_never_written(const NeverWritten& found) {
   report.what.add(now.call).add(" reads ").add(now.argument).add(", ").number(missing.of);
   report.what.add(" bytes at ").hex(now.low).add(", but ");
   if (missing.count == missing.of) {
-    report.what.add("nothing was ever written there.");
+    report.what.add("none of them was ever given a value.");
   } else {
-    report.what.number(missing.count).add(" of them were never written, the first at byte ");
+    report.what.number(missing.count);
+    report.what.add(" of them were never given a value, the first at byte ");
     report.what.number(missing.first - now.low).add(".");
   }
   report.at("here", now.call, now.stack);
   add_memory(report, now.low);
   report.advice =
-      "write all of it first: aclrtMalloc leaves the memory as it was, so copy the input there "
-      "with "
-      "aclrtMemcpy, clear it with aclrtMemset, or run the operator that computes it.";
+      "aclrtMalloc leaves memory as it was: copy the input there, clear it with aclrtMemset, or "
+      "run "
+      "the operator that computes it, before it is read.";
   report.follows = follows(Lack::result);
   tell(report);
 }
@@ -142,15 +143,10 @@ void take_down(const char* call, std::vector<Access> accesses, const Stream* str
 std::vector<Access> accesses_of(const aclOpExecutor& executor) {
   State& state = State::get();
   std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> views;
-  bool empty = false;  // then what is read matters to nobody
   {
     std::lock_guard lock(state.mutex);
     if (const auto plan = state.plans.find(&executor); plan != state.plans.end()) {
-      for (const PlannedTensor& tensor : plan->second) {
-        int64_t count = 0;
-        empty |= element_count(tensor.view->shape, &count) && count == 0;
-        views[tensor.name] = tensor.view;
-      }
+      for (const PlannedTensor& tensor : plan->second) views[tensor.name] = tensor.view;
     }
   }
   std::vector<Access> accesses;
@@ -160,7 +156,7 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
     access.argument = operand.name;
     access.low = data + static_cast<uintptr_t>(operand.low);
     access.high = data + static_cast<uintptr_t>(operand.high);
-    access.read = operand.role != Role::output && !empty;
+    access.read = operand.role != Role::output;
     access.written = operand.role != Role::input;
     if (const auto planned = views.find(operand.name); planned != views.end()) {
       auto view = std::make_shared<Tensor>(*planned->second);

@@ -70,6 +70,10 @@ Lack given_null(std::string_view call, std::string_view sentence) {
   const std::string_view argument = null_argument(sentence);
   if (argument.empty()) return Lack::nothing;
   const bool phase1 = ends(call, "GetWorkspaceSize");
+  for (const Named& maker : kMakers) {  // NULL for what it should make
+    const bool made = maker.lack != Lack::result && maker.lack != Lack::device;
+    if (made && begins(call, maker.part)) return Lack::nothing;
+  }
   if (phase1 && (argument == "workspaceSize" || argument == "executor")) return Lack::nothing;
   for (const Named& known : kArguments) {
     if (argument == known.part) return known.lack;
@@ -97,7 +101,7 @@ Lack lack_of(const char* thing) {
 
 bool note_refusal(std::string_view call, int32_t code, std::string_view sentence) {
   const bool unset = needs_device(code, sentence);
-  const bool reset = begins(call, "aclrtResetDevice") && has(sentence, "must be set");
+  const bool reset = begins(call, "aclrtResetDevice") && ends(sentence, "but it never was");
   const Lack missing = given_null(call, sentence);
   const bool follow =
       ((unset || reset) && follows(Lack::device)) || (missing != Lack::nothing && follows(missing));

@@ -18,7 +18,8 @@
 namespace openaclnn::check {
 namespace {
 
-constexpr int kShown = 4;  // frames of a place
+constexpr int kShown = 4;        // frames of a place
+constexpr int kShownInLine = 2;  // of that of a consequence
 constexpr int kMostPlaces = 4096;
 
 int code = 66;
@@ -121,25 +122,68 @@ void add_frame_json(Page& page, const Frame& frame) {
   page.add("}");
 }
 
-// The frames of a place, in both.
-void add_frames(Page& text, Page& json, const Place& place) {
-  static Frame frames[kShown];  // reports are made one at a time
-  int count = 0;
+struct Frames {
+  Frame frame[kShown];
+  int count;
+};
+
+void find_frames(const Place& place, Frames* found) {
   if (place.caller == nullptr) {
-    count = resolve(place.stack, frames, kShown);
-  } else {
-    frames[0] = Frame{};
-    std::strncpy(frames[0].function, place.caller->function, sizeof frames[0].function - 1);
-    std::strncpy(frames[0].file, place.caller->file, sizeof frames[0].file - 1);
-    frames[0].line = place.caller->line;
-    count = 1;
+    found->count = resolve(place.stack, found->frame, kShown);
+    return;
   }
-  for (int i = 0; i < count; ++i) {
-    if (i > 0) text.add(", called by "), json.add(", ");
-    add_frame(text, frames[i]);
-    add_frame_json(json, frames[i]);
+  static_assert(sizeof(Frame::function) == sizeof(Caller::function) &&
+                sizeof(Frame::file) == sizeof(Caller::file));
+  Frame& own = found->frame[0] = {};
+  std::memcpy(own.function, place.caller->function, sizeof own.function);
+  std::memcpy(own.file, place.caller->file, sizeof own.file);
+  own.line = place.caller->line;
+  found->count = 1;
+}
+
+void add_frames(Page& page, const Frames& found, int most) {
+  for (int i = 0; i < found.count && i < most; ++i) {
+    if (i > 0) page.add(", called by ");
+    add_frame(page, found.frame[i]);
   }
-  if (count == 0) text.add("outside the program");
+  if (found.count == 0) page.add("outside the program");
+}
+
+void add_mistake(Page& page, const Report& report, const Frames* found) {
+  page.add("openaclnn check: ").add(report.kind).add(": ").add(report.what.data()).add("\n");
+  for (int i = 0; i < report.places; ++i) {
+    const Place& place = report.place[i];
+    page.add("    ").add(place.role);
+    if (place.call != nullptr) page.add(" ").add(place.call);
+    add_frames(page.add(": "), found[i], kShown);
+    page.add("\n");
+  }
+  page.add("    to do: ").add(report.advice).add("\n");
+}
+
+void add_consequence(Page& page, const Report& report, const Frames* found) {
+  page.add("    consequence: ").add(report.kind).add(": ").add(report.what.data());
+  if (report.places > 0) {
+    add_frames(page.add(" ("), found[0], kShownInLine);
+    page.add(")");
+  }
+  page.add("\n");
+}
+
+void add_json(Page& page, const Report& report, const Frames* found) {
+  page.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
+  page.add(", \"consequence\": ").add(report.follows ? "true" : "false").add(", \"places\": [");
+  for (int i = 0; i < report.places; ++i) {
+    const Place& place = report.place[i];
+    page.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
+    page.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
+    for (int k = 0; k < found[i].count; ++k) {
+      if (k > 0) page.add(", ");
+      add_frame_json(page, found[i].frame[k]);
+    }
+    page.add("]}");
+  }
+  page.add("], \"advice\": ").quoted(report.advice).add("}\n");
 }
 
 }  // namespace
@@ -156,7 +200,8 @@ void prepare_reports() {
 }
 
 void tell(const Report& report) {
-  static Page text, json, rest;  // too large for the stack of a signal handler
+  static Page text, json;  // too large for the stack of a signal handler
+  static Frames frames[Report::kPlaces];
   const int before = errno;
   const Turn turn;
   if (!is_new(report)) {
@@ -164,31 +209,10 @@ void tell(const Report& report) {
     return;
   }
   (report.follows ? told_to_follow : told).fetch_add(1, std::memory_order_relaxed);
+  for (int i = 0; i < report.places; ++i) find_frames(report.place[i], &frames[i]);
   text.clear(), json.clear();
-  text.add(report.follows ? "    consequence: " : "openaclnn check: ").add(report.kind).add(": ");
-  text.add(report.what.data());
-  json.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
-  json.add(", \"consequence\": ").add(report.follows ? "true" : "false").add(", \"places\": [");
-  if (!report.follows) text.add("\n");
-  for (int i = 0; i < report.places; ++i) {
-    const Place& place = report.place[i];
-    Page& shown = report.follows && i > 0 ? rest : text;  // one line has one place
-    rest.clear();
-    shown.add(report.follows ? " (" : "    ").add(report.follows ? "" : place.role);
-    if (place.call != nullptr && !report.follows) shown.add(" ").add(place.call);
-    shown.add(report.follows ? "" : ": ");
-    json.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
-    json.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
-    add_frames(shown, json, place);
-    shown.add(report.follows ? ")" : "\n");
-    json.add("]}");
-  }
-  if (report.follows) {
-    text.add("\n");
-  } else {
-    text.add("    to do: ").add(report.advice).add("\n");
-  }
-  json.add("], \"advice\": ").quoted(report.advice).add("}\n");
+  (report.follows ? add_consequence : add_mistake)(text, report, frames);
+  add_json(json, report, frames);
   write_all(STDERR_FILENO, text.data(), text.size());
   if (json_file >= 0) write_all(json_file, json.data(), json.size());
   errno = before;

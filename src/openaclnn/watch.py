@@ -100,14 +100,14 @@ def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, 
     by_signal = f"ended by signal {-ended}" if ended < 0 else ""
     if mistakes:
         return by_signal
-    if not called:
-        why = (
-            "loaded openaclnn, but used neither memory nor streams nor operators"
-            if loaded
-            else "did not load openaclnn"
-        )
-        return f"nothing was checked: {words[0]} {why}"
-    return f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
+    if called:
+        return f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
+    why = (
+        "loaded openaclnn, but used neither memory nor streams nor operators"
+        if loaded
+        else "did not load openaclnn"
+    )
+    return (f"{by_signal}: " if by_signal else "") + f"nothing was checked: {words[0]} {why}"
 
 
 def check(arguments: argparse.Namespace, _: Paint) -> int:
@@ -204,7 +204,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "                             the same: M more calls failed because of them\n"
         "  nothing was checked: ...   that of the program, and "
         f"{NOTHING_CHECKED} where that is 0, unless --exit-code is 0\n"
-        "  ended by signal N ...      128 + N, or as after mistakes where there were any\n"
+        "  ended by signal N ...      128 + N, or as after mistakes where there were any\n\n"
         f"{WRONG_USE} is wrong use of this command; 127 and 126, a program that cannot start.\n\n"
         "  openaclnn check ./program argument\n"
         "  openaclnn check --json reports.json --exit-code 1 ./program\n"
