@@ -605,6 +605,7 @@ const std::map<std::string, void (*)()> cases = {
 int main(int, char** words) {
   setenv("OPENACLNN_DEVICES", "2", 1);
   begin();
+  if (words[2] != nullptr) (void)device_memory(kBytes);
   cases.at(words[1])();
   end();
   return 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check mode: the page shows what the programs are told; right programs are told nothing."""
+"""Check mode: the page shows what is reported of wrong programs; of right ones nothing is."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 import openaclnn
+from openaclnn.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = runpy.run_path(str(ROOT / "tools" / "check_mode_page.py"))
 PAGE = TOOL["PAGE"].read_text()
-PROGRAMS = TOOL["PROGRAMS"]
+PROGRAMS, KINDS = TOOL["PROGRAMS"], TOOL["KINDS"]
 REPORT = re.compile(r"^openaclnn check: (\w+): (.*)$", re.M)
 EXAMPLES = sorted(
     path for suffix in ("c", "cpp") for path in (ROOT / "examples").glob(f"*.{suffix}")
@@ -28,6 +29,10 @@ EXAMPLES = sorted(
 REFUSED_ON_PURPOSE = {"leaky_relu.c"}  # it shows what a wrong shape is told
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+
+# Reports without addr2line: only kinds and sentences, but a hundred times as fast.
+WITHOUT_LINES = {**os.environ, "PATH": "/nowhere"}
 
 
 def openaclnn_command(*words: str, **options) -> subprocess.CompletedProcess[str]:
@@ -55,7 +60,7 @@ def test_the_page_shows_what_is_told(source, programs):
     done = openaclnn_command("check", str(path), cwd=TOOL["FOLDER"])
     assert done.returncode == 66, done.stderr
     told = TOOL["normal"](done.stderr)
-    assert source.stem in [kind for kind, _ in REPORT.findall(told)]
+    assert {kind for kind, _ in REPORT.findall(told)} == {TOOL["kind_of"](source)}
     hint = "write the page anew with: python tools/check_mode_page.py"
     if shutil.which("addr2line") is not None:
         assert TOOL["section"](source, told) in PAGE, hint
@@ -64,9 +69,115 @@ def test_the_page_shows_what_is_told(source, programs):
 
 
 def test_every_kind_is_on_the_page():
-    sources = "".join(path.read_text() for path in (ROOT / "core" / "check").glob("*.cpp"))
-    kinds = set(re.findall(r'"(\w+)"', "".join(re.findall(r"Report report\(([^;]*);", sources))))
-    assert kinds == {source.stem for source in PROGRAMS}
+    assert len(KINDS) > 20
+    assert set(KINDS) == {TOOL["kind_of"](source) for source in PROGRAMS}
+
+
+def test_the_number_of_kinds_is_the_same_everywhere():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    said = {
+        str(page.relative_to(ROOT)): int(number)
+        for page in pages
+        for number in re.findall(r"(\d+) kinds of mistakes", page.read_text())
+    }
+    assert said, "no page says how many kinds of mistakes there are"
+    assert set(said.values()) == {len(KINDS)}, said
+
+
+SYNC = "must(aclrtSynchronizeStream(stream));\n  "
+REPEATABLE = "must(aclSetAclOpExecutorRepeatable(executor));\n"
+COPY_IN = "must(aclrtMemcpy(x, kBytes, input, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));\n"
+DESTROY = "must(aclDestroyTensor(self));\n"
+# What makes each program right.
+CORRECTED = {
+    "double_free": [("\n  aclrtFree(x);", "")],
+    "executor_rerun": [
+        ("must(aclnnLeakyRelu(", f"{REPEATABLE}  must(aclnnLeakyRelu("),
+        ("  must(aclrtSync", "  must(aclDestroyAclOpExecutor(executor));\n  must(aclrtSync"),
+    ],
+    "free_in_use": [("must(aclrtFree(y));", SYNC + "must(aclrtFree(y));")],
+    "host_access": [
+        ("x[3] = 1.0f;", "float one = 1; must(aclrtMemcpy(x + 3, 4, &one, 4, ACL_MEMCPY_DEFAULT));")
+    ],
+    "leak": [("end();", "must(aclDestroyTensor(self));\n  must(aclrtFree(x));\n  end();")],
+    "never_written": [
+        ("float* y", "must(aclrtMemset(x, kBytes, 0, kBytes));\n  float* y"),
+    ],
+    "not_device_memory": [
+        ("*y = ", "*x = device_memory(kBytes), *y = "),
+        ("tensor(input)", "tensor(x)"),
+        ("leaky_relu(", f"{COPY_IN}  leaky_relu("),
+        ("must(aclrtFree(y));", "must(aclrtFree(x));\n  must(aclrtFree(y));"),
+    ],
+    "past_allocation": [("2 * kBytes, input, 2 * kBytes", "kBytes, input, kBytes")],
+    "past_allocation_by_one": [("(kLength - 1) * sizeof(float)", "kBytes")],
+    "read_before_sync": [("must(aclrtMemcpy(res", SYNC + "must(aclrtMemcpy(res")],
+    "refused": [
+        ("tensor(y, kLength / 2)", "tensor(y)"),
+        ("must(aclDestroyScalar", "must(aclrtSynchronizeStream(nullptr));\n  must(aclDestroyScalar"),
+    ],
+    "refused_without_a_device": [
+        ("must(aclInit(nullptr));", "must(aclInit(nullptr));\n  must(aclrtSetDevice(0));")
+    ],
+    "unknown_handle": [
+        ("int not_a_stream = 0;\n", ""),
+        ("= &not_a_stream;", "= make_stream();"),
+        ("end();", "must(aclrtDestroyStream(stream));\n  end();"),
+    ],
+    "unsynchronised_streams": [
+        ("leaky_relu(b,", "must(aclrtSynchronizeStream(first));\n  leaky_relu(b,")
+    ],
+    "use_after_destroy": [
+        ("  must(aclDestroyTensor(self));\n", ""),
+        ("&executor);", "&executor);\n  must(aclnnLeakyRelu(nullptr, size, executor, nullptr));"),
+        ("must(aclDestroyTensor(out))", f"{DESTROY}  must(aclDestroyTensor(out))"),
+        ("must(aclrtFree(x))", "must(aclrtSynchronizeStream(nullptr));\n  must(aclrtFree(x))"),
+    ],
+    "use_after_free": [
+        ("  must(aclrtFree(x));\n", ""),
+        ("must(aclDestroyAclOpExecutor(executor))", "must(aclrtSynchronizeStream(nullptr))"),
+        ("must(aclrtFree(y))", "must(aclrtFree(x));\n  must(aclrtFree(y))"),
+    ],
+    "view_outside_allocation": [
+        ("device_memory(kLength)", "device_memory(kBytes)"),
+        ("must(aclDestroyAclOpExecutor(executor))", "must(aclrtSynchronizeStream(nullptr))"),
+    ],
+    "view_outside_allocation_by_one": [("(kLength - 1) * sizeof(float)", "kBytes")],
+    "workspace_overlap": [
+        ("    must(aclnnGroupNormSwishGrad(workspace, b",
+         "    must(aclrtSynchronizeStream(first));\n    must(aclnnGroupNormSwishGrad(workspace, b"),
+    ],
+    "workspace_too_small": [
+        ("op.workspace_size / 2", "op.workspace_size"),
+        ("must(aclDestroyAclOpExecutor(op.executor))", "must(aclrtSynchronizeStream(nullptr))"),
+    ],
+    "write_before_sync": [("must(aclrtMemcpy(x", SYNC + "must(aclrtMemcpy(x")],
+    "wrong_device": [
+        ("leaky_relu(", "must(aclrtSetDevice(0));\n  leaky_relu("),
+        ("must(aclrtResetDevice(0));", "must(aclrtResetDevice(0));\n  must(aclrtResetDevice(0));"),
+    ],
+    "wrong_free": [("aclrtFree(pinned);\n", "")],
+    "wrong_kind": [("ACL_MEMCPY_HOST_TO_DEVICE", "ACL_MEMCPY_DEVICE_TO_HOST")],
+}  # fmt: skip
+
+
+def test_every_mistake_has_a_correction():
+    assert set(CORRECTED) == {source.stem for source in PROGRAMS}
+
+
+@pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
+def test_of_the_corrected_program_nothing_is_reported(source, tmp_path):
+    text = source.read_text()
+    for wrong, right in CORRECTED[source.stem]:
+        assert text.count(wrong) == 1, f"{wrong!r} is {text.count(wrong)} times in {source.name}"
+        text = text.replace(wrong, right)
+    corrected, built = tmp_path / source.name, tmp_path / source.stem
+    corrected.write_text(text)
+    done = openaclnn_command("cc", "-std=c++11", f"-I{TOOL['FOLDER']}", str(corrected), "-o",
+                             str(built))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    done = openaclnn_command("check", str(built))
+    assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n")
 
 
 @pytest.mark.parametrize("source", EXAMPLES, ids=lambda path: path.name)
@@ -113,8 +224,53 @@ CASES = {
         "that overlaps x at 0x"
     ],
     "workspace_size_too_small": [
-        r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace and was "
-        r"promised 255, but workspaceSize says 255\."
+        r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace, but "
+        r"workspaceSize says 255\."
+    ],
+    "no_workspace": [
+        r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace, but "
+        r"workspaceSize says 0\."
+    ],
+    "workspace_promised_too_much": [
+        r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace, but "
+        r"workspaceSize says 512 and the allocation has 256 left at workspace\."
+    ],
+    "workspace_one_byte_short": [
+        r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace, but "
+        r"the allocation has 255 left at workspace\."
+    ],
+    "copied_back_uncomputed": [  # three times
+        r"never_written: aclrtMemcpy reads src, 4000 bytes at 0x\.\.\., but none of them was ever "
+    ],
+    "half_computed": [
+        r"never_written: aclrtMemcpy reads src, 4000 bytes at 0x\.\.\., but 2000 of them were "
+        r"never given a value, the first at byte 2000\."
+    ],
+    "gaps_read": [
+        r"never_written: aclnnLeakyRelu reads self, 4000 bytes at 0x\.\.\., but 2000 of them were "
+        r"never given a value, the first at byte 4\."
+    ],
+    "carried_by_a_copy": ["never_written: aclnnLeakyRelu reads self, 4000 bytes at 0x"],
+    "after_a_callback": ["never_written: aclnnLeakyRelu reads self, 4000 bytes at 0x"],
+    "memory_of_another_device": [
+        r"wrong_device: aclnnLeakyRelu works on self at 0x\.\.\., memory of device 0, on stream "
+        r"0x\.\.\. of device 1\."
+    ],
+    "fill_on_another_devices_stream": [
+        r"wrong_device: aclrtMemsetAsync puts work on stream 0x\.\.\. of device 1 while device 0"
+    ],
+    "makers_of_nothing": [
+        "refused: aclrtCreateStream returned 100000: stream must not be NULL",
+        "refused: aclrtCreateStreamWithConfig returned 100000: stream must not be NULL",
+    ],
+    "reset_twice": [
+        "refused: aclrtResetDevice returned 107000: device 0 must be set, but it was reset already"
+    ],
+    "result_of_a_refused_call": [
+        "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must have the shape of self"
+    ],
+    "threads_without_a_device": [
+        "refused: aclrtMalloc returned 107002: a device must be set for this thread"
     ],
     "freed_address_set": [
         r"use_after_free: aclnnLeakyRelu would work on self at 0x\.\.\., memory that was freed"
@@ -143,25 +299,36 @@ CASES = {
     ],
     "free_foreign": ["wrong_free: aclrtFree got 0x..., which is no device memory that acl alloc"],
     "refused_shape": [  # each place once
-        "refused: aclnnLeakyReluGetWorkspaceSize answered 161002: aclnnLeakyRelu: out must ",
-        "refused: aclnnLeakyRelu answered 161001: aclnnLeakyRelu: executor must not be NULL",
+        "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must ",
     ],
     "refused_dtype": [
-        "refused: aclnnLeakyReluGetWorkspaceSize answered 161002: aclnnLeakyRelu: out must ",
-        "refused: aclnnLeakyRelu answered 161001: aclnnLeakyRelu: executor must not be NULL",
+        "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must ",
     ],
     "executor_of_another_operator": [
-        "refused: aclnnGroupNormSwishGrad answered 161002: aclnnGroupNormSwishGrad: executor must "
+        "refused: aclnnGroupNormSwishGrad returned 161002: executor must "
         "come from aclnnGroupNormSwishGradGetWorkspaceSize, but got one of another operator"
     ],
     "refused_objects": [
-        "refused: aclCreateScalar answered NULL: aclCreateScalar: value must not be NULL",
-        "refused: aclCreateTensor answered NULL: aclCreateTensor: viewDims must not be NULL",
-        "refused: aclCreateIntArray answered NULL: aclCreateIntArray: value must not be NULL",
+        "refused: aclCreateScalar returned NULL: value must not be NULL",
+        "refused: aclCreateTensor returned NULL: viewDims must not be NULL",
+        "refused: aclCreateIntArray returned NULL: value must not be NULL",
     ],
     "refused_runtime": [
-        "refused: aclrtMemcpyAsync answered 100000: aclrtMemcpyAsync: src must not be NULL",
-        "refused: aclrtSetDevice answered 107001: aclrtSetDevice: deviceId must be",
+        "refused: aclrtMemcpyAsync returned 100000: src must not be NULL",
+        "refused: aclrtSetDevice returned 107001: deviceId must be",
+    ],
+}
+# What is reported under them.
+CONSEQUENCES = {
+    "refused_shape": ["refused: aclnnLeakyRelu returned 161001: executor must not be NULL"],
+    "refused_dtype": ["refused: aclnnLeakyRelu returned 161001: executor must not be NULL"],
+    "makers_of_nothing": ["refused: aclrtDestroyStream returned 100000: stream must not be NULL"],
+    "result_of_a_refused_call": [
+        "refused: aclnnLeakyRelu returned 161001: executor must not be NULL",
+        "never_written: aclrtMemcpy reads src, 4000 bytes",
+    ],
+    "threads_without_a_device": [
+        "refused: aclrtMemset returned 100000: devPtr must not be NULL",
     ],
 }
 
@@ -182,26 +349,134 @@ def test_less_usual_ways(case, cases):
     assert len(told) == len(CASES[case]), done.stderr
     for report, pattern in zip(told, CASES[case], strict=True):
         assert re.match(pattern, report), report
+    followed = re.findall(r"^    consequence: (.*) \(.*\)$", done.stderr, re.M)
+    expected = CONSEQUENCES.get(case, [])
+    assert len(followed) == len(expected), done.stderr
+    for consequence, start in zip(followed, expected, strict=True):
+        assert consequence.startswith(start), consequence
     assert done.returncode == 66
 
 
-def test_answers_that_are_no_mistakes(cases):
-    done = openaclnn_command("check", str(cases), "answers_that_are_no_mistakes")
+@pytest.mark.parametrize(
+    "case",
+    [
+        "answers_that_are_no_mistakes",
+        "gaps_copied_back",
+        "gaps_of_broadcast_views",
+        "written_in_a_callback",
+        "two_devices",
+        "workspace_larger_than_needed",
+    ],
+)
+def test_right_cases(case, cases):
+    done = openaclnn_command("check", str(cases), case)
     assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n")
+
+
+# ---- bounds and values ----
+
+
+def built_once(programs: Path, source: str) -> str:
+    built = programs / Path(source).stem
+    path = str(ROOT / "tests" / source)
+    done = openaclnn_command("cc", "-std=c++17", "-O1", "-g", path, "-o", str(built))
+    assert done.returncode == 0, done.stderr
+    return str(built)
+
+
+UNIT = 32  # of what is reserved
+
+
+def reserved(allocator: str, size: int) -> int:
+    """The runtime's rule (docs/check_mode.md)."""
+    spare = UNIT if allocator in ("aclrtMalloc", "aclrtMallocCached") else 0
+    return -(-size // UNIT) * UNIT + spare
+
+
+def bounds_cases(text: str) -> list[tuple[str, str, int, int, int, list[str], str]]:
+    """Of each case: allocator, way, bytes allocated and used, status, kinds, the sentence."""
+    found, kinds = [], []
+    for line in text.splitlines():
+        if report := REPORT.match(line):
+            kinds.append(report[1])
+        elif line.startswith("case "):
+            _, allocator, way, *numbers = line.split()
+            found.append([allocator, way, *map(int, numbers), kinds, ""])
+            kinds = []
+        elif line.startswith("sentence "):
+            found[-1][-1] = line
+    return found
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["check mode", "without"])
+def test_bounds(checked, programs):
+    """Sizes around the units of 32 bytes: exact in check mode, and otherwise what is reserved."""
+    command = ["check", "--exit-code", "0"] if checked else ["run"]
+    words = [] if checked else ["without operators"]
+    path = built_once(programs, "check_mode_bounds.cpp")
+    done = openaclnn_command(*command, path, *words, env=WITHOUT_LINES)
+    ways = set()
+    for allocator, way, size, used, status, kinds, sentence in bounds_cases(done.stderr):
+        ways.add(way)
+        operator, room = way.startswith("operator"), reserved(allocator, size)
+        refusal = 161002 if operator else 107000
+        case = f"{allocator} {way}: {used} of {size} bytes"
+        assert status == (0 if used <= room else refusal), case
+        kind = "view_outside_allocation" if operator else "past_allocation"
+        assert kinds == ([kind] if checked and used > size else []), case
+        if status == 107000:
+            expected = f"at most {room}, the bytes reserved from "
+            assert expected in sentence, sentence
+            assert f"of which {size} were asked for" in sentence, sentence
+            assert sentence.endswith(f"but got {used}"), sentence
+    assert len(ways) == (10 if checked else 8), done.stderr
+
+
+FIRST_SEED = int(os.environ.get("OPENACLNN_TEST_SEED", "1"))
+
+
+def test_right_programs_read_only_what_was_written(programs):
+    path = built_once(programs, "check_mode_values.cpp")
+    done = openaclnn_command("check", path, str(FIRST_SEED), "300", "right", env=WITHOUT_LINES)
+    assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n")
+
+
+def test_programs_that_read_what_was_never_written(programs):
+    """The same bytes as a model with a flag for each."""
+    path = built_once(programs, "check_mode_values.cpp")
+    done = openaclnn_command("check", path, str(FIRST_SEED), "150", "wrong", env=WITHOUT_LINES)
+    cases = re.split(r"^(?=seed )", done.stderr, flags=re.M)[1:]
+    partly = 0
+    for case in cases:
+        seed, missing, size = re.match(r"seed (\d+) reads (\d+) of (\d+)\n", case).groups()  # type: ignore[union-attr]
+        (report,) = REPORT.findall(case.partition("openaclnn check: 1 mistake\n")[0])
+        none = "but none of them was ever given a value."
+        some = f"but {missing} of them were never given a value, the first at byte "
+        assert report[0] == "never_written", f"seed {seed}: {report}"
+        assert f"reads self, {size} bytes" in report[1], f"seed {seed}: {report}"
+        assert (none if missing == size else some) in report[1], f"seed {seed}: {report}"
+        partly += missing != size
+    assert len(cases) > 75
+    assert partly > 25
+
+
+# ---- crashes, forks, and the rest ----
 
 
 def test_a_child_has_memory_and_mistakes_of_its_own(cases):
     done = openaclnn_command("check", "--json", "-", str(cases), "fork_and_free_twice")
-    lines, _, document = done.stdout.partition("{")
-    assert lines == "the child ended with 66\nthe parent has 1\n"
-    assert [r["kind"] for r in json.loads("{" + document)["reports"]] == ["double_free"]
+    assert "the child ended with 66\nthe parent has 1\n" in done.stderr
+    assert [r["kind"] for r in json.loads(done.stdout)["reports"]] == ["double_free"]
 
 
 @pytest.mark.parametrize("case", ["crash", "crash_of_its_own", "sent_signal"])
 def test_other_faults_are_as_without_check_mode(case, cases):
-    done = openaclnn_command("check", str(cases), case)
+    done = openaclnn_command("check", str(cases), case, "with_memory")
     sentence = "openaclnn check: ended by signal 11: no mistakes until then\n"
     assert (done.returncode, done.stderr) == (128 + 11, sentence)
+    done = openaclnn_command("check", str(cases), case)
+    sentence = "openaclnn check: ended by signal 11: nothing was checked: "
+    assert (done.returncode, done.stderr.startswith(sentence)) == (128 + 11, True)
 
 
 def test_an_ignored_signal(cases):
@@ -259,10 +534,62 @@ def test_json_and_exit_code(programs, tmp_path):
         assert "ACL_MEMCPY_DEVICE_TO_HOST" in source.read_text().splitlines()[frame["line"] - 1]
 
 
-def test_json_to_standard_output(programs):
+def test_json_to_standard_output(programs, cases):
+    """Nothing else is there, whatever the program writes."""
     path = program(PROGRAMS[0], programs)
     done = openaclnn_command("check", "--json", "-", str(path))
     assert json.loads(done.stdout)["reports"]
+    done = openaclnn_command("check", "--json", "-", "sh", "-c", "echo '{'; exit 3")
+    document = json.loads(done.stdout)
+    assert (document["status"], document["checked"], document["reports"]) == (3, False, [])
+    assert "{\n" in done.stderr
+
+
+def test_json_has_consequences_under_their_cause(programs):
+    source = next(p for p in PROGRAMS if p.stem == "refused_without_a_device")
+    done = openaclnn_command("check", "--json", "-", str(program(source, programs)))
+    (report,) = json.loads(done.stdout)["reports"]
+    assert len(report["consequences"]) == done.stderr.count("    consequence: ") > 3
+    assert all(c["places"] and c["what"] in done.stderr for c in report["consequences"])
+
+
+def test_a_program_that_never_calls_the_library():
+    """It is not peace."""
+    importing = (sys.executable, "-c", "import openaclnn")
+    for words in (("true",), importing):
+        done = openaclnn_command("check", *words)
+        assert done.returncode == NOTHING_CHECKED
+        assert done.stderr.startswith(f"openaclnn check: nothing was checked: {words[0]} ")
+        assert openaclnn_command("check", "--exit-code", "0", *words).returncode == 0
+    done = openaclnn_command("check", "false")
+    assert (done.returncode, "nothing was checked" in done.stderr) == (1, True)
+
+
+def test_refused_calls_of_python(tmp_path):
+    """With the line of Python; each place once."""
+    script = tmp_path / "refused.py"
+    script.write_text(
+        "import numpy, openaclnn\n"
+        "def call(out):\n"
+        "    try:\n"
+        "        openaclnn.leaky_relu(numpy.float32([1, 2]), 0.5, out=out)\n"
+        "    except openaclnn.AclnnError:\n"
+        "        pass\n"
+        "for _ in range(3): call(numpy.float32([1]))\n"
+        "try: openaclnn.plan('leaky_relu', numpy.float32([1]), 0.5, numpy.int32([1]))\n"
+        "except openaclnn.AclnnError: pass\n"
+        "print('done')\n"
+    )
+    done = openaclnn_command("check", "--json", "-", sys.executable, str(script))
+    assert (done.returncode, "done\n" in done.stderr) == (MISTAKES_MADE, True), done.stderr
+    first, second = json.loads(done.stdout)["reports"]
+    assert first["kind"] == second["kind"] == "refused"
+    assert "aclnnLeakyRelu returned 161002: out must have the shape" in first["what"]
+    assert "aclnnLeakyRelu returned 161002: out must have dtype" in second["what"]
+    places = [(r["places"][0]["frames"][0]["function"], r["places"][0]["frames"][0]["line"])
+              for r in (first, second)]  # fmt: skip
+    assert places == [("call", 4), ("<module>", 8)]
+    assert first["places"][0]["frames"][0]["file"] == str(script)
 
 
 def test_exit_code_0_keeps_the_status_of_the_program(programs):
@@ -324,6 +651,12 @@ def test_help_names_the_options():
     shown = openaclnn_command("check", "--help").stdout
     for word in ("--json", "--exit-code", "OPENACLNN_CHECK=1", "docs/check_mode.md"):
         assert word in shown
+    for number in (MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE, 126, 127):
+        assert re.search(rf"\b{number}\b", shown), number
+        assert re.search(rf"\b{number}\b", PAGE.partition("## How it knows")[0]), number
+    for last_line in ("no mistakes", "nothing was checked: ", "ended by signal N", "consequences"):
+        assert last_line in shown
+        assert last_line in PAGE
 
 
 def test_python_works_in_check_mode():
