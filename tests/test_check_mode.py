@@ -114,7 +114,7 @@ CORRECTED = {
     "read_before_sync": [("must(aclrtMemcpy(res", SYNC + "must(aclrtMemcpy(res")],
     "refused": [
         ("tensor(y, kLength / 2)", "tensor(y)"),
-        ("must(aclDestroyScalar", "must(aclrtSynchronizeStream(nullptr));\n  must(aclDestroyScalar"),
+        ("must(aclDestroySc", "must(aclrtSynchronizeStream(nullptr));\n  must(aclDestroySc"),
     ],
     "refused_without_a_device": [
         ("must(aclInit(nullptr));", "must(aclInit(nullptr));\n  must(aclrtSetDevice(0));")
