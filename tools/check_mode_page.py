@@ -41,7 +41,8 @@ def build(source: Path, program: Path) -> None:
     include = [f"-I{home}/include", f"-I{home}/include/aclnn", f"-I{home}/include/aclnnop"]
     libraries = ["-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase"]
     link = [f"-L{home}/lib64", *libraries, f"-Wl,-rpath,{home}/lib64"]
-    flags = ["-std=c++11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    # With DWARF 5, addr2line of binutils 2.40 names the source file for functions of a header.
+    flags = ["-std=c++11", "-gdwarf-4", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     command = [compiler, *flags, source.name, *include, *link, "-o", str(program)]
     subprocess.run(command, cwd=FOLDER, check=True)
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <numeric>
+#include <cstring>
+#include <optional>
 #include <utility>
 
 #include "core/base/dtype.h"
@@ -14,68 +15,99 @@
 namespace openaclnn::check {
 namespace {
 
-// Calls see(word, mask) for the words that hold the bits of [low, high), until it returns false.
-template <class F>
-void for_each_word(uintptr_t low, uintptr_t high, F see) {
-  while (low < high) {
-    const uintptr_t next = std::min(high, (low / 64 + 1) * 64);
-    const uint64_t many = next - low == 64 ? ~uint64_t{0} : (uint64_t{1} << (next - low)) - 1;
-    if (!see(bits_at(low), many << low % 64)) return;
-    low = next;
+// The bits of a live allocation.
+class Bits {
+ public:
+  explicit Bits(const Block& own)
+      : begin_(own.begin), end_(own.end()), words_(bits_at(own.begin)) {}
+
+  uintptr_t begin() const { return begin_; }
+  uintptr_t end() const { return end_; }
+
+  void set(uintptr_t low, uintptr_t high) {
+    const Words w = words(low, high);
+    if (w.first == w.last) {
+      words_[w.first] |= w.head & w.tail;
+      return;
+    }
+    words_[w.first] |= w.head;
+    std::memset(words_ + w.first + 1, 0xff, (w.last - w.first - 1) * sizeof(uint64_t));
+    words_[w.last] |= w.tail;
   }
-}
 
-// The first address in [low, high) whose bit is `value`, or high.
-uintptr_t first_with(bool value, uintptr_t low, uintptr_t high) {
-  uintptr_t found = high;
-  for_each_word(low, high, [&](const uint64_t* word, uint64_t mask) {
-    const uint64_t hits = (value ? *word : ~*word) & mask;
-    if (hits == 0) return true;
-    const auto at = (low / 64 + static_cast<size_t>(word - bits_at(low))) * 64;
-    found = at + static_cast<size_t>(std::countr_zero(hits));
-    return false;
-  });
-  return found;
-}
+  // The first address in [low, high) whose bit is `value`, or high.
+  uintptr_t first_with(bool value, uintptr_t low, uintptr_t high) const {
+    const Words w = words(low, high);
+    for (size_t i = w.first; i <= w.last; ++i) {
+      const uint64_t hits = (value ? words_[i] : ~words_[i]) & w.mask(i);
+      if (hits != 0) return begin_ + i * 64 + static_cast<size_t>(std::countr_zero(hits));
+    }
+    return high;
+  }
 
-// The live allocation of device memory there, or nullptr; *high is cut to its end.
-const Block* live_block(uintptr_t low, uintptr_t* high) {
+  Missing missing(uintptr_t low, uintptr_t high) const {
+    Missing found{low, 0, high - low};
+    const Words w = words(low, high);
+    for (size_t i = w.first; i <= w.last; ++i) {
+      constexpr size_t kAtOnce = 8;  // words, where all have a value
+      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce)) i += kAtOnce;
+      const uint64_t zeros = ~words_[i] & w.mask(i);
+      if (zeros == 0) continue;
+      if (found.count == 0) {
+        found.first = begin_ + i * 64 + static_cast<size_t>(std::countr_zero(zeros));
+      }
+      found.count += static_cast<size_t>(std::popcount(zeros));
+    }
+    return found;
+  }
+
+ private:
+  // The words that hold the bits of a range, and which bits of the first and of the last.
+  struct Words {
+    size_t first, last;
+    uint64_t head, tail;
+
+    uint64_t mask(size_t i) const {
+      return (i == first ? head : ~uint64_t{0}) & (i == last ? tail : ~uint64_t{0});
+    }
+  };
+  Words words(uintptr_t low, uintptr_t high) const {  // low < high
+    const size_t first = low - begin_, last = high - 1 - begin_;
+    return {first / 64, last / 64, ~uint64_t{0} << first % 64, ~uint64_t{0} >> (63 - last % 64)};
+  }
+
+  bool all_set(size_t i, size_t count) const {
+    uint64_t all = ~uint64_t{0};
+    for (size_t k = 0; k < count; ++k) all &= words_[i + k];
+    return all == ~uint64_t{0};
+  }
+
+  uintptr_t begin_, end_;  // begin_ is that of a page
+  uint64_t* words_;
+};
+
+// Of the live allocation of device memory where [low, *high) begins; *high is cut to its end. None
+// for an empty range.
+std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   const void* address = reinterpret_cast<void*>(low);
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;
-  if (own == nullptr || !own->live || low >= own->end()) return nullptr;
+  if (own == nullptr || !own->live || low >= own->end() || low >= *high) {
+    return std::nullopt;
+  }
   *high = std::min(*high, own->end());
-  return own;
+  return Bits(*own);
 }
 
-void set(uintptr_t low, uintptr_t high) {
-  for_each_word(low, high, [](uint64_t* word, uint64_t mask) {
-    *word |= mask;
-    return true;
-  });
-}
-
-Missing count_missing(uintptr_t low, uintptr_t high) {
-  Missing found{low, 0, high - low};
-  const uintptr_t first = first_with(false, low, high);
-  if (first == high) return found;
-  found.first = first;
-  for_each_word(first, high, [&](const uint64_t* word, uint64_t mask) {
-    found.count += static_cast<size_t>(std::popcount(~*word & mask));
-    return true;
-  });
-  return found;
-}
-
-// Calls see(low, high) for the runs of a view, cut to the allocation where it begins.
+// Calls see(bits, low, high) for the runs of a view, cut to the allocation where it begins.
 template <class F>
 void for_each_run(const Tensor& view, F see) {
   const Runs runs(view);
   uintptr_t end = UINTPTR_MAX;
-  const Block* own = live_block(runs.begin(), &end);
-  if (own == nullptr) return;
-  runs.for_each([&](uintptr_t low, uintptr_t high) {
-    low = std::max(low, own->begin), high = std::min(high, end);
-    if (low < high) see(low, high);
+  std::optional<Bits> bits = bits_of(runs.begin(), &end);
+  if (!bits) return;
+  runs.for_each([&, own = *bits](uintptr_t low, uintptr_t high) mutable {
+    low = std::max(low, own.begin()), high = std::min(high, end);
+    if (low < high) see(own, low, high);
   });
 }
 
@@ -112,37 +144,43 @@ Runs::Runs(const Tensor& view) {
 }
 
 void Written::mark(uintptr_t low, uintptr_t high) {
-  if (live_block(low, &high) != nullptr) set(low, high);
+  if (std::optional<Bits> bits = bits_of(low, &high)) bits->set(low, high);
 }
 
-void Written::mark(const Tensor& view) { for_each_run(view, set); }
+void Written::mark(const Tensor& view) {
+  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high) { bits.set(low, high); });
+}
 
 void Written::copy(uintptr_t dst, uintptr_t src, size_t count) {
   uintptr_t end = src + count;
-  if (live_block(src, &end) == nullptr) return;
+  const std::optional<Bits> bits = bits_of(src, &end);
+  if (!bits) return;
   std::vector<std::pair<uintptr_t, uintptr_t>> runs;  // they may overlap where they go
-  for (uintptr_t low = first_with(true, src, end); low < end;) {
-    const uintptr_t high = first_with(false, low, end);
+  for (uintptr_t low = bits->first_with(true, src, end); low < end;) {
+    const uintptr_t high = bits->first_with(false, low, end);
     runs.emplace_back(low, high);
-    low = first_with(true, high, end);
+    low = high < end ? bits->first_with(true, high, end) : end;
   }
   for (const auto& [low, high] : runs) mark(low - src + dst, high - src + dst);
 }
 
 Missing Written::missing(uintptr_t low, uintptr_t high) const {
-  return live_block(low, &high) != nullptr ? count_missing(low, high) : Missing{};
+  const std::optional<Bits> bits = bits_of(low, &high);
+  return bits ? bits->missing(low, high) : Missing{};
 }
 
 Missing Written::missing(const Tensor& view) const {
   Missing sum;
-  for_each_run(view, [&](uintptr_t low, uintptr_t high) { add(&sum, count_missing(low, high)); });
+  for_each_run(view, [&](const Bits& bits, uintptr_t low, uintptr_t high) {
+    add(&sum, bits.missing(low, high));
+  });
   return sum;
 }
 
 void Written::mark_gaps(uintptr_t low, uintptr_t high) {
-  const Block* own = live_block(low, &high);
-  if (own == nullptr) return;
-  std::vector<Gaps>& all = gaps_[own->begin];
+  const std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  std::vector<Gaps>& all = gaps_[bits->begin()];
   for (Gaps& each : all) {  // what meets is one
     if (low > each.high || each.low > high) continue;
     each = {std::min(low, each.low), std::max(high, each.high)};
@@ -152,19 +190,20 @@ void Written::mark_gaps(uintptr_t low, uintptr_t high) {
 }
 
 Missing Written::missing_beside_gaps(uintptr_t low, uintptr_t high) const {
-  const Block* own = live_block(low, &high);
-  if (own == nullptr) return {};
-  const auto known = gaps_.find(own->begin);
-  if (known == gaps_.end()) return missing(low, high);
+  const std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return {};
+  const auto known = gaps_.find(bits->begin());
+  if (known == gaps_.end()) return bits->missing(low, high);
   std::vector<Gaps> gaps = known->second;
   std::sort(gaps.begin(), gaps.end(), [](const Gaps& a, const Gaps& b) { return a.low < b.low; });
   Missing sum;
   uintptr_t at = low;
   for (const Gaps& each : gaps) {
-    if (at < std::min(each.low, high)) add(&sum, missing(at, std::min(each.low, high)));
+    const uintptr_t until = std::min(each.low, high);
+    if (at < until) add(&sum, bits->missing(at, until));
     at = std::max(at, each.high);
   }
-  if (at < high) add(&sum, missing(at, high));
+  if (at < high) add(&sum, bits->missing(at, high));
   sum.of = high - low;
   return sum;
 }
