@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -24,15 +23,11 @@ class Bits {
   uintptr_t begin() const { return begin_; }
   uintptr_t end() const { return end_; }
 
-  void set(uintptr_t low, uintptr_t high) {
+  void set(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
     const Words w = words(low, high);
-    if (w.first == w.last) {
-      words_[w.first] |= w.head & w.tail;
-      return;
-    }
-    words_[w.first] |= w.head;
-    std::memset(words_ + w.first + 1, 0xff, (w.last - w.first - 1) * sizeof(uint64_t));
-    words_[w.last] |= w.tail;
+    words_[w.first] |= w.mask(w.first) & comb;
+    for (size_t i = w.first + 1; i < w.last; ++i) words_[i] |= comb;
+    words_[w.last] |= w.mask(w.last) & comb;
   }
 
   // The first address in [low, high) whose bit is `value`, or high.
@@ -45,18 +40,22 @@ class Bits {
     return high;
   }
 
-  Missing missing(uintptr_t low, uintptr_t high) const {
-    Missing found{low, 0, high - low};
+  Missing missing(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) const {
+    Missing found{low, 0, 0};
     const Words w = words(low, high);
+    found.of = ones(w.mask(w.first) & comb);
+    if (w.first < w.last) {
+      found.of += ones(w.mask(w.last) & comb) + (w.last - w.first - 1) * ones(comb);
+    }
     for (size_t i = w.first; i <= w.last; ++i) {
       constexpr size_t kAtOnce = 8;  // words, where all have a value
-      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce)) i += kAtOnce;
-      const uint64_t zeros = ~words_[i] & w.mask(i);
+      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce, comb)) i += kAtOnce;
+      const uint64_t zeros = ~words_[i] & w.mask(i) & comb;
       if (zeros == 0) continue;
       if (found.count == 0) {
         found.first = begin_ + i * 64 + static_cast<size_t>(std::countr_zero(zeros));
       }
-      found.count += static_cast<size_t>(std::popcount(zeros));
+      found.count += ones(zeros);
     }
     return found;
   }
@@ -76,10 +75,12 @@ class Bits {
     return {first / 64, last / 64, ~uint64_t{0} << first % 64, ~uint64_t{0} >> (63 - last % 64)};
   }
 
-  bool all_set(size_t i, size_t count) const {
-    uint64_t all = ~uint64_t{0};
+  static size_t ones(uint64_t word) { return static_cast<size_t>(std::popcount(word)); }
+
+  bool all_set(size_t i, size_t count, uint64_t comb) const {
+    uint64_t all = comb;
     for (size_t k = 0; k < count; ++k) all &= words_[i + k];
-    return all == ~uint64_t{0};
+    return all == comb;
   }
 
   uintptr_t begin_, end_;  // begin_ is that of a page
@@ -98,16 +99,16 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   return Bits(*own);
 }
 
-// Calls see(bits, low, high) for the runs of a view, cut to the allocation where it begins.
+// Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation where it begins.
 template <class F>
 void for_each_run(const Tensor& view, F see) {
   const Runs runs(view);
   uintptr_t end = UINTPTR_MAX;
   std::optional<Bits> bits = bits_of(runs.begin(), &end);
   if (!bits) return;
-  runs.for_each([&, own = *bits](uintptr_t low, uintptr_t high) mutable {
-    low = std::max(low, own.begin()), high = std::min(high, end);
-    if (low < high) see(own, low, high);
+  runs.for_each([&](uintptr_t low, uintptr_t high, uint64_t comb) {
+    low = std::max(low, bits->begin()), high = std::min(high, end);
+    if (low < high) see(*bits, low, high, comb);
   });
 }
 
@@ -138,6 +139,13 @@ Runs::Runs(const Tensor& view) {
     length_ += step_[merged] * static_cast<uintptr_t>(dim_[merged] - 1);
     ++merged;
   }
+  if (merged < rank_ && step_[merged] <= 64 && 64 % step_[merged] == 0) {  // longer than length_
+    const uint64_t one = (uint64_t{1} << length_) - 1;
+    comb_ = 0;
+    for (size_t at = 0; at < 64; at += step_[merged]) comb_ |= one << at;
+    length_ += step_[merged] * static_cast<uintptr_t>(dim_[merged] - 1);
+    ++merged;
+  }
   rank_ -= merged;
   std::copy(step_ + merged, step_ + merged + rank_, step_);
   std::copy(dim_ + merged, dim_ + merged + rank_, dim_);
@@ -148,7 +156,9 @@ void Written::mark(uintptr_t low, uintptr_t high) {
 }
 
 void Written::mark(const Tensor& view) {
-  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high) { bits.set(low, high); });
+  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
+    bits.set(low, high, comb);
+  });
 }
 
 void Written::copy(uintptr_t dst, uintptr_t src, size_t count) {
@@ -171,8 +181,8 @@ Missing Written::missing(uintptr_t low, uintptr_t high) const {
 
 Missing Written::missing(const Tensor& view) const {
   Missing sum;
-  for_each_run(view, [&](const Bits& bits, uintptr_t low, uintptr_t high) {
-    add(&sum, bits.missing(low, high));
+  for_each_run(view, [&](const Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
+    add(&sum, bits.missing(low, high, comb));
   });
   return sum;
 }

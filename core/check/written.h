@@ -3,6 +3,7 @@
 // submitted, in the order of submission.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -12,20 +13,22 @@
 
 namespace openaclnn::check {
 
-// The bytes of a view as runs without gaps between `low` and `high`.
+// The bytes of a view as runs: those of [low, high) at addresses whose bit in `comb`, by the
+// address modulo 64, is set. A run has no gaps unless they come back every 64 bytes, as those of
+// every other element do.
 class Runs {
  public:
   explicit Runs(const Tensor& view);
-  bool dense() const { return rank_ == 0; }  // it is one run
+  bool dense() const { return rank_ == 0 && comb_ == kAll; }  // it is one run without gaps
   uintptr_t begin() const { return begin_; }
 
-  // Calls see(low, high) for each.
+  // Calls see(low, high, comb) for each.
   template <class F>
   void for_each(F see) const {
     uintptr_t at = begin_;
     int64_t index[kMaxDims] = {};
     while (true) {
-      see(at, at + length_);
+      see(at, at + length_, std::rotl(comb_, static_cast<int>(at % 64)));
       int i = 0;
       for (; i < rank_ && ++index[i] == dim_[i]; ++i) {
         at -= step_[i] * static_cast<uintptr_t>(dim_[i] - 1);
@@ -37,9 +40,12 @@ class Runs {
   }
 
  private:
+  static constexpr uint64_t kAll = ~uint64_t{0};
+
   uintptr_t begin_ = 0;
-  size_t length_ = 0;  // of a run
-  int rank_ = 0;       // of the dims that are left, innermost first
+  size_t length_ = 0;     // of a run
+  uint64_t comb_ = kAll;  // of a run that begins where the address divides by 64
+  int rank_ = 0;          // of the dims that are left, innermost first
   int64_t dim_[kMaxDims];
   uintptr_t step_[kMaxDims];  // in bytes
 };
