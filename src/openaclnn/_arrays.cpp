@@ -172,8 +172,36 @@ nb::object attribute(nb::handle object, const char* name) {
 }
 
 bool is_numpy_bool(nb::handle value) { return PyArray_IsScalar(value.ptr(), Bool); }
+namespace {
+
+// The innermost frame of Python outside this package.
+Caller python_caller() {
+  Caller caller = {};
+  try {
+    nb::object frame = nb::module_::import_("sys").attr("_getframe")();
+    const auto module = [&] {
+      const nb::object name = frame.attr("f_globals").attr("get")("__name__", "");
+      return nb::str(name) + nb::str(".");
+    };
+    while (std::strncmp(nb::str(module()).c_str(), "openaclnn.", 10) == 0) {
+      const nb::object outer = frame.attr("f_back");
+      if (outer.is_none()) break;
+      frame = outer;
+    }
+    const nb::object code = frame.attr("f_code");
+    const nb::str function(code.attr("co_name")), file(code.attr("co_filename"));
+    std::strncpy(caller.function, function.c_str(), sizeof caller.function - 1);
+    std::strncpy(caller.file, file.c_str(), sizeof caller.file - 1);
+    caller.line = nb::cast<int>(frame.attr("f_lineno"));
+  } catch (nb::python_error&) {  // a thread without frames: the place stays empty
+  }
+  return caller;
+}
+
+}  // namespace
 
 void raise_status(Status status) {
+  tell_answer_at(python_caller);
   const nb::object error = nb::module_::import_("openaclnn.errors").attr("AclnnError");
   const std::string bytes = take_sentence();  // a text of the caller may be cut inside a character
   const nb::object sentence = nb::steal(
