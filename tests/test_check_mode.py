@@ -82,6 +82,7 @@ CORRECTED = {
     "never_written": [
         ("float* y", "must(aclrtMemset(x, kBytes, 0, kBytes));\n  float* y"),
     ],
+    "not_mapped": [("static_cast<char*>(base) + kGranule", "base")],
     "not_device_memory": [
         ("*y = ", "*x = device_memory(kBytes), *y = "),
         ("tensor(input)", "tensor(x)"),
