@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/executor.h"
 
+#include <algorithm>
 #include <memory>
+#include <mutex>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
@@ -9,6 +11,7 @@
 #include "core/base/plan_observer.h"
 #include "core/base/view.h"
 #include "core/runtime/device.h"
+#include "core/runtime/memory.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/stack_room.h"
 #include "core/runtime/timeline.h"
@@ -36,6 +39,28 @@ uint64_t layout_of(const Tensor& tensor) {
 std::byte* moved(std::byte* address, int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(address) +
                                       static_cast<uintptr_t>(bytes));
+}
+
+// The most bytes between an element of a view and the next one in memory. A dimension adds copies
+// of what the smaller strides reach; copies that lie between others only make gaps smaller.
+int64_t widest_gap(const Tensor& tensor, int64_t size) {
+  struct Step {
+    int64_t bytes, count;
+  } steps[kMaxRank];
+  int count = 0;
+  for (int i = 0; i < std::min(tensor.shape.rank, kMaxRank); ++i) {
+    if (tensor.shape[i] == 1 || tensor.strides[i] == 0) continue;
+    const Step step{std::abs(tensor.strides[i]) * size, tensor.shape[i]};
+    int at = count++;
+    for (; at > 0 && steps[at - 1].bytes > step.bytes; --at) steps[at] = steps[at - 1];
+    steps[at] = step;
+  }
+  int64_t reach = size, gap = 0;
+  for (int i = 0; i < count; ++i) {
+    gap = std::max(gap, steps[i].bytes - reach);
+    reach += steps[i].bytes * (steps[i].count - 1);
+  }
+  return gap;
 }
 
 bool belongs(Role role, Executor::Group group) {
@@ -91,9 +116,14 @@ void Executor::bind(const char* name, const Tensor* tensor, Role role, void** po
   operand.alignment = static_cast<uint32_t>(size);
   operand.low = low * size;
   operand.high = high * size;
+  operand.gap = operand.high - operand.low;
   operand.layout = layout_of(*tensor);
   operand.pointer = static_cast<uint32_t>(reinterpret_cast<std::byte*>(pointer_in_call) - call_);
   *pointer_in_call = moved(operand.data, operand.offset);
+}
+
+void Executor::measure_gap(const Tensor& tensor) {
+  operand_[operands_ - 1].gap = widest_gap(tensor, static_cast<int64_t>(dtype_size(tensor.dtype)));
 }
 
 void Executor::reach() {
@@ -185,6 +215,43 @@ Status Executor::check_addresses(const char* op) const {
   return {};
 }
 
+Status Executor::check_workspace(const char* op, void* workspace, uint64_t size) const {
+  if (size < workspace_size_) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", op,
+                static_cast<unsigned long long>(workspace_size_),
+                static_cast<unsigned long long>(size));
+  }
+  if (workspace_size_ == 0) return {};
+  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAddressAlignment != 0) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspace must be aligned to %zu bytes, but its address is %p", op,
+                kWorkspaceAddressAlignment, workspace);
+  }
+  const size_t behind = bytes_behind(workspace);  // 0 in memory that is not of aclrtMalloc
+  if (behind != 0 && behind < workspace_size_) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspace must have the %llu bytes that phase 1 asked for, but the allocation "
+                "of %p has %zu left",
+                op, static_cast<unsigned long long>(workspace_size_), workspace, behind);
+  }
+  const auto needed = static_cast<int64_t>(workspace_size_);
+  for (int i = 0; i < operands_; ++i) {
+    const Operand& operand = operand_[i];
+    if (!operand.present || operand.low == operand.high) continue;
+    // Bytes from the data of the operand. A view that reaches around the workspace may lie in it
+    // with no element only where the workspace fits between two of them.
+    const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(workspace)) -
+                           static_cast<__int128>(reinterpret_cast<uintptr_t>(operand.data));
+    const __int128 end = begin + needed;
+    const bool around = operand.low < begin && end < operand.high && needed <= operand.gap;
+    if (end <= operand.low || operand.high <= begin || around) continue;
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspace must share no memory with %s, but overlaps it", op, operand.name);
+  }
+  return {};
+}
+
 void Executor::run_part(const Step& step, int64_t round, void* workspace) const {
   const int64_t items = step.items / step.rounds, first = round * items;
   parallel_for(items, step.grain, [&](int64_t begin, int64_t end) {
@@ -203,20 +270,37 @@ void Executor::run(void* workspace) const {
   }
 }
 
-void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream) {
-  struct Run {
-    Executor plan;
-    void* workspace;
-    const char* name;
-  };
-  auto run = std::make_unique<Run>(Run{executor, workspace, name});
-  stream.submit({[](void* context) {
-                   auto* now = static_cast<Run*>(context);
-                   const Work work(now->name);
-                   now->plan.run(now->workspace);
-                 },
+namespace {
+
+// A run that has to wait for its turn on a stream.
+struct Run {
+  Run(const char* its_name, const Executor& executor, void* its_workspace, ForkSafeLock* its_lock)
+      : plan(executor), workspace(its_workspace), name(its_name), alone(its_lock) {}
+
+  void now() const {
+    std::unique_lock<ForkSafeLock> lock;
+    if (alone != nullptr) lock = std::unique_lock(*alone);
+    const Work work(name);
+    plan.run(workspace);
+  }
+
+  Executor plan;
+  void* workspace;
+  const char* name;
+  ForkSafeLock* alone;
+};
+
+void submit(std::unique_ptr<Run> run, Stream& stream) {
+  stream.submit({[](void* context) { static_cast<Run*>(context)->now(); },
                  [](void* context) { delete static_cast<Run*>(context); }, run.get()});
   run.release();  // submit has it; had it thrown, we would
+}
+
+}  // namespace
+
+void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
+             ForkSafeLock* alone) {
+  submit(std::make_unique<Run>(name, executor, workspace, alone), stream);
 }
 
 namespace {
@@ -231,8 +315,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
                 "%s: workspace must not be NULL when workspaceSize is %llu", name,
                 static_cast<unsigned long long>(workspace_size));
   }
-  aclOpExecutor* executor = executors().find(handle);
-  if (executor == nullptr) {
+  HandlePool<aclOpExecutor>::Hold executor(executors(), handle);
+  if (!executor) {
     tell_refused(name, thing<aclOpExecutor>(), "executor", handle);
     return fail(ACLNN_ERR_PARAM_INVALID,
                 "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
@@ -249,17 +333,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     Status status = plan_observer->inspect(name, *executor, workspace, workspace_size);
     if (!status.ok()) return status;
   }
-  if (workspace_size < executor->workspace_size()) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", name,
-                static_cast<unsigned long long>(executor->workspace_size()),
-                static_cast<unsigned long long>(workspace_size));
-  }
-  if (executor->workspace_size() > 0 &&
-      reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAddressAlignment != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspace must be aligned to %zu bytes, but its address is %p", name,
-                kWorkspaceAddressAlignment, workspace);
+  if (Status status = executor->check_workspace(name, workspace, workspace_size); !status.ok()) {
+    return status;
   }
   if (Status status = executor->check_addresses(name); !status.ok()) return status;
   Stream* stream = nullptr;
@@ -270,19 +345,19 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
     workspace = reachable(workspace);
   }
-  const auto consume = [&] {
-    if (executor->repeatable) return;
-    executors().destroy(executor, [&](const aclOpExecutor& consumed) {
-      if (kWatched) tell_ending(name, thing<aclOpExecutor>(), &consumed);
-    });
+  // From here on other threads are told that it was run. One that is repeatable they wait for.
+  const bool consumes = !executor->repeatable;
+  if (consumes) executor.withdraw(HandlePool<aclOpExecutor>::End::consumed);
+  const auto tell_consumed = [&] {
+    if (kWatched && consumes) tell_ending(name, thing<aclOpExecutor>(), handle);
   };
   // runs here when the stream is idle; a copy is made only when it has to wait
   if (executor->brief() && executor->fits_stack()) {
     struct Inline {
-      aclOpExecutor* executor;
+      const Executor* executor;
       void* workspace;
       const char* name;
-    } now{executor, workspace, name};
+    } now{&*executor, workspace, name};
     const auto run_now = [](void* context) {
       auto* self = static_cast<Inline*>(context);
       std::conditional_t<kWatched, Work, const char*> work(self->name);
@@ -290,12 +365,19 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
       (void)work;
     };
     if (stream->run_if_idle(run_now, &now)) {
-      consume();
+      tell_consumed();
       return {};
     }
   }
-  enqueue(name, *executor, workspace, *stream);
-  consume();
+  try {
+    auto run = std::make_unique<Run>(name, *executor, workspace, nullptr);
+    if (!consumes) executor.release();  // short of memory, submit waits for the stream
+    submit(std::move(run), *stream);
+  } catch (...) {
+    if (consumes) executor.restore();
+    throw;
+  }
+  tell_consumed();
   return {};
 }
 

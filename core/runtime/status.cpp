@@ -23,6 +23,7 @@ namespace {
 
 struct Failure {
   int32_t code;
+  bool mild;           // the next one takes its place
   const void* thread;  // &own of the one that failed
   timespec time;
   char sentence[1000];
@@ -38,7 +39,7 @@ struct Failures {
 
   unsigned pending() const { return count < kPending ? count : kPending; }
   Failure& newest(unsigned age) { return ring[(count - 1 - age) % kPending]; }
-  Failure& add(int32_t code);
+  Failure& add(int32_t code, bool mild = false);
   Failure* newest_of_this_thread();  // nullptr when there is none
 };
 
@@ -60,9 +61,11 @@ void note_code(int32_t code) {
   if (code % 100000 / 1000 == 7) last_of_runtime = code;
 }
 
-Failure& Failures::add(int32_t code) {
+Failure& Failures::add(int32_t code, bool mild) {
+  if (count > 0 && newest(0).mild) --count;
   Failure& failure = ring[count++ % kPending];
   failure.code = code;
+  failure.mild = mild;
   failure.thread = &own;
   clock_gettime(CLOCK_REALTIME, &failure.time);
   return failure;
@@ -142,14 +145,30 @@ size_t print(const Failure& failure, char* text, size_t size) {
 
 }  // namespace
 
-Status fail(int32_t code, const char* sentence, ...) {
+namespace {
+
+void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
   note_code(code);
   untold = true;
   const Seen seen;
-  Failure& failure = seen->add(code);
+  Failure& failure = seen->add(code, mild);
+  vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
+}
+
+}  // namespace
+
+Status fail(int32_t code, const char* sentence, ...) {
   va_list arguments;
   va_start(arguments, sentence);
-  vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
+  record(code, false, sentence, arguments);
+  va_end(arguments);
+  return Status(code);
+}
+
+Status fail_mildly(int32_t code, const char* sentence, ...) {
+  va_list arguments;
+  va_start(arguments, sentence);
+  record(code, true, sentence, arguments);
   va_end(arguments);
   return Status(code);
 }
