@@ -3,11 +3,13 @@
 // them.
 #include "core/runtime/status.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -29,7 +31,6 @@ struct Failure {
   char sentence[1000];
 };
 
-// Plain data, without destructors: exit handlers may fail after the thread's objects are gone.
 // Who never asks keeps the newest kPending failures.
 struct Failures {
   static constexpr unsigned kPending = 4;
@@ -45,10 +46,16 @@ struct Failures {
 
 constexpr size_t kDecoration = 120;
 
-thread_local Failures own;
-thread_local char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
+struct Messages {
+  Failures failures;
+  char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
+};
 
-Failures common;
+// Of a thread that has failed. Variables of the thread would be 9 KiB of the stack of every thread
+// of the program, of which the least that a thread may have is 16.
+thread_local Messages* own = nullptr;
+
+Messages common;  // of all threads, or of those without memory
 std::atomic<bool> shared = false;  // `common` is used in place of every `own`
 std::mutex sharing;
 
@@ -78,17 +85,39 @@ Failure* Failures::newest_of_this_thread() {
   return nullptr;
 }
 
-// The failures that this thread sees, to itself while this object lives.
+// A thread's messages end with it. An exit handler that fails after that gets new ones.
+Messages* make_own() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    pthread_key_create(&made, [](void* messages) {
+      own = nullptr;
+      std::free(messages);
+    });
+    return made;
+  }();
+  own = static_cast<Messages*>(std::calloc(1, sizeof(Messages)));
+  if (own != nullptr) pthread_setspecific(key, own);
+  return own;
+}
+
+// The messages that this thread sees, to itself while this object lives.
 class Seen {
  public:
-  Seen() : lock_(sharing, std::defer_lock), failures_(shared ? common : own) {
-    if (&failures_ == &common) lock_.lock();
+  Seen() : lock_(sharing, std::defer_lock), messages_(shared ? nullptr : own) {
+    if (messages_ == nullptr && !shared) messages_ = make_own();
+    if (messages_ != nullptr) return;
+    messages_ = &common;
+    lock_.lock();
   }
-  Failures* operator->() const { return &failures_; }
+  Failures* operator->() const { return &messages_->failures; }
+  // The text that this thread gets, which is its own also where failures are not.
+  char* recent() const {
+    return own != nullptr || make_own() != nullptr ? own->recent : common.recent;
+  }
 
  private:
   std::unique_lock<std::mutex> lock_;
-  Failures& failures_;
+  Messages* messages_;
 };
 
 struct Headline {
@@ -218,7 +247,7 @@ void share_sentences() {
   static const bool registered = [] {
     after_fork_in_child([] {
       new (&sharing) std::mutex;
-      common.count = 0;
+      common.failures.count = 0;
     });
     return true;
   }();
@@ -257,7 +286,9 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
 
 // Newest first, except that a mistake of the caller comes before the inner errors it led to.
 const char* aclGetRecentErrMsg() {
+  if (own == nullptr && !shared) return "";
   const Seen seen;
+  char* const recent = seen.recent();
   char* end = recent;
   *end = '\0';
   unsigned first = 0;
@@ -266,7 +297,7 @@ const char* aclGetRecentErrMsg() {
   }
   for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    end += print(seen->newest(age), end, static_cast<size_t>(recent + sizeof recent - end));
+    end += print(seen->newest(age), end, static_cast<size_t>(recent + sizeof(Messages::recent) - end));
   }
   seen->count = 0;
   return recent;
