@@ -62,8 +62,8 @@ class Executor {
   // NULL) keeps its index. `apart`: no output may take its place.
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
             bool apart = false);
-  // Of the tensor bound last, for plans that book workspace (5 ns a pair of small element-wise calls,
-  // which book none).
+  // Of the tensor bound last, for plans that book workspace (5 ns a pair of small element-wise
+  // calls, which book none).
   void measure_gap(const Tensor& tensor);
   void reach();  // the call's pointers, for an observer that gives the program other addresses
   // Steps of several rounds that follow one another take turns: each runs an equal part of its

@@ -72,8 +72,7 @@ inline void run_row(const ElementwiseCall& call, int64_t first_tile, int64_t til
   const int64_t end = behind < call.size[1] ? behind : call.size[1];
   if (begin >= end) return;
   const auto address = [=](const ElementwiseOperand& operand) {
-    return static_cast<char*>(operand.data) +
-           begin * operand.stride[1] * bytes_of(operand.element);
+    return static_cast<char*>(operand.data) + begin * operand.stride[1] * bytes_of(operand.element);
   };
   PackedInput in[kMaxInputs] = {};
   for (int i = 0; i < call.inputs; ++i) {

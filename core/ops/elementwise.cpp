@@ -71,8 +71,8 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   return {};
 }
 
-// What tiles take of the stack, 66 KiB, and what values of one row that are computed twice take, 26,
-// with what is below them. Others take 1.
+// What tiles take of the stack, 66 KiB, and what values of one row that are computed twice take,
+// 26, with what is below them. Others take 1.
 constexpr size_t kTilesStack = 96 * 1024, kDoubtsStack = 40 * 1024;
 
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.

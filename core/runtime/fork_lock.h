@@ -16,8 +16,7 @@ class ForkSafeLock {
   bool try_lock() {
     uint32_t holder = holder_.load(std::memory_order_relaxed);
     const uint32_t own = process_generation();
-    return holder != own &&
-           holder_.compare_exchange_strong(holder, own, std::memory_order_acquire);
+    return holder != own && holder_.compare_exchange_strong(holder, own, std::memory_order_acquire);
   }
   void lock() {
     if (!try_lock()) [[unlikely]]

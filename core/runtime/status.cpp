@@ -55,7 +55,7 @@ struct Messages {
 // of the program, of which the least that a thread may have is 16.
 thread_local Messages* own = nullptr;
 
-Messages common;  // of all threads, or of those without memory
+Messages common;                   // of all threads, or of those without memory
 std::atomic<bool> shared = false;  // `common` is used in place of every `own`
 std::mutex sharing;
 
@@ -297,7 +297,8 @@ const char* aclGetRecentErrMsg() {
   }
   for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    end += print(seen->newest(age), end, static_cast<size_t>(recent + sizeof(Messages::recent) - end));
+    end +=
+        print(seen->newest(age), end, static_cast<size_t>(recent + sizeof(Messages::recent) - end));
   }
   seen->count = 0;
   return recent;

@@ -83,16 +83,13 @@ class Narrow {
     if (refused == 0) pthread_join(thread, nullptr);
     if (size < kMost) mprotect(begin_ + size, kMost - size, PROT_READ | PROT_WRITE);
     if (refused != 0) return 0;
-    const unsigned char* deepest = std::find_if_not(begin_, top_, [](unsigned char byte) {
-      return byte == kPaint;
-    });
+    const unsigned char* deepest =
+        std::find_if_not(begin_, top_, [](unsigned char byte) { return byte == kPaint; });
     return static_cast<size_t>(top_ - deepest);
   }
 
  private:
-  static unsigned char* low(void* range) {
-    return static_cast<unsigned char*>(range) + kForbidden;
-  }
+  static unsigned char* low(void* range) { return static_cast<unsigned char*>(range) + kForbidden; }
   static void* start(void* own) {
     auto* self = static_cast<Narrow*>(own);
     stack_t beside = {};
@@ -147,9 +144,8 @@ bool try_sizes(Random& random, const Row& row, Narrow& narrow, void* workspace, 
     restore(before);
     aclnnStatus first = -1, second = -1;
     aclError third = -1;
-    const size_t planned = narrow.depth(kib << 10, [&] {
-      first = row.phase1(c.values.data(), &needed, &executor);
-    });
+    const size_t planned =
+        narrow.depth(kib << 10, [&] { first = row.phase1(c.values.data(), &needed, &executor); });
     const size_t ran = narrow.depth(kib << 10, [&] {
       second = row.phase2(workspace, needed, executor, nullptr);
       third = aclrtSynchronizeStream(nullptr);
@@ -194,9 +190,10 @@ int main(int count, char** words) {
     for (uint64_t tries = 0; done < cases && tries < 10 * cases; ++tries) {
       done += try_sizes(random, row, narrow, workspace, most) ? 1 : 0;
     }
-    std::printf("%s: %llu calls took at most %zu bytes of stack in phase 1, %zu in phase 2, %zu with gaps\n",
-                row.name, static_cast<unsigned long long>(done), most.phase1, most.dense,
-                most.strided);
+    std::printf(
+        "%s: %llu calls took at most %zu bytes of stack in phase 1, %zu in phase 2, %zu with "
+        "gaps\n",
+        row.name, static_cast<unsigned long long>(done), most.phase1, most.dense, most.strided);
     std::fflush(stdout);
     if (done == 0) fault("%s: no call was good", row.name);
   }
