@@ -120,6 +120,7 @@ struct Depths {
 bool try_sizes(Random& random, const Row& row, Narrow& narrow, void* workspace, Depths& most) {
   Case c = good_case(random, row, arenas());
   const bool dense = random.chance(50);
+  if (dense) c.ordinary = false;  // elements are what lies there
   for (size_t i = 0; dense && i < row.parameters.size(); ++i) {
     if (row.parameters[i].kind == Kind::tensor) {
       c.tensors[i] = contiguous(c.tensors[i], arenas()[i]);
