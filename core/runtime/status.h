@@ -52,6 +52,9 @@ class [[nodiscard]] Status {
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
+// The same for a failure that programs are told to pass over: the next failure takes its place.
+[[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
+
 // Puts words before the newest sentence of this thread and gives it another code; older ones stay.
 //
 //   return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: ", name);

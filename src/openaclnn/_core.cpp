@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,7 @@
 #include "core/runtime/torch_threads.h"
 #include "core/runtime/product.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/thread.h"
 
 namespace openaclnn::python {
 namespace {
@@ -52,14 +55,21 @@ class Workspace {
   std::unique_ptr<void, Free> data_;
 };
 
-// Runs on this thread and the pool; other Python threads go on when the work is longer than a
-// switch between them.
+// Runs on this thread, or, where its stack is too small, on one made for it, and on the pool.
+void run_fitting(const Executor& executor, void* workspace) {
+  if (executor.fits_stack()) return executor.run(workspace);
+  std::thread roomy;
+  if (!start_thread(roomy, [&] { executor.run(workspace); })) throw std::bad_alloc();
+  roomy.join();
+}
+
+// Other Python threads go on when the work is longer than a switch between them.
 void run_here(const Executor& executor, void* workspace) {
   if (executor.brief()) {
-    executor.run(workspace);
+    run_fitting(executor, workspace);
   } else {
     nb::gil_scoped_release release;
-    executor.run(workspace);
+    run_fitting(executor, workspace);
   }
 }
 
@@ -109,9 +119,10 @@ class PyStream {
   PyStream(const PyStream&) = delete;
 
   // The thread of a stream never touches Python: the arrays stay alive in `pending_`.
-  void submit(const char* name, const Executor& executor, void* workspace, nb::handle owner) {
+  void submit(const char* name, const Executor& executor, void* workspace, ForkSafeLock& alone,
+              nb::handle owner) {
     pending_.append(owner);
-    enqueue(name, executor, workspace, *stream_);
+    enqueue(name, executor, workspace, *stream_, &alone);
   }
 
   void synchronize() {
@@ -157,6 +168,7 @@ class PyStream {
 class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
+    count_forks();
     Call call(op_, {PySequence_Fast_ITEMS(values.ptr()), values.size()}, Outputs::given,
               Keep::arrays);
     check(plan(op_, call.arguments(), executor_));
@@ -171,12 +183,19 @@ class Plan {
 
   void run() {
     check_arrays();
-    run_here(executor_, workspace_.data());
+    if (executor_.brief() && alone_.try_lock()) {
+      const std::lock_guard alone(alone_, std::adopt_lock);
+      run_fitting(executor_, workspace_.data());
+    } else {
+      nb::gil_scoped_release release;  // never wanted by a thread that has the lock
+      const std::lock_guard alone(alone_);
+      run_fitting(executor_, workspace_.data());
+    }
     torch_.tell_autograd();
   }
   void run_on(PyStream& stream, nb::handle self) {
     check_arrays();
-    stream.submit(op_.name, executor_, workspace_.data(), self);
+    stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
     torch_.tell_autograd();
   }
 
@@ -220,6 +239,7 @@ class Plan {
   Workspace workspace_;
   int at_work_ = 0;  // submissions to streams that were not synchronised yet
   bool is_cleared_ = false;
+  ForkSafeLock alone_;  // of a run: runs share the workspace, and outputs hold what sweeps leave
 };
 
 void PyStream::Pending::append(nb::handle plan) {
@@ -302,7 +322,8 @@ NB_MODULE(_core, m) {
           nb::arg("stream").none() = nb::none(),
           nb::sig("def run(self, stream: Stream | None = None) -> None"),
           "Phase 2. Without a stream the results are there on return, else after "
-          "stream.synchronize().");
+          "stream.synchronize(). Runs of one plan come one after another, whatever threads and "
+          "streams they are on.");
   m.def("config", &config);
   m.def("report_leaks", &nb::set_leak_warnings, nb::arg("wanted"));
   m.def("set_product", [](const char* key) { check(set_product(key)); }, nb::arg("key"));

@@ -40,6 +40,7 @@ struct World {
   std::map<void*, std::vector<const void*>> members;  // of lists
   std::map<void*, const Row*> makers;                 // of executors
   std::map<void*, bool> repeatable;                   // executors
+  std::map<void*, bool> consumed;                     // executors that are gone: by phase 2
   std::vector<void*> unawaited;                       // streams that synchronising passes by
   bool pending = false;                               // streams may still use memory
 
