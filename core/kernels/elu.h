@@ -3,6 +3,7 @@
 // from the result.
 #pragma once
 
+#include "core/kernels/exact_double.h"
 #include "core/kernels/formula.h"
 #include "core/kernels/math.h"
 
@@ -264,7 +265,7 @@ struct elu_backward_half : elu_backward_quick {
 
 template <class M>
 struct elu_backward {
-  using T = float;  // no DOUBLE in its row
+  using T = typename M::T;
   double alpha, scale, input_scale;
   bool is_result;
   explicit elu_backward(const double* attributes)
@@ -275,6 +276,16 @@ struct elu_backward {
 
   template <class Loop>
   void visit(const Loop& loop) const {
+    if constexpr (__is_same(M, Double)) {
+      if (is_result) return loop(elu_backward_result_double(alpha, scale, input_scale));
+      loop(elu_backward_double(alpha, scale, input_scale));
+    } else {
+      visit_float(loop);
+    }
+  }
+
+  template <class Loop>
+  void visit_float(const Loop& loop) const {
     const double factor = scale * alpha * input_scale;
     const auto positive = static_cast<float>(scale);
     const elu_backward_wide wide(alpha, scale, input_scale);

@@ -2,6 +2,7 @@
 // logit(x) = ln(z / (1 - z)) with z = clamp(x, eps, 1 - eps), and its gradient dy / (x (1 - x)).
 #pragma once
 
+#include "core/kernels/exact_double.h"
 #include "core/kernels/formula.h"
 #include "core/kernels/math.h"
 
@@ -141,12 +142,21 @@ struct logit_nan {
 
 template <class M>
 struct logit {
-  using T = float;  // no DOUBLE in its row
+  using T = typename M::T;
   double eps;
   explicit logit(const double* attributes) : eps(attributes[0]) {}
 
   template <class Loop>
   void visit(const Loop& loop) const {
+    if constexpr (__is_same(M, Double)) {
+      loop(logit_double(eps));
+    } else {
+      visit_float(loop);
+    }
+  }
+
+  template <class Loop>
+  void visit_float(const Loop& loop) const {
     if (eps < 0) return loop(logit_quick<Range::open>{0, 1, 0, 0});
     const auto least = static_cast<float>(logit_of(eps));
     if (least != least) return loop(logit_nan{});
@@ -243,13 +253,22 @@ struct logit_grad_single : logit_grad_bounds {
 
 template <class M>
 struct logit_grad {
-  using T = float;  // no DOUBLE in its row
+  using T = typename M::T;
   double eps;
   explicit logit_grad(const double* attributes) : eps(attributes[0]) {}
 
-  // The first rule that applies wins; here are those that need no x, the formula has the others.
   template <class Loop>
   void visit(const Loop& loop) const {
+    if constexpr (__is_same(M, Double)) {
+      loop(logit_grad_double{eps});
+    } else {
+      visit_float(loop);
+    }
+  }
+
+  // The first rule that applies wins; here are those that need no x, the formula has the others.
+  template <class Loop>
+  void visit_float(const Loop& loop) const {
     const float infinity = __builtin_inff(), nan = __builtin_nanf("");
     if (eps != eps) return loop(logit_grad_constant{bits_of(nan), 0});
     if (eps == infinity) return loop(logit_grad_constant{0, 0});
