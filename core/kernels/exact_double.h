@@ -186,14 +186,17 @@ struct logit_double {
 };
 
 // dy / (x (1 - x)): with m the smaller of x and 1 - x, which is exact, d = m - m^2 as high + low,
-// and one correction of the quotient. Where m is below 2^-60, 1 - m does not count.
+// and one correction of the quotient, whose remainder must not underflow. Where m is below 2^-60,
+// 1 - m does not count.
 struct logit_grad_double {
   double eps;
   double operator()(double x, double dy) const {
     const double c = 1 - x, m = x < c ? x : c;
     const double d = fused(-m, m, m), d_low = fused(-m, m, m - d);
-    const double q = dy / d, lack = fused(-q, d, dy) - q * d_low;
-    const double corrected = q + lack / d;
+    const bool tiny = magnitude(dy) < 0x1p-900;
+    const double raised = tiny ? dy * 0x1p120 : dy;
+    const double q = raised / d, lack = fused(-q, d, raised) - q * d_low;
+    const double corrected = (q + lack / d) * (tiny ? 0x1p-120 : 1);
     const bool number = (magnitude(corrected) < __builtin_inf()) & (dy != 0);
     const bool simple = !(m >= 0x1p-60) | !number;
     const double y = simple ? dy / (m * (1 - m)) : corrected;
