@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/base/executor.h"
 #include "core/base/view.h"
+#include "core/check/causes.h"
 #include "core/check/state.h"
 
 namespace openaclnn::check {
@@ -13,6 +14,11 @@ namespace openaclnn::check {
 namespace {
 
 bool is_memory(const char* thing) { return std::strstr(thing, "memory") != nullptr; }
+
+bool lies_in_reservation(const void* address) {
+  const Block* own = is_device_address(address) ? block_at(address) : nullptr;
+  return own != nullptr && own->granules != nullptr;
+}
 
 // aclDestroyTensor, aclrtFree, aclrtDestroyStreamForce …
 bool ends_objects(const char* call) {
@@ -65,6 +71,7 @@ void tell_wrong_free(const char* call, const char* thing, const void* address,
   } else {
     report.what.add(", which is no ").add(thing).add(" that acl allocated.");
   }
+  report.follows = own == nullptr && object == nullptr && follows(Lack::memory);
   report.at("here", call, stack_here());
   add_memory(report, at);
   if (own == nullptr && object != nullptr && is_memory(object->thing)) {
@@ -85,6 +92,7 @@ void tell_stale(const char* call, const char* thing, const char* argument, const
                 : ends_objects(call) ? "double_free"
                 : ran                ? "executor_rerun"
                                      : "use_after_destroy");
+  report.follows = object == nullptr && follows(lack_of(thing));
   report.what.add(call).add(" got ").add(argument).add(" ");
   report.what.pointer(handle);
   report.at("here", call, here);
@@ -161,6 +169,7 @@ void ending(const char* call, const char* thing, const void* handle) {
   State& state = State::get();
   const auto begin = reinterpret_cast<uintptr_t>(handle);
   Block* own = is_device_address(handle) ? block_at(handle) : nullptr;
+  if (std::strcmp(thing, "reserved memory") == 0) own = block_or_reservation_at(handle);
   Access use;
   Object host_memory;
   bool in_use = false;
@@ -177,7 +186,12 @@ void ending(const char* call, const char* thing, const void* handle) {
       }
     }
     if (own != nullptr) {
-      state.order.forget(begin);
+      if (own->mapped) {
+        state.order.forget(block_of(begin), begin, own->end());
+      } else {
+        state.order.forget(begin);
+        state.written.forget(begin);
+      }
     } else {
       if (in_use) host_memory = *state.ledger.find(handle);
       state.ledger.end(call, handle);
@@ -195,6 +209,7 @@ void ending(const char* call, const char* thing, const void* handle) {
 }
 
 void refused(const char* call, const char* thing, const char* argument, const void* handle) {
+  used();
   State& state = State::get();
   Object object;
   bool found = false;
@@ -202,7 +217,10 @@ void refused(const char* call, const char* thing, const char* argument, const vo
     std::lock_guard lock(state.mutex);
     if (const Object* known = state.ledger.find(handle)) object = *known, found = true;
   }
-  if (is_memory(thing)) {
+  if (std::strcmp(thing, "reserved memory") == 0 || std::strcmp(thing, "mapped memory") == 0 ||
+      lies_in_reservation(handle)) {
+    tell_wrong_range(call, thing, handle);
+  } else if (is_memory(thing)) {
     tell_wrong_free(call, thing, handle, found ? &object : nullptr);
   } else {
     tell_stale(call, thing, argument, handle, found ? &object : nullptr);
@@ -210,6 +228,7 @@ void refused(const char* call, const char* thing, const char* argument, const vo
 }
 
 void finalised(const char* call) {
+  used();
   State& state = State::get();
   state.finalised = true;
   struct Left {
@@ -229,7 +248,7 @@ void finalised(const char* call) {
     const auto [position, fresh] = memory.try_emplace(own.made.place(), all.size());
     if (fresh) {
       Left left = {};
-      left.object.thing = "device memory";
+      left.object.thing = own.is_reservation() ? "reserved memory" : "device memory";
       left.object.call = own.call;
       left.object.made = own.made;
       left.handle = reinterpret_cast<void*>(own.begin);

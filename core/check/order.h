@@ -27,8 +27,9 @@ struct Access {
   const char* call;
   const char* argument;
   uintptr_t low, high;  // addresses as the program knows them
-  bool written;
+  bool read, written;
   std::shared_ptr<const Tensor> view;  // when it leaves gaps between low and high; else nullptr
+  uintptr_t storage_low = 0, storage_high = 0;  // where the view leaves gaps in it; else 0
   Stack stack;
   const Stream* stream = nullptr;  // nullptr: the host
   uint32_t actor = 0, epoch = 0;
@@ -45,6 +46,7 @@ class Order {
   // A use of these bytes of the block that the host does not know to be over, or nullptr.
   const Access* pending(uintptr_t block, uintptr_t low, uintptr_t high);
   void forget(uintptr_t block) { accesses_.erase(block); }
+  void forget(uintptr_t block, uintptr_t low, uintptr_t high);  // what lies in between
 
   void synchronised(const Stream* stream);
   void recorded(const void* event, const Stream* stream);

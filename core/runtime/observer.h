@@ -21,21 +21,29 @@ struct Range {
   bool written;
 };
 
-// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory" or
-// "host memory". `call` is the C function, and may be nullptr where nobody knows it.
+// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory", "host
+// memory", "reserved memory" (addresses) or "mapped memory". `call` is the C function, and may be
+// nullptr where nobody knows it.
 struct Observer {
   // Device memory of the program: an address that only `reachable` makes usable. nullptr when there
   // is no more.
   void* (*obtain)(const char* call, size_t size, size_t reserved);
   void (*give_back)(void* address);
   void* (*reachable)(const void* address);
+  // Addresses of aclrtReserveMemAddress, likewise.
+  void* (*reserve)(const char* call, size_t size);
+  // Memory is mapped there now; false when that cannot be taken down.
+  bool (*map)(const char* call, const void* address, size_t size);
 
   void (*made)(const char* call, const char* thing, const void* handle);
   void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive
   // The call got a handle or an address that is not alive.
   void (*refused)(const char* call, const char* thing, const char* argument, const void* handle);
-  // A call answers its caller with this code, or NULL for 0. The sentence may lack the call.
-  void (*failed)(int32_t code, const char* sentence);
+  // A call answers its caller with this code, or NULL for 0. The sentence may lack the call. The
+  // caller is nullptr where the stack shows it.
+  void (*failed)(int32_t code, const char* sentence, const Caller* caller);
+  // A call that only `failed` would show.
+  void (*used)();
   void (*finalised)(const char* call);
 
   // Before a copy or fill of at most `limit` bytes is checked: it may be refused, with a sentence.

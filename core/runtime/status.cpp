@@ -174,15 +174,30 @@ Status prefix_newest(int32_t code, const char* prefix, ...) {
   return Status(code);
 }
 
-void tell_answer(int32_t code) {
+namespace {
+
+constexpr int32_t kOfTheFailure = -1;  // the code that it was recorded with
+
+void tell_observer(int32_t code, const Caller* caller) {
   if (observer == nullptr || !std::exchange(untold, false)) return;
   char sentence[sizeof(Failure::sentence)] = "";
   {
     const Seen seen;
     const Failure* failure = seen->newest_of_this_thread();
     if (failure != nullptr) std::memcpy(sentence, failure->sentence, sizeof sentence);
+    if (code == kOfTheFailure) code = failure != nullptr ? failure->code : 0;
   }
-  observer->failed(code, sentence);
+  observer->failed(code, sentence, caller);
+}
+
+}  // namespace
+
+void tell_answer(int32_t code) { tell_observer(code, nullptr); }
+
+void tell_answer_at(Caller (*where)()) {
+  if (observer == nullptr) return;
+  const Caller caller = where();
+  tell_observer(kOfTheFailure, &caller);
 }
 
 std::string take_sentence() {

@@ -17,6 +17,16 @@ namespace openaclnn {
 // behind it, unless there is none or it was told.
 void tell_answer(int32_t code);
 
+// Where a program called, in a language whose frames only its binding knows.
+struct Caller {
+  char function[160];
+  char file[256];
+  int line;
+};
+// The same for a binding that is about to raise the newest failure of this thread: it is asked for
+// the place when there is an observer.
+void tell_answer_at(Caller (*where)());
+
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;
