@@ -78,9 +78,10 @@ struct elu_backward_double {
     const double product = x * input_scale;
     const double t = product > 4000 ? 4000 : product < -4000 ? -4000 : product;
     const ExpF64 e = exp_exact(t, t == product ? fused(x, input_scale, -product) : 0);
-    const Pair power = sum_of(1, e.r);
+    const Pair first = sum_of(1, e.r), power = sum_of(first.high, e.half_square);
+    const double rest = power.low + first.low + e.q;
     const Scaled gradient(g);
-    const Pair y = times(times({gradient.value, 0}, factor), {power.high, power.low + e.q});
+    const Pair y = times(times({gradient.value, 0}, factor), {power.high, rest});
     const double number = power_times(y, e.n + exponent + gradient.exponent);
 
     const double infinity = __builtin_inf();

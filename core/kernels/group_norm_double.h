@@ -106,7 +106,7 @@ struct Channel {
 inline Logistic logistic_double(double t) {
   const double size = magnitude(t);
   const ExpF64 power = exp_exact(size > 700 ? -700 : -size, 0);
-  const double e = size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + power.q));
+  const double e = size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + (power.half_square + power.q)));
   const double larger = 1 / (1 + e), smaller = e * larger;
   return {t > 0 ? larger : smaller, t > 0 ? smaller : larger};
 }

@@ -26,6 +26,12 @@ inline float float_above(double x) {
   return next == 0 ? 0x1p-149f : float_of(next < 0 ? bits_of(next) - 1 : bits_of(next) + 1);
 }
 
+// The greatest double that is not above 1 - eps, which for 0 <= eps <= 1 may need more digits.
+inline double up_to_complement(double eps) {
+  const double nearest = 1 - eps;
+  return 1 - nearest < eps ? double_of(bits_of(nearest) - 1) : nearest;
+}
+
 // In double, good to 2^-35 for every z from 2^-1022 on: the same way, corrected only for what c has
 // lost, which next to 1/2 is half of the result.
 inline double logit_wide(double z) {
@@ -162,9 +168,9 @@ struct logit {
     if (least != least) return loop(logit_nan{});
     if (eps > 0.5)
       return loop(logit_quick<Range::closed>{0.5f, 0.5f, least, least});  // the lower bound wins
-    const float below = -float_above(-eps), above = float_above(1 - eps);
+    const float below = -float_above(-eps), above = float_above(up_to_complement(eps));
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
-    const auto most = static_cast<float>(logit_wide(1 - eps));
+    const auto most = static_cast<float>(0 - logit_of(eps));  // +0 of 1/2
     const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
     if (high < 1 && least < 0 && within_ulp(form.quick(form.low), logit_of(eps))) return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});
@@ -275,7 +281,8 @@ struct logit_grad {
     if (eps > 1) return loop(logit_grad_constant{bits_of(nan), 0});
     if (eps == 1) return loop(logit_grad_constant{bits_of(infinity), 0x80000000});
     const logit_grad_bounds bounds{eps >= 0 ? float_from(eps) : 0,
-                                   eps >= 0 ? float_up_to(1 - eps) : 1, eps >= 0 ? 0 : nan};
+                                   eps >= 0 ? float_up_to(up_to_complement(eps)) : 1,
+                                   eps >= 0 ? 0 : nan};
     if constexpr (__is_same(M, Half)) {
       loop(logit_grad_half{bounds});
     } else if (bounds.low >= kDeep && bounds.mirrored()) {
