@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every fp32 pattern: each row with one input swept and the others 1, against float64.
+"""Every fp32 pattern: each row with one input swept, a number of its own beside each pattern for
+the others, against float64.
 
 The ordinary suite takes every 4099th pattern and the neighbourhoods of the special points, for all
 attribute sets. All 2^32 are minutes for each row and set, with a progress bar on stderr, and the
 result goes into the record, docs/numerics_sweep.md:
 
     pytest -m exhaustive -k first                     every row with its first set of attributes
+    pytest -m exhaustive -k drawn                     with a set for each of 32,768 pieces
     pytest -m exhaustive -k 'logit and not grad'      one row with all its sets
     PROCESSES=1 pytest -m exhaustive -k first-elu-    on one core
+    SEED=7 pytest -m exhaustive -k drawn-elu-         with other draws; the bar shows the seed
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import call, rows, text
+from drawing import draw_attributes, near_one, partner
+from support import SEED, call, rows, text
 
 import openaclnn
 from openaclnn.reference import (
@@ -47,33 +51,41 @@ def swept(op):
     return next(i for i, p in enumerate(op.inputs_) if p.python_name in names)
 
 
-def worst_of(op, attributes, patterns, output="FLOAT"):
-    """The largest error in ULP of the output, and the input that has it."""
+def worst_of(op, attributes, patterns, rng, output="FLOAT"):
+    """The largest error in ULP of the output, the inputs and the attributes that have it."""
     x = patterns.astype(np.uint32).view(np.float32)
-    inputs = [np.ones_like(x)] * len(op.inputs_)
-    inputs[swept(op)] = x
+    inputs = [x if i == swept(op) else partner(rng, x.size) for i in range(len(op.inputs_))]
     out = np.empty(x.shape, numpy_dtype(output))
     (expected,) = evaluate(op, inputs, attributes)
     error = ulp_error(call(op, inputs, attributes, out), expected, output)
     at = int(np.argmax(error))
-    return float(error[at]), float(x[at])
+    return float(error[at]), tuple(float(given[at]) for given in inputs), attributes
 
 
 def worst_of_task(task):
-    name, attributes, begin = task
+    name, attributes, begin, seed = task
     openaclnn.set_num_threads(1)
     op = next(op for op in OPS if op.name == name)
-    starts = range(begin, begin + TASK, CHUNK)
-    return max(worst_of(op, attributes, np.arange(s, s + CHUNK, dtype=np.uint64)) for s in starts)
+    rng = np.random.default_rng([seed, begin >> 24])
+
+    def worst_of_chunk(start):
+        usual = draw_attributes(op, "FLOAT", rng, (near_one,)) if attributes is None else attributes
+        return worst_of(op, usual, np.arange(start, start + CHUNK, dtype=np.uint64), rng)
+
+    return max(map(worst_of_chunk, range(begin, begin + TASK, CHUNK)), key=error_of)
+
+
+def error_of(found):
+    return found[0]
 
 
 def sweep(op, attributes, processes, report):
     """All patterns, shared among processes."""
-    tasks = [(op.name, attributes, begin) for begin in range(0, ALL, TASK)]
-    worst = (0.0, 0.0)
+    tasks = [(op.name, attributes, begin, SEED) for begin in range(0, ALL, TASK)]
+    worst = (0.0, (), attributes)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for done, found in enumerate(pool.imap_unordered(worst_of_task, tasks), 1):
-            worst = max(worst, found)
+            worst = max(worst, found, key=error_of)
             report(done, len(tasks), worst)
     return worst
 
@@ -103,21 +115,29 @@ def test_a_slice_of_all_patterns(op):
         special = special_values(op, "FLOAT", attributes).view(np.uint32).astype(np.int64)
         near = (special[:, None] + np.arange(-300, 301)).reshape(-1) % ALL
         patterns = np.concatenate([np.arange(0, ALL, 4099), near])
+        rng = np.random.default_rng(SEED)
         for output in ("FLOAT", "FLOAT16", "BFLOAT16") if op.output == "castable" else ("FLOAT",):
-            error, x = worst_of(op, attributes, patterns, output)
+            error, x, _ = worst_of(op, attributes, patterns, rng, output)
             limit = accuracy(op, "FLOAT", output)[1]
-            what = f"{op.name}, {text(attributes)}, {output}: {error:.4f} ulp at {x!r}"
+            what = f"{op.name}, {text(attributes)}, {output}, seed {SEED}: {error:.4f} ulp at {x}"
             assert error <= limit, what
 
 
 def sweeps():
-    """Row x attribute set; `first` is the set that people use."""
+    """Row x attribute set; `first` is the set that people use, `drawn` are many."""
     return [
-        pytest.param(op, attributes, id=f"{'' if i else 'first-'}{op.python}-{text(attributes)}")
+        pytest.param(op, attributes, id=f"{which}{op.python}-{told(attributes)}")
         for op in OPS
         if plain(op)
-        for i, attributes in enumerate(REFERENCES[op.kernel].attributes)
+        for which, attributes in (
+            ("drawn-", None),
+            *(("" if i else "first-", a) for i, a in enumerate(REFERENCES[op.kernel].attributes)),
+        )
     ]
+
+
+def told(attributes):
+    return "drawn" if attributes is None else text(attributes)
 
 
 @pytest.mark.exhaustive
@@ -125,33 +145,35 @@ def sweeps():
 def test_all_patterns(op, attributes, capsys):
     def report(done, tasks, worst):
         bar, end = "#" * (40 * done // tasks), "\n" if done == tasks else ""
-        line = f"\r{op.python} {text(attributes)} [{bar:40}] {worst[0]:.4f} ulp at {worst[1]!r} "
+        line = f"\r{op.python} {told(attributes)} seed {SEED} [{bar:40}] {worst[0]:.4f} ulp at "
         with capsys.disabled():
-            print(line, end=end, file=sys.stderr, flush=True)
+            print(f"{line}{worst[1]} {text(worst[2] or {})} ", end=end, file=sys.stderr, flush=True)
 
     processes = int(os.environ.get("PROCESSES", len(os.sched_getaffinity(0))))
     started = time.monotonic()
-    error, x = sweep(op, attributes, processes, report)
+    error, x, worst = sweep(op, attributes, processes, report)
     seconds = processes * (time.monotonic() - started)
     limit = accuracy(op, "FLOAT", "FLOAT")[1]
-    at = repr(x) if error > 0 else ""
+    at = ", ".join(map(repr, x)) if error > 0 else ""
+    at += f" with {text(worst)}" if error > 0 and attributes is None else ""
     kernels, today = openaclnn.config()["kernels"], datetime.now(UTC).date().isoformat()
-    row = op.python, text(attributes), f"{error:.4f}", at, f"{limit:g}", f"{seconds:.0f}"
-    RECORD.write_text(record((*row, kernels, today), RECORD.read_text()))
-    assert error <= limit, f"{error:.4f} ulp at {x!r}"
+    row = op.python, told(attributes), f"{error:.4f}", at, f"{limit:g}", f"{seconds:.0f}"
+    if "SEED" not in os.environ:  # the record is that of one seed
+        RECORD.write_text(record((*row, kernels, today), RECORD.read_text()))
+    assert error <= limit, f"{error:.4f} ulp at {x}, {worst}, seed {SEED}"
 
 
 @pytest.mark.parametrize(
     "page", ["docs/numerics.md", "CONTRIBUTING.md", "tests/test_exhaustive.py"]
 )
 def test_what_pages_select(page):
-    """With -k and one word: one sweep, or the first of every row."""
-    told = (RECORD.parent.parent / page).read_text()
+    """With -k and one word: one sweep, or the first of every row, or the drawn one."""
+    written = (RECORD.parent.parent / page).read_text()
     ids = [f"[{sweep.id}]" for sweep in sweeps()]
-    words = re.findall(r"(?:exhaustive |`)-k (\[?\w[\w.-]*)", told)
+    words = re.findall(r"(?:exhaustive |`)-k (\[?\w[\w.-]*)", written)
     found = {word: sum(word in one for one in ids) for word in words}
     every = sum(map(plain, OPS))
-    assert found == {word: every if word == "first" else 1 for word in found} != {}
+    assert found == {w: every if w in ("first", "drawn") else 1 for w in found} != {}
 
 
 def test_the_record():

@@ -23,7 +23,24 @@ SMALL = [
 
 
 @pytest.mark.parametrize(
-    "eps", [5e-324, 2.0**-149, *SMALL, 1e-6, 0.1, 0.3, 0.4, 0.49, BELOW_HALF, 0.5, 0.51]
+    "eps",
+    [
+        5e-324,
+        2.0**-149,
+        2.0**-60,
+        2.0**-54,
+        2.0**-53,
+        1e-15,
+        *SMALL,
+        1e-6,
+        0.1,
+        0.3,
+        0.4,
+        0.49,
+        BELOW_HALF,
+        0.5,
+        0.51,
+    ],
 )
 def test_clamp(eps):
     near = np.array([eps, 1 - eps, 0.5, 1], np.float32)
@@ -48,3 +65,11 @@ def test_nan_of_either_sign(count, sign, eps):
     for at in {0, count // 2, count - 1}:
         x[at], expected[at] = np.copysign(np.float32(math.nan), sign), CANONICAL_NAN["FLOAT"]
     assert (bits(openaclnn.logit(x, eps)) == expected).all()
+
+
+@pytest.mark.parametrize("eps", [5e-324, 1e-300, 2.0**-60, 2.0**-54, 2.0**-53, 1e-15])
+def test_one_is_above_one_less_eps(eps):
+    """Whatever eps > 0 is, though 1 - eps in float64 may be 1: logit(1 - eps) is -logit(eps)."""
+    one = np.ones(3, np.float32)
+    assert ulp_error(openaclnn.logit(one, eps), -math.log(eps) + 0 * one, "FLOAT").max() <= 1
+    assert (openaclnn.logit_grad(one, one, eps) == 0).all()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from openaclnn.reference import CANONICAL_NAN, dtype_name, numpy_dtype, ulp_erro
 
 INF, NAN = math.inf, math.nan
 EPS_BEYOND = (NAN, INF, -INF, 1.5, 1.0 + 2.0**-52, 1.0, 0.75)
-# next to a multiple of 2^-24, where 1 - eps is rounded over the float 1 - 2^-24, and below 2^-54
-EPS_ROUNDED = (2.0**-24 * (1 + 2.0**-30), 2.0**-24 * (1 - 2.0**-30), 2.0**-60, 1e-20)
+# next to a multiple of 2^-24, where 1 - eps in float64 is the float 1 - 2^-24, or 1
+EPS_ROUNDED = (2.0**-24 * (1 + 2.0**-30), 2.0**-24 * (1 - 2.0**-30), 2.0**-54, 2.0**-60, 1e-20)
 EPS = (*EPS_BEYOND, *EPS_ROUNDED, 0.5, 0.3, 1e-3, 1e-6, 1e-300, 0.0, -0.0, -1e-300, -1.0)
 ENDS = (2.0**-24, 1 - 2.0**-8, 1e-45, 1e-38, 3e38, INF, -INF, NAN)
 POINTS = (0.0, -0.0, 1.0, 0.5, 0.25, 0.75, -0.5, 1.5, *ENDS)
@@ -34,7 +35,7 @@ def expected(eps: float, x: float, dy: float) -> float:
         return math.copysign(INF, dy)
     if math.isnan(x):
         return NAN
-    if eps >= 0 and not eps <= x <= 1 - eps:
+    if eps >= 0 and (math.isinf(x) or not eps <= x <= 1 - Fraction(eps)):  # 1 - eps: all digits
         return 0.0
     if eps < 0 and not 0 <= x <= 1:
         return NAN

@@ -57,7 +57,7 @@ EXEMPT = {
     for level in REGISTER
     for packed in ("", "F32", "F16", "Bf16")
     for form in CONSTANT
-} | {("v2", "elu_double")}
+} | {("v2", f"elu_double{form}") for form in ("_single", "<false>", "<true>")}
 
 Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands
 

@@ -14,7 +14,7 @@ import textwrap
 from pathlib import Path
 
 from reference_pages import page
-from rows import NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
+from rows import ANY, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
 
 
 def phase1(op) -> str:
@@ -62,7 +62,10 @@ def operator(op) -> str:
     )
     products = " | ".join(f"1u << {i}" for i, p in enumerate(PRODUCTS) if p.key in op.products)
     acl = {"BFLOAT16": "ACL_BF16"}
-    dtypes = " | ".join(f"uint64_t{{1}} << {acl.get(d, 'ACL_' + d)}" for d in op.dtypes)
+
+    def mask(dtypes) -> str:
+        return " | ".join(f"uint64_t{{1}} << {acl.get(d, 'ACL_' + d)}" for d in dtypes)
+
     rules = "".join(f"rules::{rule}, " for rule in op.rules)
     arguments = ", ".join(f"argument({p.name})" for p in op.parameters)
     formula = op.kernel if op.family == "elementwise" else "none"
@@ -72,7 +75,8 @@ constexpr Parameter {op.name}_parameters[] = {{
 static_assert(fits({op.name}_parameters), "raise kMaxParameters or kMaxOutputs");
 constexpr RuleFunction {op.name}_rules[] = {{{rules}nullptr}};
 constexpr Operator {op.name}_row = {{
-    "{op.name}", {op.name}_parameters, {len(op.parameters)}, {products}, {dtypes},
+    "{op.name}", {op.name}_parameters, {len(op.parameters)}, {products}, {mask(op.dtypes)},
+    {mask(op.computed)},
     Shapes::{op.shapes}, Inputs::{op.inputs}, Output::{op.output},
     plan_{op.family}, infer_{op.family}, FormulaId::{formula}, {op.name}_rules}};
 
@@ -223,8 +227,9 @@ def build_files() -> dict[str, str]:
         ),
         "generated/names.inc": "".join(f"OPERATOR({op.name})\n" for op in OPS),
         "generated/products.inc": "".join(
-            f'PRODUCT("{p.key}", "{p.title}", "{p.soc_name}", {str(p.bfloat16).lower()})\n'
-            for p in PRODUCTS
+            f'PRODUCT("{p.key}", "{p.title}", "{p.soc_name}", {str(p.bfloat16).lower()}, '
+            f"{str(p.everything).lower()})\n"
+            for p in (*PRODUCTS, ANY)
         ),
         "generated/aliases.ld": aliases(),
         "python/functions.py": functions(),

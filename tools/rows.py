@@ -21,6 +21,7 @@ def load(name: str) -> types.ModuleType:
     return importlib.import_module(f"openaclnn_rows.{name}")
 
 
-OPS, PRODUCTS = load("table").OPS, load("table").PRODUCTS
+table = load("table")
+OPS, PRODUCTS, ANY = table.OPS, table.PRODUCTS, table.ANY
 catalogue = load("catalogue")
 c_signatures, PHASE2 = catalogue.c_signatures, catalogue.PHASE2

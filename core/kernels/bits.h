@@ -26,6 +26,9 @@ inline bool all(bool a, bool b, bool c = true) {
 
 inline float magnitude(float x) { return __builtin_fabsf(x); }
 inline double magnitude(double x) { return __builtin_fabs(x); }
+inline bool within(double x, double least, double most) {
+  return magnitude(x) >= least && magnitude(x) <= most;
+}
 
 // Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between
 // instruction sets.

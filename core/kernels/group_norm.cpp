@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The group norm kernels of an instruction set: an object of their own, because GCC on
 // x86-64 takes other flags for loops that keep more in registers than there are.
+#include "core/kernels/group_norm_double.h"
 #include "core/kernels/group_norm_short_forward.h"
 #include "core/kernels/group_norm_short_grad.h"
 #include "core/kernels/group_norm_split.h"
@@ -24,6 +25,9 @@ const GroupNormKernels OPENACLNN_OF_ISA(group_norm_) = {
     OPENACLNN_ISA::group_norm_coefficients,
     OPENACLNN_ISA::group_norm_parameter_gradients,
     OPENACLNN_ISA::group_norm_split_parameter_gradients,
+    OPENACLNN_ISA::group_norm_forward_double,
+    OPENACLNN_ISA::group_norm_backward_double,
+    OPENACLNN_ISA::group_norm_parameters_double,
 };
 
 }  // namespace openaclnn

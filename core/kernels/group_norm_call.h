@@ -76,7 +76,8 @@ struct GroupNormCall {
   int32_t slots;
   uint64_t coefficients;  // workspace, when groups are split: fp64, [sample][group][2]
   double eps;
-  float scale;
+  double wide_scale;  // swishScale, for DOUBLE
+  float scale;        // the same in fp32
   int32_t spatial_loops;
   bool swish;
   bool inside;  // large tensors are channels-last, all of them
@@ -96,6 +97,8 @@ struct GroupNormKernels {
   GroupNormKernel coefficients;               // (sample, group)
   GroupNormKernel parameter_gradients;        // channels
   GroupNormKernel split_parameter_gradients;  // channels
+  // of DOUBLE tensors; items: (sample, group), (sample, group), channels
+  GroupNormKernel forward_double, backward_double, parameters_double;
 };
 
 }  // namespace openaclnn

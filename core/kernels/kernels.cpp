@@ -5,6 +5,7 @@
 #include "core/kernels/activation.h"
 #include "core/kernels/elementwise.h"
 #include "core/kernels/elu.h"
+#include "core/kernels/elu_backward.h"
 #include "core/kernels/formula.h"
 #include "core/kernels/logit.h"
 #include "core/kernels/packed.h"

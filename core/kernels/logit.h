@@ -2,6 +2,7 @@
 // logit(x) = ln(z / (1 - z)) with z = clamp(x, eps, 1 - eps), and its gradient dy / (x (1 - x)).
 #pragma once
 
+#include "core/kernels/exact_double.h"
 #include "core/kernels/formula.h"
 #include "core/kernels/math.h"
 
@@ -23,6 +24,12 @@ inline float float_above(double x) {
   const float next = float_from(x);
   if (next > x) return next;
   return next == 0 ? 0x1p-149f : float_of(next < 0 ? bits_of(next) - 1 : bits_of(next) + 1);
+}
+
+// The greatest double that is not above 1 - eps, which for 0 <= eps <= 1 may need more digits.
+inline double up_to_complement(double eps) {
+  const double nearest = 1 - eps;
+  return 1 - nearest < eps ? double_of(bits_of(nearest) - 1) : nearest;
 }
 
 // In double, good to 2^-35 for every z from 2^-1022 on: the same way, corrected only for what c has
@@ -141,20 +148,29 @@ struct logit_nan {
 
 template <class M>
 struct logit {
-  using T = float;  // no DOUBLE in its row
+  using T = typename M::T;
   double eps;
   explicit logit(const double* attributes) : eps(attributes[0]) {}
 
   template <class Loop>
   void visit(const Loop& loop) const {
+    if constexpr (__is_same(M, Double)) {
+      loop(logit_double(eps));
+    } else {
+      visit_float(loop);
+    }
+  }
+
+  template <class Loop>
+  void visit_float(const Loop& loop) const {
     if (eps < 0) return loop(logit_quick<Range::open>{0, 1, 0, 0});
     const auto least = static_cast<float>(logit_of(eps));
     if (least != least) return loop(logit_nan{});
     if (eps > 0.5)
       return loop(logit_quick<Range::closed>{0.5f, 0.5f, least, least});  // the lower bound wins
-    const float below = -float_above(-eps), above = float_above(1 - eps);
+    const float below = -float_above(-eps), above = float_above(up_to_complement(eps));
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
-    const auto most = static_cast<float>(logit_wide(1 - eps));
+    const auto most = static_cast<float>(0 - logit_of(eps));  // +0 of 1/2
     const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
     if (high < 1 && least < 0 && within_ulp(form.quick(form.low), logit_of(eps))) return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});
@@ -243,20 +259,30 @@ struct logit_grad_single : logit_grad_bounds {
 
 template <class M>
 struct logit_grad {
-  using T = float;  // no DOUBLE in its row
+  using T = typename M::T;
   double eps;
   explicit logit_grad(const double* attributes) : eps(attributes[0]) {}
 
-  // The first rule that applies wins; here are those that need no x, the formula has the others.
   template <class Loop>
   void visit(const Loop& loop) const {
+    if constexpr (__is_same(M, Double)) {
+      loop(logit_grad_double{eps});
+    } else {
+      visit_float(loop);
+    }
+  }
+
+  // The first rule that applies wins; here are those that need no x, the formula has the others.
+  template <class Loop>
+  void visit_float(const Loop& loop) const {
     const float infinity = __builtin_inff(), nan = __builtin_nanf("");
     if (eps != eps) return loop(logit_grad_constant{bits_of(nan), 0});
     if (eps == infinity) return loop(logit_grad_constant{0, 0});
     if (eps > 1) return loop(logit_grad_constant{bits_of(nan), 0});
     if (eps == 1) return loop(logit_grad_constant{bits_of(infinity), 0x80000000});
     const logit_grad_bounds bounds{eps >= 0 ? float_from(eps) : 0,
-                                   eps >= 0 ? float_up_to(1 - eps) : 1, eps >= 0 ? 0 : nan};
+                                   eps >= 0 ? float_up_to(up_to_complement(eps)) : 1,
+                                   eps >= 0 ? 0 : nan};
     if constexpr (__is_same(M, Half)) {
       loop(logit_grad_half{bounds});
     } else if (bounds.low >= kDeep && bounds.mirrored()) {

@@ -185,9 +185,10 @@ inline constexpr double kLog2e = 0x1.71547652b82fep0;
 
 // ---- double, with 2^-60 to spare ----
 
-// exp(high + low) = 2^n (1 + r + q), |high| <= 2^12, relative error of r + q 2^-61
+// exp(high + low) = 2^n (1 + r + half_square + q), |high| <= 2^12, relative error of r + … 2^-61:
+// r is exact, half_square is r^2 / 2 rounded, which q knows of.
 struct ExpF64 {
-  double n, r, q;
+  double n, r, half_square, q;
 };
 
 inline ExpF64 exp_exact(double high, double low) {
@@ -204,9 +205,9 @@ inline ExpF64 exp_exact(double high, double low) {
   p = fused(p, r, 0x1.111111110f612p-7);
   p = fused(p, r, 0x1.555555555555ap-5);
   p = fused(p, r, 0x1.5555555555559p-3);
-  p = fused(p, r, 0.5);
-  const double tail = fused(r * r, p, c);
-  return {n, r, fused(c, r + tail, tail)};
+  const double square = r * r, half = 0.5 * square;
+  const double tail = fused(square * r, p, fused(0.5, fused(r, r, -square), c));
+  return {n, r, half, fused(c, r + (half + tail), tail)};
 }
 
 // 2^n for integers |n| <= 1022

@@ -229,12 +229,9 @@ inline constexpr bool may_doubt =
 template <template <class> class F, int inputs, bool takes_same>
 constexpr FormulaEntry formula_entry() {
   static_assert(!takes_same || inputs == 2);
-  Formula<double> f64 =
-      nullptr;  // a formula whose T is float all the same has no DOUBLE in its row
-  if constexpr (sizeof(typename F<Double>::T) == sizeof(double)) f64 = apply<F<Double>, inputs>;
   return {apply<F<Half>, inputs>,
           apply<F<Single>, inputs>,
-          f64,
+          apply<F<Double>, inputs>,
           {apply_packed<F32, F<Single>, inputs, takes_same>,
            apply_packed<F16, F<Half>, inputs, takes_same>,
            apply_packed<Bf16, F<Half>, inputs, takes_same>},

@@ -155,6 +155,7 @@ constexpr int64_t kLeastRound = int64_t{1} << 20, kMostRound = int64_t{16} << 20
 
 // The tiles of an item are on the stack, up to 220 KiB, and what is below them.
 constexpr size_t kStack = 320 * 1024;
+constexpr size_t kDoubleStack = 32 * 1024;  // three pieces of 4 KiB
 
 // Whether dx can hold u between the sweeps.
 bool can_keep(const GroupNorm& g, const GroupNormCall& call) {
@@ -231,6 +232,27 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
     step(k.split_parameter_gradients, g.channels, parts);
 }
 
+// DOUBLE: one group after the other.
+void add_double_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
+  const GroupNormKernels& k = kernels().group_norm;
+  const int64_t elements = g.samples * g.channels * call.positions, items = g.samples * g.groups;
+  const int64_t grain = std::max<int64_t>(1, kGrain / 8 * items / elements);
+  if (g.backward()) {
+    const auto bytes = static_cast<uint64_t>(g.samples * g.channels) * 8;
+    call.beta_sums = executor.book(bytes);
+    call.gamma_sums = executor.book(bytes);
+    executor.add_step(k.backward_double, items, grain);
+    if (g.dgamma != nullptr || g.dbeta != nullptr) {
+      executor.add_step(k.parameters_double, g.channels,
+                        std::max<int64_t>(1, kGrain / g.samples));
+    }
+  } else {
+    executor.add_step(k.forward_double, items, grain);
+  }
+  executor.need_stack(kDoubleStack);
+  executor.estimate(8 * elements);  // 4 ns an element for each of two or three sweeps
+}
+
 }  // namespace
 
 Status infer_group_norm(const Operator& op, const Argument* arguments, int output,
@@ -267,7 +289,12 @@ Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& 
   call.eps = g.backward() ? 0 : g.argument("eps").real;
   call.swish = g.backward() || g.argument("activateSwish").flag;
   const double scale = g.argument("swishScale").real;
+  call.wide_scale = scale;
   call.scale = static_cast<float>(std::clamp<double>(scale, -0x1.fffffep127, 0x1.fffffep127));
+  if (g.x->dtype == ACL_DOUBLE) {
+    add_double_steps(g, call, executor);
+    return {};
+  }
   fill_blocking(call, g);
 
   const int64_t elements = g.samples * g.channels * call.positions;

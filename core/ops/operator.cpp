@@ -37,7 +37,7 @@ std::string joined(const std::string& list, const std::string& item, bool last) 
 
 Status check_product(const Operator& op) {
   const int product = current_product();
-  if ((op.products >> product & 1) != 0) return {};
+  if (products[product].has_everything || (op.products >> product & 1) != 0) return {};
   std::string having;
   for (int i = 0; i < product_count; ++i) {
     if ((op.products >> i & 1) == 0) continue;
@@ -80,7 +80,9 @@ bool is_wanted(const Operator& op, const Argument* arguments, int i) {
 
 Status check_dtypes(const Operator& op, const Argument* arguments) {
   const Product& product = products[current_product()];
-  const uint64_t accepted = product.has_bfloat16 ? op.dtypes : op.dtypes & ~bit(ACL_BF16);
+  const uint64_t accepted = product.has_everything ? op.computed
+                            : product.has_bfloat16 ? op.dtypes
+                                                   : op.dtypes & ~bit(ACL_BF16);
   const uint64_t castable = product.has_bfloat16 ? kFloatDtypes : kFloatDtypes & ~bit(ACL_BF16);
   const Parameter *first = nullptr, *companion = nullptr;
   aclDataType first_dtype = ACL_DT_UNDEFINED, companion_dtype = ACL_DT_UNDEFINED;

@@ -76,6 +76,7 @@ struct Operator {
   int parameter_count;
   uint32_t products;  // bit i: products[i] has it
   uint64_t dtypes;    // bit d: inputs may be aclDataType d, BF16 only where the product has it
+  uint64_t computed;  // what the library computes: more than any product has
   Shapes shapes;
   Inputs inputs;
   Output output;

@@ -14,7 +14,8 @@
 
 namespace openaclnn {
 
-#define PRODUCT(key, title, soc_name, has_bfloat16) {key, title, soc_name, has_bfloat16},
+#define PRODUCT(key, title, soc_name, has_bfloat16, has_everything) \
+  {key, title, soc_name, has_bfloat16, has_everything},
 const Product products[] = {
 #include "generated/products.inc"
 };

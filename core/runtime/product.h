@@ -13,9 +13,10 @@ struct Product {
   const char* title;     // "Atlas A2 training / Atlas 800I A2 inference"
   const char* soc_name;  // what aclrtGetSocName answers
   bool has_bfloat16;
+  bool has_everything;  // "any": whatever the library computes
 };
 
-extern const Product products[];  // from PRODUCTS in table.py
+extern const Product products[];  // from PRODUCTS and ANY in table.py
 extern const int product_count;
 
 int current_product();  // index into products: A2, or OPENACLNN_PRODUCT, or what set_product chose

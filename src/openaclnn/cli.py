@@ -12,7 +12,7 @@ from typing import Any
 from . import programs, watch
 from .catalogue import as_data, find_operator, markdown, nearest, show_operator, show_table
 from .settings import config, home
-from .table import OPS, PRODUCTS
+from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint
 
 # The environment variable behind a value of config().
@@ -38,7 +38,7 @@ def show_info(arguments: argparse.Namespace, paint: Paint) -> int:
     if arguments.json:
         print(json.dumps(values, indent=2))
         return 0
-    titles = {p.key: f"{p.key}, {p.title}" for p in PRODUCTS}
+    titles = {p.key: f"{p.key}, {p.title}" for p in (*PRODUCTS, ANY)}
     shown = {**values, "product": titles[values["product"]]}
     rows = [
         [name, f"{value:,}" if isinstance(value, int) else str(value), VARIABLES.get(name, "")]

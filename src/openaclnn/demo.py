@@ -29,7 +29,7 @@ from .reference import (
 )
 from .schema import Op, Product
 from .settings import config
-from .table import OPS, PRODUCTS
+from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint, columns
 
 Array = npt.NDArray[Any]
@@ -221,11 +221,11 @@ def _show_operator(
     op: Op, product: Product, left_out: Mapping[str, str], paint: Paint
 ) -> list[bool]:
     print(f"\n{paint(op.name, 'bold', 'cyan')}  {op.formula}")
-    if product.key not in op.products:
+    if not op.accepted(product):
         other = f"OPENACLNN_PRODUCT={op.products[-1]} openaclnn demo"
         print(f"  not on {product.title}; try:  {other}")
         return []
-    dtypes = [d for d in op.dtypes if d not in left_out and (d != "BFLOAT16" or product.bfloat16)]
+    dtypes = [d for d in op.accepted(product) if d not in left_out]
     attributes = _attributes_text(op, REFERENCES[op.kernel].attributes[0])
     if attributes:
         print(f"  with {attributes}")
@@ -249,7 +249,7 @@ def _show_refusal(paint: Paint) -> list[bool]:
 def demo(paint: Paint) -> int:
     """Prints the show; 1 when a promise was broken, else 0."""
     now = config()
-    product = next(p for p in PRODUCTS if p.key == now["product"])
+    product = next(p for p in (*PRODUCTS, ANY) if p.key == now["product"])
     print(f"{paint('openaclnn', 'bold')} {now['version']}, playing {product.title}")
     print(
         f"Distance  {PERIOD:,} inputs, a quarter of them special, at {ELEMENTS:,} places, from\n"

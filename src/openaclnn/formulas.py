@@ -39,6 +39,8 @@ class Reference:
     attributes: tuple[Attributes, ...]
     ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
     special: Callable[[Attributes], tuple[float, ...]] = lambda a: ()
+    # Where an approximation is at its worst, given the attributes: how many values.
+    hard: Callable[[np.random.Generator, Attributes, int], Array] | None = None
     # Of results that are sums: the sums of their absolute terms, by which errors are judged.
     terms: Callable[..., tuple[Array, ...]] | None = None
     # The shape of each input, where they are not all alike, from that of the first.
@@ -80,18 +82,49 @@ def leaky_relu_backward(
 
 
 def elu(x: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
-    return np.where(x > 0, scale * x, scale * alpha * np.expm1(x * input_scale))
+    return np.where(x > 0, scale * x, scale * alpha * _exponential(np.expm1, x, input_scale))
 
 
-# The product of attributes is made first: float64 holds it. exp of a number is neither 0 nor inf.
+# The product of attributes is made first: float64 holds it.
 def elu_backward(
     g: Array, x: Array, *, alpha: float, scale: float, input_scale: float, is_result: bool
 ) -> Array:
     if is_result:
-        return np.where(x > 0, g * scale, g * input_scale * (x + alpha * scale))
-    exponent = x * input_scale
-    power = np.where(np.isinf(exponent), np.exp(exponent), np.exp(np.clip(exponent, -700, 700)))
+        shift = x.dtype.type(alpha) * scale
+        lost = _lost(x.dtype.type(alpha), scale, shift) if x.dtype != np.float64 else 0.0
+        total = x + shift  # x and shift may cancel, and then what shift lost is what is left
+        total = np.where(np.isfinite(total + lost), total + lost, total)
+        return np.where(x > 0, g * scale, g * input_scale * total)
+    power = _exponential(np.exp, x, input_scale)
     return np.where(x > 0, g * scale, g * (alpha * scale * input_scale) * power)
+
+
+def _exponential(function: Callable[[Any], Array], x: Array, rate: float) -> Array:
+    """exp or expm1 of the exact product x rate. Of a number it is neither 0 nor infinite, so that
+    times 0 or infinity it is what it must be: near the end of the range of x's dtype, which is
+    wider than that of the result, it stays what it is there."""
+    exponent = x * rate
+    last = 0.98 * np.log(np.finfo(exponent.dtype).max)
+    within = np.clip(exponent, -last, last)
+    result = function(np.where(np.isinf(exponent), exponent, within))
+    if exponent.dtype == np.float64:  # fp32 times fp32: nothing is lost
+        return result
+    lost = np.where(within == exponent, _lost(x, rate, exponent), 0)
+    return np.where(lost == 0, result, result + lost * np.exp(within))  # -0 stays
+
+
+def _lost(x: Array, y: float, product: Array) -> Array:
+    """x y less the rounded product, exactly (Dekker): long double has digits enough for a double,
+    but not for the product of two, of which e^700 shows the last ones."""
+    digits = (np.finfo(product.dtype).nmant + 2) // 2
+
+    def halves(v: Any) -> tuple[Any, Any]:
+        scaled = v * (np.exp2(product.dtype.type(digits)) + 1)
+        high = scaled - (scaled - v)
+        return high, v - high
+
+    (a, b), (c, d) = halves(x), halves(product.dtype.type(y))
+    return np.asarray(((a * c - product) + a * d + b * c) + b * d)
 
 
 # alpha, scale, input_scale: the first three what people use (SELU the second), then extremes.
@@ -113,6 +146,14 @@ def _elu_special(a: Attributes) -> tuple[float, ...]:
     return 64.0 / rate, 104.0 / rate
 
 
+# At the ends of the reductions of exp, odd multiples of ln2 / 2, and around them.
+def _elu_hard(rng: np.random.Generator, a: Attributes, n: int) -> Array:
+    halves = np.where(rng.random(n) < 0.5, rng.integers(-120, 121, n), rng.integers(-5, 6, n))
+    near = 1 + rng.normal(0, 1, n) * np.exp2(-rng.integers(3, 40, n).astype(np.float64))
+    rate = a["input_scale"]
+    return halves * near * (math.log(2) / 2 / (rate if math.isfinite(rate) and rate else 1.0))
+
+
 _ELU_ATTRIBUTES = tuple({"alpha": a, "scale": s, "input_scale": i} for a, s, i in _ELUS)
 
 
@@ -132,9 +173,22 @@ def _eps_special(a: Attributes) -> tuple[float, ...]:
     return a["eps"], 1 - a["eps"], 0.5
 
 
-# 2 z - 1 is exact in float64, and so is 1 - z for z >= 2^-29; below, ln(1 - z) is -z.
+# 1 - eps is the number itself, which float64 need not hold: where x >= 1/2 it holds 1 - x, and
+# where eps > 1/2 it holds 1 - eps.
+def _above(x: Array, eps: float) -> Array:
+    return np.where(x >= 0.5, 1 - x < eps, x > 1 - eps)
+
+
 def logit(x: Array, *, eps: float) -> Array:
-    z = x if eps < 0 else np.maximum(np.minimum(x, 1 - eps), eps)
+    if eps < 0:
+        return np.asarray(_log_odds(x))
+    clamped = _log_odds(np.maximum(np.minimum(x, 1 - eps), eps))  # NaN stays
+    upper = 0 - _log_odds(np.float64(eps))  # logit(1 - eps), and +0 of 1/2
+    return np.asarray(np.where(_above(x, eps) & (eps <= 0.5), upper, clamped))
+
+
+# 2 z - 1 is exact in float64, and so is 1 - z for z >= 2^-29; below, ln(1 - z) is -z.
+def _log_odds(z: Any) -> Any:
     middle = np.abs(z - 0.5) < 0.25
     near = 2 * np.arctanh(np.where(middle, 2 * z - 1, 0))
     return np.where(middle, near, np.log(z) - np.log1p(-z))
@@ -148,8 +202,10 @@ def logit_grad(x: Array, dy: Array, *, eps: float) -> Array:
         return np.zeros_like(x + dy)
     if eps == 1:
         return np.broadcast_to(np.copysign(math.inf, dy), (x + dy).shape)
-    low, high, beyond = (eps, 1 - eps, 0.0) if eps >= 0 else (0.0, 1.0, math.nan)
-    return np.where((x < low) | (x > high), beyond, dy / (x * (1 - x)))
+    result = dy / (x * (1 - x))
+    if eps < 0:
+        return np.where((x < 0) | (x > 1), math.nan, result)
+    return np.where((x < eps) | _above(x, eps), 0, result)
 
 
 # The first is exact in bfloat16, like 1 - eps: what peers round stays what it is.
@@ -181,6 +237,7 @@ REFERENCES: dict[str, Reference] = {
         formula=elu,
         domain=(ordinary,),
         special=_elu_special,
+        hard=_elu_hard,
         attributes=_ELU_ATTRIBUTES,
         ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
     ),
@@ -188,38 +245,39 @@ REFERENCES: dict[str, Reference] = {
         formula=elu_backward,
         domain=(wide, ordinary),
         special=_elu_special,
+        hard=_elu_hard,
         attributes=(
             *({**a, "is_result": False} for a in _ELU_ATTRIBUTES),
             *({**a, "is_result": True} for a in _ELU_ATTRIBUTES if a["alpha"] >= 0),
         ),
-        ulp={"FLOAT": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
     ),
     "hardshrink": Reference(
         formula=hardshrink,
         domain=(ordinary,),
         special=lambda a: (a["lambd"],),
         attributes=_LAMBDAS,
-        ulp={"FLOAT": 0, "half": 0.5},
+        ulp={"FLOAT": 0, "DOUBLE": 0, "half": 0.5},
     ),
     "hardshrink_backward": Reference(
         formula=hardshrink_backward,
         domain=(wide, ordinary),
         special=lambda a: (a["lambd"],),
         attributes=_LAMBDAS,
-        ulp={"FLOAT": 0, "half": 0.5},
+        ulp={"FLOAT": 0, "DOUBLE": 0, "half": 0.5},
     ),
     "logit": Reference(
         formula=logit,
         domain=(probability,),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
-        ulp={"FLOAT": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
     ),
     "logit_grad": Reference(
         formula=logit_grad,
         domain=(probability, wide),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
-        ulp={"FLOAT": 0.51, "half": ROUNDED},
+        ulp={"FLOAT": 0.51, "DOUBLE": 1.0, "half": ROUNDED},
     ),
 }

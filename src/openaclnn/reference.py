@@ -79,6 +79,8 @@ def evaluate(op: Op, inputs: Sequence[Array], attributes: Attributes) -> tuple[A
     with np.errstate(all="ignore"):
         exact = [x.astype(np.float64).astype(wider) for x in inputs]
         named = rounded_attributes(op, attributes, compute)
+        if compute == "DOUBLE":  # products of attributes, too, are rounded to more digits
+            named = {k: wider(v) if isinstance(v, float) else v for k, v in named.items()}
         found = REFERENCES[op.kernel].formula(*exact, **named)
     return found if isinstance(found, tuple) else (found,)
 

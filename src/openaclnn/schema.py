@@ -88,6 +88,7 @@ class Op:
     kernel: str  # the formula in core/kernels, in formulas.py and in the benchmarks
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
+    beyond: tuple[str, ...]  # dtypes that no product has and the library computes all the same
     shapes: Literal["same", "broadcast", "group_norm"]  # of the inputs among themselves
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
@@ -121,6 +122,19 @@ class Op:
     def inplace(self) -> bool:
         return any(p.role == "inout" for p in self.parameters)
 
+    @property
+    def computed(self) -> tuple[str, ...]:
+        """All dtypes of the inputs that the library computes, as product `any` accepts them."""
+        return self.dtypes + self.beyond
+
+    def accepted(self, product: Product) -> tuple[str, ...]:
+        """The dtypes of the inputs on a product; none where it lacks the operator."""
+        if product.everything:
+            return self.computed
+        if product.key not in self.products:
+            return ()
+        return tuple(d for d in self.dtypes if product.bfloat16 or d != "BFLOAT16")
+
 
 @dataclass(frozen=True)
 class Product:
@@ -130,6 +144,7 @@ class Product:
     title: str
     soc_name: str
     bfloat16: bool
+    everything: bool = False  # accepts whatever the library computes
 
 
 def _default(text: str | None) -> Default:
@@ -174,6 +189,7 @@ def op(
     dtypes: str,
     formula: str,
     doc: str,
+    beyond: str = "",
     family: str = "elementwise",
     shapes: Literal["same", "broadcast", "group_norm"] = "same",
     inputs: Literal["promote", "equal"] = "promote",
@@ -189,6 +205,7 @@ def op(
         kernel=kernel,
         products=tuple(products.split()),
         dtypes=tuple(dtypes.split()),
+        beyond=tuple(beyond.split()),
         shapes=shapes,
         inputs=inputs,
         output=output,

@@ -9,21 +9,24 @@ from typing import Any
 
 from . import _core
 from .schema import Product
-from .table import PRODUCTS
+from .table import ANY, PRODUCTS
 
 
 def products() -> tuple[Product, ...]:
-    """The products the library can play; `set_product` takes their keys."""
+    """The products the library can play; `set_product` takes their keys, and "any"."""
     return PRODUCTS
 
 
-def set_product(key: str) -> None:
+def set_product(key: str | None) -> None:
     """Plays another product from now on, which decides what operators and dtypes are accepted.
 
-    The default is A2, or OPENACLNN_PRODUCT.
+    The default is A2, or OPENACLNN_PRODUCT. None or "any" stands for no product: every operator
+    with every dtype that the library computes, DOUBLE among them.
     """
+    if key is None:
+        key = ANY.key
     if not isinstance(key, str):
-        known = ", ".join(p.key for p in PRODUCTS)
+        known = ", ".join(p.key for p in (*PRODUCTS, ANY))
         raise TypeError(f"set_product: product must be a string ({known}), but got {key!r}")
     _core.set_product(key)
 

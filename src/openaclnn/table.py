@@ -17,6 +17,9 @@ PRODUCTS: tuple[Product, ...] = (
 )
 DEFAULT_PRODUCT = "A2"
 
+# No product: every operator, with every dtype that the library computes.
+ANY = Product("any", "any product", "Ascend910B1", bfloat16=True, everything=True)
+
 OPS: tuple[Op, ...] = (
     op(
         "aclnnLeakyRelu",
@@ -78,6 +81,7 @@ OPS: tuple[Op, ...] = (
         kernel="elu_backward",
         products="910 A2 A3 310P",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         inputs="equal",
         rules=["alpha_of_result"],
         formula="gradOutput * (x > 0 ? s : isResult ? i * (x + a * s) : i * a * s * exp(i * x))",
@@ -90,6 +94,7 @@ OPS: tuple[Op, ...] = (
         kernel="hardshrink",
         products="910 A2 A3 310P",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         formula="|self| <= max(lambd, 0) ? 0 : self",
         doc="Sets what is no larger than lambd to zero and keeps the rest as it is.",
     ),
@@ -100,6 +105,7 @@ OPS: tuple[Op, ...] = (
         kernel="hardshrink_backward",
         products="910 A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         shapes="broadcast",
         formula="|self| <= max(lambd, 0) ? 0 : gradOutput",
         doc="The gradient of Hardshrink: it passes where the input did.",
@@ -111,6 +117,7 @@ OPS: tuple[Op, ...] = (
         kernel="logit",
         products="A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         inputs="equal",
         output="equal",
         formula="ln(z / (1 - z)), z = eps < 0 ? input : max(eps, min(input, 1 - eps))",
@@ -123,6 +130,7 @@ OPS: tuple[Op, ...] = (
         kernel="logit_grad",
         products="A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         inputs="equal",
         output="equal",
         formula="eps <= x <= 1 - eps ? dy / (x * (1 - x)) : 0; eps < 0: 0 <= x <= 1, else NaN",
@@ -138,6 +146,7 @@ OPS: tuple[Op, ...] = (
         kernel="group_norm_swish",
         products="A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         shapes="group_norm",
         inputs="equal",
         output="equal",
@@ -154,6 +163,7 @@ OPS: tuple[Op, ...] = (
         kernel="group_norm_swish_grad",
         products="A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
+        beyond="DOUBLE",
         shapes="group_norm",
         inputs="equal",
         output="equal",

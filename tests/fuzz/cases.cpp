@@ -2,6 +2,7 @@
 #include "cases.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "shapes.h"
@@ -79,8 +80,27 @@ void good_tensors(Random& random, Case& c, const Arenas& arenas) {
   }
 }
 
-// Multiples of 1/64: every dtype of the computation holds them.
-double good_number(Random& random) { return static_cast<double>(random.between(-64, 128)) / 64; }
+// Zero, one, infinity, NaN, what is at the ends of fp32 and fp64, and where 1 - eps is rounded.
+constexpr double kEnds[] = {0,     1,     HUGE_VAL, NAN, 5e-324,  1e-308,  1e308,
+                            1e-45, 1e-38, 1e38,     0.5, 0x1p-24, 0x1p-53, 0x1p-54};
+
+// A number of the whole range, of either sign: an end, or any exponent of fp32 or fp64, or one near
+// 1.
+double any_number(Random& random) {
+  const double sign = random.chance(50) ? 1 : -1, mantissa = random.uniform(1, 2);
+  switch (random.below(4)) {
+    case 0: return sign * random.pick(kEnds);
+    case 1: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-149, 127)));
+    case 2: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-1074, 1023)));
+    default: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-8, 8)));
+  }
+}
+
+// Multiples of 1/64, or one of the whole range.
+double good_number(Random& random) {
+  if (random.chance(50)) return any_number(random);
+  return static_cast<double>(random.between(-64, 128)) / 64;
+}
 
 void good_attributes(Random& random, Case& c) {
   static char nchw[] = "NCHW", nd[] = "ND";
@@ -93,13 +113,17 @@ void good_attributes(Random& random, Case& c) {
         double number = good_number(random);
         auto narrow = static_cast<float>(number);
         const bool wide = random.chance(50);
-        c.numbers[i] = number;
+        c.numbers[i] = wide ? number : narrow;
         c.made_scalars[i] = CALL(aclCreateScalar, wide ? static_cast<void*>(&number) : &narrow,
                                  wide ? ACL_DOUBLE : ACL_FLOAT);
         value.handle = c.made_scalars[i];
         break;
       }
-      case Kind::real: value.real = c.numbers[i] = good_real(random, *c.row); break;
+      case Kind::real: {
+        const bool any = std::strcmp(c.row->family, "elementwise") == 0 && random.chance(50);
+        value.real = c.numbers[i] = any ? any_number(random) : good_real(random, *c.row);
+        break;
+      }
       case Kind::integer: value.integer = good_integer(random, *c.row, c.tensors); break;
       case Kind::flag:
         value.flag = random.chance(50);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators once more, as plain loops in double: another hand than the kernels'.
+// The operators once more, as plain loops in long double: another hand than the kernels'. They hold
+// for all attributes and inputs, NaN and infinity among them.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 
@@ -10,49 +12,88 @@
 namespace fuzz {
 
 // x[i]: the inputs of one element, in the order of the row; a[i]: its scalars and numbers likewise.
-using Formula = double (*)(const double* x, const double* a);
+using Formula = long double (*)(const long double* x, const double* a);
 
-inline double shrink(double x, double lambd, double kept) {
+inline long double shrink(long double x, double lambd, long double kept) {
   const double bound = lambd < 0 ? 0 : lambd;
   return std::fabs(x) <= bound ? 0 : kept;
 }
 
-inline const struct {
+// function(x rate), where the product keeps all its digits: `low` has those that long double has
+// not, and exp is the derivative of both. The result of a number is neither 0 nor infinite.
+template <class Function>
+long double exponential(const Function& function, long double x, long double rate) {
+  const long double product = x * rate;
+  if (!std::isfinite(product)) return function(product);
+  const long double end = 0.98L * std::log(LDBL_MAX);
+  if (std::fabs(product) > end) return function(std::copysign(end, product));
+  const long double low = std::fma(x, rate, -product);
+  return low == 0 ? function(product) : function(product) + low * std::exp(product);
+}
+
+inline long double elu(long double x, const double* a) {
+  const long double factor = static_cast<long double>(a[1]) * a[0];
+  if (x > 0) return a[1] * x;
+  return factor * exponential([](long double t) { return std::expm1(t); }, x, a[2]);
+}
+
+inline long double elu_backward(long double g, long double v, const double* a) {
+  const long double factor = static_cast<long double>(a[1]) * a[0];
+  if (v > 0) return g * a[1];
+  if (a[3] != 0) return g * a[2] * (v + factor);
+  return g * (factor * a[2]) * exponential([](long double t) { return std::exp(t); }, v, a[2]);
+}
+
+// 1 - eps has more digits than a number holds; where x >= 1/2, 1 - x has not.
+inline bool above(long double x, double eps) { return x >= 0.5L ? 1 - x < eps : x > 1 - eps; }
+
+inline long double log_odds(long double z) {
+  if (std::fabs(z - 0.5L) < 0.25L) return 2 * std::atanh(2 * z - 1);
+  return std::log(z) - std::log1p(-z);
+}
+
+inline long double logit(long double x, double eps) {
+  if (eps < 0 || std::isnan(x)) return log_odds(x);
+  if (eps <= 0.5 && above(x, eps)) return 0 - log_odds(eps);  // +0 of 1/2
+  return eps > 0.5 || std::isnan(eps) || x < eps ? log_odds(eps) : log_odds(x);
+}
+
+// The first rule that applies.
+inline long double logit_grad(long double x, long double dy, double eps) {
+  if (std::isnan(eps)) return eps;
+  if (eps > 1) return std::isinf(eps) ? 0 : NAN;
+  if (eps == 1) return std::copysign(INFINITY, dy);
+  if (std::isnan(x)) return x;
+  if (eps >= 0 && (x < eps || above(x, eps))) return 0;
+  if (eps < 0 && (x < 0 || x > 1)) return NAN;
+  return dy / (x * (1 - x));
+}
+
+// And the most that FLOAT results are off, in ULP.
+inline const struct Entry {
   const char* kernel;
+  double ulp;
   Formula formula;
 } formulas[] = {
-    {"leaky_relu", [](const double* x, const double* a) { return x[0] > 0 ? x[0] : x[0] * a[0]; }},
-    {"leaky_relu_backward",
-     [](const double* x, const double* a) { return x[1] > 0 ? x[0] : x[0] * a[0]; }},
-    {"elu",
-     [](const double* x, const double* a) {
-       return x[0] > 0 ? a[1] * x[0] : a[1] * a[0] * std::expm1(a[2] * x[0]);
-     }},
-    {"elu_backward",
-     [](const double* x, const double* a) {
-       if (x[1] > 0) return x[0] * a[1];
-       if (a[3] != 0) return x[0] * a[2] * (x[1] + a[0] * a[1]);
-       return x[0] * a[2] * a[0] * a[1] * std::exp(x[1] * a[2]);
-     }},
-    {"hardshrink", [](const double* x, const double* a) { return shrink(x[0], a[0], x[0]); }},
-    {"hardshrink_backward",
-     [](const double* x, const double* a) { return shrink(x[1], a[0], x[0]); }},
-    {"logit",
-     [](const double* x, const double* a) {
-       const double z = a[0] < 0 ? x[0] : std::fmax(std::fmin(x[0], 1 - a[0]), a[0]);
-       return std::isnan(x[0]) ? x[0] : std::log(z) - std::log1p(-z);
-     }},
-    {"logit_grad",
-     [](const double* x, const double* a) {
-       const double low = a[0] < 0 ? 0 : a[0], high = a[0] < 0 ? 1 : 1 - a[0];
-       if (x[0] < low || x[0] > high) return a[0] < 0 ? double{NAN} : 0.0;
-       return x[1] / (x[0] * (1 - x[0]));
-     }},
+    {"leaky_relu", 0.5,
+     [](const long double* x, const double* a) { return x[0] > 0 ? x[0] : x[0] * a[0]; }},
+    {"leaky_relu_backward", 0.5,
+     [](const long double* x, const double* a) { return x[1] > 0 ? x[0] : x[0] * a[0]; }},
+    {"elu", 1, [](const long double* x, const double* a) { return elu(x[0], a); }},
+    {"elu_backward", 1,
+     [](const long double* x, const double* a) { return elu_backward(x[0], x[1], a); }},
+    {"hardshrink", 0,
+     [](const long double* x, const double* a) { return shrink(x[0], a[0], x[0]); }},
+    {"hardshrink_backward", 0,
+     [](const long double* x, const double* a) { return shrink(x[1], a[0], x[0]); }},
+    {"logit", 1, [](const long double* x, const double* a) { return logit(x[0], a[0]); }},
+    {"logit_grad", 0.51,
+     [](const long double* x, const double* a) { return logit_grad(x[0], x[1], a[0]); }},
 };
 
-inline Formula formula_of(const char* kernel) {
-  for (const auto& entry : formulas) {
-    if (std::strcmp(entry.kernel, kernel) == 0) return entry.formula;
+inline const Entry* formula_of(const char* kernel) {
+  for (const Entry& entry : formulas) {
+    if (std::strcmp(entry.kernel, kernel) == 0) return &entry;
   }
   return nullptr;
 }
@@ -89,19 +130,48 @@ inline double value_at(const void* address, aclDataType dtype) {
   }
 }
 
-// Whether a result, computed in double or else in float, is what the formula says: up to a few
-// units (logarithms and exponentials cost some in the formulas above) and to the end of the range.
-inline bool is_close(double got, double want, aclDataType dtype, bool computed_wide) {
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
-  const bool half = dtype == ACL_FLOAT16, brain = dtype == ACL_BF16;
-  const bool wide = dtype == ACL_DOUBLE && computed_wide;
-  const double largest = half ? 65504 : wide ? 1.7976931348623157e308 : 3.3e38;
-  const double unit = half ? 0x1p-10 : brain ? 0x1p-7 : wide ? 0x1p-50 : 0x1p-21;
-  const double smallest = half ? 0x1p-23 : wide ? 1e-300 : brain ? 0x1p-130 : 0x1p-140;
-  if (std::fabs(want) >= largest * (1 - unit)) {
-    return std::signbit(got) == std::signbit(want) && std::fabs(got) >= largest * (1 - 4 * unit);
+// Digits, and the exponents e of normal numbers 1.f * 2^e.
+struct Format {
+  int digits, least, greatest;
+};
+inline Format format_of(aclDataType dtype) {
+  return dtype == ACL_DOUBLE    ? Format{53, -1022, 1023}
+         : dtype == ACL_FLOAT16 ? Format{11, -14, 15}
+         : dtype == ACL_BF16    ? Format{8, -126, 127}
+                                : Format{24, -126, 127};
+}
+
+// The error in units of the last place that `want` has in a format; denormals have the unit of the
+// least normal number, and an infinite result stands for the power of 2 beyond the greatest one.
+// Infinite where only one is NaN or `want` alone is an infinity, or where a zero has the wrong
+// sign.
+inline long double ulp_error(double got, long double want, Format format) {
+  if (std::isnan(want) || std::isnan(got))
+    return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
+  if (std::isinf(want)) return got == want ? 0 : INFINITY;
+  if (got == 0 && std::signbit(got) != std::signbit(want)) return INFINITY;
+  int exponent = 0;
+  (void)std::frexp(want, &exponent);
+  if (exponent - 1 < format.least) exponent = format.least + 1;
+  if (exponent - 1 > format.greatest || want == 0) {
+    exponent = want == 0 ? format.least + 1 : format.greatest + 1;
   }
-  return std::fabs(got - want) <= std::fabs(want) * unit + smallest;
+  const long double top = std::ldexp(1.0L, format.greatest + 1);
+  long double result = got;
+  if (std::isinf(got)) {
+    result = std::copysign(top, got);
+    want = std::fmin(std::fmax(want, -top), top);
+  }
+  return std::fabs(result - want) / std::ldexp(1.0L, exponent - format.digits);
+}
+
+// Whether a result, computed in double or else in float, is what the formula says.
+inline bool is_right(double got, long double want, aclDataType dtype, bool wide, double ulp) {
+  const aclDataType computed = wide ? ACL_DOUBLE : ACL_FLOAT;
+  const bool narrowed = format_of(dtype).digits < format_of(computed).digits;
+  constexpr double kRounded = 0.5 + 0x1p-10;  // but for ties of the wider type
+  const double limit = narrowed || (wide && ulp == 0.5) ? kRounded : ulp;
+  return ulp_error(got, want, format_of(narrowed ? dtype : computed)) <= limit;
 }
 
 }  // namespace fuzz

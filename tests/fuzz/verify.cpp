@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator must leave in memory, byte for byte.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "cases.h"
 #include "formulas.h"
@@ -17,15 +19,26 @@ const Arenas& arenas() {
 }
 
 void check_formula(const Case& c, const std::vector<Given>& plain, const Dims& shape) {
-  const Formula formula = formula_of(c.row->kernel);
-  if (formula == nullptr || !c.ordinary || c.broken) return;
+  const Entry* const formula = formula_of(c.row->kernel);
+  if (formula == nullptr || c.broken) return;
   const auto& parameters = c.row->parameters;
-  double attributes[8] = {}, inputs[8] = {};
+  double attributes[8] = {};
+  long double inputs[8] = {};
   size_t numbers = 0;
   bool wide = false;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != Kind::tensor) attributes[numbers++] = c.numbers[i];
-    wide |= parameters[i].role != Role::output && plain[i].dtype == ACL_DOUBLE;
+    const bool input = parameters[i].kind == Kind::tensor && parameters[i].role != Role::output;
+    wide |= input && plain[i].dtype == ACL_DOUBLE;
+  }
+  std::string told;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].kind == Kind::tensor) continue;
+    const bool rounded = parameters[i].kind == Kind::scalar && !wide;
+    const double number = rounded ? static_cast<float>(c.numbers[i]) : c.numbers[i];
+    attributes[numbers++] = number;
+    char text[64];
+    std::snprintf(text, sizeof text, " %s %.17g", parameters[i].name, number);
+    told += text;
   }
   const auto count = product(shape);
   for (int64_t n = 0; n < count; ++n) {
@@ -46,10 +59,10 @@ void check_formula(const Case& c, const std::vector<Given>& plain, const Dims& s
     }
     const aclDataType dtype = plain[out].dtype;
     const double got = value_at(plain[out].data + n * static_cast<int64_t>(size_of(dtype)), dtype);
-    const double want = formula(inputs, attributes);
-    if (!is_close(got, want, dtype, wide)) {
-      fault("%s must give %.17g for element %lld of inputs %.17g, %.17g, but gave %.17g",
-            c.row->name, want, static_cast<long long>(n), inputs[0], inputs[1], got);
+    const long double want = formula->formula(inputs, attributes);
+    if (!is_right(got, want, dtype, wide, formula->ulp)) {
+      fault("%s must give %.21Lg for element %lld of inputs %.17Lg, %.17Lg with%s, but gave %.17g",
+            c.row->name, want, static_cast<long long>(n), inputs[0], inputs[1], told.c_str(), got);
     }
   }
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// elu in DOUBLE: at most 1 ulp whatever the attributes.
+#pragma once
+
+#include "core/kernels/math.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// expm1(t + low) = 2^waiting (sum + rest); `rest` is below 0.04 of the sum, so what it rounds is
+// below 0.05 ulp. If `falling`, t <= 0. From 2^54 on the 1 is too far away for the first sum, which
+// must be exact, and from 2^60 on for the result.
+struct Expm1F64 {
+  double sum, rest, waiting;
+};
+
+template <bool falling>
+inline Expm1F64 expm1_exact(double t, double low) {
+  const ExpF64 e = exp_exact(t, low);
+  const double kept = falling || e.n < 60 ? e.n : 60, one = falling || e.n < 54 ? 1 : 0;
+  const double power = power_of_2_exact(kept), whole = power - one;
+  const double first = power * e.r, second = power * e.half_square;
+  const double part = whole + first, sum = part + second;
+  const double lost = (first - (part - whole)) + (second - (sum - part));
+  const double of_whole = (power - (whole + one)) + (falling ? 0 : one - 1);
+  return {sum, lost + of_whole + power * e.q, e.n - kept};
+}
+
+// inputScale 1, and scale alpha = high + low far from the ends of the range.
+struct elu_double_single {
+  double scale, high, low;
+  elu_double_single(double alpha, double scale)
+      : scale(scale), high(scale * alpha), low(fused(scale, alpha, -high)) {}
+
+  double operator()(double x) const {
+    const Expm1F64 t = expm1_exact<true>(x < -60 ? -60 : x, 0);
+    const double y = t.sum * high;
+    const double lost = fused(t.sum, low, fused(t.sum, high, -y));
+    const double result = y + fused(t.rest, high, lost);
+    return x > 0 ? scale * x : __builtin_copysign(result, x);
+  }
+};
+
+// 2^shift = step step last, of which the last alone leaves the range.
+struct PowerInSteps {
+  double step, last;
+};
+inline PowerInSteps power_in_steps(double shift) {
+  const double third = (shift * (1.0 / 3) + kShiftF64) - kShiftF64;
+  return {power_of_2_exact(third), power_of_2_exact(shift - 2 * third)};
+}
+
+// Mantissas are multiplied as high + low, exponents added, so that only the result can leave the
+// range; below 2^-100 expm1(t) is t. If `falling`, inputScale is not below 0.
+template <bool falling>
+struct elu_double {
+  double scale, input_scale;
+  double high, low, small_high, small_low;  // scale alpha and scale alpha inputScale, without …
+  double exponent;                          // … their exponents; that of the first
+  PowerInSteps usual, small, tiny;
+
+  elu_double(double alpha, double scale, double input_scale)
+      : scale(scale), input_scale(input_scale) {
+    int e[3];
+    const double s = __builtin_frexp(scale, &e[0]), a = __builtin_frexp(alpha, &e[1]),
+                 i = __builtin_frexp(input_scale, &e[2]);
+    high = s * a, low = fused(s, a, -high);
+    small_high = high * i, small_low = fused(high, i, -small_high) + low * i;
+    exponent = e[0] + e[1];
+    const double all = exponent + e[2];  // beyond these results are 0 or infinite, whatever x is
+    const double small_exponent = all < -2400 ? -2400 : all > 3000 ? 3000 : all;
+    usual = power_in_steps(exponent), small = power_in_steps(small_exponent);
+    tiny = power_in_steps(small_exponent - 600);
+  }
+
+  double operator()(double x) const {
+    const double product = x * input_scale;
+    const double t = !falling && product > 4000 ? 4000 : product < -60 ? -60 : product;
+    const Expm1F64 e = expm1_exact<falling>(t, t == product ? fused(x, input_scale, -product) : 0);
+
+    const bool is_small = magnitude(product) < 0x1p-100, is_tiny = magnitude(x) < 0x1p-500;
+    const double a = is_small ? (is_tiny ? x * 0x1p600 : x) : e.sum, a_low = is_small ? 0 : e.rest;
+    const double b = is_small ? small_high : high, b_low = is_small ? small_low : low;
+    const double y = a * b;
+    const double lost = fused(-a_low, b, fused(-a, b_low, fused(-a, b, y)));
+
+    PowerInSteps to = usual;
+    if (!falling) to = power_in_steps(exponent + e.waiting > 3000 ? 3000 : exponent + e.waiting);
+    const double step = is_small ? (is_tiny ? tiny.step : small.step) : to.step;
+    const double last = is_small ? (is_tiny ? tiny.last : small.last) : to.last;
+    return x > 0 ? scale * x : (y - lost) * step * step * last;
+  }
+};
+
+// An attribute is 0 (alpha or scale), infinite or NaN: of expm1 the sign counts, whether it is 0 or
+// infinite, and -1. An infinity times scale alpha, which may be below the range, is one times its
+// mantissa.
+struct elu_double_rare {
+  double scale, factor, mantissa, rate;
+  elu_double_rare(double alpha, double scale, double input_scale)
+      : scale(scale), factor(scale * alpha) {
+    int e;
+    mantissa = __builtin_frexp(scale, &e) * __builtin_frexp(alpha, &e);
+    const bool finite = magnitude(input_scale) < __builtin_inf() && input_scale != 0;
+    rate = finite ? __builtin_copysign(1, input_scale) : input_scale;
+  }
+  double operator()(double x) const {
+    const double t = x * rate;
+    const double y = t < 0 ? -factor : t * mantissa;
+    return x > 0 ? scale * x : y;
+  }
+};
+
+// loop(form) with the form that the attributes ask for.
+template <class Loop>
+inline void visit_elu_double(double alpha, double scale, double input_scale, const Loop& loop) {
+  constexpr double kLeast = 0x1p-1074, kMost = 0x1.fffffffffffffp1023;
+  const double factor = scale * alpha;
+  if (input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
+    loop(elu_double_single(alpha, scale));
+  } else if (within(alpha, kLeast, kMost) && within(scale, kLeast, kMost) &&
+             within(input_scale, 0, kMost)) {
+    if (input_scale >= 0) return loop(elu_double<true>(alpha, scale, input_scale));
+    loop(elu_double<false>(alpha, scale, input_scale));
+  } else {
+    loop(elu_double_rare(alpha, scale, input_scale));
+  }
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group norm of DOUBLE tensors, which no product has: for gradient checks and as a reference, so
+// plain sweeps over one group at a time. Every sum keeps what its additions lost, so that errors do
+// not grow with the number of terms.
+#pragma once
+
+#include "core/kernels/group_norm_parameters.h"
+#include "core/kernels/exact_double.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// A sum in lanes: term i goes to lane i % 8, whatever the layout, and the loop vectorises.
+class ExactSum {
+ public:
+  static constexpr int64_t kLanes = 8;
+
+  void add(const double* terms, int64_t n) {
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) add_lanes(terms + i, kLanes);
+    add_lanes(terms + i, n - i);
+  }
+
+  Pair total() const {
+    Pair sum = {0, 0};
+    for (int64_t l = 0; l < kLanes; ++l) {
+      const Pair next = sum_of(sum.high, sum_[l]);
+      sum = {next.high, sum.low + next.low + lost_[l]};
+    }
+    return sum_of(sum.high, sum.low);
+  }
+
+ private:
+  void add_lanes(const double* terms, int64_t n) {
+    for (int64_t l = 0; l < n; ++l) {
+      const Pair next = sum_of(sum_[l], terms[l]);
+      sum_[l] = next.high, lost_[l] += next.low;
+    }
+  }
+
+  double sum_[kLanes] = {}, lost_[kLanes] = {};
+};
+
+inline double number_of(Pair x) { return x.high + x.low; }
+
+inline double double_at(const void* in, Element element) {
+  return element == Element::f64 ? *static_cast<const double*>(in) : float_at(in, element);
+}
+inline double double_of_channel(const GroupNormParameter& p, int64_t channel) {
+  return double_at(element_at(p.data, p.element, channel * p.stride), p.element);
+}
+inline double double_of_group(const GroupNormStatistic& s, int64_t index) {
+  return double_at(place_of(s, index), s.element);
+}
+
+inline constexpr int64_t kPositions = 512;  // of a channel that are worked on at a time, 8 n
+
+// Positions [first, first + n) of a channel, in row-major order: calls move(place, i, count, step)
+// for runs of the innermost loop.
+template <class Move>
+inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
+                     int64_t channel, int64_t first, int64_t n, const Move& move) {
+  const int last = call.spatial_loops - 1;
+  double* const base = static_cast<double*>(t.data) + sample * t.sample + channel * t.channel;
+  for (int64_t i = 0; i < n;) {
+    int64_t rest = first + i, inner = rest % call.spatial_size[last];
+    int64_t offset = inner * t.position[last];
+    rest /= call.spatial_size[last];
+    for (int l = last - 1; l >= 0; --l) {
+      offset += rest % call.spatial_size[l] * t.position[l];
+      rest /= call.spatial_size[l];
+    }
+    const int64_t count = least(n - i, call.spatial_size[last] - inner);
+    move(base + offset, i, count, t.position[last]);
+    i += count;
+  }
+}
+
+// One channel of one sample of the large tensors, a piece of positions after the other.
+struct Channel {
+  const GroupNormCall& call;
+  int64_t sample, channel;
+
+  void load(const GroupNormTensor& t, int64_t first, int64_t n, double* values) const {
+    for_runs(call, t, sample, channel, first, n,
+             [=](const double* from, int64_t i, int64_t count, int64_t step) {
+               for (int64_t k = 0; k < count; ++k) values[i + k] = from[k * step];
+             });
+  }
+
+  void store(const GroupNormTensor& t, int64_t first, int64_t n, const double* values) const {
+    for_runs(call, t, sample, channel, first, n,
+             [=](double* to, int64_t i, int64_t count, int64_t step) {
+               for (int64_t k = 0; k < count; ++k) to[k * step] = canonical(values[i + k]);
+             });
+  }
+
+  template <class Work>
+  void for_pieces(const Work& work) const {
+    for (int64_t first = 0; first < call.positions; first += kPositions)
+      work(first, least(kPositions, call.positions - first));
+  }
+};
+
+// σ(t) and 1 - σ(t). From |t| = 700 on, where the smaller one is below 2^-1009, it counts as 0.
+inline Logistic logistic_double(double t) {
+  const double size = magnitude(t);
+  const ExpF64 power = exp_exact(size > 700 ? -700 : -size, 0);
+  const double e = size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + (power.half_square + power.q)));
+  const double larger = 1 / (1 + e), smaller = e * larger;
+  return {t > 0 ? larger : smaller, t > 0 ? smaller : larger};
+}
+
+inline double within_thousand(double t) { return t > 1000 ? 1000 : t < -1000 ? -1000 : t; }
+
+// One group: its channels, and the statistics that x is normalised with.
+struct Normalisation {
+  Pair mean;
+  double rstd, gamma, beta;
+  double centred(double x) const { return (x - mean.high) - mean.low; }
+  double h(double x) const { return centred(x) * rstd; }
+  double v(double h) const { return fused(h, gamma, beta); }
+};
+
+inline Pair divided(Pair sum, double n) {
+  const double high = sum.high / n;
+  return {high, (fused(-high, n, sum.high) + sum.low) / n};
+}
+
+// Items: (sample, group).
+inline void group_norm_forward_double(const void* given, void*, int64_t begin, int64_t end) {
+  const GroupNormCall& call = group_norm_call(given);
+  const int64_t width = call.channels / call.groups;
+  const double size = group_size(call);
+  alignas(64) double x[kPositions], y[kPositions];
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t sample = item / call.groups, first = item % call.groups * width;
+    ExactSum sum, squares;
+    for (int64_t c = first; c < first + width; ++c) {
+      const Channel channel{call, sample, c};
+      channel.for_pieces([&](int64_t at, int64_t n) {
+        channel.load(call.x, at, n, x);
+        sum.add(x, n);
+      });
+    }
+    Normalisation norm{divided(sum.total(), size), 0, 0, 0};
+    for (int64_t c = first; c < first + width; ++c) {
+      const Channel channel{call, sample, c};
+      channel.for_pieces([&](int64_t at, int64_t n) {
+        channel.load(call.x, at, n, x);
+        for (int64_t i = 0; i < n; ++i) y[i] = norm.centred(x[i]) * norm.centred(x[i]);
+        squares.add(y, n);
+      });
+    }
+    norm.rstd = 1 / __builtin_sqrt(number_of(squares.total()) / size + call.eps);
+    for (int64_t c = first; c < first + width; ++c) {
+      const Channel channel{call, sample, c};
+      norm.gamma = double_of_channel(call.gamma, c), norm.beta = double_of_channel(call.beta, c);
+      channel.for_pieces([&](int64_t at, int64_t n) {
+        channel.load(call.x, at, n, x);
+        for (int64_t i = 0; i < n; ++i) {
+          const double v = norm.v(norm.h(x[i]));
+          y[i] = call.swish ? v * logistic_double(call.wide_scale * v).value : v;
+        }
+        channel.store(call.out, at, n, y);
+      });
+    }
+    store_value(call.mean, item, number_of(norm.mean));
+    store_value(call.rstd, item, norm.rstd);
+  }
+}
+
+// dy σ (1 + t (1 - σ))
+inline double swish_gradient_double(double dy, double t) {
+  const Logistic l = logistic_double(t);
+  return dy * (l.value * (1 + within_thousand(t) * l.rest));
+}
+
+// Items: (sample, group). The sums of u and u h of each channel stay for the parameters.
+inline void group_norm_backward_double(const void* given, void* workspace, int64_t begin,
+                                       int64_t end) {
+  const GroupNormCall& call = group_norm_call(given);
+  const int64_t width = call.channels / call.groups;
+  const double size = group_size(call);
+  alignas(64) double x[kPositions], u[kPositions], uh[kPositions];
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t sample = item / call.groups, first = item % call.groups * width;
+    double* const beta_sums = doubles_at(workspace, call.beta_sums) + sample * call.channels;
+    double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + sample * call.channels;
+    Normalisation norm{{double_of_group(call.mean, item), 0},
+                       double_of_group(call.rstd, item), 0, 0};
+    // x becomes h, and dy becomes u
+    const auto load = [&](const Channel& channel, int64_t at, int64_t n) {
+      channel.load(call.x, at, n, x);
+      channel.load(call.dy, at, n, u);
+      for (int64_t i = 0; i < n; ++i) {
+        x[i] = norm.h(x[i]);
+        u[i] = swish_gradient_double(u[i], call.wide_scale * norm.v(x[i]));
+      }
+    };
+    const auto at_channel = [&](int64_t c) {
+      norm.gamma = double_of_channel(call.gamma, c), norm.beta = double_of_channel(call.beta, c);
+      return Channel{call, sample, c};
+    };
+    ExactSum weighted, weighted_h;
+    for (int64_t c = first; c < first + width; ++c) {
+      const Channel channel = at_channel(c);
+      ExactSum sum, sum_h;
+      channel.for_pieces([&](int64_t at, int64_t n) {
+        load(channel, at, n);
+        for (int64_t i = 0; i < n; ++i) uh[i] = u[i] * x[i];
+        sum.add(u, n), sum_h.add(uh, n);
+      });
+      beta_sums[c] = number_of(sum.total()), gamma_sums[c] = number_of(sum_h.total());
+      const double of_beta = norm.gamma * beta_sums[c], of_gamma = norm.gamma * gamma_sums[c];
+      weighted.add(&of_beta, 1), weighted_h.add(&of_gamma, 1);
+    }
+    const double c1 = number_of(weighted.total()) / size, c2 = number_of(weighted_h.total()) / size;
+    for (int64_t c = first; c < first + width; ++c) {
+      const Channel channel = at_channel(c);
+      channel.for_pieces([&](int64_t at, int64_t n) {
+        load(channel, at, n);
+        for (int64_t i = 0; i < n; ++i)
+          u[i] = norm.rstd * (norm.gamma * u[i] - fused(x[i], c2, c1));
+        channel.store(call.out, at, n, u);
+      });
+    }
+  }
+}
+
+// Items: channels. The sums of all samples.
+inline void group_norm_parameters_double(const void* given, void* workspace, int64_t begin,
+                                         int64_t end) {
+  const GroupNormCall& call = group_norm_call(given);
+  const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
+    if (out.data == nullptr) return;
+    const double* const parts = doubles_at(workspace, offset);
+    for (int64_t c = begin; c < end; ++c) {
+      ExactSum sum;
+      for (int64_t n = 0; n < call.samples; ++n) sum.add(parts + n * call.channels + c, 1);
+      double total = number_of(sum.total());
+      store_parameters(out, c, &total, 1);
+    }
+  };
+  combine(call.dgamma, call.gamma_sums);
+  combine(call.dbeta, call.beta_sums);
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA
