@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/observer.h"
 
@@ -147,6 +148,7 @@ Status fail(int32_t code, const char* sentence, ...) {
   untold = true;
   const Seen seen;
   Failure& failure = seen->add(code);
+  const DefaultEnvironment environment;  // numbers read the same in every rounding mode
   va_list arguments;
   va_start(arguments, sentence);
   vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);

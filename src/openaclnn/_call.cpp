@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/dtype.h"
+#include "core/runtime/arithmetic.h"
 
 namespace openaclnn::python {
 namespace {
@@ -26,6 +27,7 @@ void set(Scalar* scalar, aclDataType dtype, T value) {
 
 Call::Call(const Operator& op, std::span<PyObject* const> values, Outputs outputs, Keep keep)
     : op_(op), keep_(keep) {
+  const DefaultArithmetic arithmetic;  // a NumPy scalar becomes a double by arithmetic
   if (std::ssize(values) != op.parameter_count) throw nb::type_error("wrong number of arguments");
   for (int i = 0; i < op.parameter_count; ++i) read(i, values[i]);
   for (int i = 0; i < op.parameter_count; ++i) {
