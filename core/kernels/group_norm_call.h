@@ -32,6 +32,8 @@ constexpr int64_t short_channels(int64_t positions) {
   const int64_t fit = kShortTile / positions / 8 * 8;
   return fit < kShortChannels ? fit : kShortChannels;
 }
+// A group has at most so many channels.
+inline constexpr int64_t kMaxGroupChannels = 4000;
 // A bundle whose u is larger than this computes it twice; all slots together stay below the second.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
@@ -74,6 +76,7 @@ struct GroupNormCall {
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, of which
                           // each has room for the u of a bundle in fp32
   int32_t slots;
+  uint64_t lifts;         // workspace, gradient of long channels: [sample][channel][segment], bytes
   uint64_t coefficients;  // workspace, when groups are split: fp64, [sample][group][2]
   double eps;
   float scale;

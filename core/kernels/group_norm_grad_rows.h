@@ -28,6 +28,8 @@ class GradientRows {
     cache_ = cache, pitch_ = pitch, first_cached_ = channel;
   }
 
+  void lifts_in(void* workspace) { lifts_ = static_cast<int8_t*>(workspace) + call_.lifts; }
+
  protected:
   explicit GradientRows(const GroupNormCall& call)
       : call_(call), groups_(call), keep_(keep_of(call)) {}
@@ -41,9 +43,27 @@ class GradientRows {
     }
   }
 
+  // The same for sums: finds which rows are lifted.
+  [[gnu::always_inline]] void read_rows_of_sums(const Slice& at) {
+    read_rows(at);
+    for (int64_t r = 0; r < at.rows; ++r) {
+      GradientRow& row = row_[r];
+      const RowPart part{call_,          at.sample,
+                         at.channel + r, at.segment * kSegment,
+                         row.mean,       row.beyond ? row.rstd : 1};
+      int8_t exponent = kNoLift;
+      if (!starts_ordinary(part)) exponent = lift(row, part);
+      lift_of(at, r) = exponent;
+    }
+  }
+
   // `mean` holds c1, c2 of the groups from that of the first row on.
   [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
     read_rows(at);
+    for (int64_t r = 0; r < at.rows; ++r) {
+      const int8_t exponent = lift_of(at, r);
+      if (exponent != kNoLift) row_[r].take({power_of_two(exponent), 1});
+    }
     const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r;
@@ -120,6 +140,21 @@ class GradientRows {
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
+  int8_t& lift_of(const Slice& at, int64_t r) {
+    const int64_t segments = segments_of(call_.positions);
+    return lifts_[(at.sample * call_.channels + at.channel + r) * segments + at.segment];
+  }
+
+  // The exponent of the row's lift, of which it has none if its largest values are ordinary.
+  [[gnu::noinline, gnu::cold]] static int8_t lift(GradientRow& row, const RowPart& part) {
+    Extent largest = extent_of(part);
+    if (!is_lost(largest, row.beyond)) return kNoLift;
+    if (!row.beyond) largest.d *= static_cast<double>(row.rstd);
+    const int exponent = exponent_to_one(largest.dy);
+    row.take({power_of_two(exponent), power_of_two(exponent_to_one(largest.d))});
+    return static_cast<int8_t>(exponent);
+  }
+
   void gradient_far(int64_t r, Element element, const void* dy, const float* u, const void* x,
                     void* dx, int64_t n) {
     if (u == nullptr) {
@@ -136,6 +171,7 @@ class GradientRows {
     narrow(dx, wide_dy_, element, n);
   }
 
+  int8_t* lifts_ = nullptr;
   int64_t first_cached_ = 0;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
@@ -151,7 +187,7 @@ class DenseGradient : public GradientRows {
 
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    read_rows(at);
+    read_rows_of_sums(at);
     const Segment part(call_, at);
     const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> keep = kept(at, part);
@@ -171,7 +207,7 @@ class DenseGradient : public GradientRows {
       } else if (!group_norm_row_sums<Type>(row_[r], dy[r], x[r], keep[r], part.size, found)) {
         found = sums_far_of(row_[r], dy[r], x[r], keep[r], part.size);
       }
-      u[r] = found.u, ux[r] = found.ud * row_[r].unit();
+      u[r] = found.u * row_[r].u_unit(), ux[r] = found.ud * row_[r].unit();
     }
   }
 
