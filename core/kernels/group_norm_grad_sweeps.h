@@ -58,7 +58,7 @@ struct GradientRow {
 };
 
 // a, b and c of dx = a u + (b + c d). An a or c with fewer digits than fp32 has is not enough, nor
-// a b beside which roundings of denormal numbers count.
+// a b beside which roundings of denormal numbers count, nor b and c of which a sum may overflow.
 struct InputRow {
   float a, b, c;
   double wide_a, wide_b, wide_c;  // wide_c: of x̂
@@ -71,7 +71,8 @@ struct InputRow {
     a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(near_c);
     const auto loses = [](double x, double least) { return magnitude(x) < least && x != 0; };
     const bool lost = loses(wide_a, 0x1p-126) || loses(wide_b, 0x1p-100) || loses(near_c, 0x1p-126);
-    if (lost) c = __builtin_nanf("");
+    const bool large = magnitude(wide_b) > 0x1p110 || magnitude(near_c) > 0x1p110;
+    if (lost || large) c = __builtin_nanf("");
   }
 
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }

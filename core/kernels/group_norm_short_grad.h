@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/kernels/group_norm_factors.h"
+#include "core/kernels/group_norm_lift.h"
 #include "core/kernels/group_norm_short.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -26,10 +27,14 @@ class ShortGradient : ShortGroups {
     load(call_.mean, index, groups, group_mean_);
     load(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
+    some_lifted_ = false;
     for_channels(n, bundle, [&](const Channels& at) {
       prepare(at, once);
       terms(at);
       add(at.count);
+      int8_t* const exponent = exponent_ + (at.first - bundle.first_channel);
+      lifted_ = is_doubtful(at.count) && find_lifts(at.count, exponent);
+      if (lifted_) add_lifted(at.count);
       weigh(beta + at.first, gamma + at.first, at.count);
       reduce(at, sum_u_, c1_);
       reduce(at, sum_ux_, c2_);
@@ -39,6 +44,9 @@ class ShortGradient : ShortGroups {
       if (!once) {
         prepare(at, once);
         terms(at);
+        lifted_ =
+            some_lifted_ && read_lifts(at.count, exponent_ + (at.first - bundle.first_channel));
+        if (lifted_) terms_far<true>(at.count);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
@@ -68,7 +76,59 @@ class ShortGradient : ShortGroups {
   void terms(const Channels& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
-    if (!terms_near(at.count)) terms_far(at.count);
+    if (!terms_near(at.count)) terms_far<false>(at.count);
+  }
+
+  // Whether some channel may have to be lifted: a sum that is small, large, or no number.
+  [[gnu::noinline, gnu::flatten]] bool is_doubtful(int64_t n) const {
+    uint64_t doubtful = 0;
+    for (int64_t c = 0; c < n; ++c) {
+      const double u = magnitude(sum_u_[c]), ux = magnitude(sum_ux_[c]);
+      const bool usual = all(u >= 0x1p-70, ux >= u * 0x1p-80, ux >= 0x1p-90);
+      doubtful |= static_cast<uint64_t>(!all(usual, ux + u < 0x1p120));
+    }
+    return doubtful != 0;
+  }
+
+  // Looks closer: finds the channels to be lifted. False where there are none.
+  [[gnu::noinline]] bool find_lifts(int64_t n, int8_t* exponent) {
+    for (int64_t c = 0; c < n; ++c) b_[c] = c_[c] = 0;  // the largest |dy| and |x - mean|
+    for (int64_t i = 0; i < call_.positions * n; i += n) {
+      OPENACLNN_INDEPENDENT
+      for (int64_t c = 0; c < n; ++c) {
+        const float size = magnitude(dy_[i + c]), d = magnitude(x_[i + c] - mean_[c]);
+        b_[c] = size > b_[c] ? size : b_[c];
+        c_[c] = d > c_[c] ? d : c_[c];
+      }
+    }
+    for (int64_t c = 0; c < n; ++c) {
+      const double h = static_cast<double>(c_[c]) * static_cast<double>(rstd_[c]);
+      const Extent largest{static_cast<double>(b_[c]), h};
+      const bool lost = is_lost(largest, true);
+      exponent[c] = lost ? static_cast<int8_t>(exponent_to_one(largest.dy)) : kNoLift;
+      lift_h_[c] = lost ? power_of_two(exponent_to_one(h)) : 1;
+    }
+    return read_lifts(n, exponent);
+  }
+
+  bool read_lifts(int64_t n, const int8_t* exponent) {
+    bool found = false;
+    for (int64_t c = 0; c < n; ++c) {
+      const bool lost = exponent[c] != kNoLift;
+      lift_u_[c] = lost ? power_of_two(exponent[c]) : 0;
+      found |= lost;
+    }
+    return found;
+  }
+
+  void add_lifted(int64_t n) {
+    terms_far<true>(n);
+    add(n);
+    for (int64_t c = 0; c < n; ++c) {
+      if (lift_u_[c] == 0) continue;
+      sum_u_[c] /= lift_u_[c], sum_ux_[c] /= lift_u_[c] * lift_h_[c];
+    }
+    some_lifted_ = true;
   }
 
   [[gnu::noinline, gnu::flatten]] bool terms_near(int64_t n) {
@@ -88,6 +148,8 @@ class ShortGradient : ShortGroups {
     return all.are();
   }
 
+  // Those of lifted channels are times their lifts, and all of them wide.
+  template <bool lifted>
   [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
     const double s = call_.scale;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
@@ -96,8 +158,12 @@ class ShortGradient : ShortGroups {
         const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
         const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
         const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
-        xh_[i + c] = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
-        u_[i + c] = swish_gradient_of(dy_[i + c], fused(usual, slope_[c], shift_[c]), s * v);
+        const float p = fused(usual, slope_[c], shift_[c]);
+        const bool lost = lifted && lift_u_[c] != 0;
+        const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
+        const bool near = all(magnitude(d) <= kLargest, !lost);
+        xh_[i + c] = near ? usual : static_cast<float>(wide * by_h);
+        u_[i + c] = swish_gradient_of(dy_[i + c], lost ? __builtin_nanf("") : p, s * v, by_u);
       }
     }
   }
@@ -126,32 +192,35 @@ class ShortGradient : ShortGroups {
   // From sums to b and c of each group, and whether fp32 is enough for them all.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
     const double share = 1 / group_size(call_);
-    uint32_t mean = 0, largest = 0;
+    uint32_t mean = 0, lost = 0;
     for (int64_t g = 0; g < groups; ++g) {
       const double rstd = group_rstd_[g];
       c1_[g] = -rstd * (c1_[g] * share), c2_[g] = -rstd * (c2_[g] * share);
       group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
       const uint32_t size = bits_of(magnitude(group_mean_[g]));
-      const uint32_t b = bits_of(magnitude(group_b_[g])), c = bits_of(magnitude(group_c_[g]));
-      const uint32_t larger = b > c ? b : c;
       mean = mean > size ? mean : size;
-      largest = largest > larger ? largest : larger;
+      lost |= static_cast<uint32_t>(!is_enough(c1_[g], c2_[g]));
     }
-    groups_enough_ = mean < bits_of(kHugeMean) && largest <= bits_of(kLargest);
+    groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
   }
 
-  static bool enough(float mean, float b, float c) {
-    return all(magnitude(mean) < kHugeMean, magnitude(b) <= kLargest, magnitude(c) <= kLargest);
+  // b and c that fp32 holds, and that neither roundings of denormal numbers nor overflow spoil.
+  static bool is_enough(double b, double c) {
+    const bool b_fits = all(magnitude(b) <= 0x1p110, (magnitude(b) >= 0x1p-100) | (b == 0));
+    const bool c_fits = all(magnitude(c) <= 0x1p110, (magnitude(c) >= 0x1p-126) | (c == 0));
+    return all(b_fits, c_fits);
+  }
+  // The same of a = rstd γ.
+  static bool is_enough(float a, float gamma) {
+    return all(magnitude(a) <= kLargest, (magnitude(a) >= 0x1p-126f) | (gamma == 0));
   }
 
   // dx = rstd γ u + (b + c x̂), over dy; false where fp32 is not enough for some channel.
   [[gnu::noinline, gnu::flatten]] bool input_gradient(int64_t n) {
-    uint32_t largest = 0;
-    for (int64_t c = 0; c < n; ++c) {
-      const uint32_t size = bits_of(magnitude(rstd_[c] * gamma_[c]));
-      largest = largest > size ? largest : size;
-    }
-    if (largest > bits_of(kLargest) || !groups_enough_) return false;
+    uint32_t lost = 0;
+    for (int64_t c = 0; c < n; ++c)
+      lost |= static_cast<uint32_t>(!is_enough(rstd_[c] * gamma_[c], gamma_[c]));
+    if (lost != 0 || lifted_ || !groups_enough_) return false;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c) {
@@ -169,11 +238,14 @@ class ShortGradient : ShortGroups {
       for (int64_t c = 0; c < n; ++c) {
         const float rest = fused(c_[c], xh_[i + c], b_[c]);
         const float usual = fused(rstd_[c] * gamma_[c], u_[i + c], rest);
-        const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]);
+        const bool lost = lifted_ && lift_u_[c] != 0;
+        const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]) *
+                         (lost ? 1 / lift_u_[c] : 1);
         const double h = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
         const double wide = a * static_cast<double>(u_[i + c]) + (sum_u_[c] + sum_ux_[c] * h);
         const bool near =
-            all(enough(mean_[c], b_[c], c_[c]), magnitude(rstd_[c] * gamma_[c]) <= kLargest);
+            all(is_enough(sum_u_[c], sum_ux_[c]), is_enough(rstd_[c] * gamma_[c], gamma_[c]),
+                all(magnitude(mean_[c]) < kHugeMean, !lost));
         dy_[i + c] = canonical(near ? usual : static_cast<float>(wide));
       }
     }
@@ -186,7 +258,9 @@ class ShortGradient : ShortGroups {
   alignas(64) Values mean_, rstd_, gamma_, beta_, slope_, shift_, b_, c_;
   alignas(64) Values group_mean_, group_rstd_, group_b_, group_c_;
   alignas(64) Wide sum_u_, sum_ux_, c1_, c2_;
-  bool loaded_ = false, groups_enough_ = true;
+  alignas(64) Wide lift_u_, lift_h_;  // 0: none
+  int8_t exponent_[kMostChannels];    // kNoLift: none
+  bool loaded_ = false, groups_enough_ = true, lifted_ = false, some_lifted_ = false;
 };
 
 inline void group_norm_backward_short(const void* call, void* workspace, int64_t begin,
