@@ -9,7 +9,7 @@ namespace {
 
 // rstd and s are in the factors. γ and slope are NaN where fp32 is not enough: a difference to the
 // mean, a factor or, with a tiny s, v itself overflows, γ loses digits as a denormal number, or the
-// mean is too small (NaN), or y = v σ would round a denormal v again.
+// mean is too small (NaN).
 struct NearFactors {
   float gamma, beta, slope, shift;
 
@@ -20,11 +20,7 @@ struct NearFactors {
     const bool normal = (size >= 0x1p-126) | (size == 0);
     const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
     const bool inside = all(size <= largest, magnitude(to) <= largest, magnitude(by) <= largest);
-    // d is about the mean, or more
-    const double least_v = mean == 0 ? size * 0x1p-10 : size * magnitude(mean);
-    const bool twice = (least_v < 0x1p-70) & (size > 0) & (magnitude(b) < 0x1p-100f);
-    const bool fits = normal & inside & !tiny & !(twice & call.swish) &
-                      (magnitude(mean) < static_cast<double>(kHugeMean));
+    const bool fits = normal & inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
     const float nan = __builtin_nanf("");
     gamma = fits ? static_cast<float>(g) : nan;
     slope = fits ? static_cast<float>(to) : nan;

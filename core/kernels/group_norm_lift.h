@@ -44,40 +44,44 @@ struct RowPart {
   int64_t sample, channel, begin;
   float mean, factor;  // factor: d / (x - mean)
 
-  double dy(int64_t i) const { return magnitude(static_cast<double>(value(call.dy, begin + i))); }
+  double dy(int64_t i) const { return size(call.dy, i, 0); }
   double d(int64_t i) const {
-    const double off = static_cast<double>(value(call.x, begin + i)) - static_cast<double>(mean);
-    return magnitude(off * static_cast<double>(factor));
+    return size(call.x, i, mean) * magnitude(static_cast<double>(factor));
   }
-  int64_t size() const { return least(kSegment, call.positions - begin); }
+  int64_t count() const { return least(kSegment, call.positions - begin); }
 
  private:
-  float value(const GroupNormTensor& t, int64_t position) const {
-    int64_t offset = sample * t.sample + channel * t.channel;
+  [[gnu::always_inline]] double size(const GroupNormTensor& t, int64_t i, float from) const {
+    int64_t offset = sample * t.sample + channel * t.channel, position = begin + i;
     for (int l = call.spatial_loops - 1; l > 0; --l) {
       offset += position % call.spatial_size[l] * t.position[l];
       position /= call.spatial_size[l];
     }
-    return float_at(element_at(t.data, t.element, offset + position * t.position[0]), t.element);
+    void* const at = element_at(t.data, t.element, offset + position * t.position[0]);
+    const float value =
+        t.element == Element::f32 ? *static_cast<float*>(at) : float_at(at, t.element);
+    return magnitude(static_cast<double>(value) - static_cast<double>(from));
   }
 };
 
 inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
 
-// Whether some dy and some d of the first positions are ordinary, as in almost all rows that are
-// not 0 the first is, or dy is 0 in all of them: then the row has no lift.
-inline constexpr int64_t kLookedAt = 64;
-[[gnu::noinline]] inline bool starts_ordinary_later(const RowPart& part) {
-  bool dy = false, d = false;
-  Extent largest;
-  const int64_t n = least(kLookedAt, part.size());
-  for (int64_t i = 0; i < n && !(dy && d); ++i) {
-    const double size = part.dy(i), distance = part.d(i);
-    dy |= is_ordinary(size), d |= is_ordinary(distance);
-    largest.dy = size > largest.dy ? size : largest.dy;
-    largest.d = distance > largest.d ? distance : largest.d;
-  }
-  return largest.dy == 0 || (dy && (d || largest.d == 0));
+// Whether the row has no lift, from its first positions: some dy and some d are ordinary, mostly
+// the first, or all dy are 0.
+inline constexpr int64_t kLookedAt = 16;
+inline bool starts_ordinary_later(const RowPart& part) {
+  const int64_t n = least(kLookedAt, part.count());
+  const auto first_ordinary = [n](const auto& size) __attribute__((always_inline)) {
+    bool zeros = true;
+    for (int64_t i = 0; i < n; ++i) {
+      const double x = size(i);
+      if (is_ordinary(x)) return true;
+      zeros &= x == 0;
+    }
+    return zeros;
+  };
+  return (first_ordinary([&](int64_t i) { return part.dy(i); }) &&
+          first_ordinary([&](int64_t i) { return part.d(i); }));
 }
 [[gnu::always_inline]] inline bool starts_ordinary(const RowPart& part) {
   return (is_ordinary(part.dy(0)) && is_ordinary(part.d(0))) || starts_ordinary_later(part);
@@ -85,7 +89,7 @@ inline constexpr int64_t kLookedAt = 64;
 
 inline Extent extent_of(const RowPart& part) {
   Extent largest;
-  for (int64_t i = 0; i < part.size(); ++i) {
+  for (int64_t i = 0; i < part.count(); ++i) {
     const double size = part.dy(i), distance = part.d(i);
     largest.dy = size > largest.dy ? size : largest.dy;
     largest.d = distance > largest.d ? distance : largest.d;
