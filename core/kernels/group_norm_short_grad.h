@@ -260,9 +260,12 @@ class ShortGradient : ShortGroups {
       lost |= b_lost | c_lost;
     }
     groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
-    least_rstd_ = kMost;
-    for (int64_t g = 0; g < groups; ++g)
-      least_rstd_ = group_rstd_[g] < least_rstd_ ? group_rstd_[g] : least_rstd_;
+    uint32_t least = bits_of(kLargest);
+    for (int64_t g = 0; g < groups; ++g) {
+      const uint32_t size = bits_of(magnitude(group_rstd_[g]));
+      least = least < size ? least : size;
+    }
+    least_rstd_ = float_of(least);
   }
 
   // Of b, c and a = rstd γ that neither roundings of denormal numbers nor overflow spoil.
