@@ -46,22 +46,30 @@ class GradientRows {
   // The same for sums: finds which rows are lifted.
   [[gnu::always_inline]] void read_rows_of_sums(const Slice& at) {
     read_rows(at);
-    for (int64_t r = 0; r < at.rows; ++r) {
+    const int64_t segments = segments_of(call_.positions);
+    int8_t* const exponent = lifts_of(at);
+    RowPart part{call_, at.sample, at.channel, at.segment * kSegment, 0, 1};
+    const int64_t dy_first = part.offset(call_.dy, 0), x_first = part.offset(call_.x, 0);
+    const auto first_of = [](const GroupNormTensor& t, int64_t offset) {
+      return float_at(element_at(t.data, t.element, offset), t.element);
+    };
+    for (int64_t r = 0; r < at.rows; ++r, ++part.channel) {
       GradientRow& row = row_[r];
-      const RowPart part{call_,          at.sample,
-                         at.channel + r, at.segment * kSegment,
-                         row.mean,       row.beyond ? row.rstd : 1};
-      int8_t exponent = kNoLift;
-      if (!starts_ordinary(part)) exponent = lift(row, part);
-      lift_of(at, r) = exponent;
+      part.mean = row.mean, part.factor = row.beyond ? row.rstd : 1;
+      const float dy = first_of(call_.dy, dy_first + r * call_.dy.channel);
+      const float d = first_of(call_.x, x_first + r * call_.x.channel) - row.mean;
+      const bool ordinary = is_ordinary(dy) && is_ordinary(d * part.factor);
+      exponent[r * segments] = ordinary ? kNoLift : lift(row, part);
     }
   }
 
   // `mean` holds c1, c2 of the groups from that of the first row on.
   [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
     read_rows(at);
+    const int64_t segments = segments_of(call_.positions);
+    const int8_t* const exponents = lifts_of(at);
     for (int64_t r = 0; r < at.rows; ++r) {
-      const int8_t exponent = lift_of(at, r);
+      const int8_t exponent = exponents[r * segments];
       if (exponent != kNoLift) row_[r].take({power_of_two(exponent), 1});
     }
     const int64_t first_group = groups_[at.channel];
@@ -140,13 +148,15 @@ class GradientRows {
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
-  int8_t& lift_of(const Slice& at, int64_t r) {
+  // Of the first row; the next one is as many bytes later as there are segments.
+  int8_t* lifts_of(const Slice& at) const {
     const int64_t segments = segments_of(call_.positions);
-    return lifts_[(at.sample * call_.channels + at.channel + r) * segments + at.segment];
+    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.segment;
   }
 
   // The exponent of the row's lift, of which it has none if its largest values are ordinary.
-  [[gnu::noinline, gnu::cold]] static int8_t lift(GradientRow& row, const RowPart& part) {
+  [[gnu::noinline]] static int8_t lift(GradientRow& row, const RowPart& part) {
+    if (starts_ordinary(part)) return kNoLift;
     Extent largest = extent_of(part);
     if (!is_lost(largest, row.beyond)) return kNoLift;
     if (!row.beyond) largest.d *= static_cast<double>(row.rstd);

@@ -50,26 +50,29 @@ struct RowPart {
   }
   int64_t count() const { return least(kSegment, call.positions - begin); }
 
- private:
-  [[gnu::always_inline]] double size(const GroupNormTensor& t, int64_t i, float from) const {
+  int64_t offset(const GroupNormTensor& t, int64_t i) const {
     int64_t offset = sample * t.sample + channel * t.channel, position = begin + i;
     for (int l = call.spatial_loops - 1; l > 0; --l) {
       offset += position % call.spatial_size[l] * t.position[l];
       position /= call.spatial_size[l];
     }
-    void* const at = element_at(t.data, t.element, offset + position * t.position[0]);
-    const float value =
-        t.element == Element::f32 ? *static_cast<float*>(at) : float_at(at, t.element);
+    return offset + position * t.position[0];
+  }
+
+ private:
+  double size(const GroupNormTensor& t, int64_t i, float from) const {
+    const float value = float_at(element_at(t.data, t.element, offset(t, i)), t.element);
     return magnitude(static_cast<double>(value) - static_cast<double>(from));
   }
 };
 
+inline bool is_ordinary(float x) { return all(magnitude(x) >= 0x1p-40f, magnitude(x) <= 0x1p60f); }
 inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
 
 // Whether the row has no lift, from its first positions: some dy and some d are ordinary, mostly
 // the first, or all dy are 0.
 inline constexpr int64_t kLookedAt = 16;
-inline bool starts_ordinary_later(const RowPart& part) {
+inline bool starts_ordinary(const RowPart& part) {
   const int64_t n = least(kLookedAt, part.count());
   const auto first_ordinary = [n](const auto& size) __attribute__((always_inline)) {
     bool zeros = true;
@@ -83,10 +86,6 @@ inline bool starts_ordinary_later(const RowPart& part) {
   return (first_ordinary([&](int64_t i) { return part.dy(i); }) &&
           first_ordinary([&](int64_t i) { return part.d(i); }));
 }
-[[gnu::always_inline]] inline bool starts_ordinary(const RowPart& part) {
-  return (is_ordinary(part.dy(0)) && is_ordinary(part.d(0))) || starts_ordinary_later(part);
-}
-
 inline Extent extent_of(const RowPart& part) {
   Extent largest;
   for (int64_t i = 0; i < part.count(); ++i) {
