@@ -6,6 +6,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
@@ -61,33 +62,6 @@ bool belongs(Role role, Executor::Group group) {
   if (group == Executor::Group::outputs) return role == Role::output || role == Role::inout;
   return true;
 }
-
-// The arithmetic of C for as long as it lives: round to nearest and keep denormals, whatever the
-// calling thread has set (torch.set_flush_denormal, -ffast-math programs). Threads of the pool have
-// settings of their own, and a result must not depend on who computes it.
-class DefaultArithmetic {
- public:
-#if defined(__x86_64__)
-  DefaultArithmetic() : before_(__builtin_ia32_stmxcsr()) { set(kDefault); }
-  ~DefaultArithmetic() { set(before_); }
-
- private:
-  static constexpr unsigned kDefault = 0x1f80;
-  void set(unsigned wanted) const {
-    if (before_ != kDefault) __builtin_ia32_ldmxcsr(wanted);
-  }
-  unsigned before_;
-#elif defined(__aarch64__)
-  DefaultArithmetic() : before_(__builtin_aarch64_get_fpcr()) { set(0); }
-  ~DefaultArithmetic() { set(before_); }
-
- private:
-  void set(unsigned wanted) const {
-    if (before_ != 0) __builtin_aarch64_set_fpcr(wanted);
-  }
-  unsigned before_;
-#endif
-};
 
 }  // namespace
 

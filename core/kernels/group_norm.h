@@ -20,8 +20,17 @@ inline float fp32_or_nan(double x) {
   return fits ? static_cast<float>(x) : __builtin_nanf("");
 }
 
-// A difference to a mean of less than this does not overflow.
+// A difference to a mean of less than this does not overflow; two fp32 numbers hold a mean of at
+// least the second to 48 bits, or are the 0 that it is.
 inline constexpr float kHugeMean = 0x1p103f;
+inline constexpr double kTinyMean = 0x1p-100;
+
+// The mean in fp32 or, where fp32 is not enough for it, NaN.
+inline float high_part(double mean) {
+  const double size = magnitude(mean);
+  const bool lost = (size < kTinyMean) & (size > 0);
+  return lost ? __builtin_nanf("") : static_cast<float>(mean);
+}
 
 inline void* element_at(void* data, Element element, int64_t index) {
   return static_cast<char*>(data) + index * bytes_of(element);

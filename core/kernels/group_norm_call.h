@@ -11,6 +11,8 @@ namespace openaclnn {
 enum class Element : uint8_t;
 
 inline constexpr int kMaxSpatial = 6;
+// A group has at most so many channels.
+inline constexpr int64_t kMaxGroupChannels = 4000;
 inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channels are short
 
 // Sums run over pieces of a channel's positions in 32 fp32 lanes, over the pieces of a segment and
@@ -32,6 +34,9 @@ constexpr int64_t short_channels(int64_t positions) {
   const int64_t fit = kShortTile / positions / 8 * 8;
   return fit < kShortChannels ? fit : kShortChannels;
 }
+// A bundle of short channels is one group, or groups that fill the tile.
+inline constexpr int64_t kMostChannels =
+    kMaxGroupChannels > kShortChannels ? kMaxGroupChannels : kShortChannels;
 // A bundle whose u is larger than this computes it twice; all slots together stay below the second.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
@@ -74,6 +79,7 @@ struct GroupNormCall {
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, of which
                           // each has room for the u of a bundle in fp32
   int32_t slots;
+  uint64_t lifts;         // workspace, gradient of long channels: [sample][channel][segment], bytes
   uint64_t coefficients;  // workspace, when groups are split: fp64, [sample][group][2]
   double eps;
   double wide_scale;  // swishScale, for DOUBLE

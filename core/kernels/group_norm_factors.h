@@ -8,7 +8,8 @@ namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // rstd and s are in the factors. γ and slope are NaN where fp32 is not enough: a difference to the
-// mean, a factor or, with a tiny s, v itself overflows, or γ loses digits as a denormal number.
+// mean, a factor or, with a tiny s, v itself overflows, γ loses digits as a denormal number, or the
+// mean is too small (NaN).
 struct NearFactors {
   float gamma, beta, slope, shift;
 
@@ -48,10 +49,11 @@ inline double normalised_wide(float x, float mean, float rstd) {
   return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
 }
 
-// u of an element from p in fp32 and t in fp64. Near elements have the bits of the near formula:
-// which others are beside them depends on the layout.
-inline float swish_gradient_of(float dy, float p, double t) {
-  const float usual = swish_gradient_near(dy, p), far = swish_gradient_wide(dy, t);
+// u of an element from p in fp32 and t in fp64, where p is not near times `lift`. Near elements
+// have the bits of the near formula: which others are beside them depends on the layout.
+inline float swish_gradient_of(float dy, float p, double t, double lift = 1) {
+  const float usual = swish_gradient_near(dy, p);
+  const float far = swish_gradient_wide(static_cast<double>(dy) * lift, t);
   return is_near(sixteenths(p)) ? usual : far;
 }
 

@@ -21,12 +21,12 @@ struct GroupMoments {
 // Near: v = (x - high - low) γ + β and t = (x - high - low) slope + shift = s v, with rstd in γ and
 // s in slope and shift. γ and slope are NaN where fp32 is not enough.
 struct NormalRow {  // passed by reference: a copy would wait for all stores before it
-  float high, low;
+  float high, low;  // NaN: the mean is too small
   NearFactors near;
   WideFactors wide;
 
   NormalRow(const GroupNormCall& call, const GroupMoments& m, int64_t channel) {
-    high = static_cast<float>(m.mean);
+    high = high_part(m.mean);
     low = static_cast<float>(m.mean - static_cast<double>(high));
     const double g = m.rstd * static_cast<double>(value_of(call.gamma, channel));
     const float beta = value_of(call.beta, channel);

@@ -12,9 +12,12 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline void with_gradient_rows(const GroupNormCall& call, const auto& work) {
+inline void with_gradient_rows(const GroupNormCall& call, void* workspace, const auto& work) {
   const bool dense = is_dense(call, call.x) && is_dense(call, call.dy) && is_dense(call, call.out);
-  with_rows<TiledGradient, DenseGradient, InsideGradient>(call, dense, work);
+  with_rows<TiledGradient, DenseGradient, InsideGradient>(call, dense, [&](auto& rows) {
+    rows.lifts_in(workspace);
+    work(rows);
+  });
 }
 
 // All of a bundle for a block of samples.
@@ -76,7 +79,7 @@ class BundleGradient {
 inline void group_norm_backward(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const Slot slot(call, workspace);
-  with_gradient_rows(call, [&]<class Rows>(Rows& rows) {
+  with_gradient_rows(call, workspace, [&]<class Rows>(Rows& rows) {
     for (int64_t item = begin; item < end; ++item)
       BundleGradient<Rows>(call, item, rows).run(workspace, slot.data());
   });

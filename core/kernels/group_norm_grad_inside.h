@@ -93,9 +93,14 @@ class InsideGradient : public GradientRows {
 
   int64_t rows() const { return call_.rows; }
 
+  void lifts_in(void* workspace) {
+    GradientRows::lifts_in(workspace);
+    tiles_.lifts_in(workspace);
+  }
+
   // Σ u and Σ u x̂ of each channel over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    read_rows(at);
+    read_rows_of_sums(at);
     set_channels(at);
     const Segment part(call_, at);
     if (sums(at, part, u, ux)) return;

@@ -28,6 +28,8 @@ class GradientRows {
     cache_ = cache, pitch_ = pitch, first_cached_ = channel;
   }
 
+  void lifts_in(void* workspace) { lifts_ = static_cast<int8_t*>(workspace) + call_.lifts; }
+
  protected:
   explicit GradientRows(const GroupNormCall& call)
       : call_(call), groups_(call), keep_(keep_of(call)) {}
@@ -41,9 +43,35 @@ class GradientRows {
     }
   }
 
+  // The same for sums: finds which rows are lifted.
+  [[gnu::always_inline]] void read_rows_of_sums(const Slice& at) {
+    read_rows(at);
+    const int64_t segments = segments_of(call_.positions);
+    int8_t* const exponent = lifts_of(at);
+    RowPart part{call_, at.sample, at.channel, at.segment * kSegment, 0, 1};
+    const int64_t dy_first = part.offset(call_.dy, 0), x_first = part.offset(call_.x, 0);
+    const auto first_of = [](const GroupNormTensor& t, int64_t offset) {
+      return float_at(element_at(t.data, t.element, offset), t.element);
+    };
+    for (int64_t r = 0; r < at.rows; ++r, ++part.channel) {
+      GradientRow& row = row_[r];
+      part.mean = row.mean, part.factor = row.beyond ? row.rstd : 1;
+      const float dy = first_of(call_.dy, dy_first + r * call_.dy.channel);
+      const float d = first_of(call_.x, x_first + r * call_.x.channel) - row.mean;
+      const bool ordinary = is_ordinary(dy) && is_ordinary(d * part.factor);
+      exponent[r * segments] = ordinary ? kNoLift : lift(row, part);
+    }
+  }
+
   // `mean` holds c1, c2 of the groups from that of the first row on.
   [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
     read_rows(at);
+    const int64_t segments = segments_of(call_.positions);
+    const int8_t* const exponents = lifts_of(at);
+    for (int64_t r = 0; r < at.rows; ++r) {
+      const int8_t exponent = exponents[r * segments];
+      if (exponent != kNoLift) row_[r].take({power_of_two(exponent), 1});
+    }
     const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r;
@@ -120,6 +148,23 @@ class GradientRows {
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
+  // Of the first row; the next one is as many bytes later as there are segments.
+  int8_t* lifts_of(const Slice& at) const {
+    const int64_t segments = segments_of(call_.positions);
+    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.segment;
+  }
+
+  // The exponent of the row's lift, of which it has none if its largest values are ordinary.
+  [[gnu::noinline]] static int8_t lift(GradientRow& row, const RowPart& part) {
+    if (starts_ordinary(part)) return kNoLift;
+    Extent largest = extent_of(part);
+    if (!is_lost(largest, row.beyond)) return kNoLift;
+    if (!row.beyond) largest.d *= static_cast<double>(row.rstd);
+    const int exponent = exponent_to_one(largest.dy);
+    row.take({power_of_two(exponent), power_of_two(exponent_to_one(largest.d))});
+    return static_cast<int8_t>(exponent);
+  }
+
   void gradient_far(int64_t r, Element element, const void* dy, const float* u, const void* x,
                     void* dx, int64_t n) {
     if (u == nullptr) {
@@ -136,6 +181,7 @@ class GradientRows {
     narrow(dx, wide_dy_, element, n);
   }
 
+  int8_t* lifts_ = nullptr;
   int64_t first_cached_ = 0;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
@@ -151,7 +197,7 @@ class DenseGradient : public GradientRows {
 
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
-    read_rows(at);
+    read_rows_of_sums(at);
     const Segment part(call_, at);
     const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
     const RowsOf<float> keep = kept(at, part);
@@ -171,7 +217,7 @@ class DenseGradient : public GradientRows {
       } else if (!group_norm_row_sums<Type>(row_[r], dy[r], x[r], keep[r], part.size, found)) {
         found = sums_far_of(row_[r], dy[r], x[r], keep[r], part.size);
       }
-      u[r] = found.u, ux[r] = found.ud * row_[r].unit();
+      u[r] = found.u * row_[r].u_unit(), ux[r] = found.ud * row_[r].unit();
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "core/kernels/group_norm_dense.h"
 #include "core/kernels/group_norm_factors.h"
+#include "core/kernels/group_norm_lift.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -33,6 +34,7 @@ struct GradientRow {
   float mean, rstd, slope, shift;
   bool beyond;
   double wide_slope, wide_shift;  // t of x̂
+  Lift lift;                      // times which u and x̂ are summed, beyond the formula
 
   GradientRow(const GroupNormCall& call, const Statistics& of, int64_t channel)
       : mean(of.mean), rstd(of.rstd) {
@@ -45,21 +47,32 @@ struct GradientRow {
     shift = fp32_or_nan(kMinusLog2e * wide_shift);
   }
 
-  // x̂ / d where d is summed.
-  double unit() const { return beyond ? 1 : static_cast<double>(rstd); }
+  void take(const Lift& by) {
+    lift = by;
+    beyond = true, slope = __builtin_nanf("");
+  }
+
+  // What a sum of u d becomes one of u x̂ by, x̂ / d where d is summed; and one of u.
+  double unit() const { return beyond ? 1 / (lift.u * lift.h) : static_cast<double>(rstd); }
+  double u_unit() const { return 1 / lift.u; }
 };
 
-// a, b and c of dx = a u + (b + c d). A c with fewer digits than fp32 has is not enough.
+// a, b and c of dx = a u + (b + c d). An a or c with fewer digits than fp32 has is not enough, nor
+// a b beside which roundings of denormal numbers count, nor b and c of which a sum may overflow.
 struct InputRow {
   float a, b, c;
   double wide_a, wide_b, wide_c;  // wide_c: of x̂
   InputRow() = default;
   InputRow(const GradientRow& row, float gamma, const double* mean) {
     const double rstd = row.rstd;
-    wide_a = rstd * static_cast<double>(gamma);
+    wide_a = rstd * static_cast<double>(gamma) * row.u_unit();
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
-    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(wide_c * row.unit());
-    if (magnitude(c) < 0x1p-126f && c != 0) c = __builtin_nanf("");
+    const double near_c = wide_c * row.unit();
+    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(near_c);
+    const auto loses = [](double x, double least) { return magnitude(x) < least && x != 0; };
+    const bool lost = loses(wide_a, 0x1p-126) || loses(wide_b, 0x1p-100) || loses(near_c, 0x1p-126);
+    const bool large = magnitude(wide_b) > 0x1p110 || magnitude(near_c) > 0x1p110;
+    if (lost || large) c = __builtin_nanf("");
   }
 
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
@@ -184,9 +197,9 @@ template <class Type, class Raw = typename Type::Raw>
   for (int64_t i = 0; i < n; ++i) {
     const double h = normalised_wide(x[i], row.mean, row.rstd);
     const float near = x[i] - row.mean;
-    d[i] = magnitude(near) <= summed_near ? near : static_cast<float>(h);
+    d[i] = magnitude(near) <= summed_near ? near : static_cast<float>(h * row.lift.h);
     u[i] = swish_gradient_of(dy[i], fused(near, row.slope, row.shift),
-                             h * row.wide_slope + row.wide_shift);
+                             h * row.wide_slope + row.wide_shift, row.lift.u);
   }
 }
 

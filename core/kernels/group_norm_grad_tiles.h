@@ -17,7 +17,7 @@ class TiledGradient : public GradientRows {
   // Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     LaneSums lanes[kTileRows];
-    read_rows(at);
+    read_rows_of_sums(at);
     for (int64_t r = 0; r < at.rows; ++r) lanes[r].clear(), u[r] = ux[r] = 0;
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
@@ -41,7 +41,7 @@ class TiledGradient : public GradientRows {
       }
       if (keep_ != Keep::nowhere) tiles_.store(call_.out, place, kept);
     }
-    for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
+    for (int64_t r = 0; r < at.rows; ++r) u[r] *= row_[r].u_unit(), ux[r] *= row_[r].unit();
   }
 
   // dx of each row over one segment.

@@ -67,7 +67,7 @@ class ShortForward : ShortGroups {
       const double squares = rest < 0 ? 0.0 : rest;
       mean_[g] = canonical(mean);
       rstd_[g] = canonical(1 / __builtin_sqrt(squares * share + eps));
-      group_high_[g] = static_cast<float>(mean);
+      group_high_[g] = high_part(mean);
       const float low = static_cast<float>(mean - static_cast<double>(group_high_[g]));
       group_low_[g] = low;
     }

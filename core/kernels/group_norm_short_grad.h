@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/kernels/group_norm_factors.h"
+#include "core/kernels/group_norm_lift.h"
 #include "core/kernels/group_norm_short.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -26,10 +27,14 @@ class ShortGradient : ShortGroups {
     load(call_.mean, index, groups, group_mean_);
     load(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
+    some_lifted_ = false;
     for_channels(n, bundle, [&](const Channels& at) {
       prepare(at, once);
       terms(at);
       add(at.count);
+      int8_t* const exponent = exponent_ + (at.first - bundle.first_channel);
+      lifted_ = is_doubtful(at.count) && find_lifts(at.count, exponent);
+      if (lifted_) add_lifted(at.count);
       weigh(beta + at.first, gamma + at.first, at.count);
       reduce(at, sum_u_, c1_);
       reduce(at, sum_ux_, c2_);
@@ -39,6 +44,9 @@ class ShortGradient : ShortGroups {
       if (!once) {
         prepare(at, once);
         terms(at);
+        lifted_ =
+            some_lifted_ && read_lifts(at.count, exponent_ + (at.first - bundle.first_channel));
+        if (lifted_) terms_far<true>(at.count);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
@@ -58,6 +66,12 @@ class ShortGradient : ShortGroups {
     loaded_ = true;
     values_of(call_.gamma, at.first, at.count, gamma_);
     values_of(call_.beta, at.first, at.count, beta_);
+    uint32_t least = UINT32_MAX;  // where 0 is the largest
+    for (int64_t c = 0; c < at.count; ++c) {
+      const uint32_t size = (bits_of(gamma_[c]) << 1) - 1;
+      least = least < size ? least : size;
+    }
+    least_gamma_ = least == UINT32_MAX ? kLargest : float_of((least + 1) >> 1);
     const double s = kMinusLog2e * call_.scale;  // p is of x̂
     for (int64_t c = 0; c < at.count; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
@@ -68,7 +82,101 @@ class ShortGradient : ShortGroups {
   void terms(const Channels& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
-    if (!terms_near(at.count)) terms_far(at.count);
+    if (!terms_near(at.count)) terms_far<false>(at.count);
+  }
+
+  // Whether some channel may have to be lifted: a sum that is small, large, or no number.
+  [[gnu::noinline, gnu::flatten]] bool is_doubtful(int64_t n) const {
+    constexpr int64_t kWidth = sizeof(DoubleRegister) / sizeof(double);
+    const auto usual = [](auto u, auto ux) {
+      return (u >= 0x1p-70) & (ux >= u * 0x1p-80 + 0x1p-90) & (u + ux < 0x1p120);
+    };
+    using Words [[gnu::vector_size(sizeof(DoubleRegister))]] = int64_t;
+    const auto size = [](const double* from) {
+      const auto words = load_register<Words>(from) & INT64_MAX;
+      return reinterpret_cast<DoubleRegister>(words);
+    };
+    Words all = Words{} - 1;
+    int64_t c = 0;
+    for (; c + kWidth <= n; c += kWidth) all &= usual(size(sum_u_ + c), size(sum_ux_ + c));
+    bool so = true;
+    for (int64_t k = 0; k < kWidth; ++k) so &= all[k] != 0;
+    for (; c < n; ++c) so &= usual(magnitude(sum_u_[c]), magnitude(sum_ux_[c])) != 0;
+    return !so;
+  }
+
+  // Looks closer: finds the channels to be lifted. False where there are none.
+  bool find_lifts(int64_t n, int8_t* exponent) {
+    std::memset(exponent, kNoLift, n);
+    if (are_ordinary(n)) return false;
+    find_largest(n);
+    for (int64_t c = 0; c < n; ++c) {
+      const double h = static_cast<double>(c_[c]) * static_cast<double>(rstd_[c]);
+      const Extent largest{static_cast<double>(b_[c]), h};
+      lift_h_[c] = 1;
+      if (!is_lost(largest, true)) continue;
+      exponent[c] = static_cast<int8_t>(exponent_to_one(largest.dy));
+      lift_h_[c] = power_of_two(exponent_to_one(h));
+    }
+    return read_lifts(n, exponent);
+  }
+
+  // Whether every dy and x - mean that is not 0 is so ordinary that nothing is lost, nor by rstd.
+  [[gnu::noinline, gnu::flatten]] bool are_ordinary(int64_t n) const {
+    WordRegister least = all_words(UINT32_MAX), most = all_words(0);
+    const auto twice = [](float x) { return bits_of(x) << 1; };
+    // `by` brings the range to 2^30 to 2^120; what is too small does not become 0
+    const auto see = [&]<int K>(const Registers<K>& values, float by)
+                         __attribute__((always_inline)) {
+#pragma GCC unroll 8
+                           for (int k = 0; k < K; ++k) {
+                             const WordRegister size = bits_of(values.r[k] * by) << 1;
+                             least = smaller(least, size - 1), most = larger(most, size);
+                           }
+                         };
+    for (int64_t i = 0; i < call_.positions * n; i += n) {
+      for_registers(n, [&]<int K>(Registers<K>, int64_t c,
+                                  int64_t count) __attribute__((always_inline)) {
+        const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
+        see(some(dy_ + i), 0x1p90f);                                       // 2^-60 to 2^30
+        see(some(x_ + i) - some(mean_), 0x1p60f);                          // 2^-30 to 2^60
+        if (i == 0) see(load_some<F32, K>(rstd_ + c, count, 1), 0x1p40f);  // 2^-10 to 2^80
+      });
+    }
+    return at_most(most, twice(0x1p120f)) && at_most(~least, ~(twice(0x1p30f) - 1));
+  }
+
+  // The largest |dy| and |x - mean| of each channel, in b and c.
+  [[gnu::noinline, gnu::flatten]] void find_largest(int64_t n) {
+    for (int64_t c = 0; c < n; ++c) b_[c] = c_[c] = 0;
+    for (int64_t i = 0; i < call_.positions * n; i += n) {
+      OPENACLNN_INDEPENDENT
+      for (int64_t c = 0; c < n; ++c) {
+        const float size = magnitude(dy_[i + c]), d = magnitude(x_[i + c] - mean_[c]);
+        b_[c] = size > b_[c] ? size : b_[c];
+        c_[c] = d > c_[c] ? d : c_[c];
+      }
+    }
+  }
+
+  bool read_lifts(int64_t n, const int8_t* exponent) {
+    bool found = false;
+    for (int64_t c = 0; c < n; ++c) {
+      const bool lost = exponent[c] != kNoLift;
+      lift_u_[c] = lost ? power_of_two(exponent[c]) : 0;
+      found |= lost;
+    }
+    return found;
+  }
+
+  void add_lifted(int64_t n) {
+    terms_far<true>(n);
+    add(n);
+    for (int64_t c = 0; c < n; ++c) {
+      if (lift_u_[c] == 0) continue;
+      sum_u_[c] /= lift_u_[c], sum_ux_[c] /= lift_u_[c] * lift_h_[c];
+    }
+    some_lifted_ = true;
   }
 
   [[gnu::noinline, gnu::flatten]] bool terms_near(int64_t n) {
@@ -88,6 +196,8 @@ class ShortGradient : ShortGroups {
     return all.are();
   }
 
+  // Those of lifted channels are times their lifts, and all of them wide.
+  template <bool lifted>
   [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
     const double s = call_.scale;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
@@ -96,8 +206,12 @@ class ShortGradient : ShortGroups {
         const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
         const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
         const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
-        xh_[i + c] = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
-        u_[i + c] = swish_gradient_of(dy_[i + c], fused(usual, slope_[c], shift_[c]), s * v);
+        const float p = fused(usual, slope_[c], shift_[c]);
+        const bool lost = lifted && lift_u_[c] != 0;
+        const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
+        const bool near = all(magnitude(d) <= kLargest, !lost);
+        xh_[i + c] = near ? usual : static_cast<float>(wide * by_h);
+        u_[i + c] = swish_gradient_of(dy_[i + c], lost ? __builtin_nanf("") : p, s * v, by_u);
       }
     }
   }
@@ -126,22 +240,39 @@ class ShortGradient : ShortGroups {
   // From sums to b and c of each group, and whether fp32 is enough for them all.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
     const double share = 1 / group_size(call_);
-    uint32_t mean = 0, largest = 0;
+    uint32_t mean = 0;
+    uint64_t lost = 0;
     for (int64_t g = 0; g < groups; ++g) {
       const double rstd = group_rstd_[g];
       c1_[g] = -rstd * (c1_[g] * share), c2_[g] = -rstd * (c2_[g] * share);
       group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
       const uint32_t size = bits_of(magnitude(group_mean_[g]));
-      const uint32_t b = bits_of(magnitude(group_b_[g])), c = bits_of(magnitude(group_c_[g]));
-      const uint32_t larger = b > c ? b : c;
       mean = mean > size ? mean : size;
-      largest = largest > larger ? largest : larger;
+      mean = mean > size ? mean : size;
     }
-    groups_enough_ = mean < bits_of(kHugeMean) && largest <= bits_of(kLargest);
+    for (int64_t g = 0; g < groups; ++g) {
+      const uint64_t b = bits_of(c1_[g]) << 1, c = bits_of(c2_[g]) << 1;
+      constexpr uint64_t kMore = (__builtin_bit_cast(uint64_t, double{kMost}) << 1) - 1;
+      constexpr uint64_t kB = (__builtin_bit_cast(uint64_t, double{kLeastB}) << 1) - 1;
+      constexpr uint64_t kC = (__builtin_bit_cast(uint64_t, double{kLeast}) << 1) - 1;
+      const uint64_t b_lost = (b - 1 < kB ? 1 : 0) | (b > kMore ? 1 : 0);  // 0 - 1 is the largest
+      const uint64_t c_lost = (c - 1 < kC ? 1 : 0) | (c > kMore ? 1 : 0);
+      lost |= b_lost | c_lost;
+    }
+    groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
+    uint32_t least = bits_of(kLargest);
+    for (int64_t g = 0; g < groups; ++g) {
+      const uint32_t size = bits_of(magnitude(group_rstd_[g]));
+      least = least < size ? least : size;
+    }
+    least_rstd_ = float_of(least);
   }
 
-  static bool enough(float mean, float b, float c) {
-    return all(magnitude(mean) < kHugeMean, magnitude(b) <= kLargest, magnitude(c) <= kLargest);
+  // Of b, c and a = rstd γ that neither roundings of denormal numbers nor overflow spoil.
+  static constexpr float kMost = 0x1p110f, kLeastB = 0x1p-100f, kLeast = 0x1p-126f;
+  static bool is_enough(double x, float least) {
+    const double size = magnitude(x);
+    return all(size <= static_cast<double>(kMost), (size >= static_cast<double>(least)) | (x == 0));
   }
 
   // dx = rstd γ u + (b + c x̂), over dy; false where fp32 is not enough for some channel.
@@ -151,7 +282,8 @@ class ShortGradient : ShortGroups {
       const uint32_t size = bits_of(magnitude(rstd_[c] * gamma_[c]));
       largest = largest > size ? largest : size;
     }
-    if (largest > bits_of(kLargest) || !groups_enough_) return false;
+    if (largest > bits_of(kLargest) || lifted_ || !groups_enough_) return false;
+    if (!(least_gamma_ * least_rstd_ >= kLeast)) return false;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c) {
@@ -169,11 +301,15 @@ class ShortGradient : ShortGroups {
       for (int64_t c = 0; c < n; ++c) {
         const float rest = fused(c_[c], xh_[i + c], b_[c]);
         const float usual = fused(rstd_[c] * gamma_[c], u_[i + c], rest);
-        const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]);
+        const bool lost = lifted_ && lift_u_[c] != 0;
+        const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]) *
+                         (lost ? 1 / lift_u_[c] : 1);
         const double h = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
         const double wide = a * static_cast<double>(u_[i + c]) + (sum_u_[c] + sum_ux_[c] * h);
-        const bool near =
-            all(enough(mean_[c], b_[c], c_[c]), magnitude(rstd_[c] * gamma_[c]) <= kLargest);
+        const float size = magnitude(rstd_[c] * gamma_[c]);
+        const bool a_fits = all(size <= kLargest, (size >= kLeast) | (gamma_[c] == 0));
+        const bool rest_fits = all(is_enough(sum_u_[c], kLeastB), is_enough(sum_ux_[c], kLeast));
+        const bool near = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
         dy_[i + c] = canonical(near ? usual : static_cast<float>(wide));
       }
     }
@@ -186,7 +322,10 @@ class ShortGradient : ShortGroups {
   alignas(64) Values mean_, rstd_, gamma_, beta_, slope_, shift_, b_, c_;
   alignas(64) Values group_mean_, group_rstd_, group_b_, group_c_;
   alignas(64) Wide sum_u_, sum_ux_, c1_, c2_;
-  bool loaded_ = false, groups_enough_ = true;
+  alignas(64) Wide lift_u_, lift_h_;  // 0: none
+  int8_t exponent_[kMostChannels];    // kNoLift: none
+  float least_gamma_, least_rstd_;
+  bool loaded_ = false, groups_enough_ = true, lifted_ = false, some_lifted_ = false;
 };
 
 inline void group_norm_backward_short(const void* call, void* workspace, int64_t begin,

@@ -66,7 +66,7 @@ inline void group_norm_sums(const void* given, void* workspace, int64_t begin, i
   const int64_t segments = segments_of(call.positions);
   double* const beta = doubles_at(workspace, call.beta_sums);
   double* const gamma = doubles_at(workspace, call.gamma_sums);
-  with_gradient_rows(call, [&](auto& rows) {
+  with_gradient_rows(call, workspace, [&](auto& rows) {
     for (int64_t item = begin; item < end; ++item) {
       const Slice at = slice_of(call, item);
       double u[kMaxRows], ux[kMaxRows];
@@ -103,7 +103,7 @@ inline void group_norm_split_gradient(const void* given, void* workspace, int64_
                                       int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const double* const mean = doubles_at(workspace, call.coefficients);
-  with_gradient_rows(call, [&](auto& rows) {
+  with_gradient_rows(call, workspace, [&](auto& rows) {
     for (int64_t item = begin; item < end; ++item) {
       const Slice at = slice_of(call, item);
       rows.input_gradient(at, mean + 2 * group_of(call, at));

@@ -63,9 +63,9 @@ inline Logistic logistic_wide(double t) {
   return {t > 0 ? larger : smaller, t > 0 ? smaller : larger};
 }
 
-inline float swish_gradient_wide(float dy, double t) {
+inline float swish_gradient_wide(double dy, double t) {
   const Logistic l = logistic_wide(t);
-  return static_cast<float>(static_cast<double>(dy) * (l.value * (1 + t * l.rest)));
+  return static_cast<float>(dy * (l.value * (1 + t * l.rest)));
 }
 
 inline float swish_wide(double v, double t) {

@@ -183,7 +183,7 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const bool few = call.positions < kShort;
   const int64_t bundles = (g.groups + call.bundle - 1) / call.bundle;
   // At most this many partial sums for each channel, so that they stay below 512 KiB.
-  call.slots = 0, call.taken = call.cache = 0;
+  call.slots = 0, call.taken = call.cache = call.lifts = 0;
   call.sample_blocks = std::min(g.samples, std::max<int64_t>(8, 32 * 1024 / g.channels));
   const int64_t outer = g.backward() ? call.sample_blocks : g.samples;
   const auto step = [&](Kernel kernel, int64_t items, int64_t work, int64_t in_rounds = 1) {
@@ -192,6 +192,8 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   };
   const int64_t threads = num_threads();
   const int64_t rounds = rounds_of(g, call);
+  const int64_t parts = g.samples * g.channels * segments_of(call.positions);
+  if (g.backward() && !few) call.lifts = executor.book(static_cast<uint64_t>(parts));
   const bool split =
       call.inside || rounds > 1 ||
       (!few && threads > 1 && outer * bundles < 4 * threads && elements >= 4 * kGrain);
@@ -218,7 +220,6 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
     return;
   }
   const int64_t segments = segments_of(call.positions);
-  const int64_t parts = g.samples * g.channels * segments;
   const int64_t slices = g.samples * ((g.channels + call.rows - 1) / call.rows) * segments;
   const int64_t groups = g.samples * g.groups;
   call.beta_sums = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 8 : 24));

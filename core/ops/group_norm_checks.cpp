@@ -11,8 +11,6 @@
 namespace openaclnn {
 namespace {
 
-constexpr int64_t kMaxGroupChannels = 4000;
-
 Status check_rank(const GroupNorm& g, const char* name, const Tensor& tensor, int least, int most) {
   const int rank = tensor.shape.rank;
   if (rank >= least && rank <= most) return {};

@@ -12,6 +12,7 @@
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/base/view.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/product.h"
 
@@ -221,6 +222,7 @@ Status check_common(const Operator& op, const Argument* arguments) {
 }
 
 Status plan_present(const Operator& op, const Argument* arguments, Executor& executor) {
+  const DefaultArithmetic arithmetic;  // scalars become fp32
   if (Status status = check_common(op, arguments); !status.ok()) return status;
   return op.plan(op, arguments, executor);
 }
@@ -238,6 +240,7 @@ Status plan(const Operator& op, const Argument* arguments, Executor& executor) {
 Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
              Dims* shape) {
   if (Status status = check_required(op, arguments, Missing::outputs); !status.ok()) return status;
+  const DefaultArithmetic arithmetic;
   if (Status status = check_common(op, arguments); !status.ok()) return status;
   return op.infer(op, arguments, output, dtype, shape);
 }

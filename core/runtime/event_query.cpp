@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host learns of events: whether they are reached, when they were, and waiting for them.
 #include "acl/acl_rt.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/check.h"
 #include "core/runtime/event_find.h"
 
@@ -135,7 +136,13 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
                   "%s: endEvent must be reached after startEvent, but was %lld ns before", call,
                   static_cast<long long>(start - end));
   }
-  if (status.ok()) *ms = static_cast<float>(static_cast<double>(end - start) * 1e-6);
+  if (status.ok()) {
+    const DefaultArithmetic arithmetic;
+    int64_t nanoseconds = end - start;
+    pin(nanoseconds);
+    *ms = static_cast<float>(static_cast<double>(nanoseconds) * 1e-6);
+    pin(*ms);
+  }
   return status.code();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element sizes and the scalar half float conversions of the C interface, which know no Inf and no
 // NaN: 5 exponent bits of ones are an ordinary exponent (2^16), and what is too large saturates.
+// They are in integers: a thread that flushes denormals or rounds otherwise gets the same bits.
 #include <bit>
 
 #include "acl/acl_base_rt.h"
@@ -42,9 +43,14 @@ aclFloat16 aclFloatToFloat16(float value) {
     half = 0x7BFF;
   } else if (magnitude >= std::bit_cast<uint32_t>(0x1p-14f)) {
     half = (magnitude + 0x0FFF + (magnitude >> 13 & 1) - kRebias) >> 13;
-  } else {  // a sum in [0.5, 1) is a multiple of 2^-24, the unit of subnormal halves
-    const float sum = 0.5f + std::bit_cast<float>(magnitude);
-    half = std::bit_cast<uint32_t>(sum) - std::bit_cast<uint32_t>(0.5f);
+  } else {  // in units of 2^-24, that of subnormal halves; below 2^-25 it is 0
+    const uint32_t shift = 126 - (magnitude >> 23);
+    const uint32_t mantissa = (magnitude & 0x7FFFFF) | 0x800000;
+    half = 0;
+    if (shift <= 24) {
+      const uint32_t odd = mantissa >> shift & 1;
+      half = (mantissa + ((1u << (shift - 1)) - 1) + odd) >> shift;
+    }
   }
   return static_cast<aclFloat16>(sign | half);
 }
@@ -53,8 +59,9 @@ float aclFloat16ToFloat(aclFloat16 value) {
   constexpr uint32_t kRebias = (127 - 15) << 23;
   const uint32_t sign = (value & 0x8000u) << 16;
   const uint32_t magnitude = value & 0x7FFFu;
-  const uint32_t bits = magnitude < 0x0400
-                            ? std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24f)
-                            : (magnitude << 13) + kRebias;
-  return std::bit_cast<float>(sign | bits);
+  if (magnitude >= 0x0400) return std::bit_cast<float>(sign | ((magnitude << 13) + kRebias));
+  if (magnitude == 0) return std::bit_cast<float>(sign);
+  const uint32_t places = std::countl_zero(magnitude) - 8;  // up to the leading 1 of a float
+  const uint32_t exponent = 23 - places + 127 - 24;
+  return std::bit_cast<float>(sign | ((magnitude << places) + ((exponent - 1) << 23)));
 }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/observer.h"
 
@@ -181,6 +182,7 @@ void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
   untold = true;
   const Seen seen;
   Failure& failure = seen->add(code, mild);
+  const DefaultEnvironment environment;  // numbers read the same in every rounding mode
   vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
 }
 

@@ -9,11 +9,14 @@
 #include <thread>
 #include <utility>
 
+#include "core/runtime/arithmetic.h"
+
 namespace openaclnn {
 
-// False when the system gives no thread. Signals belong to the threads of the program, except those
-// that tell of a fault in this very thread: blocked, they would end the process without its
-// handler.
+// False when the system gives no thread. A new thread has the arithmetic of the one that starts it:
+// it takes that of C, which callbacks of the program then have too. Signals belong to the threads
+// of the program, except those that tell of a fault in this very thread: blocked, they would end
+// the process without its handler.
 template <class F>
 bool start_thread(std::thread& thread, F f) {
   sigset_t blocked, before;
@@ -22,7 +25,11 @@ bool start_thread(std::thread& thread, F f) {
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   bool started = true;
   try {
-    thread = std::thread(std::move(f));
+    thread = std::thread([f = std::move(f)]() mutable {
+      const DefaultEnvironment environment;
+      const DefaultArithmetic arithmetic;
+      f();
+    });
   } catch (const std::exception&) {  // EAGAIN, or no memory
     started = false;
   }

@@ -95,7 +95,8 @@ void Recorder::open() {
 
 std::string Recorder::micros(int64_t nanoseconds) const {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(nanoseconds) * 1e-3);
+  std::snprintf(text, sizeof text, "%s%lld.%03lld", nanoseconds < 0 ? "-" : "",
+                std::abs(nanoseconds / 1000LL), std::abs(nanoseconds % 1000LL));
   return text;
 }
 

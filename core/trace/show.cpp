@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "acl/acl.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/immortal.h"
 #include "core/trace/core_calls.h"
 #include "core/trace/recorder.h"
@@ -87,9 +88,16 @@ std::string show(const char* text) {
 std::string show(bool value) { return value ? "true" : "false"; }
 
 std::string show(double value) {
+  const DefaultEnvironment environment;
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
+}
+
+std::string show(float value) {
+  const DefaultArithmetic arithmetic;
+  pin(value);
+  return show(static_cast<double>(value));
 }
 
 std::string show(const aclTensor* tensor) {

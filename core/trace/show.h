@@ -15,6 +15,7 @@ std::string show(const void* address);
 std::string show(const char* text);  // in quotes, as in C
 std::string show(bool value);
 std::string show(double value);
+std::string show(float value);
 std::string show(const aclTensor* tensor);  // FLOAT [4, 2], and what is special about it
 std::string show(const aclScalar* scalar);  // its dtype and number
 std::string show_stream(const void* handle);
@@ -25,7 +26,6 @@ template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
 std::string show(T value) {
   return std::to_string(value);
 }
-inline std::string show(float value) { return show(static_cast<double>(value)); }
 
 template <class T>
 std::string show_array(const T* values, uint64_t count) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "_array_types.h"
+#include "core/runtime/arithmetic.h"
 #include "core/runtime/torch_threads.h"
 
 namespace openaclnn::python {
@@ -25,6 +26,7 @@ bool is_output(const Parameter& parameter) {
 
 Call::Call(const Operator& op, std::span<PyObject* const> values, Outputs outputs, Keep keep)
     : op_(op), keep_(keep) {
+  const DefaultArithmetic arithmetic;  // a NumPy scalar becomes a double by arithmetic
   if (std::ssize(values) != op.parameter_count) throw nb::type_error("wrong number of arguments");
   for (int i = 0; i < op.parameter_count; ++i) {
     if (op.parameters[i].kind == Kind::tensor) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "group_norm.h"
 #include "shapes.h"
 
 namespace fuzz {
@@ -152,6 +153,8 @@ Case good_case(Random& random, const Row& row, const Arenas& arenas) {
   c.ordinary = random.chance(70);
   good_tensors(random, c, arenas);
   good_attributes(random, c);
+  const bool group_norm = std::strcmp(row.family, "group_norm") == 0;
+  if (group_norm && c.ordinary && random.chance(70)) resize_group_norm(random, c);
   return c;
 }
 

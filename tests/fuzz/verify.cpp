@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "formulas.h"
+#include "group_norm.h"
 
 namespace fuzz {
 namespace {
@@ -163,6 +164,8 @@ void expect(Case& c, Memory& memory, void* workspace) {
     }
   }
   if (std::strcmp(c.row->family, "elementwise") == 0) check_formula(c, plain, shape);
+  const bool group_norm = std::strcmp(c.row->family, "group_norm") == 0;
+  if (group_norm && c.ordinary && !c.broken) check_group_norm(c, plain);
 }
 
 void compare(const Case& c, const Memory& expected) {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the gradient whose dy, or whose products with x̂, fp32 would hold as denormal numbers, or
+// not at all: their u and x̂ are taken times powers of two, so that the largest of each is near 1.
+#pragma once
+
+#include "core/kernels/group_norm.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+struct Lift {
+  double u = 1, h = 1;  // powers of two
+};
+inline constexpr int8_t kNoLift = -128;  // in place of the exponent of u
+
+inline double power_of_two(int exponent) {
+  return double_of(static_cast<uint64_t>(1023 + exponent) << 52);
+}
+// Of the power that brings a normal x of fp64 to [1, 2), or as near as an int8_t can.
+inline int exponent_to_one(double x) {
+  const int exponent = x == 0 ? 0 : 1023 - static_cast<int>(bits_of(magnitude(x)) >> 52);
+  return exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;
+}
+
+// The largest |dy| and |d| of some positions; NaN is none. d is x - mean, or x̂ where that is
+// summed.
+struct Extent {
+  double dy = 0, d = 0;
+};
+
+// Whether sums of u and u d in fp32 need a lift: in u, at most 1.1 |dy|, denormals are off by up to
+// 2^-150, and so are products, of which a piece of 512 has 16 to each lane.
+inline bool is_lost(const Extent& of, bool beyond) {
+  const double largest = kLargest, product = of.dy * of.d;
+  if (of.dy == 0 || !all(of.dy <= largest, of.d < 0x1p300)) return false;
+  const bool small = of.dy < 0x1p-80 || (of.d > 0 && product < 0x1p-100);
+  const bool large = of.dy > 0x1p120 || product > 0x1p120;
+  return small || large || (beyond && of.d > 0 && (of.d < 0x1p-100 || of.d > 0x1p120));
+}
+
+// A segment of one channel of one sample.
+struct RowPart {
+  const GroupNormCall& call;
+  int64_t sample, channel, begin;
+  float mean, factor;  // factor: d / (x - mean)
+
+  double dy(int64_t i) const { return size(call.dy, i, 0); }
+  double d(int64_t i) const {
+    return size(call.x, i, mean) * magnitude(static_cast<double>(factor));
+  }
+  int64_t count() const { return least(kSegment, call.positions - begin); }
+
+  int64_t offset(const GroupNormTensor& t, int64_t i) const {
+    int64_t offset = sample * t.sample + channel * t.channel, position = begin + i;
+    for (int l = call.spatial_loops - 1; l > 0; --l) {
+      offset += position % call.spatial_size[l] * t.position[l];
+      position /= call.spatial_size[l];
+    }
+    return offset + position * t.position[0];
+  }
+
+ private:
+  double size(const GroupNormTensor& t, int64_t i, float from) const {
+    const float value = float_at(element_at(t.data, t.element, offset(t, i)), t.element);
+    return magnitude(static_cast<double>(value) - static_cast<double>(from));
+  }
+};
+
+inline bool is_ordinary(float x) { return all(magnitude(x) >= 0x1p-40f, magnitude(x) <= 0x1p60f); }
+inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
+
+// Whether the row has no lift, from its first positions: some dy and some d are ordinary, mostly
+// the first, or all dy are 0.
+inline constexpr int64_t kLookedAt = 16;
+inline bool starts_ordinary(const RowPart& part) {
+  const int64_t n = least(kLookedAt, part.count());
+  const auto first_ordinary = [n](const auto& size) __attribute__((always_inline)) {
+    bool zeros = true;
+    for (int64_t i = 0; i < n; ++i) {
+      const double x = size(i);
+      if (is_ordinary(x)) return true;
+      zeros &= x == 0;
+    }
+    return zeros;
+  };
+  return (first_ordinary([&](int64_t i) { return part.dy(i); }) &&
+          first_ordinary([&](int64_t i) { return part.d(i); }));
+}
+inline Extent extent_of(const RowPart& part) {
+  Extent largest;
+  for (int64_t i = 0; i < part.count(); ++i) {
+    const double size = part.dy(i), distance = part.d(i);
+    largest.dy = size > largest.dy ? size : largest.dy;
+    largest.d = distance > largest.d ? distance : largest.d;
+  }
+  return largest;
+}
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA
