@@ -118,8 +118,7 @@ struct elu_backward_result_double {
     const Scaled gradient(g), total(sum.high);
     const double rest = (sum.low + shift.low * step) * power_of_2_exact(-total.exponent);
     const Pair y = times(times({gradient.value, 0}, {rate.value, 0}), {total.value, rest});
-    const double number =
-        power_times(y, total.exponent - by + gradient.exponent + rate.exponent);
+    const double number = power_times(y, total.exponent - by + gradient.exponent + rate.exponent);
 
     const double plain = v + shift.high;  // of infinities and NaNs; zeros keep what they are
     const bool finite = magnitude(plain) < __builtin_inf();

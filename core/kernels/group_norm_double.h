@@ -106,7 +106,8 @@ struct Channel {
 inline Logistic logistic_double(double t) {
   const double size = magnitude(t);
   const ExpF64 power = exp_exact(size > 700 ? -700 : -size, 0);
-  const double e = size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + (power.half_square + power.q)));
+  const double e =
+      size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + (power.half_square + power.q)));
   const double larger = 1 / (1 + e), smaller = e * larger;
   return {t > 0 ? larger : smaller, t > 0 ? smaller : larger};
 }
@@ -187,8 +188,8 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
     const int64_t sample = item / call.groups, first = item % call.groups * width;
     double* const beta_sums = doubles_at(workspace, call.beta_sums) + sample * call.channels;
     double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + sample * call.channels;
-    Normalisation norm{{double_of_group(call.mean, item), 0},
-                       double_of_group(call.rstd, item), 0, 0};
+    Normalisation norm{
+        {double_of_group(call.mean, item), 0}, double_of_group(call.rstd, item), 0, 0};
     // x becomes h, and dy becomes u
     const auto load = [&](const Channel& channel, int64_t at, int64_t n) {
       channel.load(call.x, at, n, x);

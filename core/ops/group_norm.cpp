@@ -244,8 +244,7 @@ void add_double_steps(const GroupNorm& g, GroupNormCall& call, Executor& executo
     call.gamma_sums = executor.book(bytes);
     executor.add_step(k.backward_double, items, grain);
     if (g.dgamma != nullptr || g.dbeta != nullptr) {
-      executor.add_step(k.parameters_double, g.channels,
-                        std::max<int64_t>(1, kGrain / g.samples));
+      executor.add_step(k.parameters_double, g.channels, std::max<int64_t>(1, kGrain / g.samples));
     }
   } else {
     executor.add_step(k.forward_double, items, grain);
