@@ -93,7 +93,7 @@ def elu_backward(
         shift = x.dtype.type(alpha) * scale
         lost = _lost(x.dtype.type(alpha), scale, shift) if x.dtype != np.float64 else 0.0
         total = x + shift  # x and shift may cancel, and then what shift lost is what is left
-        total = np.where(np.isfinite(total + lost), total + lost, total)
+        total = np.where((lost == 0) | ~np.isfinite(lost), total, total + lost)  # -0 stays
         return np.where(x > 0, g * scale, g * input_scale * total)
     power = _exponential(np.exp, x, input_scale)
     return np.where(x > 0, g * scale, g * (alpha * scale * input_scale) * power)
