@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compute.h"
+#include "functionalize.h"
 #include "record.h"
 #include "row.h"
 
@@ -41,20 +42,22 @@ constexpr DispatchKey kStrange[] = {
     DispatchKey::PrivateUse1,
 };
 
-void implement(::torch::Library& library, const Row& row, const char* name, bool out) {
-  library.impl(name, kernel<Compute>(DispatchKey::CPU, row, out));
-  library.impl(name, kernel<Record>(DispatchKey::Autograd, row, out));
-  if (out || row.inplace)
-    library.impl(name, kernel<CountWrites>(DispatchKey::ADInplaceOrView, row));
-  for (const DispatchKey key : kStrange) library.impl(name, kernel<Refuse>(key, row));
-}
-
 // The row of the same name without the underscore.
 int plain_form(const Row& row) {
   for (int i = 0; i < row_count; ++i) {
     if (row.name == std::string(rows[i].name) + "_") return i;
   }
-  return -1;
+  TORCH_CHECK(false, row.name, " has no plain form");
+}
+
+void implement(::torch::Library& library, const Row& row, const char* name, bool out) {
+  library.impl(name, kernel<Compute>(DispatchKey::CPU, row, out));
+  library.impl(name, kernel<Record>(DispatchKey::Autograd, row, out));
+  for (const DispatchKey key : kStrange) library.impl(name, kernel<Refuse>(key, row));
+  if (!out && !row.inplace) return;
+  const int plain = row.inplace ? plain_form(row) : static_cast<int>(&row - rows);
+  library.impl(name, kernel<CountWrites>(DispatchKey::ADInplaceOrView, row));
+  library.impl(name, kernel<Functionalize>(DispatchKey::Functionalize, row, plain, out));
 }
 
 }  // namespace
@@ -63,15 +66,14 @@ int plain_form(const Row& row) {
 TORCH_LIBRARY(openaclnn, library) {
   using namespace openaclnn::torch;
   library.set_python_module("openaclnn.torch.fakes");
+  // Overloads with out= have no at::Tag::out: torch 2.13's Inductor would call them with arguments
+  // in another order.
+  const std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag};
   for (const Row* row = rows; row != rows + row_count; ++row) {
-    const std::vector<at::Tag> compliant = {at::Tag::pt2_compliant_tag};
-    library.def(row->schema, compliant);
+    library.def(row->schema, tags);
     implement(library, *row, row->name, false);
-    if (row->inplace && plain_form(*row) >= 0)
-      library.impl(row->name,
-                   kernel<Functionalize>(c10::DispatchKey::Functionalize, *row, plain_form(*row)));
     if (row->out_schema == nullptr) continue;
-    library.def(row->out_schema, OPENACLNN_OUT_TAGS);
+    library.def(row->out_schema, tags);
     implement(library, *row, (std::string(row->name) + ".out").c_str(), true);
   }
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens above the CPU kernel: calls are recorded for the backward pass, tangents go forward,
-// writes are counted, and where a graph is captured an in-place call becomes its plain form.
+// writes are counted.
 #pragma once
 
-#include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <string>
@@ -195,41 +194,6 @@ class CountWrites final : public c10::OperatorKernel {
 
  private:
   const Row& row_;
-};
-
-// An in-place row where torch.compile captures a graph of plain operators.
-class Functionalize final : public c10::OperatorKernel {
- public:
-  Functionalize(const Row& row, int plain) : row_(row), plain_(plain) {}
-
-  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, Stack* stack) const {
-    namespace functional = at::functionalization::impl;
-    const auto count = static_cast<size_t>(row_.arguments);
-    c10::IValue* arguments = stack->data() + stack->size() - count;
-    at::Tensor inout;
-    for (size_t i = 0; i < count; ++i) {
-      if (!arguments[i].isTensor()) continue;
-      const at::Tensor tensor = arguments[i].toTensor();
-      if (!inout.defined()) inout = tensor;  // the first tensor of an in-place row
-      if (!functional::isFunctionalTensor(tensor)) continue;
-      functional::sync(tensor);
-      arguments[i] = functional::from_functional_tensor(tensor);
-    }
-    TORCH_CHECK(functional::isFunctionalTensor(inout), row_.name,
-                ": writes a tensor from outside into one that is captured");
-    {
-      at::AutoDispatchSkipFunctionalize guard;
-      operator_of(plain_).callBoxed(stack);
-    }
-    functional::replace_(inout, stack->back().toTensor());
-    functional::commit_update(inout);
-    functional::sync(inout);
-    stack->back() = inout;
-  }
-
- private:
-  const Row& row_;
-  const int plain_;
 };
 
 }  // namespace openaclnn::torch

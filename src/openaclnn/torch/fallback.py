@@ -20,7 +20,7 @@ from .fallback_gradient import backward, save
 from .schemas import NAMESPACE, argument_name, given, made, out_schema, schema
 
 _libraries: list[Any] = []  # operators live as long as the library object
-_OTHER_DTYPES = "INT8 INT16 INT32 INT64 UINT8 BOOL COMPLEX64 COMPLEX128".split()
+_OTHER_DTYPES = ["INT8", "INT16", "INT32", "INT64", "UINT8", "BOOL", "COMPLEX64", "COMPLEX128"]
 _WITH_OUT = "tensors of a call with out= must not require a gradient or carry a tangent"
 
 
@@ -131,20 +131,22 @@ def _not_recorded(op: Op) -> Callable[..., Any]:
     return run
 
 
-def _tags(kind: str | None = None) -> tuple[Any, ...]:
-    """`inplace` and `out` say that torch.compile may look through the write; new in torch 2.13."""
+def _tags(op: Op) -> tuple[Any, ...]:
+    """`inplace`, new in torch 2.13, says that torch.compile may look through the write."""
     known = [torch.Tag.pt2_compliant_tag]
-    return (*known, getattr(torch.Tag, kind)) if kind and hasattr(torch.Tag, kind) else (*known,)
+    if op.inplace and hasattr(torch.Tag, "inplace"):
+        known.append(torch.Tag.inplace)
+    return tuple(known)
 
 
 def register() -> None:
     library = torch.library.Library(NAMESPACE, "DEF")
     _libraries.append(library)
     for op in OPS:
-        library.define(schema(op), tags=_tags("inplace" if op.inplace else None))
+        library.define(schema(op), tags=_tags(op))
         library.impl(op.python, _kernel(op), "CPU")
         if (overload := out_schema(op)) is not None:
-            library.define(overload, tags=_tags("out"))
+            library.define(overload, tags=_tags(op))
             library.impl(f"{op.python}.out", _kernel(op), "CPU")
     for op in OPS:
         kernel = _recorded_in_place(op) if op.inplace else _recorded(op)

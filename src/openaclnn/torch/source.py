@@ -71,10 +71,8 @@ def _scalar_type(dtype: torch.dtype) -> int:
 
 
 def rows() -> str:
-    tags = ["pt2_compliant_tag", *(["out"] if hasattr(torch.Tag, "out") else [])]
     text = "// SPDX-License-Identifier: Apache-2.0\n"
-    text += "// Written by openaclnn/torch/source.py from table.py.\n"
-    text += f"#define OPENACLNN_OUT_TAGS {{{', '.join('at::Tag::' + t for t in tags)}}}\n\n"
+    text += "// Written by openaclnn/torch/source.py from table.py.\n\n"
     for op in OPS:
         text += _parameters(op)
         if found := ", ".join(_source(op, s) for s in sources(op)):
