@@ -10,7 +10,7 @@ import torch
 
 from . import fallback
 from .batching import register_vmaps
-from .build import BuildError, build
+from .building import BuildError, build
 from .fakes import register_fakes
 
 kind = ""  # "compiled" or "python"
