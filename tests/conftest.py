@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 import pytest
 
 import openaclnn
 from openaclnn import _core
+
+
+def pytest_configure(config):
+    """The PyTorch operators are compiled once for this folder, not into the user's cache."""
+    os.environ.setdefault("OPENACLNN_CACHE", str(config.cache.mkdir("openaclnn")))
 
 
 @pytest.fixture(autouse=True)

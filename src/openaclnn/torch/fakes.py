@@ -63,7 +63,8 @@ def _check(op: Op, named: dict[str, Any]) -> None:
 def _shape(op: Op, p: Parameter, named: dict[str, Any]) -> Shape:
     """Of an output."""
     if op.shapes != "group_norm":
-        return torch.broadcast_shapes(*(named[p.name].shape for p in op.inputs_))
+        whole: Shape = torch.broadcast_shapes(*(named[p.name].shape for p in op.inputs_))
+        return whole
     x = named["x"]
     what = p.name.removeprefix("d").removesuffix("Out")
     if what in ("mean", "rstd"):

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 ops = torch.ops.openaclnn
-Tensor = torch.Tensor
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:

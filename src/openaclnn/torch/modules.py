@@ -38,8 +38,9 @@ class GroupNormSwish(torch.nn.GroupNorm):
         )
 
     def extra_repr(self) -> str:
+        usual: str = super().extra_repr()
         scale = "" if self.swish_scale == 1.0 else f", swish_scale={self.swish_scale}"
-        return super().extra_repr() + scale
+        return usual + scale
 
 
 GroupNormSiLU = GroupNormSwish

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import torch
 from torch.fx import Graph, Node, Tracer
+from torch.nn import Module
 
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
 
-Module = torch.nn.Module
 MAX_GROUP_CHANNELS = 4000  # of aclnnGroupNormSwish
 
 
