@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
+import numpy as np
 import pytest
-from torch_support import same_bits, torch
+from support import all_rows
+from torch_support import arguments, operator, same_bits, tensors, torch
 
+import openaclnn
 import openaclnn.torch as ot
+from openaclnn.gradients import differentiable
+from openaclnn.torch import recording
 
 nn, functional = torch.nn, torch.nn.functional
 
@@ -259,3 +266,59 @@ def test_replaced_models_export_and_copy():
     model = Residual()
     ot.replace(model)
     assert same_bits(copy.deepcopy(model)(images()), model(images()))
+
+
+# ---- openaclnn's own functions ----
+
+
+@pytest.fixture
+def recorded():
+    recording.start()
+    yield
+    recording.stop()
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("op", all_rows())
+def test_functions_of_openaclnn_record(op):
+    inputs = tensors(op, "FLOAT")
+    grads = []
+    for function in (operator(op), getattr(openaclnn, op.python)):
+        leaves = [x.clone() for x in inputs]
+        for p, x in zip(op.inputs_, leaves, strict=True):
+            x.requires_grad_(p in differentiable(op))
+        taken = [x * 1 for x in leaves] if op.inplace else leaves
+        found = function(*arguments(op, taken))
+        found = found if isinstance(found, tuple) else (found,)
+        if any(x.requires_grad for x in leaves):
+            found[0].sum().backward()
+        grads.append([x.grad for x in leaves] + [y.detach() for y in found])
+    assert all(map(same_bits, *grads))
+
+
+@pytest.mark.usefixtures("recorded")
+def test_functions_of_openaclnn_refuse_what_they_did():
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(ValueError, match="a call with out= must not require a gradient"):
+        openaclnn.leaky_relu(x, out=torch.empty(3))
+    with pytest.raises(openaclnn.AclnnError, match="aclnnElu: self must have dtype"):
+        openaclnn.elu(torch.ones(3, dtype=torch.int32))
+    assert isinstance(openaclnn.elu(np.ones(3, np.float32)), np.ndarray)
+
+
+IMPORTED = """
+import torch, openaclnn
+x = torch.tensor([-2.0, 3.0], requires_grad=True)
+try:
+    openaclnn.leaky_relu(x)
+except openaclnn.AclnnError:
+    print("refused")
+import openaclnn.torch
+openaclnn.leaky_relu(x, 0.5).sum().backward()
+print(x.grad.tolist())
+"""
+
+
+def test_the_import_makes_the_difference():
+    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("refused\n[0.5, 1.0]\n", "")

@@ -23,11 +23,12 @@ if compiler() is None:
     pytest.skip("no C++ compiler is installed", allow_module_level=True)
 
 import openaclnn.torch  # noqa: F401
-from openaclnn.torch import registration
+from openaclnn.torch import recording, registration
 from openaclnn.torch.dtypes import TORCH
 from openaclnn.torch.schemas import given
 
 assert registration.kind == "compiled"
+recording.stop()  # other files test the functions without it
 
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 # A value for which the operator has a gradient and an in-place form.

@@ -15,11 +15,13 @@ from __future__ import annotations
 from .building import build, cache
 from .functions import elu, group_norm_swish, hardshrink, leaky_relu, logit
 from .modules import ELU, GroupNormSiLU, GroupNormSwish, Hardshrink, LeakyReLU
+from .recording import start
 from .registration import register
 from .replacing import Replacement, replace
 
 register()
-del register
+start()
+del register, start
 
 __all__ = [
     "ELU",
