@@ -151,7 +151,9 @@ def test_the_sources_are_complete():
 # ---- the operators through Python ----
 
 FALLBACK = """
-import torch, openaclnn.torch as ot
+import torch, openaclnn, openaclnn.torch as ot
+from openaclnn.gradients import gradient_dtypes
+from openaclnn.torch.dtypes import TORCH
 from torch.library import opcheck
 o = torch.ops.openaclnn
 def told(function, *arguments):
@@ -193,7 +195,10 @@ assert torch.autograd.gradgradcheck(lambda t: o.leaky_relu(t, 0.1), (t,))
 print(told(torch.func.jvp, ot.elu, (x,), (x,)))
 print(told(torch.func.jvp, lambda x: ot.elu(x * 1, inplace=True), (x,), (x,)))
 print(told(lambda: o.elu(x, out=torch.empty(2, 6, 4))))
-print(told(lambda: o.elu(t)))
+for op in openaclnn.OPS:
+    for dtype in set(op.dtypes) - set(gradient_dtypes(op)) if op.gradient else ():
+        y = torch.rand(2, dtype=TORCH[dtype], requires_grad=True)
+        assert "where a gradient is recorded, but got" in told(getattr(o, op.python), y * 1)
 print(told(lambda: o.group_norm_swish(x, w, w, 3, None, 1e-5, False)))
 print(told(lambda: o.group_norm_swish(x, w, w, 4)))
 print(told(lambda: o.leaky_relu(x.int())))
@@ -205,8 +210,6 @@ REFUSALS = f"""
 NotImplementedError: elu: {FORWARD_MODE}
 NotImplementedError: elu_: {FORWARD_MODE}
 ValueError: elu: tensors of a call with out= must not require a gradient or carry a tangent
-ValueError: elu: x must have dtype float32, float16 or bfloat16 where a gradient is recorded, \
-but got float64
 ValueError: group_norm_swish: activate_swish must be True where a gradient is recorded
 ValueError: group_norm_swish: num_groups must divide the 6 channels of x, but got 4
 ValueError: leaky_relu: x must have dtype float32, float16, float64 or bfloat16 on Atlas A2 \

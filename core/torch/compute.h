@@ -107,6 +107,7 @@ class Call {
   }
 
   double number(const Parameter& p, const c10::IValue& value) const {
+    if (value.isDouble()) return value.toDouble();
     if (value.isComplexDouble()) refuse(row_, p, "be a real number, but is complex");
     return value.toScalar().toDouble();
   }

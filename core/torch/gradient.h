@@ -4,9 +4,13 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/gt.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/VariableTypeUtils.h>
 
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <type_traits>
@@ -92,6 +96,27 @@ inline bool makes(const Row& row, int input) {
   return false;
 }
 
+// ---- second derivatives that no row computes ----
+
+// Of ELU: what elu_backward(g, a, s, i, is_result, x) changes by x. Where x > 0 nothing; elsewhere
+// its value is g i (x + a s) from the result x and g i a s exp(i x) from the input x.
+inline bool has_second(const Row& row, int parameter) {
+  return std::strcmp(row.c_name, "aclnnEluBackward") == 0 &&
+         std::strcmp(row.parameters[parameter].c_name, "selfOrResult") == 0;
+}
+
+// values: g, a, s, i, is_result, x
+template <class Value>
+at::Tensor second(const Row& row, const at::Tensor& incoming, const Value& value) {
+  const at::Tensor x = value(5).toTensor();
+  const at::Tensor product = incoming.mul(value(0).toTensor()).mul(value(3).toScalar());
+  const at::Tensor below = at::where(x.gt(0), 0, product);
+  if (value(4).toBool()) return below;
+  Stack stack = {below, value(1), value(2), value(3), false, x};
+  operator_of(static_cast<int>(&row - rows)).callBoxed(stack);
+  return std::move(stack.back()).toTensor();
+}
+
 class Gradient final : public ::torch::autograd::Node {
  public:
   Gradient(const Row& row, edge_list&& edges) : Node(std::move(edges)), row_(row) {
@@ -126,6 +151,9 @@ class Gradient final : public ::torch::autograd::Node {
         call = true;
       } else if ((row_.zero >> i & 1) != 0) {
         gradients[static_cast<size_t>(edge)] = at::zeros_like(unpack(i).toTensor());
+      } else if (has_second(row_, i)) {
+        gradients[static_cast<size_t>(edge)] =
+            second(row_, incoming[0], [&](int k) { return unpack(k); });
       } else {
         TORCH_CHECK_NOT_IMPLEMENTED(false, row_.name, ": there is no gradient by ",
                                     row_.parameters[i].name,

@@ -56,7 +56,7 @@ void implement(::torch::Library& library, const Row& row, const char* name, bool
   for (const DispatchKey key : kStrange) library.impl(name, kernel<Refuse>(key, row));
   if (!out && !row.inplace) return;
   const int plain = row.inplace ? plain_form(row) : static_cast<int>(&row - rows);
-  library.impl(name, kernel<CountWrites>(DispatchKey::ADInplaceOrView, row));
+  library.impl(name, kernel<CountWrites>(DispatchKey::ADInplaceOrView, row, out));
   library.impl(name, kernel<Functionalize>(DispatchKey::Functionalize, row, plain, out));
 }
 

@@ -13,11 +13,30 @@
 
 namespace openaclnn::torch {
 
-// Of the results of a call that wrote into tensors of the caller: a backward pass that saved one of
+// The results of a call that wrote into tensors of the caller: a backward pass that saved one of
 // them fails.
-inline void count_writes(const Row& row, const Stack& stack) {
-  for (auto result = stack.end() - row.outputs; result != stack.end(); ++result)
-    ::torch::autograd::increment_version(result->toTensor());
+inline void count_writes(const at::Tensor* written, int count) {
+  for (int i = 0; i < count; ++i) ::torch::autograd::increment_version(written[i]);
+}
+
+// Calls what comes below and counts the writes to the arguments. The results may be others: a
+// transform of torch.func returns another wrapper.
+inline void redispatch(const Row& row, bool out, const c10::OperatorHandle& op,
+                       c10::DispatchKeySet below, Stack* stack) {
+  at::Tensor written[kMaxOutputs];
+  const auto count = static_cast<size_t>(row.arguments + (out ? row.outputs : 0));
+  const c10::IValue* arguments = stack->data() + stack->size() - count;
+  for (int i = 0; i < row.parameter_count; ++i) {
+    const Parameter& p = row.parameters[i];
+    if (p.role == Role::inout) written[0] = arguments[p.argument].toTensor();
+    if (p.role == Role::output && out)
+      written[p.argument] = arguments[row.arguments + p.argument].toTensor();
+  }
+  {
+    at::AutoDispatchBelowADInplaceOrView guard;
+    op.redispatchBoxed(below, stack);
+  }
+  if (out || row.inplace) count_writes(written, row.outputs);
 }
 
 class Record final : public c10::OperatorKernel {
@@ -65,21 +84,15 @@ class Record final : public c10::OperatorKernel {
     for (int i = 0; i < row_.parameter_count; ++i) {
       if (row_.parameters[i].role == Role::output) values[i] = results[row_.parameters[i].argument];
     }
+    if (row_.inplace) stack->back() = inout;  // where its history is kept
     const at::Tensor result = results[result_index()].toTensor();
-    if (wanted) {
-      if (row_.inplace) {
-        ::torch::autograd::rebase_history(result, node);
-      } else {
-        ::torch::autograd::set_history(result, node);
-      }
-      for_each_value(row_, [&](int i) {
-        gradient->save(i, values[i], row_.parameters[i].role == Role::inout);
-      });
-      for (int i = 0; i < row_.parameter_count; ++i) {  // a zero gradient is like its input
-        if ((row_.zero >> i & 1) != 0) gradient->save(i, values[i], false);
-      }
+    if (row_.inplace && wanted) {
+      ::torch::autograd::rebase_history(result, node);
+    } else if (wanted) {
+      ::torch::autograd::set_history(result, node);
     }
     if (tangents) push_tangent(values, result);
+    if (wanted) save(*gradient, values);
   }
 
  private:
@@ -87,13 +100,11 @@ class Record final : public c10::OperatorKernel {
   // dispatcher, which has nothing else to find for them, would take 40 ns.
   void go_on(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
     const c10::DispatchKeySet below = keys & c10::after_ADInplaceOrView_keyset;
-    if (below.highestPriorityTypeId() == c10::DispatchKey::CPU) {
-      compute_(op, below, stack);
-    } else {
-      at::AutoDispatchBelowADInplaceOrView guard;
-      op.redispatchBoxed(below, stack);
-    }
-    if (out_ || row_.inplace) count_writes(row_, *stack);
+    if (below.highestPriorityTypeId() != c10::DispatchKey::CPU)
+      return redispatch(row_, out_, op, below, stack);
+    compute_(op, below, stack);
+    for (int i = 1; (out_ || row_.inplace) && i <= row_.outputs; ++i)
+      count_writes(&(*stack)[stack->size() - static_cast<size_t>(i)].toTensor(), 1);
   }
 
   const at::Tensor& tensor_of(const c10::IValue* arguments, int i) const {
@@ -150,6 +161,17 @@ class Record final : public c10::OperatorKernel {
     return value.toTensor()._fw_primal(0);
   }
 
+  void save(Gradient& gradient, const c10::IValue* values) const {
+    for_each_value(
+        row_, [&](int i) { gradient.save(i, values[i], row_.parameters[i].role == Role::inout); });
+    for_each_input(row_, [&](int i, int) {
+      const bool second = has_second(row_, i);
+      if (second) gradient.save(0, values[0], false);
+      // a zero gradient is like its input
+      if (second || (row_.zero >> i & 1) != 0) gradient.save(i, values[i], false);
+    });
+  }
+
   // Of a pointwise row: its Jacobian is diagonal, so that the gradient row maps tangents too.
   void push_tangent(const c10::IValue* values, const at::Tensor& result) const {
     at::Tensor sum;
@@ -167,6 +189,8 @@ class Record final : public c10::OperatorKernel {
             });
       } else if ((row_.zero >> i & 1) != 0) {
         add(at::zeros_like(result));
+      } else if (has_second(row_, i)) {
+        add(second(row_, tangent, [&](int k) { return without_tangent(values[k]); }));
       } else {
         TORCH_CHECK_NOT_IMPLEMENTED(false, row_.name, ": there is no forward-mode derivative by ",
                                     row_.parameters[i].name);
@@ -188,18 +212,15 @@ class Record final : public c10::OperatorKernel {
 // Where autograd is off, in inference mode, writes to ordinary tensors still count.
 class CountWrites final : public c10::OperatorKernel {
  public:
-  explicit CountWrites(const Row& row) : row_(row) {}
+  CountWrites(const Row& row, bool out) : row_(row), out_(out) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
-    {
-      at::AutoDispatchBelowADInplaceOrView guard;
-      op.redispatchBoxed(keys & c10::after_ADInplaceOrView_keyset, stack);
-    }
-    count_writes(row_, *stack);
+    redispatch(row_, out_, op, keys & c10::after_ADInplaceOrView_keyset, stack);
   }
 
  private:
   const Row& row_;
+  const bool out_;
 };
 
 }  // namespace openaclnn::torch

@@ -31,6 +31,8 @@ def _compiled() -> str | None:
 
 def register() -> None:
     global kind
+    if kind:  # operators are registered once for a process, however often a module is reloaded
+        return
     why = _compiled()
     kind = "compiled" if why is None else "python"
     if why is not None:
