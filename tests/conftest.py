@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 import pytest
 
@@ -35,6 +36,12 @@ def pytest_collection_modifyitems(config, items):
         long = [item for item in items if item.get_closest_marker("exhaustive")]
         items[:] = [item for item in items if item not in set(long)]
         config.hook.pytest_deselected(items=long)
+
+
+def pytest_configure(config):
+    """The PyTorch operators are compiled once for this folder, not into the user's cache."""
+    if (cache := getattr(config, "cache", None)) is not None:  # pytest -p no:cacheprovider
+        os.environ.setdefault("OPENACLNN_CACHE", str(cache.mkdir("openaclnn")))
 
 
 @pytest.fixture(autouse=True)

@@ -14,13 +14,17 @@ A row is one `op(...)` in table.py. Its signature reads like the C prototype, in
     = 0.01          the default in Python; None for text
     out! if flag    an output that is neither needed nor touched when the attribute `flag` is false
 
+Its gradient is another row, and what the parameters of that row receive:
+
+    gradient("aclnnEluBackward", gradOutput="d out", selfOrResult="self", isResult=False, ...)
+
 The build, the package and the tests import this module; it needs nothing but the standard library.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -78,6 +82,23 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Gradient:
+    """The row that computes the gradient of a row, and what its parameters receive.
+
+    "d out" is the gradient of that output or inout, "self" a value (of an inout the one that it
+    has afterwards), True or False a constant; a result of the gradient row receives "d self", the
+    gradient of that input. A parameter that is not named here receives the value of the same name.
+    The condition of a result is whether somebody wants that gradient (gradients.py).
+    """
+
+    row: str
+    given: Mapping[str, str | bool]  # by parameter of the gradient row
+    zero: tuple[str, ...]  # inputs whose gradient is zero wherever there is one
+    only_if: str | None  # a flag of the row; there is no gradient where it is false
+    nonnegative: tuple[str, ...]  # attributes; there is no gradient where one of them is negative
+
+
+@dataclass(frozen=True)
 class Op:
     """One public operator: the pair <name>GetWorkspaceSize and <name>, and all that follows."""
 
@@ -95,6 +116,7 @@ class Op:
     rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
     formula: str
     doc: str
+    gradient: Gradient | None = None
 
     @property
     def header(self) -> str:
@@ -179,6 +201,19 @@ def _parameter(text: str) -> Parameter:
     )
 
 
+def gradient(
+    row: str,
+    /,
+    *,
+    zero: str = "",
+    only_if: str | None = None,
+    nonnegative: str = "",
+    **given: str | bool,
+) -> Gradient:
+    """Of a row: gradient("aclnnHardshrinkBackward", gradOutput="d out", gradInput="d self")."""
+    return Gradient(row, given, tuple(zero.split()), only_if, tuple(nonnegative.split()))
+
+
 def op(
     name: str,
     signature: str,
@@ -195,6 +230,7 @@ def op(
     inputs: Literal["promote", "equal"] = "promote",
     output: Literal["castable", "equal"] = "castable",
     rules: Iterable[str] = (),
+    gradient: Gradient | None = None,
 ) -> Op:
     """A row. Lists are written as words: products="910 A2 A3"."""
     return Op(
@@ -212,4 +248,5 @@ def op(
         rules=tuple(rules),
         formula=formula,
         doc=doc,
+        gradient=gradient,
     )

@@ -6,7 +6,7 @@ Headers, C symbols, Python functions, reference pages, tests and benchmarks are 
 
 from __future__ import annotations
 
-from .schema import Op, Product, op
+from .schema import Op, Product, gradient, op
 
 PRODUCTS: tuple[Product, ...] = (
     Product("910", "Atlas training series", "Ascend910A", bfloat16=False),
@@ -30,6 +30,9 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="self > 0 ? self : self * negativeSlope",
         doc="Scales negative values by negativeSlope, so that their gradient does not vanish.",
+        gradient=gradient(
+            "aclnnLeakyReluBackward", gradOutput="d out", selfIsResult=False, out="d self"
+        ),
     ),
     op(
         "aclnnInplaceLeakyRelu",
@@ -40,6 +43,14 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="selfRef > 0 ? selfRef : selfRef * negativeSlope",
         doc="LeakyRelu that writes its result over its input.",
+        gradient=gradient(
+            "aclnnLeakyReluBackward",
+            gradOutput="d selfRef",
+            self="selfRef",
+            selfIsResult=True,
+            out="d selfRef",
+            nonnegative="negativeSlope",
+        ),
     ),
     op(
         "aclnnLeakyReluBackward",
@@ -52,6 +63,9 @@ OPS: tuple[Op, ...] = (
         rules=["slope_of_result"],
         formula="self > 0 ? gradOutput : gradOutput * negativeSlope",
         doc="The gradient of LeakyRelu from its input, or its result when selfIsResult is set.",
+        gradient=gradient(
+            "aclnnLeakyReluBackward", gradOutput="d out", out="d gradOutput", zero="self"
+        ),
     ),
     op(
         "aclnnElu",
@@ -62,6 +76,13 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="self > 0 ? scale * self : scale * alpha * expm1(inputScale * self)",
         doc="Lets negative values saturate at -scale * alpha, smoothly if alpha * inputScale = 1.",
+        gradient=gradient(
+            "aclnnEluBackward",
+            gradOutput="d out",
+            isResult=False,
+            selfOrResult="self",
+            gradInput="d self",
+        ),
     ),
     op(
         "aclnnInplaceElu",
@@ -72,6 +93,14 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
         formula="selfRef > 0 ? scale * selfRef : scale * alpha * expm1(inputScale * selfRef)",
         doc="Elu that writes its result over its input.",
+        gradient=gradient(
+            "aclnnEluBackward",
+            gradOutput="d selfRef",
+            isResult=True,
+            selfOrResult="selfRef",
+            gradInput="d selfRef",
+            nonnegative="alpha scale inputScale",
+        ),
     ),
     op(
         "aclnnEluBackward",
@@ -86,6 +115,7 @@ OPS: tuple[Op, ...] = (
         rules=["alpha_of_result"],
         formula="gradOutput * (x > 0 ? s : isResult ? i * (x + a * s) : i * a * s * exp(i * x))",
         doc="The gradient of Elu; a, s, i: alpha, scale, inputScale; x: its input, or result.",
+        gradient=gradient("aclnnEluBackward", gradOutput="d gradInput", gradInput="d gradOutput"),
     ),
     op(
         "aclnnHardshrink",
@@ -97,6 +127,7 @@ OPS: tuple[Op, ...] = (
         beyond="DOUBLE",
         formula="|self| <= max(lambd, 0) ? 0 : self",
         doc="Sets what is no larger than lambd to zero and keeps the rest as it is.",
+        gradient=gradient("aclnnHardshrinkBackward", gradOutput="d out", gradInput="d self"),
     ),
     op(
         "aclnnHardshrinkBackward",
@@ -109,6 +140,12 @@ OPS: tuple[Op, ...] = (
         shapes="broadcast",
         formula="|self| <= max(lambd, 0) ? 0 : gradOutput",
         doc="The gradient of Hardshrink: it passes where the input did.",
+        gradient=gradient(
+            "aclnnHardshrinkBackward",
+            gradOutput="d gradInput",
+            gradInput="d gradOutput",
+            zero="self",
+        ),
     ),
     op(
         "aclnnLogit",
@@ -122,6 +159,7 @@ OPS: tuple[Op, ...] = (
         output="equal",
         formula="ln(z / (1 - z)), z = eps < 0 ? input : max(eps, min(input, 1 - eps))",
         doc="The logarithm of the odds of a probability; eps >= 0 keeps it away from 0 and 1.",
+        gradient=gradient("aclnnLogitGrad", x="input", dy="d out", out="d input"),
     ),
     op(
         "aclnnLogitGrad",
@@ -135,6 +173,7 @@ OPS: tuple[Op, ...] = (
         output="equal",
         formula="eps <= x <= 1 - eps ? dy / (x * (1 - x)) : 0; eps < 0: 0 <= x <= 1, else NaN",
         doc="The gradient of Logit; outside [0, 1] it is NaN where eps < 0.",
+        gradient=gradient("aclnnLogitGrad", dy="d out", out="d dy"),
     ),
     op(
         "aclnnGroupNormSwish",
@@ -152,6 +191,16 @@ OPS: tuple[Op, ...] = (
         output="equal",
         formula="v / (1 + exp(-swishScale * v)), v = (x - mean) * rstd * gamma + beta",
         doc="Normalises x over groups of channels, scales, shifts and applies Swish, if asked to.",
+        gradient=gradient(
+            "aclnnGroupNormSwishGrad",
+            dy="d yOut",
+            mean="meanOut",
+            rstd="rstdOut",
+            dxOut="d x",
+            dgammaOut="d gamma",
+            dbetaOut="d beta",
+            only_if="activateSwish",
+        ),
     ),
     op(
         "aclnnGroupNormSwishGrad",

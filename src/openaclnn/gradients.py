@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gradients of the rows, looked up: where each parameter of a gradient row takes its value.
+
+>>> [(s.parameter.name, s.kind, s.name) for s in sources(elu)]
+[("gradOutput", "incoming", "out"), ("alpha", "value", "alpha"), …,
+ ("isResult", "constant", ""), ("selfOrResult", "value", "self"), ("gradInput", "made", "self")]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .schema import Op, Parameter
+from .table import OPS
+
+BY_NAME: dict[str, Op] = {op.name: op for op in OPS}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one parameter of a gradient row takes its value.
+
+    incoming   the gradient of the output `name`
+    value      the parameter `name` of the row; of an inout the value that it has afterwards
+    constant   `constant`
+    wanted     whether somebody wants the gradient of the input `name`
+    made       nowhere: it is the gradient of the input `name`
+    """
+
+    parameter: Parameter
+    kind: Literal["incoming", "value", "constant", "wanted", "made"]
+    name: str = ""
+    constant: bool = False
+
+
+def gradient_row(op: Op) -> Op | None:
+    """The row that computes the gradient of `op`."""
+    return None if op.gradient is None else BY_NAME[op.gradient.row]
+
+
+def sources(op: Op) -> tuple[Source, ...]:
+    """One for each parameter of the gradient row, in its order; none without such a row."""
+    row = gradient_row(op)
+    if op.gradient is None or row is None:
+        return ()
+    given = op.gradient.given
+    conditions = {p.condition: p for p in row.outputs if p.condition is not None}
+    found = []
+    for p in row.parameters:
+        value = given.get(p.name, p.name)
+        if isinstance(value, bool):
+            found.append(Source(p, "constant", constant=value))
+        elif p.role == "output":
+            found.append(Source(p, "made", value.removeprefix("d ")))
+        elif value.startswith("d "):
+            found.append(Source(p, "incoming", value.removeprefix("d ")))
+        elif p.name in conditions:
+            wanted = given[conditions[p.name].name]
+            assert isinstance(wanted, str)
+            found.append(Source(p, "wanted", wanted.removeprefix("d ")))
+        else:
+            found.append(Source(p, "value", value))
+    return tuple(found)
+
+
+def differentiable(op: Op) -> tuple[Parameter, ...]:
+    """The inputs whose gradient the gradient row computes, in the order of the row."""
+    made = {s.name for s in sources(op) if s.kind == "made"}
+    return tuple(p for p in op.inputs_ if p.name in made)
+
+
+def gradient_dtypes(op: Op) -> tuple[str, ...]:
+    """The dtypes of the row that its gradient has too."""
+    row = gradient_row(op)
+    return () if row is None else tuple(d for d in op.dtypes if d in row.dtypes)

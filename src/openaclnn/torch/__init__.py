@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators as ordinary citizens of PyTorch: they record, compile, export, batch.
+
+    import openaclnn.torch as ot
+    y = ot.group_norm_swish(x, 32, norm.weight, norm.bias)     # functions of torch.nn.functional
+    print(ot.replace(model))                                   # modules, in a model that is there
+    torch.ops.openaclnn.elu_backward(g, 1.0, 1.0, 1.0, False, x)   # every row as an operator
+
+The first import compiles the kernels for the torch that is installed and keeps them in the user's
+cache; `python -m openaclnn.torch` does so ahead of time.
+"""
+
+from __future__ import annotations
+
+from .building import build, cache
+from .functions import elu, group_norm_swish, hardshrink, leaky_relu, logit
+from .modules import ELU, GroupNormSiLU, GroupNormSwish, Hardshrink, LeakyReLU
+from .recording import start
+from .registration import register
+from .replacing import Replacement, replace
+
+register()
+start()
+del register, start
+
+__all__ = [
+    "ELU",
+    "GroupNormSiLU",
+    "GroupNormSwish",
+    "Hardshrink",
+    "LeakyReLU",
+    "Replacement",
+    "build",
+    "cache",
+    "elu",
+    "group_norm_swish",
+    "hardshrink",
+    "leaky_relu",
+    "logit",
+    "replace",
+]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator returns without computing it: shapes, dtypes and strides, also symbolic ones.
+
+For meta and fake tensors, which torch.compile and torch.export trace with. Strides follow the rule
+of core/torch/compute.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from ..schema import Op, Parameter
+from ..table import OPS
+from .dtypes import NAMES, listed, plain
+from .schemas import NAMESPACE, argument_name, given, made
+
+Shape = Sequence[Any]  # int or torch.SymInt
+
+
+def _same(a: Shape, b: Shape) -> bool:
+    return len(a) == len(b) and all(m == n for m, n in zip(a, b, strict=True))
+
+
+def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
+    """Laid out like the first dense input of its shape, else like the first of its shape."""
+    alike = [x for x in inputs if _same(x.shape, shape)]
+    if not alike:
+        return torch.empty(shape, dtype=dtype, device=inputs[0].device)
+    is_dense = torch._prims_common.is_non_overlapping_and_dense_or_false
+    like = alike[0] if len(alike) == 1 else next(filter(is_dense, alike), alike[0])
+    return torch.empty_like(like, dtype=dtype)
+
+
+def _refuse(op: Op, p: Parameter, what: str) -> NoReturn:
+    raise ValueError(f"{op.python}: {argument_name(op, p)} must {what}")
+
+
+def _check_devices(op: Op, tensors: list[tuple[Parameter, Any]]) -> None:
+    """A meta tensor brings all of its call here, and the others would never be read."""
+    (first, one), *rest = tensors
+    for p, x in rest:
+        if x.device != one.device:
+            what = f"be on the device of {first.python_name}, {one.device}, but is on {x.device}"
+            _refuse(op, p, what)
+
+
+def _check(op: Op, named: dict[str, Any]) -> None:
+    """What shows before anything runs; kernels check all of it."""
+    first = op.inputs_[0]
+    _check_devices(op, [(p, named[p.name]) for p in op.inputs_])
+    for p in op.inputs_:
+        x, whole = named[p.name], named[first.name].shape
+        if NAMES.get(x.dtype) not in op.dtypes:
+            _refuse(op, p, f"have dtype {listed(op.dtypes)}, but got {plain(x.dtype)}")
+        if op.shapes == "same" and not _same(x.shape, whole):
+            what = f"have the shape of {first.python_name} {list(whole)}, but got {list(x.shape)}"
+            _refuse(op, p, what)
+
+
+def _shape(op: Op, p: Parameter, named: dict[str, Any]) -> Shape:
+    """Of an output."""
+    if op.shapes != "group_norm":
+        whole: Shape = torch.broadcast_shapes(*(named[p.name].shape for p in op.inputs_))
+        return whole
+    x = named["x"]
+    what = p.name.removeprefix("d").removesuffix("Out")
+    if what in ("mean", "rstd"):
+        return x.shape[0], named["numGroups"]
+    return (x.shape[1],) if what in ("gamma", "beta") else x.shape
+
+
+def _dtype(op: Op, p: Parameter, named: dict[str, Any]) -> torch.dtype:
+    inputs = [named[i.name] for i in op.inputs_ if i.companion == p.companion]
+    dtypes = {x.dtype for x in inputs}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    return torch.float64 if torch.float64 in dtypes else torch.float32
+
+
+def fake(op: Op) -> Callable[..., Any]:
+    """An operator that makes its outputs or works in place."""
+
+    def run(*positional: Any, **keywords: Any) -> Any:
+        named = {p.name: p.default for p in given(op)}
+        named |= {p.name: x for p, x in zip(given(op), positional, strict=False)}
+        named |= {p.name: keywords[p.python_name] for p in given(op) if p.python_name in keywords}
+        _check(op, named)
+        if op.inplace:
+            return next(named[p.name] for p in op.parameters if p.role == "inout")
+        inputs = [named[p.name] for p in op.inputs_]
+        results = [
+            None
+            if p.condition is not None and not named[p.condition]
+            else _empty(inputs, _shape(op, p, named), _dtype(op, p, named))
+            for p in made(op)
+        ]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run
+
+
+def fake_out(op: Op) -> Callable[..., Any]:
+    """The overload with out=: it returns the tensors that it writes."""
+
+    def run(*positional: Any, **keywords: Any) -> Any:
+        values = zip(given(op), positional, strict=False)
+        outs = [(p, keywords[argument_name(op, p)]) for p in made(op)]
+        _check_devices(op, [(p, x) for p, x in values if p.kind == "tensor"] + outs)
+        written = tuple(x for _, x in outs)
+        return written[0] if len(written) == 1 else written
+
+    return run
+
+
+def register_fakes() -> None:
+    for op in OPS:
+        torch.library.register_fake(f"{NAMESPACE}::{op.python}", fake(op))
+        if not op.inplace:
+            torch.library.register_fake(f"{NAMESPACE}::{op.python}.out", fake_out(op))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of torch.nn.functional and torch.special that the operators compute."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+ops = torch.ops.openaclnn
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """torch.nn.functional.leaky_relu."""
+    function = ops.leaky_relu_.default if inplace else ops.leaky_relu.default
+    result: Tensor = function(input, negative_slope)
+    return result
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """torch.nn.functional.elu."""
+    function = ops.elu_.default if inplace else ops.elu.default
+    result: Tensor = function(input, alpha)
+    return result
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """torch.nn.functional.hardshrink."""
+    result: Tensor = ops.hardshrink.default(input, lambd)
+    return result
+
+
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """torch.special.logit."""
+    result: Tensor = ops.logit.default(input, -1.0 if eps is None else eps)
+    return result
+
+
+def group_norm_swish(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    swish_scale: float = 1.0,
+) -> Tensor:
+    """silu(group_norm(input, num_groups, weight, bias, eps)) in one pass, and its gradient in one.
+
+    With swish_scale s the activation is v / (1 + exp(-s * v)). The mean and the reciprocal of the
+    deviation are kept for the gradient in float32, also where weight and bias are of 16 bits.
+    """
+    channels = input.shape[1]
+    if weight is None:
+        weight = torch.ones(channels, dtype=torch.float32, device=input.device)
+    if bias is None:
+        bias = torch.zeros(channels, dtype=torch.float32, device=input.device)
+    results: tuple[Tensor, ...] = ops.group_norm_swish.default(
+        input, weight.float(), bias.float(), num_groups, None, eps, True, swish_scale
+    )
+    return results[0]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.nn's modules with the operators in them: the same arguments, names and state_dict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import functions
+
+
+class LeakyReLU(torch.nn.LeakyReLU):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return functions.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+class ELU(torch.nn.ELU):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return functions.elu(input, self.alpha, self.inplace)
+
+
+class Hardshrink(torch.nn.Hardshrink):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return functions.hardshrink(input, self.lambd)
+
+
+class GroupNormSwish(torch.nn.GroupNorm):
+    """GroupNorm and SiLU in one: of its input it keeps nothing but the input and the statistics."""
+
+    def __init__(self, *arguments: Any, swish_scale: float = 1.0, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.swish_scale = swish_scale
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return functions.group_norm_swish(
+            input, self.num_groups, self.weight, self.bias, self.eps, self.swish_scale
+        )
+
+    def extra_repr(self) -> str:
+        usual: str = super().extra_repr()
+        scale = "" if self.swish_scale == 1.0 else f", swish_scale={self.swish_scale}"
+        return usual + scale
+
+
+GroupNormSiLU = GroupNormSwish

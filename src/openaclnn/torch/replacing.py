@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the modules of openaclnn.torch into a model in place of torch.nn's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch.fx import Graph, Node, Tracer
+from torch.nn import Module
+
+from .dtypes import NAMES, plain
+from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
+
+MAX_GROUP_CHANNELS = 4000  # of aclnnGroupNormSwish
+
+
+@dataclass
+class Replacement:
+    """What `replace` did, by name of the module, and what it left, with the reason."""
+
+    replaced: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {what}" for name, what in self.replaced.items()]
+        lines += [f"{name}: left as it is, because {why}" for name, why in self.left.items()]
+        return "\n".join(lines) or "nothing to replace"
+
+
+def replace(model: Module) -> Replacement:
+    """Exchanges ELU, LeakyReLU, Hardshrink, and each GroupNorm that only a SiLU follows.
+
+    Works on the model itself; parameters, names and the state_dict stay. A GroupNorm is followed by
+    a SiLU in a Sequential, or in a forward that torch.fx can trace. Modules are expected to be
+    called by the module that holds them.
+    """
+    report = Replacement()
+    _replace_activations(model, report)
+    why: dict[int, str] = {}
+    for name, parent in list(model.named_modules()):
+        for activation, norms in _groups(parent, why):
+            reason = _refusal(parent, activation, norms)
+            if reason is None:
+                report.replaced |= _fuse(name, parent, activation, norms)
+            else:
+                why |= {id(getattr(parent, key)): reason for key in norms}
+    for name, module in model.named_modules():
+        if _is_norm(module):
+            report.left[name] = why.get(id(module), "no SiLU alone takes its result")
+    return report
+
+
+def _hooked(module: Module) -> bool:
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(getattr(module, name, None) for name in hooks)
+
+
+def _like(module: Module, made: Module) -> Module:
+    made.train(module.training)
+    return made
+
+
+def _activation(module: Module) -> Module | None:
+    """Ours for one of torch.nn's; subclasses may do something else."""
+    if type(module) is torch.nn.ELU:
+        return ELU(module.alpha, module.inplace)
+    if type(module) is torch.nn.LeakyReLU:
+        return LeakyReLU(module.negative_slope, module.inplace)
+    return Hardshrink(module.lambd) if type(module) is torch.nn.Hardshrink else None
+
+
+def _replace_activations(model: Module, report: Replacement) -> None:
+    made: dict[int, Module] = {}  # a module of two names stays one module
+    for name, parent in list(model.named_modules()):
+        for key, child in list(parent.named_children()):
+            full = f"{name}.{key}" if name else key
+            ours = made.get(id(child)) or _activation(child)
+            if ours is None:
+                continue
+            if _hooked(child):
+                report.left[full] = "it has hooks"
+                continue
+            made[id(child)] = _like(child, ours)
+            setattr(parent, key, ours)
+            report.replaced[full] = f"openaclnn.torch.{type(ours).__name__}"
+    if _activation(model) is not None:
+        report.left["(the model)"] = "it is the model itself; make one of openaclnn.torch"
+
+
+# ---- GroupNorm and SiLU ----
+
+
+class _OneLevel(Tracer):
+    """Sees the forward of one module; modules in it are calls."""
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return True
+
+
+def _graph(module: Module) -> Graph | str:
+    """Its forward, or why torch.fx cannot trace it."""
+    try:
+        return _OneLevel().trace(module)
+    except Exception as error:  # the tracer runs the forward: anything may come
+        return f"torch.fx cannot trace the forward of {type(module).__name__}: {error}"
+
+
+def _groups(parent: Module, why: dict[int, str]) -> Iterator[tuple[str, list[str]]]:
+    """Names in `parent`: a SiLU and the GroupNorms, all of what it follows."""
+    children = {key: m for key, m in parent._modules.items() if m is not None}
+    if type(parent) is torch.nn.Sequential:
+        keys = list(children)
+        for one, other in itertools.pairwise(keys):
+            if _is_norm(children[one]) and _is_silu(children[other]):
+                yield other, [one]
+    elif type(parent) not in (torch.nn.ModuleList, torch.nn.ModuleDict):
+        yield from _traced_groups(parent, children, why)
+
+
+def _traced_groups(
+    parent: Module, children: dict[str, Module], why: dict[int, str]
+) -> Iterator[tuple[str, list[str]]]:
+    if not any(map(_is_norm, children.values())):
+        return
+    graph = _graph(parent)
+    if isinstance(graph, str):
+        why |= {id(m): graph for m in children.values() if _is_norm(m)}
+        return
+    calls = [node for node in graph.nodes if node.op == "call_module"]
+    for key, module in children.items():
+        own = [node for node in calls if node.target == key]
+        if not _is_silu(module) or not own:
+            continue
+        sources = [_norm_before(node, children) for node in own]
+        norms = [name for name in sources if name is not None]
+        # the activation goes, so all that it follows must be norms that nothing else follows
+        followed = [node for node in calls if node.target in norms]
+        if len(norms) == len(own) == len(followed):
+            yield key, list(dict.fromkeys(norms))
+        else:
+            text = f"{key}, which follows it, has other inputs too, or it is used elsewhere too"
+            why |= {id(children[name]): text for name in norms}
+
+
+def _is_norm(module: Module) -> bool:
+    return type(module) is torch.nn.GroupNorm
+
+
+def _is_silu(module: Module) -> bool:
+    return type(module) is torch.nn.SiLU
+
+
+def _norm_before(node: Node, children: dict[str, Module]) -> str | None:
+    """The GroupNorm whose result goes into this call and nowhere else."""
+    source = node.args[0] if node.args else None
+    if not isinstance(source, Node) or source.op != "call_module" or len(source.users) != 1:
+        return None
+    name = str(source.target)
+    return name if name in children and _is_norm(children[name]) else None
+
+
+def _refusal(parent: Module, activation: str, norms: list[str]) -> str | None:
+    """Why these modules stay as they are."""
+    held = [m for _, m in parent.named_modules(remove_duplicate=False)]
+    for key in (activation, *norms):
+        module = getattr(parent, key)
+        if _hooked(module):
+            return f"{key} has hooks"
+        if type(parent) is not torch.nn.Sequential and sum(m is module for m in held) > 1:
+            return f"{key} has several names"  # the forward may call it by another
+    for norm in (getattr(parent, key) for key in norms):
+        if norm.num_channels // norm.num_groups > MAX_GROUP_CHANNELS:
+            return f"its groups have more than {MAX_GROUP_CHANNELS} channels"
+        for parameter in norm.parameters():
+            if parameter.device.type not in ("cpu", "meta"):
+                return f"its parameters are on {parameter.device}"
+            if parameter.dtype not in NAMES or parameter.dtype == torch.float64:
+                return f"its parameters are {plain(parameter.dtype)}"
+    return None
+
+
+def _fuse(model_name: str, parent: Module, activation: str, norms: list[str]) -> dict[str, str]:
+    """One for each norm, and nothing where the activation was."""
+    prefix = f"{model_name}." if model_name else ""
+    done = {}
+    for key in norms:
+        norm = getattr(parent, key)
+        made = GroupNormSwish(
+            norm.num_groups, norm.num_channels, eps=norm.eps, affine=norm.affine, device="meta"
+        )
+        made.weight, made.bias = norm.weight, norm.bias  # the same parameters, for optimizers
+        setattr(parent, key, _like(norm, made))
+        done[prefix + key] = f"openaclnn.torch.GroupNormSwish, with {prefix}{activation}"
+    setattr(parent, activation, torch.nn.Identity())
+    return done

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused, in sentences with the names of Python, from kernels and from fakes."""
+
+from __future__ import annotations
+
+import pytest
+from support import all_rows, either, rows
+from torch_support import TORCH, arguments, call, operator, tensors, torch
+
+import openaclnn
+from openaclnn.torch.dtypes import plain
+
+o = torch.ops.openaclnn
+DENSE = "must be a dense tensor in CPU memory, but is "
+
+
+def refused(function) -> str:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        function()
+    return str(caught.value)
+
+
+STRANGE = {
+    "sparse": (lambda x: x.to_sparse(), "one of layout torch.Sparse"),
+    "csr": (lambda x: x.to_sparse_csr(), "one of layout torch.SparseCsr"),
+    "mkldnn": (lambda x: x.to_mkldnn(), "one of layout torch.Mkldnn"),
+    "nested": (lambda x: torch.nested.nested_tensor([x, x[:1]]), "a nested one"),
+    "quantised": (
+        lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+        "a quantised one",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR", "ignore:The PyTorch API of nested")
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
+def test_tensors_of_another_kind(op, kind):
+    make, what = STRANGE[kind]
+    for i, p in enumerate(op.inputs_):
+        inputs = [torch.rand(2, 3) for _ in op.inputs_]
+        inputs[i] = make(inputs[i])
+        told = refused(lambda inputs=inputs: call(op, inputs))
+        assert told == f"{op.python}: {p.python_name} {DENSE}{what}"
+
+
+@pytest.mark.parametrize("op", all_rows())
+def test_meta_tensors_go_with_meta_tensors_only(op):
+    inputs = tensors(op, "FLOAT")
+    imagined = operator(op)(*arguments(op, [x.to("meta") for x in inputs]))
+    imagined = imagined if isinstance(imagined, tuple) else (imagined,)
+    for y, z in zip(imagined, call(op, inputs), strict=True):
+        assert (y.shape, y.dtype, y.stride()) == (z.shape, z.dtype, z.stride())
+        assert y.is_meta
+    for i, p in enumerate(op.inputs_[1:], 1):
+        mixed = [x.to("meta") if k == i else x for k, x in enumerate(inputs)]
+        first = op.inputs_[0].python_name
+        what = f"{p.python_name} must be on the device of {first}, cpu, but is on meta"
+        assert refused(lambda mixed=mixed: call(op, mixed)) == f"{op.python}: {what}"
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: not op.inplace))
+def test_meta_outputs_go_with_meta_inputs_only(op):
+    inputs = tensors(op, "FLOAT")
+    names = [a.name for a in operator(op, "out")._schema.arguments if a.kwarg_only]
+    outs = dict(zip(names, [x.to("meta") for x in call(op, inputs)], strict=True))
+    told = refused(lambda: operator(op, "out")(*arguments(op, inputs), **outs))
+    assert told.startswith(f"{op.python}: {names[0]} must be on the device of ")
+
+
+@pytest.mark.parametrize("op", all_rows())
+def test_dtypes(op):
+    names = [plain(TORCH[d]) for d in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16") if d in op.dtypes]
+    for dtype in (torch.int32, torch.bool, torch.complex64, torch.float8_e5m2):
+        inputs = [x.to(dtype) for x in tensors(op, "FLOAT")]
+        first = op.inputs_[0].python_name
+        told = refused(lambda inputs=inputs: call(op, inputs))
+        if dtype is torch.float8_e5m2:
+            what = f"{first} must have a dtype of the aclnn API, but got {plain(dtype)}"
+        else:
+            where = f"on {openaclnn.products()[1].title}"
+            what = f"{first} must have dtype {either(names)} {where}, but got {plain(dtype)}"
+        assert told == f"{op.python}: {what}"
+        imagined = [x.to("meta") for x in inputs]
+        told = refused(lambda imagined=imagined: operator(op)(*arguments(op, imagined)))
+        assert told.startswith(f"{op.python}: {first} must have dtype ")
+        assert told.endswith(f"but got {plain(dtype)}")
+
+
+@pytest.mark.parametrize("op", rows(lambda op: op.shapes == "same" and len(op.inputs_) > 1))
+def test_shapes(op):
+    first, other = (p.python_name for p in op.inputs_)
+    inputs = [torch.rand(2, 3), torch.rand(3)]
+    sentence = f"{op.python}: {other} must have the shape of {first} [2, 3], but got [3]"
+    assert refused(lambda: call(op, inputs)) == sentence
+    assert refused(lambda: call(op, [x.to("meta") for x in inputs])) == sentence
+
+
+def test_sentences_have_the_names_of_python():
+    x, w = torch.rand(2, 6, 4), torch.rand(6)
+    assert refused(lambda: o.leaky_relu_backward(x, x, -0.5, True)) == (
+        "leaky_relu_backward: negative_slope must be at least 0 when self_is_result is true, "
+        "but got -0.5"
+    )
+    assert refused(lambda: o.group_norm_swish(x, w, w, 4)) == (
+        "group_norm_swish: num_groups must divide the 6 channels of x, but got 4"
+    )
+    told = refused(lambda: o.group_norm_swish(x, w, w, 3, "NHWC"))
+    assert told.startswith("group_norm_swish: data_format must be ")
+    assert told.endswith('but got "NHWC"')
+    assert refused(lambda: o.group_norm_swish(x, w[:2], w, 3)) == (
+        "group_norm_swish: gamma must have the shape of the channels [6], but got [2]"
+    )
+    assert refused(lambda: o.leaky_relu(x, 1j)) == (
+        "leaky_relu: negative_slope must be a real number, but is complex"
+    )
+    assert refused(lambda: o.leaky_relu(x, 0.1, out=torch.empty(3))) == (
+        "leaky_relu: out must have the shape of x [2, 6, 4], but got [3]"
+    )
+    y = torch.rand(5)
+    assert refused(lambda: o.leaky_relu(y[:4], 0.1, out=y[1:])) == (
+        "leaky_relu: out must be the same view as x or share no memory with it, but overlaps it"
+    )
+
+
+def test_products_decide_here_too():
+    openaclnn.set_product("910")
+    assert refused(lambda: o.logit(torch.rand(3))).startswith("logit: the product must be ")
+    assert refused(lambda: o.elu(torch.rand(3).bfloat16())) == (
+        "elu: x must have dtype float32, float16 or float64 on Atlas training series, "
+        "but got bfloat16"
+    )
+
+
+def test_lazy_views_are_resolved():
+    lazy = torch.randn(4, dtype=torch.complex64).conj().imag
+    assert lazy.is_neg()
+    assert torch.equal(o.leaky_relu(lazy, 0.5), torch.nn.functional.leaky_relu(lazy, 0.5))
+    zero = torch._efficientzerotensor((3,))
+    assert torch.equal(o.leaky_relu(zero, 0.5), torch.zeros(3))
