@@ -40,14 +40,14 @@ def test_settings_out_of_range():
         openaclnn.set_num_threads("2")
     openaclnn.set_num_threads(10**30)
     assert openaclnn.config()["threads"] == 256
-    known = "910, A2, A3, 310P, 310B"
+    known = "910, A2, A3, 310P, 310B, any"
     with pytest.raises(TypeError) as wrong:
         openaclnn.set_product(910)
     assert str(wrong.value) == f"set_product: product must be a string ({known}), but got 910"
     with pytest.raises(openaclnn.AclnnError) as caught:
         openaclnn.set_product("A9")
     assert caught.value.status == 161002
-    sentence = 'set_product: product must be 910, A2, A3, 310P or 310B, but got "A9"'
+    sentence = 'set_product: product must be 910, A2, A3, 310P, 310B or any, but got "A9"'
     assert str(caught.value) == sentence
 
 
@@ -82,7 +82,7 @@ def test_public_names():
 @pytest.mark.parametrize(
     ("name", "value", "must_be", "used"),
     [
-        ("OPENACLNN_PRODUCT", "A9", "910, A2, A3, 310P or 310B", "A2"),
+        ("OPENACLNN_PRODUCT", "A9", "910, A2, A3, 310P, 310B or any", "A2"),
         ("OPENACLNN_ISA", "v9", "v2, v3 or v4, and one that this CPU has", None),
         ("OPENACLNN_NUM_THREADS", "many", "a whole number from 1 to 256", None),
         ("OPENACLNN_NUM_THREADS", "0", "a whole number from 1 to 256", None),

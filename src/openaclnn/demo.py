@@ -15,11 +15,11 @@ import numpy.typing as npt
 from .errors import AclnnError
 from .plan import plan
 from .reference import (
-    BOUND,
     FORMATS,
     REFERENCES,
     absolute_terms,
     accuracy,
+    bound_of,
     compute_dtype,
     evaluate,
     numpy_dtype,
@@ -87,10 +87,11 @@ def measure_sums(op: Op, dtype: str) -> Measured:
     terms = absolute_terms(op, inputs, attributes)
     assert terms is not None
     expected = evaluate(op, inputs, attributes)
+    small = dtype in ("FLOAT16", "BFLOAT16")
     strided, _ = run(op, [np.asarray(x, order="F") for x in inputs], attributes)
     return Measured(
         dtype=dtype,
-        unit=f" of {BOUND:g} Σ|terms|{'' if dtype == 'FLOAT' else ' + rounding'}",
+        unit=f" of {bound_of(dtype):g} Σ|terms|{' + rounding' if small else ''}",
         error=max(map(scaled_error, results, expected, terms)),
         allowed=1,
         same_bits=all(a.tobytes() == b.tobytes() for a, b in zip(results, strided, strict=True)),

@@ -17,8 +17,9 @@ from .formulas import Array, Attributes, Reference
 Shape = tuple[int, ...]
 Outputs = tuple[Array, ...]
 
-# Of the sum of absolute terms, for results in FLOAT.
+# Of the sum of absolute terms, for results in FLOAT, and for what is computed in DOUBLE.
 BOUND = 4e-7
+BOUND_DOUBLE = 1e-15
 
 
 def _normal(mean: float, deviation: float) -> Any:

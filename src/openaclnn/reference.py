@@ -18,6 +18,7 @@ from .formulas import Array as Array
 from .formulas import Attributes as Attributes
 from .formulas import Reference
 from .formulas_group_norm import BOUND as BOUND
+from .formulas_group_norm import BOUND_DOUBLE
 from .schema import Op
 
 REFERENCES: dict[str, Reference] = formulas.REFERENCES | formulas_group_norm.REFERENCES
@@ -96,14 +97,20 @@ def absolute_terms(
         return terms(*(x.astype(np.float64) for x in inputs), **attributes)
 
 
+def bound_of(dtype: str) -> float:
+    """The share of the sum of absolute terms by which a result in this dtype may be off."""
+    return BOUND_DOUBLE if dtype == "DOUBLE" else BOUND
+
+
 def scaled_error(actual: Array, reference: Array, terms: Array) -> float:
-    """The largest error as a share of the bound: of BOUND times the sum of absolute terms, beside
-    the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
+    """The largest error as a share of the bound: of `bound_of` times the sum of absolute terms,
+    beside the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
     form = FORMATS[dtype_name(actual.dtype)]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
         least = math.ldexp(1, form.least - form.digits)
-        allowed = BOUND * terms + step * np.abs(reference) + least
+        bound = bound_of(dtype_name(actual.dtype))
+        allowed = bound * terms + step * np.abs(reference) + least
         error = np.abs(actual.astype(np.float64) - reference) / allowed
     same = (actual.astype(np.float64) == reference) | (np.isnan(actual) & np.isnan(reference))
     worst = np.where(same, 0, np.where(np.isnan(error), np.inf, error))

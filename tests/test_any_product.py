@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Product `any`: every row, with the dtypes that no product has and the library computes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from drawing import draw_attributes, draw_inputs, near_one
+from support import (
+    LAYOUTS,
+    SEED,
+    all_rows,
+    assert_accurate,
+    call,
+    grid,
+    results,
+    same,
+    text,
+)
+
+import openaclnn
+from openaclnn.reference import REFERENCES, evaluate, sample
+from openaclnn.table import ANY, OPS, PRODUCTS
+
+BEYOND = [
+    pytest.param(op, dtype, attributes, id=f"{op.name}-{dtype}-{text(attributes)}")
+    for op in OPS
+    for dtype in op.beyond
+    for attributes in REFERENCES[op.kernel].attributes
+]
+SUMS = all_rows(lambda op: REFERENCES[op.kernel].terms is not None)
+
+
+@pytest.fixture(autouse=True)
+def any_product():
+    openaclnn.set_product(None)
+
+
+def shape_for(op):
+    return (4, 1031) if REFERENCES[op.kernel].terms is None else REFERENCES[op.kernel].example
+
+
+def test_it_is_called_any():
+    assert openaclnn.config()["product"] == "any"
+    openaclnn.set_product("A3")
+    openaclnn.set_product("any")
+    assert openaclnn.config()["product"] == "any"
+    assert ANY not in openaclnn.products()
+
+
+def test_from_the_environment():
+    program = "import openaclnn; print(openaclnn.config()['product'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"OPENACLNN_PRODUCT": "any"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "any\n"
+
+
+@pytest.mark.parametrize("op", all_rows())
+def test_every_row_takes_all_that_it_computes(op):
+    for dtype in op.computed:
+        inputs = sample(op, shape_for(op), dtype, SEED)
+        results(op, inputs, REFERENCES[op.kernel].attributes[0])
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.key)
+@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond))
+def test_no_product_has_them(op, product):
+    for dtype in op.beyond:
+        inputs = sample(op, shape_for(op), dtype, SEED)
+        openaclnn.set_product(product.key)
+        with pytest.raises(openaclnn.AclnnError) as refused:
+            results(op, inputs, REFERENCES[op.kernel].attributes[0])
+        expected = 161002 if product.key in op.products else 561003
+        assert refused.value.status == expected
+        if expected == 161002:
+            assert f"on {product.title}, but got {dtype}" in str(refused.value)
+
+
+@pytest.mark.parametrize(("op", "dtype", "attributes"), BEYOND)
+def test_accuracy(op, dtype, attributes):
+    for inputs in (
+        sample(op, shape_for(op), dtype, SEED, attributes),
+        *([grid(op, dtype, attributes)] if REFERENCES[op.kernel].terms is None else []),
+    ):
+        found = results(op, inputs, attributes)
+        summed = REFERENCES[op.kernel].terms is not None
+        assert_accurate(op, inputs, attributes, found if summed else found[0], SEED)
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and op.family == "elementwise"))
+def test_attributes_of_the_whole_range(op):
+    rng = np.random.default_rng([SEED, 3])
+    for dtype in op.beyond:
+        for kinds in ({}, {"kinds": (near_one,)}):
+            for _ in range(150):
+                attributes = draw_attributes(op, dtype, rng, **kinds)
+                inputs = draw_inputs(op, dtype, attributes, 500, rng)
+                assert_accurate(op, inputs, attributes, call(op, inputs, attributes), SEED)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and not op.inplace))
+def test_the_same_bits_in_every_layout_and_on_any_threads(op, layout):
+    move = LAYOUTS[layout]
+    for dtype in op.beyond:
+        attributes = REFERENCES[op.kernel].attributes[0]
+        shape = (64, 2053) if REFERENCES[op.kernel].terms is None else (3, 12, 37, 45)
+        inputs = sample(op, shape, dtype, SEED, attributes)
+        openaclnn.set_num_threads(1)
+        expected = results(op, inputs, attributes)
+        for threads in (1, 2, 3):
+            openaclnn.set_num_threads(threads)
+            found = results(op, [move(x) for x in inputs], attributes)
+            assert same(found, expected), f"{dtype}, {layout}, {threads} threads, seed {SEED}"
+
+
+@pytest.mark.parametrize("op", SUMS)
+def test_a_mean_that_is_large_beside_the_deviation(op):
+    """x around 1e6 with deviation 1: x - mean must not lose what the mean has lost."""
+    attributes = REFERENCES[op.kernel].attributes[0]
+    inputs = sample(op, (2, 12, 64, 64), "DOUBLE", SEED, attributes)
+    named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    named["x"] += 1e6
+    if "mean" in named:
+        grouped = named["x"].reshape(*named["mean"].shape, -1)
+        named["mean"][...] = grouped.mean(-1)
+        named["rstd"][...] = 1 / grouped.std(-1)
+    found = results(op, inputs, attributes)
+    expected = evaluate(op, inputs, attributes)
+    for p, x, reference in zip(op.outputs, found, expected, strict=True):
+        size = float(np.abs(reference).max())
+        # the mean itself is rounded to 2^-53 of 1e6, which is 1e-10 of the deviation
+        error = float(np.abs(x - reference).max())
+        assert error <= 2e-9 * size, f"{op.name}, {p.name}: {error:.2e} of {size:.2e}"
