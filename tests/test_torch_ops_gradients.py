@@ -19,7 +19,13 @@ from torch_support import (
 )
 
 import openaclnn
-from openaclnn.gradients import differentiable, gradient_dtypes, gradient_row, sources
+from openaclnn.gradients import (
+    differentiable,
+    gradient_dtypes,
+    gradient_dtypes_beyond,
+    gradient_row,
+    sources,
+)
 from openaclnn.reference import REFERENCES
 from openaclnn.schema import Op
 from openaclnn.torch import modules
@@ -163,6 +169,25 @@ def test_gradcheck(op):
         function, doubles(op), check_forward_ad=True, check_batched_grad=True
     )
     assert torch.autograd.gradgradcheck(function, doubles(op), check_fwd_over_rev=True)
+
+
+@pytest.mark.parametrize(
+    "op", [row for row in PLAIN if "DOUBLE" in gradient_dtypes_beyond(row.values[0])]
+)
+def test_gradcheck_of_what_no_product_has(op):
+    """Float64 on product `any`; on a product the refusal says how to get there."""
+    attributes = REFERENCES[op.kernel].attributes[0]
+    inputs = [x.double() for x in tensors(op, attributes)]
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    with pytest.raises(ValueError, match=r"openaclnn\.set_product\(None\) allows it|must have dtype"):
+        operator(op)(*arguments(op, leaves, attributes))
+    openaclnn.set_product(None)
+
+    def function(*taken):
+        found = operator(op)(*arguments(op, taken, attributes))
+        return found[0] if isinstance(found, tuple) else found
+
+    assert torch.autograd.gradcheck(function, leaves)
 
 
 POINTWISE = rows(lambda op: op.gradient and len(differentiable(op)) == len(op.inputs_))

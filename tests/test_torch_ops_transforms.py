@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 from support import all_rows, rows
-from torch.utils.checkpoint import checkpoint
 from torch_support import LAYOUTS, arguments, call, operator, same_bits, tensors, torch
 
 import openaclnn.torch as ot
@@ -164,7 +163,9 @@ def test_export_for_all_sizes():
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_checkpoints(reentrant):
     block, x = Block(), images()
-    found = gradients(lambda t: checkpoint(block, t, use_reentrant=reentrant), block, x)
+    found = gradients(
+        lambda t: torch.utils.checkpoint.checkpoint(block, t, use_reentrant=reentrant), block, x
+    )
     assert all(map(same_bits, found, gradients(block, block, x)))
 
 

@@ -11,6 +11,7 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/stack_room.h"
+#include "core/runtime/thread.h"
 
 namespace openaclnn {
 
@@ -235,6 +236,13 @@ void Executor::run(void* workspace) const {
       for (int k = i; k < end; ++k) run_part(step_[k], round, workspace);
     }
   }
+}
+
+void Executor::run_fitting(void* workspace) const {
+  if (fits_stack()) return run(workspace);
+  std::thread roomy;
+  if (!start_thread(roomy, [&] { run(workspace); })) throw std::bad_alloc();
+  roomy.join();
 }
 
 }  // namespace openaclnn

@@ -84,6 +84,8 @@ class Executor {
   // After set_address: outputs still overlap inputs in full or not at all.
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
+  // The same on this thread, or, where its stack is too small, on one made for it.
+  void run_fitting(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
   bool fits_stack() const;  // of the calling thread
 

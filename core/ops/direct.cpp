@@ -11,6 +11,7 @@
 #include "core/base/dtype.h"
 #include "core/ops/operator.h"
 #include "core/runtime/guard.h"
+#include "core/runtime/torch_threads.h"
 
 namespace openaclnn {
 namespace {
@@ -90,7 +91,8 @@ Status call(const Operator& op, const openaclnn_value* values) {
     if (workspace == nullptr) throw std::bad_alloc();
   }
   const std::unique_ptr<void, decltype(&std::free)> owner(workspace, &std::free);
-  executor.run(workspace);
+  this_thread_calls_torch();
+  executor.run_fitting(workspace);
   return {};
 }
 
@@ -117,6 +119,11 @@ extern "C" const openaclnn_operator* openaclnn_find(const char* name) {
       return reinterpret_cast<const openaclnn_operator*>(operators[i]);
   }
   return nullptr;
+}
+
+extern "C" int32_t openaclnn_accepts(const openaclnn_operator* op, int32_t dtype) {
+  const uint64_t accepted = accepted_dtypes(operator_of(op));
+  return dtype >= 0 && dtype < 64 && (accepted >> dtype & 1) != 0 ? 1 : 0;
 }
 
 extern "C" int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values,

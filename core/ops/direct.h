@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Direct calls: both phases of an operator at once, on the calling thread and the pool, over memory
  * that the caller describes as plain data. For bindings that other compilers build later, such as
- * core/torch: this header is all that they include, and it includes nothing of the library. */
+ * core/torch: this header is all that they include, and it includes nothing of the library. A
+ * thread that makes one counts as a thread that calls torch (core/runtime/torch_threads.h). */
 #ifndef OPENACLNN_DIRECT_H
 #define OPENACLNN_DIRECT_H
 
@@ -32,6 +33,9 @@ typedef union {
 
 /* By C name, such as "aclnnElu"; NULL when there is none. */
 const openaclnn_operator* openaclnn_find(const char* name);
+
+/* 1 where inputs may have this aclDataType on the product that is played, else 0. */
+int32_t openaclnn_accepts(const openaclnn_operator* op, int32_t dtype);
 
 /* The dtype, rank and shape (room for 8) of an output that is yet to be made, which is NULL among
  * the values. The number of the output counts all parameters. */

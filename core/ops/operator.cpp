@@ -79,11 +79,17 @@ bool is_wanted(const Operator& op, const Argument* arguments, int i) {
   return arguments[i].handle != nullptr && (condition < 0 || arguments[condition].flag);
 }
 
+uint64_t accepted_dtypes(const Operator& op) {
+  const int index = current_product();
+  const Product& product = products[index];
+  if (product.has_everything) return op.computed;
+  if ((op.products >> index & 1) == 0) return 0;
+  return product.has_bfloat16 ? op.dtypes : op.dtypes & ~bit(ACL_BF16);
+}
+
 Status check_dtypes(const Operator& op, const Argument* arguments) {
   const Product& product = products[current_product()];
-  const uint64_t accepted = product.has_everything ? op.computed
-                            : product.has_bfloat16 ? op.dtypes
-                                                   : op.dtypes & ~bit(ACL_BF16);
+  const uint64_t accepted = accepted_dtypes(op);
   const uint64_t castable = product.has_bfloat16 ? kFloatDtypes : kFloatDtypes & ~bit(ACL_BF16);
   const Parameter *first = nullptr, *companion = nullptr;
   aclDataType first_dtype = ACL_DT_UNDEFINED, companion_dtype = ACL_DT_UNDEFINED;

@@ -41,7 +41,11 @@ inline void redispatch(const Row& row, bool out, const c10::OperatorHandle& op,
 
 class Record final : public c10::OperatorKernel {
  public:
-  Record(const Row& row, bool out) : row_(row), out_(out), compute_(row, out) {}
+  Record(const Row& row, bool out)
+      : row_(row),
+        out_(out),
+        compute_(row, out),
+        gradient_(row.gradient < 0 ? nullptr : openaclnn_find(rows[row.gradient].c_name)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
     const auto count = static_cast<size_t>(row_.arguments + (out_ ? row_.outputs : 0));
@@ -133,9 +137,12 @@ class Record final : public c10::OperatorKernel {
     for_each_input(row_, [&](int i, int) {
       const auto dtype = tensor_of(arguments, i).scalar_type();
       if ((row_.dtypes >> static_cast<int>(dtype) & 1) != 0) return;
+      const bool beyond = (row_.beyond >> static_cast<int>(dtype) & 1) != 0;
+      if (beyond && openaclnn_accepts(gradient_, acl_dtype(dtype)) != 0) return;
       refuse(row_, row_.parameters[i],
              std::string("have dtype ") + row_.dtype_list +
-                 " where a gradient is recorded, but got " + dtype_text(dtype));
+                 " where a gradient is recorded, but got " + dtype_text(dtype) +
+                 (beyond ? "; openaclnn.set_product(None) allows it" : ""));
     });
     for (int i = 0; i < row_.parameter_count; ++i) {
       const Parameter& p = row_.parameters[i];
@@ -207,6 +214,7 @@ class Record final : public c10::OperatorKernel {
   const Row& row_;
   const bool out_;
   const Compute compute_;
+  const openaclnn_operator* const gradient_;
 };
 
 // Where autograd is off, in inference mode, writes to ordinary tensors still count.

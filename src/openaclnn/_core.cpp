@@ -55,21 +55,13 @@ class Workspace {
   std::unique_ptr<void, Free> data_;
 };
 
-// Runs on this thread, or, where its stack is too small, on one made for it, and on the pool.
-void run_fitting(const Executor& executor, void* workspace) {
-  if (executor.fits_stack()) return executor.run(workspace);
-  std::thread roomy;
-  if (!start_thread(roomy, [&] { executor.run(workspace); })) throw std::bad_alloc();
-  roomy.join();
-}
-
 // Other Python threads go on when the work is longer than a switch between them.
 void run_here(const Executor& executor, void* workspace) {
   if (executor.brief()) {
-    run_fitting(executor, workspace);
+    executor.run_fitting(workspace);
   } else {
     nb::gil_scoped_release release;
-    run_fitting(executor, workspace);
+    executor.run_fitting(workspace);
   }
 }
 
@@ -185,11 +177,11 @@ class Plan {
     check_arrays();
     if (executor_.brief() && alone_.try_lock()) {
       const std::lock_guard alone(alone_, std::adopt_lock);
-      run_fitting(executor_, workspace_.data());
+      executor_.run_fitting(workspace_.data());
     } else {
       nb::gil_scoped_release release;  // never wanted by a thread that has the lock
       const std::lock_guard alone(alone_);
-      run_fitting(executor_, workspace_.data());
+      executor_.run_fitting(workspace_.data());
     }
     torch_.tell_autograd();
   }

@@ -74,3 +74,10 @@ def gradient_dtypes(op: Op) -> tuple[str, ...]:
     """The dtypes of the row that its gradient has too."""
     row = gradient_row(op)
     return () if row is None else tuple(d for d in op.dtypes if d in row.dtypes)
+
+
+def gradient_dtypes_beyond(op: Op) -> tuple[str, ...]:
+    """The dtypes that only product `any` has, of the row or of its gradient."""
+    row, having = gradient_row(op), gradient_dtypes(op)
+    both = () if row is None else tuple(d for d in op.computed if d in row.computed)
+    return tuple(d for d in both if d not in having)

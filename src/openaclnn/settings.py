@@ -31,6 +31,11 @@ def set_product(key: str | None) -> None:
     _core.set_product(key)
 
 
+def plays_any() -> bool:
+    """Whether no product restricts what is accepted."""
+    return bool(_core.config()["product"] == ANY.key)
+
+
 def set_num_threads(count: int) -> None:
     """Threads an operator may use; by default OPENACLNN_NUM_THREADS or the CPUs of the process."""
     try:

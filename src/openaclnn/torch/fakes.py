@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import torch
 
 from ..schema import Op, Parameter
+from ..settings import plays_any
 from ..table import OPS
 from .dtypes import NAMES, listed, plain
 from .schemas import NAMESPACE, argument_name, given, made
@@ -53,8 +54,9 @@ def _check(op: Op, named: dict[str, Any]) -> None:
     _check_devices(op, [(p, named[p.name]) for p in op.inputs_])
     for p in op.inputs_:
         x, whole = named[p.name], named[first.name].shape
-        if NAMES.get(x.dtype) not in op.dtypes:
-            _refuse(op, p, f"have dtype {listed(op.dtypes)}, but got {plain(x.dtype)}")
+        dtypes = op.computed if plays_any() else op.dtypes
+        if NAMES.get(x.dtype) not in dtypes:
+            _refuse(op, p, f"have dtype {listed(dtypes)}, but got {plain(x.dtype)}")
         if op.shapes == "same" and not _same(x.shape, whole):
             what = f"have the shape of {first.python_name} {list(whole)}, but got {list(x.shape)}"
             _refuse(op, p, what)

@@ -8,8 +8,15 @@ from typing import Any
 
 import torch
 
-from ..gradients import differentiable, gradient_dtypes, gradient_row, sources
+from ..gradients import (
+    differentiable,
+    gradient_dtypes,
+    gradient_dtypes_beyond,
+    gradient_row,
+    sources,
+)
 from ..schema import Op
+from ..settings import plays_any
 from .dtypes import NAMES, listed, plain
 from .schemas import given, made
 
@@ -20,12 +27,15 @@ def _check(op: Op, named: dict[str, Any]) -> None:
     """Whether the row has a gradient for these arguments."""
     if op.gradient is None:
         return
-    having = gradient_dtypes(op)
+    having, beyond = gradient_dtypes(op), gradient_dtypes_beyond(op)
     for p in op.inputs_:
         dtype = named[p.name].dtype
-        if NAMES.get(dtype) not in having:
-            text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {_WHERE}"
-            raise ValueError(f"{text}, but got {plain(dtype)}")
+        name = NAMES.get(dtype)
+        if name in having or (name in beyond and plays_any()):
+            continue
+        text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {_WHERE}"
+        hint = "; openaclnn.set_product(None) allows it" if name in beyond else ""
+        raise ValueError(f"{text}, but got {plain(dtype)}{hint}")
     for p in op.attributes:
         if p.name == op.gradient.only_if and not named[p.name]:
             raise ValueError(f"{op.python}: {p.python_name} must be True {_WHERE}")

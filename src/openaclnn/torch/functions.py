@@ -49,11 +49,12 @@ def group_norm_swish(
     deviation are kept for the gradient in float32, also where weight and bias are of 16 bits.
     """
     channels = input.shape[1]
+    kept = torch.float64 if input.dtype == torch.float64 else torch.float32
     if weight is None:
-        weight = torch.ones(channels, dtype=torch.float32, device=input.device)
+        weight = torch.ones(channels, dtype=kept, device=input.device)
     if bias is None:
-        bias = torch.zeros(channels, dtype=torch.float32, device=input.device)
+        bias = torch.zeros(channels, dtype=kept, device=input.device)
     results: tuple[Tensor, ...] = ops.group_norm_swish.default(
-        input, weight.float(), bias.float(), num_groups, None, eps, True, swish_scale
+        input, weight.to(kept), bias.to(kept), num_groups, None, eps, True, swish_scale
     )
     return results[0]

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import torch
 
-from ..gradients import Source, gradient_dtypes, gradient_row, sources
+from ..gradients import (
+    Source,
+    gradient_dtypes,
+    gradient_dtypes_beyond,
+    gradient_row,
+    sources,
+)
 from ..schema import Op
 from ..table import OPS
 from .dtypes import TORCH, listed
@@ -41,7 +47,6 @@ def _mask(op: Op, names: tuple[str, ...]) -> int:
 
 def _row(op: Op) -> str:
     row, g = gradient_row(op), op.gradient
-    dtypes = [TORCH[d] for d in gradient_dtypes(op)]
     names = [p.name for p in op.parameters]
     fields = [
         _quoted(op.name),
@@ -59,10 +64,15 @@ def _row(op: Op) -> str:
         _mask(op, g.zero if g else ()),
         _mask(op, g.nonnegative if g else ()),
         names.index(g.only_if) if g and g.only_if else -1,
-        sum(1 << _scalar_type(d) for d in dtypes),
+        _bits(gradient_dtypes(op)),
         _quoted(listed(gradient_dtypes(op))),
+        _bits(gradient_dtypes_beyond(op)),
     ]
     return "    {" + ", ".join(map(str, fields)) + "},\n"
+
+
+def _bits(dtypes: tuple[str, ...]) -> int:
+    return sum(1 << _scalar_type(TORCH[d]) for d in dtypes)
 
 
 def _scalar_type(dtype: torch.dtype) -> int:
