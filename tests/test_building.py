@@ -190,7 +190,7 @@ cmake_minimum_required(VERSION 3.14)
 project(prog LANGUAGES CXX)
 find_package(openaclnn 0.1 REQUIRED)
 find_package(openaclnn REQUIRED)  # a second time, as subprojects do
-foreach(name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math)
+foreach(name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math acl_op_compiler)
   if(NOT TARGET openaclnn::${name})
     message(FATAL_ERROR "no openaclnn::${name}")
   endif()

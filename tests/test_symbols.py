@@ -2,7 +2,7 @@
 """The public surface: what libraries export and headers declare equals tests/abi_snapshot.txt.
 
 `python tests/test_symbols.py` writes the snapshot anew; its diff is the change of the contract.
-Whichever of the six names a program loads, there is one state behind them, shared with Python.
+Whichever of the seven names a program loads, there is one state behind them, shared with Python.
 """
 
 from __future__ import annotations

@@ -124,6 +124,7 @@ def libraries() -> dict[str, list[str]]:
         "opapi": ops,
         "opapi_nn": ops,
         "opapi_math": [],
+        "acl_op_compiler": [],
     }
 
 

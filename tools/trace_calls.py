@@ -22,7 +22,7 @@ ENUM = re.compile(r"typedef enum \{([^}]*)\} (\w+);")
 # A pointer to one of these is the thing itself, or memory of the program.
 OPAQUE = ("void", "aclTensor", "aclScalar", "aclIntArray", "aclFloatArray", "aclBoolArray")
 OPAQUE += ("aclTensorList", "aclScalarList", "aclOpExecutor")
-OPAQUE += ("aclrtMallocConfig", "aclrtPtrAttributes")
+OPAQUE += ("aclrtMallocConfig", "aclrtPtrAttributes", "aclrtPhysicalMemProp")
 ARRAYS = ("const int64_t*", "const float*", "const bool*")
 ARRAYS += ("const aclTensor* const*", "const aclScalar* const*")
 UNWRITTEN = '"not written"'

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/check/granules.h"
 #include "core/runtime/fork.h"
 
 namespace openaclnn::check {
@@ -68,6 +69,13 @@ Block* first_block() { return arena.table; }
 size_t block_count() { return arena.count.load(std::memory_order_acquire); }
 
 Block* block_at(const void* address) {
+  Block* own = block_or_reservation_at(address);
+  if (own == nullptr || own->granules == nullptr) return own;
+  Block* mapping = own->granules->at(*own, reinterpret_cast<uintptr_t>(address));
+  return mapping != nullptr ? mapping : own;
+}
+
+Block* block_or_reservation_at(const void* address) {
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   size_t low = 0, high = block_count();
   while (low < high) {
@@ -79,6 +87,34 @@ Block* block_at(const void* address) {
     }
   }
   return low == 0 ? nullptr : arena.table + low - 1;
+}
+
+size_t usable_behind(const Block& block, uintptr_t address) {
+  if (block.granules != nullptr) return block.granules->mapped_behind(address);
+  return address < block.reserved_end() ? block.reserved_end() - address : 0;
+}
+
+void* reserve(const char* call, size_t size) {
+  const Stack made = stack_here();
+  std::lock_guard lock(arena.mutex);
+  const size_t count = arena.count.load(std::memory_order_relaxed);
+  const size_t begin = round_up(arena.used, kHugePage);
+  if (count == kMostAllocations || begin > arena.size || size > arena.size - begin ||
+      arena.size - begin - size < kGuard) {
+    return nullptr;
+  }
+  Granules* granules = Granules::create(arena.begin + begin, size);
+  if (granules == nullptr) return nullptr;
+  auto& own = *new (arena.table + count)
+                  Block{arena.begin + begin, size, 0, call, made, nullptr, {}, true, granules};
+  arena.used = begin + size + kGuard;
+  arena.count.store(count + 1, std::memory_order_release);
+  return reinterpret_cast<void*>(own.begin);
+}
+
+bool map(const char* call, const void* address, size_t size) {
+  return block_or_reservation_at(address)->granules->map(call, reinterpret_cast<uintptr_t>(address),
+                                                         size);
 }
 
 void* obtain(const char* call, size_t size, size_t reserved) {

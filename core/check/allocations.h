@@ -15,6 +15,8 @@
 
 namespace openaclnn::check {
 
+struct Granules;  // of a reservation: what is mapped where
+
 struct Block {
   uintptr_t begin;  // as the program knows it
   size_t size;      // as it was asked for
@@ -24,7 +26,10 @@ struct Block {
   const char* freed_by;
   Stack freed;
   std::atomic<bool> live;
+  Granules* granules = nullptr;  // of a reservation, and of what is mapped in one
+  bool mapped = false;
 
+  bool is_reservation() const { return granules != nullptr && !mapped; }
   uintptr_t end() const { return begin + size; }
   // What a program may rely on, since the device reserves whole units of 32 bytes.
   uintptr_t reserved_end() const { return begin + (size + 31) / 32 * 32; }
@@ -37,7 +42,14 @@ bool is_device_address(const void* address);
 // when there is none. Takes no lock: signal handlers may ask.
 Block* block_at(const void* address);
 
+// The reservation instead of what is mapped in it.
+Block* block_or_reservation_at(const void* address);
+// From an address to the end of what a program may use there, over mappings that touch each other.
+size_t usable_behind(const Block& block, uintptr_t address);
+
 // nullptr when no more can be had.
+void* reserve(const char* call, size_t size);
+bool map(const char* call, const void* address, size_t size);
 void* obtain(const char* call, size_t size, size_t reserved);
 void retire(Block& allocation, const char* call);  // it is freed; the library may still use it
 void give_back(void* address);                     // nor may the library

@@ -38,6 +38,8 @@ constexpr Observer kObserver = {
     .obtain = obtain,
     .give_back = give_back,
     .reachable = reachable,
+    .reserve = reserve,
+    .map = map,
     .made = made,
     .ending = ending,
     .refused = refused,
@@ -109,7 +111,7 @@ State& State::get() {
 uintptr_t block_of(uintptr_t address) {
   const void* pointer = reinterpret_cast<void*>(address);
   if (!is_device_address(pointer)) return 0;
-  const Block* own = block_at(pointer);
+  const Block* own = block_or_reservation_at(pointer);
   return own == nullptr ? 0 : own->begin;
 }
 

@@ -36,7 +36,9 @@ void describe(Report& report, const void* address, Way way) {
   report.what.pointer(address).add(", ");
   const Block* own = block_at(address);
   const auto at = reinterpret_cast<uintptr_t>(address);
-  if (own == nullptr || at - own->begin > own->pages) {
+  if (own != nullptr && own->is_reservation()) {
+    report.what.add("among addresses that are reserved, where nothing is mapped");
+  } else if (own == nullptr || at - own->begin > own->pages) {
     report.what.add("in no allocation");
     if (own != nullptr) {
       report.what.add("; ").number(at - own->end()).add(" bytes before it ends one of ");

@@ -60,6 +60,9 @@ Status check_end(const char* call, const char* argument, const void* address, si
   size_t room = 0;
   if (is_device_address(address)) {
     const Block* own = block_at(address);
+    if (own != nullptr && own->live && own->is_reservation()) {
+      return tell_not_mapped(ACL_ERROR_RT_PARAM_INVALID, call, argument, address);
+    }
     const bool inside = own != nullptr && begin < own->reserved_end();
     if (inside && !own->live) {
       Report report("use_after_free");
@@ -73,7 +76,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
       return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be alive, but %p was freed", call,
                   argument, address);
     }
-    room = inside ? own->reserved_end() - begin : 0;
+    room = inside ? usable_behind(*own, begin) : 0;
   } else {
     room = bytes_behind(address);
     if (room == 0) return {};  // not ours to know
@@ -135,6 +138,18 @@ void add_stream(Sentence& sentence, const Stream* stream) {
   } else {
     sentence.add("stream ").pointer(stream);
   }
+}
+
+Status tell_not_mapped(int32_t code, const char* call, const char* argument, const void* address) {
+  Report report("not_mapped");
+  report.what.add(call).add(" got ").add(argument).add(" ").pointer(address);
+  report.what.add(", among addresses that are reserved, where nothing is mapped.");
+  report.at("here", call, stack_here());
+  add_memory(report, reinterpret_cast<uintptr_t>(address));
+  report.advice = "map memory there with aclrtMapMem before it is used.";
+  tell(report);
+  return fail(code, "%s: %s must be memory, but at %p addresses are reserved and nothing is mapped",
+              call, argument, address);
 }
 
 void add_memory(Report& report, uintptr_t address) {

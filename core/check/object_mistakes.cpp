@@ -14,6 +14,11 @@ namespace {
 
 bool is_memory(const char* thing) { return std::strstr(thing, "memory") != nullptr; }
 
+bool lies_in_reservation(const void* address) {
+  const Block* own = is_device_address(address) ? block_at(address) : nullptr;
+  return own != nullptr && own->granules != nullptr;
+}
+
 // aclDestroyTensor, aclrtFree, aclrtDestroyStreamForce …
 bool ends_objects(const char* call) {
   return std::strstr(call, "Destroy") != nullptr || std::strstr(call, "Free") != nullptr;
@@ -161,6 +166,7 @@ void ending(const char* call, const char* thing, const void* handle) {
   State& state = State::get();
   const auto begin = reinterpret_cast<uintptr_t>(handle);
   Block* own = is_device_address(handle) ? block_at(handle) : nullptr;
+  if (std::strcmp(thing, "reserved memory") == 0) own = block_or_reservation_at(handle);
   Access use;
   Object host_memory;
   bool in_use = false;
@@ -177,7 +183,11 @@ void ending(const char* call, const char* thing, const void* handle) {
       }
     }
     if (own != nullptr) {
-      state.order.forget(begin);
+      if (own->mapped) {
+        state.order.forget(block_of(begin), begin, own->end());
+      } else {
+        state.order.forget(begin);
+      }
     } else {
       if (in_use) host_memory = *state.ledger.find(handle);
       state.ledger.end(call, handle);
@@ -202,7 +212,10 @@ void refused(const char* call, const char* thing, const char* argument, const vo
     std::lock_guard lock(state.mutex);
     if (const Object* known = state.ledger.find(handle)) object = *known, found = true;
   }
-  if (is_memory(thing)) {
+  if (std::strcmp(thing, "reserved memory") == 0 || std::strcmp(thing, "mapped memory") == 0 ||
+      lies_in_reservation(handle)) {
+    tell_wrong_range(call, thing, handle);
+  } else if (is_memory(thing)) {
     tell_wrong_free(call, thing, handle, found ? &object : nullptr);
   } else {
     tell_stale(call, thing, argument, handle, found ? &object : nullptr);
@@ -229,7 +242,7 @@ void finalised(const char* call) {
     const auto [position, fresh] = memory.try_emplace(own.made.place(), all.size());
     if (fresh) {
       Left left = {};
-      left.object.thing = "device memory";
+      left.object.thing = own.is_reservation() ? "reserved memory" : "device memory";
       left.object.call = own.call;
       left.object.made = own.made;
       left.handle = reinterpret_cast<void*>(own.begin);

@@ -92,6 +92,13 @@ const Access* Order::pending(uintptr_t block, uintptr_t low, uintptr_t high) {
   return nullptr;
 }
 
+void Order::forget(uintptr_t block, uintptr_t low, uintptr_t high) {
+  const auto found = accesses_.find(block);
+  if (found == accesses_.end()) return;
+  std::erase_if(found->second,
+                [&](const Access& access) { return low <= access.low && access.high <= high; });
+}
+
 void Order::synchronised(const Stream* stream) {
   const uint32_t actor = actor_of(stream);
   join(clocks_[0], clocks_[actor]);

@@ -45,6 +45,7 @@ class Order {
   // A use of these bytes of the block that the host does not know to be over, or nullptr.
   const Access* pending(uintptr_t block, uintptr_t low, uintptr_t high);
   void forget(uintptr_t block) { accesses_.erase(block); }
+  void forget(uintptr_t block, uintptr_t low, uintptr_t high);  // what lies in between
 
   void synchronised(const Stream* stream);
   void recorded(const void* event, const Stream* stream);

@@ -55,7 +55,8 @@ Status tell_outside(const char* op, const char* name, const Executor::Operand& o
   report.what.add(" spans bytes ").signed_number(view ? operand.low : 0).add(" to ");
   report.what.number(view ? static_cast<uint64_t>(operand.high) : storage_bytes(tensor));
   report.what.add(" from ").hex(data).add(", but the allocation there has ");
-  report.what.number(own.end() - data).add(" bytes left.");
+  report.what.number(own.mapped ? usable_behind(own, data) : own.end() - data);
+  report.what.add(" bytes left.");
   report.at("here", op, stack_here());
   if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
   add_memory(report, data);
@@ -93,8 +94,11 @@ Status check_operand(const char* op, const aclOpExecutor& executor,
   if (own == nullptr || (!own->live && data < own->begin + own->pages)) {
     return tell_freed(op, operand.name, operand.data, tensor);
   }
+  if (own->is_reservation()) {
+    return tell_not_mapped(ACLNN_ERR_PARAM_INVALID, op, operand.name, operand.data);
+  }
   const bool inside = data <= own->reserved_end();
-  const size_t room = inside ? own->reserved_end() - data : 0;
+  const size_t room = inside ? usable_behind(*own, data) : 0;
   const bool view = operand.low < 0 || static_cast<size_t>(operand.high) > room;
   if (!inside || view || storage_bytes(tensor) > room) {
     return tell_outside(op, operand.name, operand, *own, tensor, view);
@@ -115,7 +119,10 @@ Status check_workspace(const char* op, const aclOpExecutor& executor, const void
     if (own == nullptr || (!own->live && at < own->begin + own->pages)) {
       return tell_freed(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
     }
-    const uint64_t left = at < own->reserved_end() ? own->reserved_end() - at : 0;
+    if (own->is_reservation()) {
+      return tell_not_mapped(ACLNN_ERR_PARAM_INVALID, op, kWorkspace, workspace);
+    }
+    const uint64_t left = usable_behind(*own, at);
     if (left < size) room = left, of = "its allocation has ";
   }
   if (room >= needed && room >= size) return {};

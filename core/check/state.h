@@ -52,6 +52,10 @@ void drain_unseen();  // waits for all streams, of which the program learns noth
 
 void add_stream(Sentence& sentence, const Stream* stream);  // "stream 0x…", "the default stream"
 void add_memory(Report& report, uintptr_t address);         // its places
+// Nothing is mapped at an address of a reservation.
+Status tell_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
+// aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.
+void tell_wrong_range(const char* call, const char* thing, const void* address);
 
 // ---- what the observers do, by the kind of mistake ----
 

@@ -13,6 +13,13 @@ inline Status not_null(const char* call, const char* argument, const void* point
   return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
 }
 
+// Of arguments that are kept for the future.
+inline Status check_zero(const char* call, const char* argument, uint64_t value) {
+  if (value == 0) return {};
+  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be 0, but got %llu", call, argument,
+              static_cast<unsigned long long>(value));
+}
+
 // Milliseconds that the host waits.
 inline Status check_timeout(const char* call, int32_t timeout) {
   if (timeout >= -1) return {};

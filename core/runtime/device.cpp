@@ -22,6 +22,7 @@ namespace openaclnn {
 namespace {
 
 constexpr const char* kThing = "aclrtContext";
+constexpr const char* kDeviceId = "deviceId";
 constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
 
@@ -69,13 +70,6 @@ int32_t count_devices() {
   return count;
 }
 
-Status check_device(const char* call, int32_t device) {
-  const int32_t count = device_count();
-  if (device >= 0 && device < count) return {};
-  return fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: deviceId must be in [0, %d), but got %d", call,
-              count, device);
-}
-
 Status find_context(const char* call, aclrtContext handle, Context** context) {
   if (Status status = not_null(call, "context", handle); !status.ok()) return status;
   *context = contexts().find(handle);
@@ -114,7 +108,7 @@ Status destroy_context(const char* call, Context* context) {
 }
 
 Status reset(const char* call, int32_t device, bool force) {
-  if (Status status = check_device(call, device); !status.ok()) return status;
+  if (Status status = check_device(call, kDeviceId, device); !status.ok()) return status;
   Devices& devices = Devices::get();
   Device& own = devices.at[device];
   Context* context;
@@ -168,6 +162,13 @@ int32_t device_count() {
   return count;
 }
 
+Status check_device(const char* call, const char* argument, int32_t device) {
+  const int32_t count = device_count();
+  if (device >= 0 && device < count) return {};
+  return fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: %s must be in [0, %d), but got %d", call,
+              argument, count, device);
+}
+
 Context* current_context() {
   Context* found = contexts().find(current);
   if (found != nullptr || default_device < 0) return found;
@@ -186,7 +187,8 @@ Status no_context(const char* call) {
 using namespace openaclnn;
 
 aclError aclrtSetDevice(int32_t deviceId) {
-  if (Status status = check_device("aclrtSetDevice", deviceId); !status.ok()) return status.code();
+  if (Status status = check_device("aclrtSetDevice", kDeviceId, deviceId); !status.ok())
+    return status.code();
   if (enter_device("aclrtSetDevice", deviceId, 1) != nullptr) return ACL_SUCCESS;
   return ACL_ERROR_RT_NO_STREAM_RESOURCE;
 }
@@ -217,7 +219,7 @@ aclError aclrtGetDeviceCount(uint32_t* count) {
 aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   if (Status null = not_null("aclrtCreateContext", "context", context); !null.ok())
     return null.code();
-  if (Status status = check_device("aclrtCreateContext", deviceId); !status.ok()) {
+  if (Status status = check_device("aclrtCreateContext", kDeviceId, deviceId); !status.ok()) {
     return status.code();
   }
   Context* made = create_context("aclrtCreateContext", deviceId, false);

@@ -35,6 +35,8 @@ Context* current_context();
 
 // The device of threads that set none (aclInit); negative for none.
 void set_default_device(int32_t device);
+// Fails unless there is such a device.
+Status check_device(const char* call, const char* argument, int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
 // Waits for the work of the current context's device, and tells what failed in it.

@@ -20,11 +20,15 @@
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/virtual_memory.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr size_t kAlignment = 64;
+// 64 bytes are promised; programs were written on devices that give more, and some insist on it:
+// ggml wants 128, and allocators that divide blocks of their own start from 512.
+constexpr size_t kAlignment = 512;
+constexpr size_t kMostBytes = UINT64_MAX - 64;  // more is an argument that cannot be right
 constexpr size_t kHugePage = size_t{2} << 20;
 
 // Whole units of this size are reserved, and mostly one more, as on the device: a program may copy
@@ -107,6 +111,13 @@ Status release(const char* call, void* address, MemoryKind kind) {
     if (found == registry.blocks.end()) {
       lock.unlock();
       tell_refused(call, name_of(kind), "the address", address);
+      if (const ReservedAddress reserved = find_reserved(address); reserved.found) {
+        return fail(
+            ACL_ERROR_RT_PARAM_INVALID,
+            "%s: the address must be the start of an allocation, but %p is %s", call, address,
+            reserved.mapped > 0 ? "mapped memory: unmap it with aclrtUnmapMem"
+                                : "a reserved address: release it with aclrtReleaseMemAddress");
+      }
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: the address must be the start of an allocation, but %p was freed or never "
                   "allocated",
@@ -130,15 +141,23 @@ Status release(const char* call, void* address, MemoryKind kind) {
 
 Allocation find_allocation(const void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
-  Registry& registry = Registry::get();
-  std::lock_guard lock(registry.mutex);
-  auto next = registry.blocks.upper_bound(at);
-  if (next == registry.blocks.begin()) return {};
-  const auto& [begin, block] = *--next;
-  const size_t before = at - begin;
-  if (before >= block.size) return {};
-  return {block.size - before, block.asked - std::min(block.asked, before), block.kind,
-          block.device};
+  {
+    Registry& registry = Registry::get();
+    std::lock_guard lock(registry.mutex);
+    auto next = registry.blocks.upper_bound(at);
+    if (next != registry.blocks.begin()) {
+      const auto& [begin, block] = *--next;
+      const size_t before = at - begin;
+      if (before < block.size) {
+        return {block.size - before, block.asked - std::min(block.asked, before), block.kind,
+                block.device};
+      }
+    }
+  }
+  const ReservedAddress reserved = find_reserved(address);
+  if (!reserved.found) return {};
+  return {reserved.mapped, reserved.mapped, MemoryKind::device, reserved.device,
+          reserved.mapped == 0};
 }
 
 size_t bytes_behind(const void* address) { return find_allocation(address).behind; }
@@ -157,9 +176,9 @@ aclError allocate_for(const char* call, const char* argument, void** address, si
   if (size == 0) {
     return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call).code();
   }
-  if (size > UINT64_MAX - kAlignment) {
+  if (size > kMostBytes) {
     return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be at most %zu, but got %zu", call,
-                size_t{UINT64_MAX - kAlignment}, size)
+                kMostBytes, size)
         .code();
   }
   if (current_context() == nullptr) return no_context(call).code();

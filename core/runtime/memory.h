@@ -11,7 +11,7 @@ namespace openaclnn {
 
 enum class MemoryKind { device, host };
 
-// `call` heads the sentence of a failure. 64-byte aligned (2 MiB and huge pages advised from 2 MiB
+// `call` heads the sentence of a failure. 512-byte aligned (2 MiB and huge pages advised from 2 MiB
 // on), rounded up to units of 32 bytes, with `spare` bytes behind; contents undefined.
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address);
 Status release(const char* call, void* address,
@@ -23,6 +23,7 @@ struct Allocation {
   size_t asked = 0;   // … to the end of what the program asked for, which units round up
   MemoryKind kind = MemoryKind::host;
   int32_t device = 0;
+  bool unmapped = false;  // in none, but among addresses that the program reserved
 };
 Allocation find_allocation(const void* address);
 

@@ -55,6 +55,11 @@ struct Transfer {
 
 Status check_range(const char* call, const char* argument, const void* address, size_t count) {
   const Allocation own = find_allocation(address);
+  if (own.unmapped) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: %s must be memory, but at %p addresses are reserved and nothing is mapped",
+                call, argument, address);
+  }
   if (own.behind == 0 || count <= own.behind) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID,
               "%s: count must be at most %zu, the bytes from %s to the end of its allocation, "

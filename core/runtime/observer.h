@@ -21,14 +21,19 @@ struct Range {
   bool written;
 };
 
-// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory" or
-// "host memory". `call` is the C function, and may be nullptr where nobody knows it.
+// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory", "host
+// memory", "reserved memory" (addresses) or "mapped memory". `call` is the C function, and may be
+// nullptr where nobody knows it.
 struct Observer {
   // Device memory of the program: an address that only `reachable` makes usable. nullptr when there
   // is no more.
   void* (*obtain)(const char* call, size_t size, size_t reserved);
   void (*give_back)(void* address);
   void* (*reachable)(const void* address);
+  // Addresses of aclrtReserveMemAddress, likewise.
+  void* (*reserve)(const char* call, size_t size);
+  // Memory is mapped there now; false when that cannot be taken down.
+  bool (*map)(const char* call, const void* address, size_t size);
 
   void (*made)(const char* call, const char* thing, const void* handle);
   void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive

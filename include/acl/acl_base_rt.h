@@ -19,6 +19,7 @@ typedef uint16_t aclFloat16;
 typedef void* aclrtContext;
 typedef void* aclrtStream;
 typedef void* aclrtEvent;
+typedef void* aclrtDrvMemHandle;
 
 static const int ACL_ERROR_NONE = 0;
 static const int ACL_SUCCESS = 0;

@@ -20,7 +20,7 @@ from .text_table import Paint
 
 MISTAKES_MADE = 66  # exit status of a program that made a mistake, unless told otherwise
 WRONG_USE = 2  # exit status, as argparse has it
-NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math")
+NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math", "acl_op_compiler")
 
 
 def run_beside(what: str, words: Sequence[str], variables: dict[str, str]) -> int:

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is mapped in a reservation of check mode: one Block for each call of aclrtMapMem, found by
+// the granule of addresses that it covers. The newest one counts, so memory that was unmapped stays
+// recognisable. Taking it down is for one thread at a time; looking takes no lock, for signal
+// handlers may look.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/check/allocations.h"
+
+namespace openaclnn::check {
+
+struct Granules {
+  // nullptr when there is no room.
+  static Granules* create(uintptr_t begin, size_t size);
+
+  bool map(const char* call, uintptr_t address, size_t size);
+  // What is mapped at the address, or was last; nullptr when nothing ever was.
+  Block* at(const Block& reservation, uintptr_t address) const;
+  // From the address to where mapped memory ends; 0 when none is mapped there.
+  size_t mapped_behind(uintptr_t address) const;
+
+ private:
+  Block* newest(uintptr_t address) const;
+
+  uintptr_t begin_;
+  size_t size_;
+  std::atomic<uint32_t> of_[1];  // as many as there are granules: 1 + index of the Block, or 0
+};
+
+}  // namespace openaclnn::check

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses that are unmapped, released or freed and are not what the call ends.
+#include <cstring>
+
+#include "core/check/state.h"
+
+namespace openaclnn::check {
+
+void tell_wrong_range(const char* call, const char* thing, const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const bool device = is_device_address(address);
+  const Block* own = device ? block_at(address) : nullptr;
+  const Block* around = device ? block_or_reservation_at(address) : nullptr;
+  if (std::strcmp(thing, "reserved memory") == 0) own = around;
+  const bool inside = own != nullptr && at < own->end();
+  const bool same = inside && own->granules != nullptr && at == own->begin &&
+                    own->mapped == (std::strcmp(thing, "mapped memory") == 0);
+  const bool twice = same && !own->live && std::strcmp(thing, "device memory") != 0;
+  Report report(twice ? "double_free" : "wrong_free");
+  report.what.add(call).add(" got ").pointer(address);
+  if (twice) {
+    report.what.add(own->mapped ? ", where memory was unmapped before."
+                                : ", a reservation that was released before.");
+    report.advice = "unmap and release once, after the last use.";
+  } else if (!inside) {
+    report.what.add(", which is no ").add(thing).add(".");
+    report.advice = "unmap where aclrtMapMem mapped, and release what aclrtReserveMemAddress gave.";
+  } else if (own->granules == nullptr) {
+    report.what.add(", which is device memory.");
+    report.advice = "free device memory with aclrtFree.";
+  } else {
+    report.what.add(", which lies ").number(at - own->begin).add(" bytes inside ");
+    report.what.add(own->mapped ? "mapped memory." : "a reservation.");
+    report.advice = "unmap where aclrtMapMem mapped, and release what aclrtReserveMemAddress gave.";
+  }
+  report.at("here", call, stack_here());
+  add_memory(report, at);
+  tell(report);
+}
+
+}  // namespace openaclnn::check

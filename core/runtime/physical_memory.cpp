@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Physical memory is shared anonymous memory, for only that can be mapped twice. mremap with an old
+// size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor, of
+// which a process may have few. fork leaves the pages to parent and child together, as those of a
+// device.
+#include "core/runtime/physical_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/check.h"
+#include "core/runtime/device.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/virtual_memory.h"
+
+namespace openaclnn {
+namespace {
+
+constexpr const char* kThing = "aclrtDrvMemHandle";
+constexpr size_t kMostHandles = 1 << 16;  // about as many mappings as a process may have
+constexpr size_t kHugeGranularity = size_t{1} << 30;
+
+// Whatever the program wrote there.
+template <class Enumeration>
+int value_of(const Enumeration& given) {
+  int value;
+  static_assert(sizeof value == sizeof given);
+  std::memcpy(&value, &given, sizeof value);
+  return value;
+}
+
+Status check_prop(const char* call, const aclrtPhysicalMemProp& prop) {
+  const int handle = value_of(prop.handleType), allocation = value_of(prop.allocationType);
+  const int attribute = value_of(prop.memAttr), location = value_of(prop.location.type);
+  if (handle == ACL_MEM_HANDLE_TYPE_POSIX) {
+    return fail(
+        ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+        "%s: prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, since handles are not shared "
+        "between processes, but got ACL_MEM_HANDLE_TYPE_POSIX",
+        call);
+  }
+  if (handle != ACL_MEM_HANDLE_TYPE_NONE) {
+    return fail(ACL_ERROR_INVALID_PARAM,
+                "%s: prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, 0, but got %d", call,
+                handle);
+  }
+  if (allocation != ACL_MEM_ALLOCATION_TYPE_PINNED) {
+    return fail(ACL_ERROR_INVALID_PARAM,
+                "%s: prop->allocationType must be ACL_MEM_ALLOCATION_TYPE_PINNED, 0, but got %d",
+                call, allocation);
+  }
+  if (attribute < ACL_DDR_MEM || attribute > ACL_MEM_P2P_HUGE1G) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: prop->memAttr must be in [0, %d], but got %d", call,
+                static_cast<int>(ACL_MEM_P2P_HUGE1G), attribute);
+  }
+  if (location < ACL_MEM_LOCATION_TYPE_HOST || location > ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: prop->location.type must be in [0, 4], but got %d",
+                call, location);
+  }
+  if (location != ACL_MEM_LOCATION_TYPE_DEVICE) {
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+                "%s: prop->location.type must be ACL_MEM_LOCATION_TYPE_DEVICE, 1, but got %d", call,
+                location);
+  }
+  const auto count = static_cast<uint32_t>(device_count());
+  if (prop.location.id < count) return {};
+  return fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: prop->location.id must be in [0, %u), but got %u",
+              call, count, prop.location.id);
+}
+
+size_t granularity_of(const aclrtPhysicalMemProp& prop) {
+  switch (value_of(prop.memAttr)) {
+    case ACL_HBM_MEM_HUGE1G:
+    case ACL_HBM_MEM_P2P_HUGE1G:
+    case ACL_MEM_HUGE1G:
+    case ACL_MEM_P2P_HUGE1G: return kHugeGranularity;
+    default: return kGranularity;  // of normal pages too: the device takes huge ones for them
+  }
+}
+
+Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
+  constexpr const char* call = "aclrtMallocPhysical";
+  static const size_t total =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* home = size > total
+                   ? MAP_FAILED
+                   : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (home == MAP_FAILED) {
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+                "%s: size must be available as memory, but %zu bytes are not", call, size);
+  }
+  PhysicalMemory* made = physical_memory().create(size, device, home);
+  if (made == nullptr) {
+    munmap(home, size);
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: all handles are in use", call);
+  }
+  tell_made(call, kThing, made);
+  *handle = made;
+  return {};
+}
+
+}  // namespace
+
+HandlePool<PhysicalMemory>& physical_memory() { return pool_of<PhysicalMemory>(kMostHandles); }
+
+Status find_physical(const char* call, const void* handle, PhysicalMemory** memory) {
+  if (Status status = not_null(call, "handle", handle); !status.ok()) return status;
+  *memory = physical_memory().find(handle);
+  if (*memory != nullptr) return {};
+  tell_refused(call, kThing, "handle", handle);
+  return fail(ACL_ERROR_RT_INVALID_HANDLE,
+              "%s: handle must be alive, but %p was freed or never allocated", call, handle);
+}
+
+Status show_at(const char* call, const PhysicalMemory& memory, void* address) {
+  const void* shown = memory.home == nullptr ? MAP_FAILED
+                                             : mremap(memory.home, 0, memory.size,
+                                                      MREMAP_MAYMOVE | MREMAP_FIXED, address);
+  if (shown != MAP_FAILED) {
+    madvise(address, memory.size, MADV_HUGEPAGE);  // a hint
+    return {};
+  }
+  return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
+              "%s: the system must have room for one more mapping, but %s", call,
+              memory.home == nullptr ? "handle was freed" : std::strerror(errno));
+}
+
+Status leave_home(const char* call, PhysicalMemory& memory) {
+  if (memory.home == nullptr) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: handle was freed by another thread", call);
+  }
+  munmap(memory.home, memory.size);
+  memory.home = nullptr;
+  return {};
+}
+
+}  // namespace openaclnn
+
+using namespace openaclnn;
+
+// Asked before a device is set, too.
+aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
+                                          aclrtMemGranularityOptions option, size_t* granularity) {
+  constexpr const char* call = "aclrtMemGetAllocationGranularity";
+  Status status = not_null(call, "prop", prop);
+  if (status.ok()) status = not_null(call, "granularity", granularity);
+  if (status.ok()) status = check_prop(call, *prop);
+  const int wanted = value_of(option);
+  if (status.ok() && wanted != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM &&
+      wanted != ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
+    status =
+        fail(ACL_ERROR_INVALID_PARAM, "%s: option must be in [0, 1], but got %d", call, wanted);
+  }
+  if (status.ok()) *granularity = granularity_of(*prop);
+  return status.code();
+}
+
+aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
+                             const aclrtPhysicalMemProp* prop, uint64_t flags) {
+  constexpr const char* call = "aclrtMallocPhysical";
+  Status status = not_null(call, "handle", handle);
+  if (status.ok()) status = not_null(call, "prop", prop);
+  if (status.ok()) status = check_prop(call, *prop);
+  if (status.ok() && size == 0) {
+    status = fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call);
+  }
+  if (status.ok() && size % granularity_of(*prop) != 0) {
+    status = fail(ACL_ERROR_RT_PARAM_INVALID,
+                  "%s: size must be a multiple of %zu, the granularity, but got %zu", call,
+                  granularity_of(*prop), size);
+  }
+  if (status.ok()) status = check_zero(call, "flags", flags);
+  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  if (status.ok()) status = create(handle, size, static_cast<int32_t>(prop->location.id));
+  return status.code();
+}
+
+// What is mapped stays until it is unmapped, and needs the handle no more.
+aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
+  constexpr const char* call = "aclrtFreePhysical";
+  PhysicalMemory* memory = nullptr;
+  Status status = find_physical(call, handle, &memory);
+  if (status.ok()) {
+    const auto lock = lock_mappings();
+    status = leave_home(call, *memory);
+  }
+  if (!status.ok()) return status.code();
+  tell_ending(call, kThing, memory);
+  physical_memory().destroy(memory);
+  return ACL_SUCCESS;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory without an address for the program: what stands behind an aclrtDrvMemHandle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/runtime/handles.h"
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+inline constexpr size_t kGranularity = size_t{2} << 20;  // of addresses and of most memory
+
+// Pages that live as long as they are mapped anywhere. The handle keeps a mapping of its own,
+// `home`, which others are copied from; it goes when the handle is freed.
+struct PhysicalMemory {
+  const size_t size;
+  const int32_t device;
+  void* home;
+
+  PhysicalMemory(size_t its_size, int32_t its_device, void* its_home)
+      : size(its_size), device(its_device), home(its_home) {}
+};
+
+HandlePool<PhysicalMemory>& physical_memory();
+
+Status find_physical(const char* call, const void* handle, PhysicalMemory** memory);
+
+// The pages also appear at `address`, in place of what was mapped there.
+Status show_at(const char* call, const PhysicalMemory& memory, void* address);
+
+// No longer a handle: home goes. Of two threads that do so, one is refused.
+Status leave_home(const char* call, PhysicalMemory& memory);
+
+}  // namespace openaclnn
