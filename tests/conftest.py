@@ -10,6 +10,32 @@ import pytest
 import openaclnn
 from openaclnn import _core
 
+# Files whose tests mostly start compilers and processes, three quarters of the time of all tests:
+#   pytest -m "not programs"
+PROGRAMS = {
+    "test_building",
+    "test_builds",
+    "test_check_mode",
+    "test_compatibility",
+    "test_examples",
+    "test_processes",
+    "test_programs",
+    "test_readme",
+    "test_torch_threads",
+    "test_trace",
+}
+
+
+def pytest_collection_modifyitems(config, items):
+    """Marks the files above; leaves out what takes hours unless -m speaks of it."""
+    for item in items:
+        if item.path.stem in PROGRAMS:
+            item.add_marker("programs")
+    if "exhaustive" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("exhaustive")]
+        items[:] = [item for item in items if item not in set(long)]
+        config.hook.pytest_deselected(items=long)
+
 
 @pytest.fixture(autouse=True)
 def settings():

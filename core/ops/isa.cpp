@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/isa.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -10,28 +11,55 @@ namespace openaclnn {
 
 #if defined(__x86_64__)
 
-extern const Kernels kernels_v2, kernels_v3, kernels_v4;
+// The levels of this build, oldest first: all of them unless OPENACLNN_LEVELS of CMake says less.
+#define LEVEL(name) extern const Kernels kernels_##name;
+#include "generated/levels.inc"
+#undef LEVEL
+
+namespace {
+
+#define LEVEL(name) &kernels_##name,
+constexpr const Kernels* kBuilt[] = {
+#include "generated/levels.inc"
+};
+#undef LEVEL
+
+bool cpu_has(const char* level) {
+  __builtin_cpu_init();
+  // every CPU with AVX2 and FMA has F16C too, whose name older compilers do not know here
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  return std::strcmp(level, "v2") == 0 || (std::strcmp(level, "v3") == 0 ? v3 : v4);
+}
+
+const Kernels& choose() {
+  const char* wish = std::getenv("OPENACLNN_ISA");
+  const bool wished = wish != nullptr && *wish != '\0';
+  const Kernels* best = nullptr;
+  for (const Kernels* level : kBuilt) {
+    if (!cpu_has(level->isa)) continue;
+    if (wished && std::strcmp(wish, level->isa) == 0) return *level;
+    best = level;
+  }
+  if (best == nullptr) {
+    std::fprintf(stderr,
+                 "openaclnn: this build has no kernels for this CPU; build it without "
+                 "OPENACLNN_LEVELS\n");
+    std::abort();
+  }
+  if (wished) {
+    tell_environment("OPENACLNN_ISA", "v2, v3 or v4, and one that this CPU has", wish, best->isa);
+  }
+  return *best;
+}
+
+}  // namespace
 
 const Kernels& kernels() {
-  static const Kernels& chosen = []() -> const Kernels& {
-    __builtin_cpu_init();
-    // every CPU with AVX2 and FMA has F16C too, whose name older compilers do not know here
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512vl");
-    const Kernels& best = v4 ? kernels_v4 : v3 ? kernels_v3 : kernels_v2;
-    const char* wish = std::getenv("OPENACLNN_ISA");
-    if (wish == nullptr || *wish == '\0') return best;
-    const Kernels* const able[] = {&kernels_v2, v3 ? &kernels_v3 : nullptr,
-                                   v4 ? &kernels_v4 : nullptr};
-    for (const Kernels* level : able) {
-      if (level != nullptr && std::strcmp(wish, level->isa) == 0) return *level;
-    }
-    tell_environment("OPENACLNN_ISA", "v2, v3 or v4, and one that this CPU has", wish, best.isa);
-    return best;
-  }();
+  static const Kernels& chosen = choose();
   return chosen;
 }
 

@@ -105,8 +105,8 @@ bool run_on_torch(int64_t parts, PartFunction part, void* context) {
     void* context;
   } call{part, context};
   const auto run = [](int64_t begin, int64_t end, void* given) {
-    const Call& call = *static_cast<const Call*>(given);
-    call.part(call.context, begin, end);
+    const Call& told = *static_cast<const Call*>(given);
+    told.part(told.context, begin, end);
   };
   return torch_parallel_for.load(std::memory_order_acquire)(0, parts, 1, run, &call) == 0;
 }
