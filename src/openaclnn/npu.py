@@ -17,6 +17,7 @@ import ctypes
 import os
 import sys
 
+from .compiled import BuildError
 from .torch_npu.environment import libraries, settings
 from .torch_npu.installed import problem
 from .torch_npu.provider import provider
@@ -34,9 +35,16 @@ def _load() -> None:
         )
     if trouble := problem():
         raise NpuError(f"openaclnn.npu: {trouble}")
+    try:
+        operators = provider()
+    except BuildError as error:
+        raise NpuError(f"openaclnn.npu: {error}") from None
     os.environ.update(settings(os.environ))
-    for library in [*libraries(), *filter(None, [provider()])]:
+    for library in libraries():
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+    import torch_npu  # noqa: F401  (and torch, whose libraries the operators need)
+
+    ctypes.CDLL(str(operators), ctypes.RTLD_GLOBAL)
 
 
 _load()

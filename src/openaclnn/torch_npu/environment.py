@@ -31,10 +31,8 @@ def settings(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def folders() -> list[Path]:
-    """Where the loader finds the libraries; the provider's comes last, its own rule is the order
-    in which torch_npu looks operators up."""
-    made = provider()
-    return [home() / "lib64" / "npu", home() / "lib64", *([made.parent] if made else [])]
+    """Where the loader finds the libraries."""
+    return [home() / "lib64" / "npu", home() / "lib64", provider().parent]
 
 
 def libraries() -> list[Path]:
