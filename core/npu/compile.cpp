@@ -7,6 +7,7 @@
 #include "acl/acl_rt.h"
 #include "core/npu/calls.h"
 #include "core/npu/description.h"
+#include "core/npu/queue.h"
 #include "core/runtime/check.h"
 #include "core/runtime/guard.h"
 
@@ -86,6 +87,13 @@ Status execute(const char* call, const char* type, int inputs,
   return identity(call, input_descriptions[0], given[0], output_descriptions[0], places[0], stream);
 }
 
+template <class... Given>
+aclError compile_and_execute(const char* call, aclrtStream stream, Given... given) {
+  const Status status =
+      guarded(call, ACL_ERROR_BAD_ALLOC, [&] { return execute(call, given..., stream); });
+  return status.ok() ? ACL_SUCCESS : phase2_failed(status.code(), stream);
+}
+
 }  // namespace
 
 aclError aclopCompileAndExecute(const char* opType, int numInputs,
@@ -94,13 +102,8 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs,
                                 const aclTensorDesc* const outputDesc[],
                                 aclDataBuffer* const outputs[], const aclopAttr* attr, int, int,
                                 const char*, aclrtStream stream) {
-  constexpr const char* call = "aclopCompileAndExecute";
-  return guarded(call, ACL_ERROR_BAD_ALLOC,
-                 [&] {
-                   return execute(call, opType, numInputs, inputDesc, inputs, numOutputs,
-                                  outputDesc, outputs, attr, stream);
-                 })
-      .code();
+  return compile_and_execute("aclopCompileAndExecute", stream, opType, numInputs, inputDesc, inputs,
+                             numOutputs, outputDesc, outputs, attr);
 }
 
 // The second form writes shapes that become known only by running; Identity has none.
@@ -108,11 +111,6 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
                                   aclDataBuffer* inputs[], int numOutputs,
                                   aclTensorDesc* outputDesc[], aclDataBuffer* outputs[],
                                   aclopAttr* attr, int, int, const char*, aclrtStream stream) {
-  constexpr const char* call = "aclopCompileAndExecuteV2";
-  return guarded(call, ACL_ERROR_BAD_ALLOC,
-                 [&] {
-                   return execute(call, opType, numInputs, inputDesc, inputs, numOutputs,
-                                  outputDesc, outputs, attr, stream);
-                 })
-      .code();
+  return compile_and_execute("aclopCompileAndExecuteV2", stream, opType, numInputs, inputDesc,
+                             inputs, numOutputs, outputDesc, outputs, attr);
 }

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <mutex>
 
-#include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/npu/queue.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/torch/aten/composite.h"
@@ -220,7 +220,7 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
 
 int32_t run(int index, void* executor, void* stream) {
   const Row& row = rows[index];
-  return guarded(row, [&]() -> int32_t {
+  const int32_t code = guarded(row, [&]() -> int32_t {
     const Call* found = calls().find(executor);
     if (found == nullptr || found->row != &row)
       return fail(ACLNN_ERR_PARAM_INVALID,
@@ -229,17 +229,18 @@ int32_t run(int index, void* executor, void* stream) {
           .code();
     const Call call = *found;
     calls().destroy(executor);
-    if (const int32_t code = aclrtSynchronizeStream(stream); code != 0) return code;
+    if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
     counts()[static_cast<size_t>(index)].fetch_add(1, std::memory_order_relaxed);
     const KernelsOnly guard;
     compute(call);
     return ACLNN_SUCCESS;
   });
+  return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
 const Composite* find_composite(const char* name) {
-  for (const Composite* table : {attention_composites, indexing_composites, random_composites,
-                                 training_composites, various_composites}) {
+  for (const Composite* table : {attention_composites, indexing_composites, loss_composites,
+                                 random_composites, training_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }

@@ -16,10 +16,6 @@ void index(Tensor self, Tensors indices, Out out) {
   out = at::index(self, given);
 }
 
-void index_fill(Tensor self, int64_t dim, Ints places, at::Scalar value, Out out) {
-  out = at::index_fill(self, dim, at::tensor(places, at::kLong), value);
-}
-
 // reduction: 0 none, 1 add, 2 multiply.
 void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reduction, Out out) {
   const char* reduce = reduction == 1 ? "add" : "multiply";
@@ -65,6 +61,22 @@ void inplace_zero(Tensor self) { self.zero_(); }
 
 void inplace_one(Tensor self) { self.fill_(1); }
 
+// Modes of CANN's casts: 1 to nearest even, 2 down, 3 up, 5 towards zero, 7 what is behind the
+// point.
+void foreach_round_off(Tensors x, Either mode, Tensors out) {
+  const int64_t how = mode.is_tensor() ? mode.tensor().item().toLong() : mode.number().toLong();
+  for (size_t i = 0; i < x.size() && i < out.size(); ++i) {
+    switch (how) {
+      case 1: put(out[i], at::round(x[i])); break;
+      case 2: put(out[i], at::floor(x[i])); break;
+      case 3: put(out[i], at::ceil(x[i])); break;
+      case 5: put(out[i], at::trunc(x[i])); break;
+      case 7: put(out[i], at::frac(x[i])); break;
+      default: throw Refusal("roundMode must be 1, 2, 3, 5 or 7, but got " + std::to_string(how));
+    }
+  }
+}
+
 void foreach_copy(Tensors from, Tensors out) {
   for (size_t i = 0; i < from.size() && i < out.size(); ++i) out[i].copy_(from[i]);
 }
@@ -76,13 +88,20 @@ void foreach_zero(Tensors x) {
 }  // namespace
 
 const Composite indexing_composites[] = {
-    ENTRY(index),         ENTRY(index_fill),
-    ENTRY(scatter),       ENTRY(one_hot),
-    ENTRY(masked_select), ENTRY(nonzero),
-    ENTRY(unique2),       ENTRY(unique_consecutive),
-    ENTRY(inplace_copy),  ENTRY(inplace_zero),
-    ENTRY(inplace_one),   ENTRY(foreach_copy),
-    ENTRY(foreach_zero),  {},
+    ENTRY(index),
+    ENTRY(scatter),
+    ENTRY(one_hot),
+    ENTRY(masked_select),
+    ENTRY(nonzero),
+    ENTRY(unique2),
+    ENTRY(unique_consecutive),
+    ENTRY(inplace_copy),
+    ENTRY(inplace_zero),
+    ENTRY(inplace_one),
+    ENTRY(foreach_copy),
+    ENTRY(foreach_round_off),
+    ENTRY(foreach_zero),
+    {},
 };
 
 }  // namespace openaclnn::aten

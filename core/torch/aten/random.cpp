@@ -35,10 +35,6 @@ void inplace_bernoulli(Tensor self, Either p, int64_t seed, int64_t offset) {
     self.bernoulli_(p.number().toDouble(), generator(seed, offset));
 }
 
-void bernoulli(Tensor, Either p, int64_t seed, int64_t offset, Tensor out) {
-  inplace_bernoulli(out, p, seed, offset);
-}
-
 void normal(Either mean, Either std, int64_t seed, int64_t offset, Out out) {
   const Tensor drawn = at::empty(out.tensor().sizes(), at::kFloat);
   drawn.normal_(0, 1, generator(seed, offset));
@@ -89,19 +85,20 @@ void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
   out = dropped(self, unpack(mask, self.sizes()), p);
 }
 
-void dropout(Tensor self, Ints, double p, int64_t seed, int64_t offset, Out out, Tensor mask) {
-  const Tensor bits = drawn_bits(self.numel(), p, seed, offset);
-  pack(bits, mask);
-  out = dropped(self, bits.view(self.sizes()), p);
-}
-
 }  // namespace
 
 const Composite random_composites[] = {
-    ENTRY(inplace_normal),    ENTRY(inplace_uniform), ENTRY(inplace_random),
-    ENTRY(inplace_bernoulli), ENTRY(bernoulli),       ENTRY(normal),
-    ENTRY(randperm),          ENTRY(multinomial),     ENTRY(dropout_gen_mask),
-    ENTRY(dropout_do_mask),   ENTRY(dropout),         {},
+    ENTRY(inplace_normal),
+    ENTRY(inplace_uniform),
+    ENTRY(inplace_random),
+    ENTRY(inplace_bernoulli),
+    ENTRY(normal),
+    ENTRY(randperm),
+    ENTRY(multinomial),
+    ENTRY(dropout_gen_mask),
+    ENTRY(dropout_do_mask),
+
+    {},
 };
 
 }  // namespace openaclnn::aten

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimisers, mixed precision, and gradients that ATen has under no name of their own.
+// Optimisers, mixed precision, normalisation by the root mean square.
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
 namespace {
-
-enum Reduction : int64_t { none, mean, sum };
-
-Tensor reduced(const Tensor& gradient, const Tensor& of, int64_t reduction) {
-  return reduction == mean ? gradient / of.numel() : gradient;
-}
 
 // Decoupled weight decay, p -= lr * wd * p, then Adam. torch_npu passes the step less one.
 void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor step, double lr,
@@ -37,34 +31,6 @@ void amp_update_scale(Tensor scale, Tensor growth, Tensor found_inf, double grow
   at::_amp_update_scale_(scale, growth, found_inf, growth_factor, backoff_factor, interval);
   scale_out = scale;
   growth_out = growth;
-}
-
-void l1_loss_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction, Out out) {
-  const Tensor difference = self - target;
-  out =
-      reduced(gradient * at::sign(difference), difference, reduction).expand(out.tensor().sizes());
-}
-
-void kl_div_backward(Tensor gradient, Tensor, Tensor target, int64_t reduction, bool log_target,
-                     Out out) {
-  const Tensor made =
-      log_target ? -at::exp(target) * gradient : at::where(target > 0, -target * gradient, 0);
-  out = reduced(made, target, reduction).expand(out.tensor().sizes());
-}
-
-// x: the logits; weight w; positive weight q: ((q t + 1 - t) sigmoid(x) - q t) w.
-void bce_with_logits_backward(Tensor gradient, Tensor x, Tensor target, Tensor weight,
-                              Tensor positive, int64_t reduction, Out out) {
-  Tensor made;
-  if (positive.defined()) {
-    const Tensor q = positive * target;
-    made = (q + 1 - target) * at::sigmoid(x) - q;
-  } else {
-    made = at::sigmoid(x) - target;
-  }
-  made = made * gradient;
-  if (weight.defined()) made = made * weight;
-  out = reduced(made, x, reduction);
 }
 
 // ---- root mean square normalisation over the dims of gamma ----
@@ -96,15 +62,8 @@ void rms_norm_grad(Tensor dy, Tensor x, Tensor rstd, Tensor gamma, Out dx, Out d
 }  // namespace
 
 const Composite training_composites[] = {
-    ENTRY(adamw),
-    ENTRY(unscale),
-    ENTRY(amp_update_scale),
-    ENTRY(l1_loss_backward),
-    ENTRY(kl_div_backward),
-    ENTRY(bce_with_logits_backward),
-    ENTRY(rms_norm),
-    ENTRY(rms_norm_grad),
-    {},
+    ENTRY(adamw),    ENTRY(unscale),       ENTRY(amp_update_scale),
+    ENTRY(rms_norm), ENTRY(rms_norm_grad), {},
 };
 
 }  // namespace openaclnn::aten

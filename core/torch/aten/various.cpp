@@ -72,6 +72,13 @@ void max_pool2d_mask_backward(Tensor gradient, Tensor self, Tensor, Ints kernel,
                                              ceil, places);
 }
 
+// CANN's places are 32-bit.
+void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
+                         Ints padding, Ints dilation, bool ceil, Out out) {
+  out = at::max_pool3d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
+                                             ceil, places.to(at::kLong));
+}
+
 // ---- matrices ----
 
 void svd(Tensor self, bool full, bool vectors, Out s, Out u, Out v) {
@@ -107,6 +114,7 @@ const Composite various_composites[] = {
     ENTRY(avg_pool3d_backward),
     ENTRY(max_pool2d_mask),
     ENTRY(max_pool2d_mask_backward),
+    ENTRY(max_pool3d_backward),
     ENTRY(svd),
     ENTRY(qr),
     {},

@@ -9,10 +9,12 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
+from ..compiled import BuildError
 from ..programs import become
 from ..text_table import Paint
 from .environment import DEFAULTS, environment
 from .installed import problem
+from .provider import provider
 
 WRONG_USE = 2  # exit status, as argparse has it
 
@@ -22,9 +24,20 @@ def refuse(sentence: str) -> int:
     return WRONG_USE
 
 
+def trouble() -> str | None:
+    """Why nothing can run; None when everything is there, the compiled operators too."""
+    if found := problem():
+        return found
+    try:
+        provider()
+    except BuildError as error:
+        return str(error)
+    return None
+
+
 def start(words: Sequence[str]) -> int:
-    if trouble := problem():
-        return refuse(trouble)
+    if found := trouble():
+        return refuse(found)
     if os.environ.get("OPENACLNN_NPU_NOTICE", "1") != "0":
         chosen = [f"{name}={value}" for name, value in DEFAULTS.items() if name not in os.environ]
         if chosen:
@@ -33,8 +46,8 @@ def start(words: Sequence[str]) -> int:
 
 
 def show_exports() -> int:
-    if trouble := problem():
-        return refuse(trouble)
+    if found := trouble():
+        return refuse(found)
     for name, value in environment(os.environ).items():
         if os.environ.get(name) != value:
             print(f"export {name}={shlex.quote(value)}")
