@@ -32,7 +32,7 @@ def foreach() -> Iterator[tuple[str, Callable[[str], Any]]]:
     for name in UNARY.split():
         yield f"_foreach_{name}", lambda d, n=name: getattr(torch, f"_foreach_{n}")(*lists(d, 1))
         yield f"_foreach_{name}_", lambda d, n=name: inplace(f"_foreach_{n}_", *lists(d, 1))
-    for name in "add sub mul div maximum minimum pow".split():
+    for name in ["add", "sub", "mul", "div", "maximum", "minimum", "pow"]:
         call = getattr(torch, f"_foreach_{name}")
         yield f"_foreach_{name}.list", lambda d, c=call: c(*lists(d, 2))
         yield f"_foreach_{name}.scalar", lambda d, c=call: c(*lists(d, 1), 0.7)
@@ -228,10 +228,12 @@ def various() -> Iterator[tuple[str, Callable[[str], Any]]]:
                     lambda x: F.pad(x, p, mode=m), drawn(d, *s)
                 ),
             )
-    for size, mode in (
-        (1, "nearest"), (2, "nearest"), (3, "nearest"), (1, "linear"), (2, "bilinear"), (2, "bicubic"),
-        (3, "trilinear"), (1, "nearest-exact"), (2, "nearest-exact"), (3, "nearest-exact"),
-    ):  # fmt: skip
+    modes = {
+        1: ("nearest", "linear", "nearest-exact"),
+        2: ("nearest", "bilinear", "bicubic", "nearest-exact"),
+        3: ("nearest", "trilinear", "nearest-exact"),
+    }
+    for size, mode in ((size, mode) for size, several in modes.items() for mode in several):
         shape = (1, 2, *((4,) * size))
         for options in ({"size": (7,) * size}, {"scale_factor": 1.7}):
             yield (

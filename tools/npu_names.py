@@ -13,7 +13,7 @@ from pathlib import Path
 from rows import NOTE, ROOT, SPDX
 
 sys.path.insert(0, str(ROOT / "src" / "openaclnn" / "torch_npu"))
-from names import WORKING, Refused, refused  # noqa: E402
+from names import WORKING, Refused, refused
 
 
 def function(f: Refused) -> str:

@@ -14,6 +14,7 @@ sets the environment of a whole process instead.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import sys
 
@@ -42,8 +43,7 @@ def _load() -> None:
     os.environ.update(settings(os.environ))
     for library in libraries():
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
-    import torch_npu  # noqa: F401  (and torch, whose libraries the operators need)
-
+    importlib.import_module("torch_npu")  # and torch, whose libraries the operators need
     ctypes.CDLL(str(operators), ctypes.RTLD_GLOBAL)
 
 

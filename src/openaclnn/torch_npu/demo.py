@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small model trained on device npu and beside it on device cpu. `openaclnn npu --demo` runs it."""
+"""A small model trained on device npu and beside it on device cpu: `openaclnn npu --demo`."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from typing import Any
@@ -37,16 +38,14 @@ def train(torch: Any, device: str) -> tuple[list[float], float]:
 
 
 def main() -> int:
-    import torch
-
+    torch: Any = importlib.import_module("torch")
     (npu, npu_seconds), (cpu, cpu_seconds) = train(torch, "npu"), train(torch, "cpu")
     print(f"device npu is {torch.npu.get_device_name()}, played by this CPU\n")
     print("step   loss on npu   loss on cpu")
     for i in range(SHOWN - 1, STEPS, SHOWN):
         print(f"{i + 1:4}   {npu[i]:11.6f}   {cpu[i]:11.6f}")
-    print(
-        f"\n{npu_seconds / STEPS * 1e3:.1f} ms a step on npu, {cpu_seconds / STEPS * 1e3:.1f} on cpu"
-    )
+    there, here = (seconds / STEPS * 1e3 for seconds in (npu_seconds, cpu_seconds))
+    print(f"\n{there:.1f} ms a step on npu, {here:.1f} on cpu")
     apart = max(abs(a - b) / b for a, b in zip(npu, cpu, strict=True))
     print(f"largest distance of the losses: {apart:.1e} of their value")
     return 0 if apart < 1e-3 and npu[-1] < npu[0] / 10 else 1

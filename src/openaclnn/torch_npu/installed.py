@@ -42,10 +42,9 @@ def torch() -> Torch | None:
         match = re.search(rf"^{name}\b[^=\n]*= *['\"]([^'\"]+)['\"]", text, re.M)
         return match[1] if match else None
 
-    builds = [(f"{title} {value(name)}") for name, title in BUILDS if value(name)]
-    return Torch(
-        folder, value("__version__") or "unknown", value("git_version") or "", (builds or [None])[0]
-    )
+    builds = [f"{title} {value(name)}" for name, title in BUILDS if value(name)]
+    version_text, git = value("__version__") or "unknown", value("git_version") or ""
+    return Torch(folder, version_text, git, builds[0] if builds else None)
 
 
 BUILDS = (("cuda", "CUDA"), ("hip", "ROCm"), ("xpu", "XPU"))

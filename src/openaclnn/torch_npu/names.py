@@ -66,7 +66,8 @@ REFUSED = """
 aclError aclmdlInitDump()
 aclError aclmdlFinalizeDump()
 aclError aclmdlSetDump(const char* path)
-aclError aclrtBinaryLoadFromData(const void* data, size_t length, const void* options, void** handle!)
+aclError aclrtBinaryLoadFromData(const void* data, size_t length, const void* options,
+    void** handle!)
 aclError aclrtBinaryGetFunction(void* binary, const char* name, void** function!)
 aclError aclrtGetFunctionAddr(void* function, void** cube!, void** vector!)
 aclError aclrtMemExportToShareableHandle(void* memory, int type, uint64_t flags, uint64_t* handle!)
@@ -77,9 +78,11 @@ int32_t MsprofReportAdditionalInfo(uint32_t always, const void* data, uint32_t l
 int32_t MsprofReportApi(uint32_t always, const void* api)
 int32_t MsprofReportCompactInfo(uint32_t always, const void* data, uint32_t length)
 int32_t rtDevBinaryRegister(const void* binary, void** handle!)
-int32_t rtFunctionRegister(void* binary, const void* function, const char* name, const void* kernel, uint32_t mode)
+int32_t rtFunctionRegister(void* binary, const void* function, const char* name,
+    const void* kernel, uint32_t mode)
 int32_t rtGetC2cCtrlAddr(uint64_t* address!, uint32_t* length!)
-int32_t rtKernelLaunch(const void* function, uint32_t blocks, void* arguments, uint32_t size, void* description, void* stream)
+int32_t rtKernelLaunch(const void* function, uint32_t blocks, void* arguments, uint32_t size,
+    void* description, void* stream)
 """
 
 
@@ -94,7 +97,7 @@ class Refused:
 
 def refused() -> list[Refused]:
     found = []
-    for line in filter(None, REFUSED.splitlines()):
+    for line in filter(None, re.sub(r"\n +", " ", REFUSED).splitlines()):
         match = re.fullmatch(r"(\w+) (\w+)\((.*)\)", line)
         assert match is not None, line
         parameters = []
