@@ -31,7 +31,8 @@ LIBRARIES = openaclnn.home() / "lib64"
 
 
 def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    clean = {k: v for k, v in os.environ.items() if k not in (*DEFAULTS, "LD_LIBRARY_PATH")}
+    foreign = (*DEFAULTS, "LD_LIBRARY_PATH", "TORCH_DEVICE_BACKEND_AUTOLOAD")
+    clean = {k: v for k, v in os.environ.items() if k not in foreign}
     return subprocess.run(
         words, env={**clean, **variables}, capture_output=True, text=True, cwd=HERE.parent
     )

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -183,6 +184,13 @@ def test_facts(acl, on_device):
     assert pid.value == os.getpid()
     assert acl.aclrtDeviceGetUuid(0, uuid) == 0
     assert uuid.raw == b"openaclnn CPU 00"
+
+
+def test_the_page_lists_the_functions():
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, root / "tools" / "npu_names.py", "--markdown"]
+    tables = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert tables in (root / "docs" / "npu_device.md").read_text(encoding="utf-8")
 
 
 # ---- rows ----

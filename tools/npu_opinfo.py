@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 from npu_calls import calls
+from npu_known import surprises, write
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
@@ -32,7 +33,6 @@ DRAWN = re.compile(
     r"|_scaled_dot_product_|native_dropout|rrelu"
 )
 MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empty_permuted|resize")
-KNOWN = Path(__file__).with_name("npu_known.txt")
 DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
 # torch_npu asks whether these are there and calls others; tests/npu/test_provider.py calls them.
 PROBED = ("aclnnHardswishBackward", "aclnnLogSigmoid")
@@ -203,47 +203,6 @@ def show(title: str, results: dict[str, str | None]) -> None:
         print(f"  {count} {why}: {', '.join(names[:6])}")
 
 
-def known_failures() -> dict[str, set[str]]:
-    """By dtype and direction; other calls under "other calls"."""
-    found: dict[str, set[str]] = {}
-    for line in KNOWN.read_text().splitlines():
-        if line and not line.startswith("#"):
-            where, _, listed = line.partition(": ")
-            found[where] = set(listed.split(", "))
-    return found
-
-
-def surprises(document: dict[str, Any], unreached: list[str]) -> list[str]:
-    """What fails and is not known to, and rows that nothing reached."""
-    known = known_failures()
-    results = {
-        f"{dtype} {direction}": names
-        for dtype, found in document["tables"].items()
-        for direction, names in found.items()
-    } | {"other calls": document["calls"]}
-    new = [
-        f"{where}: {name}: {why}"
-        for where, found in results.items()
-        for name, why in found.items()
-        if why is not None and name not in known.get(where, set())
-    ]
-    return new + [f"no call reached {name}" for name in unreached]
-
-
-def write_known(document: dict[str, Any]) -> None:
-    lines = [
-        "# SPDX-License-Identifier: Apache-2.0",
-        "# Written by tools/npu_opinfo.py --write-known.",
-    ]
-    for dtype, found in document["tables"].items():
-        for direction, results in found.items():
-            if failing := [name for name, why in results.items() if why is not None]:
-                lines.append(f"{dtype} {direction}: {', '.join(failing)}")
-    if failing := [name for name, why in document["calls"].items() if why is not None]:
-        lines.append(f"other calls: {', '.join(failing)}")
-    KNOWN.write_text("\n".join(lines) + "\n")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=1)
@@ -273,7 +232,7 @@ def main() -> int:
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(document, indent=1))
     if arguments.write_known:
-        write_known(document)
+        write(document)
     if not arguments.check:
         return 0
     found = surprises(document, unreached)
