@@ -46,6 +46,12 @@ def settings():
     _core.set_streaming_bytes(before["streaming_bytes"])
 
 
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """A folder for programs that several tests run."""
+    return tmp_path_factory.mktemp("programs")
+
+
 @pytest.fixture
 def device():
     acl = ctypes.CDLL(str(openaclnn.home() / "lib64" / "libascendcl.so"))

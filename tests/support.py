@@ -32,6 +32,7 @@ from openaclnn.schema import Op, Parameter
 from openaclnn.table import OPS, PRODUCTS
 
 SEED = 20240607
+AN_ARRAY = "a NumPy array, a torch tensor or a DLPack producer"
 FLOATS = ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")  # in the order of aclDataType
 HALVES = ("FLOAT16", "BFLOAT16")
 TITLES = {product.key: product.title for product in PRODUCTS}
@@ -124,11 +125,15 @@ def plan(op: Op, named: dict[str, Any]):
     return openaclnn.plan(op.name, *(named[p.name] for p in op.parameters))
 
 
-def refusal(op: Op, named: dict[str, Any]) -> tuple[int, str]:
-    """Status and sentence of a phase 1 that must fail."""
-    with pytest.raises(openaclnn.AclnnError) as caught:
-        plan(op, named)
-    return caught.value.status, str(caught.value)
+def refusal(op: Op, named: dict[str, Any]) -> tuple[int | type, str]:
+    """Status and sentence of a phase 1 that must fail; for what is no array, TypeError."""
+    return refusal_of(lambda: plan(op, named))
+
+
+def refusal_of(call) -> tuple[int | type, str]:
+    with pytest.raises((openaclnn.AclnnError, TypeError)) as caught:
+        call()
+    return getattr(caught.value, "status", TypeError), str(caught.value)
 
 
 # ---- layouts: the same values elsewhere in memory ----

@@ -6,13 +6,17 @@ The objects and the runtime themselves are tested in C++, tests/c.
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from abi import (
     INVALID,
     RUN_ONCE,
     UNTOUCHED,
+    acl,
     message,
+    meta,
     objects,
     phase1,
     phase2,
@@ -140,6 +144,59 @@ def test_views(op):
 # ---- phase 2 ----
 
 
+def test_a_workspace_between_the_elements_of_a_tensor():
+    """Rows of x lie far apart: a workspace between them is nobody's."""
+    op = next(op for op in OPS if op.name == "aclnnGroupNormSwishGrad")
+    given = arguments(op)
+    x = given["x"]
+    apart = 1 << 16
+    rows = np.zeros((x.shape[0], apart), np.float32)
+    elements = x[0].size
+    rows[:, :elements] = x.reshape(x.shape[0], -1)
+    with objects() as made:
+        values = made.values(op, given)
+        strides = (apart, *(s // 4 for s in x.strides[1:]))
+        values[[p.name for p in op.parameters].index("x")] = made.tensor(rows, x.shape, strides)
+        status, size, executor = phase1(op, values)
+        assert status == 0, message()
+        assert 0 < size < apart
+        between = rows.ctypes.data + (4 * elements + 7) // 8 * 8
+        assert phase2(op, executor, rows.ctypes.data, size) == INVALID
+        assert message()[1] == f"{op.name}: workspace must share no memory with x, but overlaps it"
+        assert phase2(op, executor, between, size) == 0, message()
+        synchronize()
+
+
+def test_ending_executors():
+    """One that was run may be destroyed, as often as it likes; any other once."""
+    op = OPS[0]
+    with objects() as made:
+        values = made.values(op, arguments(op))
+        ran, kept, unused = (phase1(op, values)[2] for _ in range(3))
+        assert meta.aclSetAclOpExecutorRepeatable(kept) == 0
+        assert phase2(op, ran) == phase2(op, kept) == 0
+        synchronize()
+        for _ in range(2):
+            assert meta.aclDestroyAclOpExecutor(ran) == 0
+        lasting, foreign = [], np.zeros(1)
+        for executor in (kept, unused):
+            assert meta.aclDestroyAclOpExecutor(executor) == 0
+            lasting.append(executor)
+        for wrong in (*lasting, kept + 8, foreign.ctypes.data, 1):
+            assert meta.aclDestroyAclOpExecutor(wrong) == INVALID, hex(wrong)
+            sentence = "aclDestroyAclOpExecutor: executor must be alive, but "
+            gone = f"{sentence}{wrong:#x} was destroyed or never created"
+            assert message() == ("EZ1001", gone)
+        # Clients destroy all that they ran at exit, when handles have come again.
+        many = []
+        for _ in range(1000):
+            many.append(phase1(op, values)[2])
+            assert phase2(op, many[-1]) == 0
+        synchronize()
+        assert len(set(many)) < len(many)
+        assert all(meta.aclDestroyAclOpExecutor(executor) == 0 for executor in many)
+
+
 @pytest.mark.parametrize("op", all_rows())
 def test_executors_run_once(op):
     with objects() as made:
@@ -157,7 +214,9 @@ def test_executors_run_once(op):
 @pytest.mark.parametrize("op", all_rows())
 def test_workspace_rules(op):
     with objects() as made:
-        values = made.values(op, arguments(op))
+        given = arguments(op)
+        named = {p.name: given[p.name] for p in (*op.inputs_, *op.outputs)}
+        values = made.values(op, given)
         status, size, executor = phase1(op, values)
         assert status == 0, message()
         assert phase2(op, None) == NULL
@@ -174,6 +233,19 @@ def test_workspace_rules(op):
             assert phase2(op, executor, askew, size) == INVALID
             aligned = f"{op.name}: workspace must be aligned to 8 bytes, but its address is"
             assert message() == ("EZ1001", f"{aligned} {askew:#x}")
+            own = ctypes.c_void_p()  # with 32 bytes more, as on the device
+            assert acl.aclrtMalloc(ctypes.byref(own), ctypes.c_size_t(size), 0) == 0
+            assert phase2(op, executor, own.value + 40, size) == INVALID
+            asked = f"{op.name}: workspace must have the {size} bytes that phase 1 asked for"
+            short = f"but the allocation of {own.value + 40:#x} has {size - 8} left"
+            assert message() == ("EZ1001", f"{asked}, {short}")
+            assert acl.aclrtFree(own) == 0
+            for name, array in named.items():
+                for end in (0, (array.nbytes - 1) // 8 * 8):
+                    over = array.ctypes.data + end
+                    assert phase2(op, executor, over, size) == INVALID
+                    apart = f"{op.name}: workspace must share no memory with"
+                    assert message()[1].startswith(apart), name
         assert phase2(op, executor, memory.ctypes.data, size) == 0  # a refusal consumes nothing
         synchronize()
 

@@ -109,6 +109,23 @@ def two_streams() -> Lines:
     return [("time is taken: yes", []), *result]
 
 
+def memory_pool() -> Lines:
+    """Views of 3 by 6 without the columns 0 and 5, which stay 0."""
+    x = (np.arange(18, dtype=np.float32) - 9) / 4
+    inside = (np.arange(18) % 6 > 0) & (np.arange(18) % 6 < 5)
+    results = {
+        "leaky_relu": np.where(x > 0, x, x * np.float32(0.1)),
+        "elu": np.where(x > 0, x, np.expm1(x.astype(np.float64))),
+    }
+    lines = [
+        line(f"{pool} {op} {dtype}:", np.where(inside, result, 0).astype(dtype))
+        for pool in ("virtual", "buffers")
+        for dtype in ("float32", "float16")
+        for op, result in results.items()
+    ]
+    return [*lines, ("another device: no", [])]
+
+
 # What these print, as names and numbers that were computed here.
 RESULTS = {
     "inplace_leaky_relu": inplace_leaky_relu,
@@ -117,6 +134,7 @@ RESULTS = {
     "hardshrink_backward": hardshrink_backward,
     "group_norm_swish_grad": group_norm_swish_grad,
     "two_streams": two_streams,
+    "memory_pool": memory_pool,
 }
 
 
@@ -188,6 +206,40 @@ def test_compiler_line(source: str, tmp_path: Path) -> None:
     command = [*compiler, *STRICT, EXAMPLES / source, *include, *link, "-o", "program"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert_printed(source, output_of(["./program"], tmp_path))
+
+
+@needs("g++")
+@pytest.mark.parametrize("watch", [[], ["check"], ["trace", "--text", "trace.txt"]], ids=" ".join)
+def test_two_devices_and_who_watches(watch: list[str], tmp_path: Path) -> None:
+    """What ggml's CANN backend does with memory and devices, also in check mode and traced."""
+    include = [f"-I{HOME}/{folder}" for folder in ("include", "include/aclnnop")]
+    libraries = ["-lopapi", "-lascendcl", "-lnnopbase", "-lacl_op_compiler"]
+    link = [f"-L{HOME}/lib64", *libraries, f"-Wl,-rpath,{HOME}/lib64"]
+    source = EXAMPLES / "memory_pool.cpp"
+    subprocess.run(["g++", source, *include, *link, "-o", "program"], cwd=tmp_path, check=True)
+    main = "import sys; from openaclnn.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", main, *watch, "./program"] if watch else ["./program"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "OPENACLNN_DEVICES": "2"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    *lines, there = done.stdout.splitlines()
+    assert lines[-1] == "another device: yes"
+    lines[-1] = "another device: no"
+    assert_printed("memory_pool.cpp", "\n".join(lines))
+    assert there == "there: " + " ".join(f"{(i - 9) / 4:g}" for i in range(18))
+    if watch == ["check"]:
+        assert done.stderr == "openaclnn check: no mistakes\n"
+    if watch[:1] == ["trace"]:
+        text = (tmp_path / "trace.txt").read_text()
+        for call in ("aclrtMallocPhysical", "aclrtMapMem", "aclrtUnmapMem", "aclrtFreePhysical"):
+            assert re.search(rf"{call}\(.*\) = 0$", text, re.M), call
+        assert "option: ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, granularity: &2097152)" in text
 
 
 @needs("cmake", "gcc", "g++")

@@ -11,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from support import SEED, all_rows, plan, same, sampled
 
 import openaclnn
+from openaclnn.reference import REFERENCES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -91,6 +93,53 @@ def test_submitting_while_another_thread_synchronizes():
     finally:
         done.set()
         waiter.join()
+
+
+# Shapes whose runs overlap: many tiles, and for group norm sums in the workspace and u in dx.
+@pytest.mark.parametrize("op", all_rows(lambda op: not op.inplace))
+def test_one_plan_on_threads_and_streams_at_once(op):
+    """Runs of one plan take turns, for they share its workspace and its outputs."""
+    openaclnn.set_num_threads(2)
+    shape = (4, 32, 16, 33) if op.family == "group_norm" else (2, 16_000)
+    attributes = REFERENCES[op.kernel].attributes[0]
+    named, out, expected = sampled(op, op.dtypes[0], attributes, shape)
+    planned = plan(op, named)
+    start = threading.Barrier(4)
+
+    def body(alone):
+        stream = None if alone else openaclnn.Stream()
+        start.wait()
+        for _ in range(12):
+            planned.run(stream)
+        if stream is not None:
+            stream.synchronize()
+
+    for _ in range(20):
+        for y in out:
+            y.fill(7)
+        with ThreadPoolExecutor(4) as executor:
+            list(executor.map(body, [False, False, False, True]))
+        assert same(out, expected), f"seed {SEED}"
+
+
+def test_fork_while_a_plan_runs():
+    """A child may run it: whatever thread did so in the parent is not there."""
+    openaclnn.set_num_threads(1)
+    x = np.full(40 * LARGE, -4.0, np.float32)
+    y = np.zeros_like(x)
+    planned = openaclnn.plan("aclnnLeakyRelu", x, 0.25, y)
+    stream = openaclnn.Stream()
+
+    def in_child() -> bool:
+        y.fill(0)
+        planned.run()
+        return bool((y == -1).all())
+
+    for _ in range(3):
+        for _ in range(4):
+            planned.run(stream)
+        assert fork_and_try(in_child)
+        stream.synchronize()
 
 
 def test_fork_while_other_threads_work():

@@ -189,7 +189,7 @@ def test_c_names_that_do_not_fit():
     size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(X.copy(), 0.25)
     for wrong, status, sentence in (
         (executor, 161002, "executor must come from aclnnLeakyReluGetWorkspaceSize, but is of"),
-        (None, 161001, "executor must not be NULL"),
+        (None, 161001, "executor must not be None"),
         ("x", 161002, "executor must come from phase 1, but is 'x'"),
     ):
         with pytest.raises(openaclnn.AclnnError, match=f"aclnnLeakyRelu: {sentence}") as caught:

@@ -19,6 +19,20 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "examples" / "mistakes"
 PAGE = ROOT / "docs" / "check_mode.md"
 PROGRAMS = sorted(FOLDER.glob("*.cpp"))
+KINDS = sorted(
+    {
+        kind
+        for path in (ROOT / "core" / "check").glob("*.cpp")
+        for report in re.findall(r"Report report\(([^;]*);", path.read_text())
+        for kind in re.findall(r'"(\w+)"', report)
+    }
+)
+
+
+def kind_of(source: Path) -> str:
+    """The kind of its mistake, with which its name begins."""
+    (kind,) = (k for k in KINDS if f"{source.stem}_".startswith(f"{k}_"))
+    return kind
 
 
 def build(source: Path, program: Path) -> None:
@@ -27,7 +41,8 @@ def build(source: Path, program: Path) -> None:
     include = [f"-I{home}/include", f"-I{home}/include/aclnn", f"-I{home}/include/aclnnop"]
     libraries = ["-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase"]
     link = [f"-L{home}/lib64", *libraries, f"-Wl,-rpath,{home}/lib64"]
-    flags = ["-std=c++11", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    # With DWARF 5, addr2line of binutils 2.40 names the source file for functions of a header.
+    flags = ["-std=c++11", "-gdwarf-4", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     command = [compiler, *flags, source.name, *include, *link, "-o", str(program)]
     subprocess.run(command, cwd=FOLDER, check=True)
 

@@ -13,7 +13,7 @@ set(ASCEND_HOME_PATH "${_openaclnn_home}")
 set(ASCEND_PATH "${_openaclnn_home}")
 
 if(NOT TARGET openaclnn::openaclnn)
-  foreach(_openaclnn_name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math)
+  foreach(_openaclnn_name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math acl_op_compiler)
     set(_openaclnn_file "${_openaclnn_home}/lib64/lib${_openaclnn_name}.so")
     if(NOT EXISTS "${_openaclnn_file}")
       set(openaclnn_FOUND FALSE)

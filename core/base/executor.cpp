@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/executor.h"
 
-#include <memory>
+#include <algorithm>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
-#include "core/base/object.h"
-#include "core/base/plan_observer.h"
 #include "core/base/view.h"
-#include "core/runtime/device.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/stack_room.h"
-#include "core/runtime/timeline.h"
 
 namespace openaclnn {
-
-constinit Watch<const PlanObserver*> plan_observer = nullptr;
 
 namespace {
 
@@ -36,6 +32,28 @@ uint64_t layout_of(const Tensor& tensor) {
 std::byte* moved(std::byte* address, int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(address) +
                                       static_cast<uintptr_t>(bytes));
+}
+
+// The most bytes between an element of a view and the next one in memory. A dimension adds copies
+// of what the smaller strides reach; copies that lie between others only make gaps smaller.
+int64_t widest_gap(const Tensor& tensor, int64_t size) {
+  struct Step {
+    int64_t bytes, count;
+  } steps[kMaxRank];
+  int count = 0;
+  for (int i = 0; i < std::min(tensor.shape.rank, kMaxRank); ++i) {
+    if (tensor.shape[i] == 1 || tensor.strides[i] == 0) continue;
+    const Step step{std::abs(tensor.strides[i]) * size, tensor.shape[i]};
+    int at = count++;
+    for (; at > 0 && steps[at - 1].bytes > step.bytes; --at) steps[at] = steps[at - 1];
+    steps[at] = step;
+  }
+  int64_t reach = size, gap = 0;
+  for (int i = 0; i < count; ++i) {
+    gap = std::max(gap, steps[i].bytes - reach);
+    reach += steps[i].bytes * (steps[i].count - 1);
+  }
+  return gap;
 }
 
 bool belongs(Role role, Executor::Group group) {
@@ -91,9 +109,14 @@ void Executor::bind(const char* name, const Tensor* tensor, Role role, void** po
   operand.alignment = static_cast<uint32_t>(size);
   operand.low = low * size;
   operand.high = high * size;
+  operand.gap = operand.high - operand.low;
   operand.layout = layout_of(*tensor);
   operand.pointer = static_cast<uint32_t>(reinterpret_cast<std::byte*>(pointer_in_call) - call_);
   *pointer_in_call = moved(operand.data, operand.offset);
+}
+
+void Executor::measure_gap(const Tensor& tensor) {
+  operand_[operands_ - 1].gap = widest_gap(tensor, static_cast<int64_t>(dtype_size(tensor.dtype)));
 }
 
 void Executor::reach() {
@@ -185,6 +208,43 @@ Status Executor::check_addresses(const char* op) const {
   return {};
 }
 
+Status Executor::check_workspace(const char* op, void* workspace, uint64_t size) const {
+  if (size < workspace_size_) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", op,
+                static_cast<unsigned long long>(workspace_size_),
+                static_cast<unsigned long long>(size));
+  }
+  if (workspace_size_ == 0) return {};
+  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAddressAlignment != 0) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspace must be aligned to %zu bytes, but its address is %p", op,
+                kWorkspaceAddressAlignment, workspace);
+  }
+  const size_t behind = bytes_behind(workspace);  // 0 in memory that is not of aclrtMalloc
+  if (behind != 0 && behind < workspace_size_) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspace must have the %llu bytes that phase 1 asked for, but the allocation "
+                "of %p has %zu left",
+                op, static_cast<unsigned long long>(workspace_size_), workspace, behind);
+  }
+  const auto needed = static_cast<int64_t>(workspace_size_);
+  for (int i = 0; i < operands_; ++i) {
+    const Operand& operand = operand_[i];
+    if (!operand.present || operand.low == operand.high) continue;
+    // Bytes from the data of the operand. A view that reaches around the workspace may lie in it
+    // with no element only where the workspace fits between two of them.
+    const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(workspace)) -
+                           static_cast<__int128>(reinterpret_cast<uintptr_t>(operand.data));
+    const __int128 end = begin + needed;
+    const bool around = operand.low < begin && end < operand.high && needed <= operand.gap;
+    if (end <= operand.low || operand.high <= begin || around) continue;
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: workspace must share no memory with %s, but overlaps it", op, operand.name);
+  }
+  return {};
+}
+
 void Executor::run_part(const Step& step, int64_t round, void* workspace) const {
   const int64_t items = step.items / step.rounds, first = round * items;
   parallel_for(items, step.grain, [&](int64_t begin, int64_t end) {
@@ -201,118 +261,6 @@ void Executor::run(void* workspace) const {
       for (int k = i; k < end; ++k) run_part(step_[k], round, workspace);
     }
   }
-}
-
-void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream) {
-  struct Run {
-    Executor plan;
-    void* workspace;
-    const char* name;
-  };
-  auto run = std::make_unique<Run>(Run{executor, workspace, name});
-  stream.submit({[](void* context) {
-                   auto* now = static_cast<Run*>(context);
-                   const Work work(now->name);
-                   now->plan.run(now->workspace);
-                 },
-                 [](void* context) { delete static_cast<Run*>(context); }, run.get()});
-  run.release();  // submit has it; had it thrown, we would
-}
-
-namespace {
-
-template <bool kWatched>
-Status launch_as(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-                 aclOpExecutor* handle, void* stream_handle) {
-  if (handle == nullptr)
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
-  if (workspace == nullptr && workspace_size > 0) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR,
-                "%s: workspace must not be NULL when workspaceSize is %llu", name,
-                static_cast<unsigned long long>(workspace_size));
-  }
-  aclOpExecutor* executor = executors().find(handle);
-  if (executor == nullptr) {
-    tell_refused(name, thing<aclOpExecutor>(), "executor", handle);
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
-                "repeatable to run it again), but "
-                "got one that was already run, destroyed or never created",
-                name, name);
-  }
-  if (executor->maker() != maker) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
-                name, name);
-  }
-  if (kWatched && plan_observer != nullptr) {
-    Status status = plan_observer->inspect(name, *executor, workspace, workspace_size);
-    if (!status.ok()) return status;
-  }
-  if (workspace_size < executor->workspace_size()) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", name,
-                static_cast<unsigned long long>(executor->workspace_size()),
-                static_cast<unsigned long long>(workspace_size));
-  }
-  if (executor->workspace_size() > 0 &&
-      reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAddressAlignment != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspace must be aligned to %zu bytes, but its address is %p", name,
-                kWorkspaceAddressAlignment, workspace);
-  }
-  if (Status status = executor->check_addresses(name); !status.ok()) return status;
-  Stream* stream = nullptr;
-  if (Status status = find_stream(stream_handle, &stream, name); !status.ok()) {
-    return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: ", name);
-  }
-  if (kWatched && plan_observer != nullptr) {
-    plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
-    workspace = reachable(workspace);
-  }
-  const auto consume = [&] {
-    if (executor->repeatable) return;
-    executors().destroy(executor, [&](const aclOpExecutor& consumed) {
-      if (kWatched) tell_ending(name, thing<aclOpExecutor>(), &consumed);
-    });
-  };
-  // runs here when the stream is idle; a copy is made only when it has to wait
-  if (executor->brief() && executor->fits_stack()) {
-    struct Inline {
-      aclOpExecutor* executor;
-      void* workspace;
-      const char* name;
-    } now{executor, workspace, name};
-    const auto run_now = [](void* context) {
-      auto* self = static_cast<Inline*>(context);
-      std::conditional_t<kWatched, Work, const char*> work(self->name);
-      self->executor->run(self->workspace);
-      (void)work;
-    };
-    if (stream->run_if_idle(run_now, &now)) {
-      consume();
-      return {};
-    }
-  }
-  enqueue(name, *executor, workspace, *stream);
-  consume();
-  return {};
-}
-
-[[gnu::noinline, gnu::cold]] Status launch_watched(const char* name, const void* maker,
-                                                   void* workspace, uint64_t workspace_size,
-                                                   aclOpExecutor* executor, void* stream) {
-  return launch_as<true>(name, maker, workspace, workspace_size, executor, stream);
-}
-
-}  // namespace
-
-Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-              aclOpExecutor* executor, void* stream) {
-  if (watched) [[unlikely]] {
-    return launch_watched(name, maker, workspace, workspace_size, executor, stream);
-  }
-  return launch_as<false>(name, maker, workspace, workspace_size, executor, stream);
 }
 
 }  // namespace openaclnn

@@ -17,6 +17,7 @@
 
 #include "acl/acl_base_rt.h"
 #include "core/base/tensor.h"
+#include "core/runtime/fork_lock.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
@@ -36,6 +37,7 @@ class Executor {
     std::byte* planned;  // what it was in phase 1
     int64_t offset;      // bytes from there to element (0, …, 0)
     int64_t low, high;   // bytes from there that the view spans
+    int64_t gap;         // at most this many of them lie between an element and the next
     uint64_t layout;     // hash of dtype, shape and strides
     uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
     uint32_t alignment;
@@ -60,6 +62,9 @@ class Executor {
   // NULL) keeps its index. `apart`: no output may take its place.
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
             bool apart = false);
+  // Of the tensor bound last, for plans that book workspace (5 ns a pair of small element-wise
+  // calls, which book none).
+  void measure_gap(const Tensor& tensor);
   void reach();  // the call's pointers, for an observer that gives the program other addresses
   // Steps of several rounds that follow one another take turns: each runs an equal part of its
   // items, in order, in every round.
@@ -74,6 +79,8 @@ class Executor {
   Status set_address(Group group, size_t index, void* address);
 
   // ---- phase 2 ----
+  // The bytes that it needs are there, as far as the library knows, and apart from all tensors.
+  Status check_workspace(const char* op, void* workspace, uint64_t size) const;
   // After set_address: outputs still overlap inputs in full or not at all.
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
@@ -130,11 +137,13 @@ inline constexpr size_t kWorkspaceAlignment = 64;  // of what is booked in it
 // is read or written as one object. aclrtMalloc gives 64, malloc 16.
 inline constexpr size_t kWorkspaceAddressAlignment = 8;
 
-// Runs a copy of the plan on the stream, after what was submitted before.
-void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream);
+// Runs a copy of the plan on the stream, after what was submitted before, and with `alone` locked.
+void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
+             ForkSafeLock* alone = nullptr);
 
 // Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
-// consumed.
+// consumed unless phase 2 is refused; of several threads that run it one does, and the others are
+// refused.
 Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
               aclOpExecutor* executor, void* stream);
 

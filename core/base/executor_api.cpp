@@ -7,6 +7,8 @@
 namespace openaclnn {
 namespace {
 
+using Hold = HandlePool<aclOpExecutor>::Hold;
+
 Status inner_null(const char* call, const char* argument) {
   return fail(ACLNN_ERR_INNER_NULLPTR, "%s: %s must not be NULL", call, argument);
 }
@@ -16,7 +18,8 @@ aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* 
                         size_t index, aclTensor* tensor, void* address) {
   if (executor == nullptr) return inner_null(call, "executor").code();
   if (tensor == nullptr) return inner_null(call, "tensor").code();
-  Status status = check_alive(executors(), call, "executor", executor);
+  const Hold hold(executors(), executor);  // a run that has begun keeps its addresses
+  Status status = hold ? Status() : not_alive(call, "executor", executor);
   if (status.ok()) status = check_alive(tensors(), call, "tensor", tensor);
   if (!status.ok()) return status.code();
   status = executor->set_address(group, index, address);
@@ -50,19 +53,25 @@ extern "C" {
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   constexpr const char* call = "aclSetAclOpExecutorRepeatable";
   if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();
-  const openaclnn::Status status = openaclnn::check_alive(executors(), call, "executor", executor);
-  if (status.ok()) executor->repeatable = true;
-  return status.code();
+  const openaclnn::Hold hold(executors(), executor);
+  if (!hold) return openaclnn::not_alive(call, "executor", executor).code();
+  hold->repeatable = true;
+  return ACLNN_SUCCESS;
 }
 
-// One that phase 2 has consumed may be destroyed too: cautious clients do so at exit.
+// Waits for a run on the thread that called phase 2. An executor that phase 2 has consumed may be
+// destroyed too, and as often as it likes: cautious clients do so at exit, for all that they ever
+// made, when the handles of the first are those of later ones.
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  if (executor == nullptr)
-    return openaclnn::inner_null("aclDestroyAclOpExecutor", "executor").code();
-  executors().destroy(executor, [](const aclOpExecutor& own) {
-    openaclnn::tell_ending("aclDestroyAclOpExecutor", openaclnn::thing<aclOpExecutor>(), &own);
-  });
-  return ACLNN_SUCCESS;
+  constexpr const char* call = "aclDestroyAclOpExecutor";
+  if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();
+  const auto tell = [](const aclOpExecutor& own) {
+    openaclnn::tell_ending(call, openaclnn::thing<aclOpExecutor>(), &own);
+  };
+  if (executors().destroy(executor, tell) || executors().was_consumed(executor)) {
+    return ACLNN_SUCCESS;
+  }
+  return openaclnn::not_alive(call, "executor", executor).code();
 }
 
 // Each call and its reserved synonym AclSet….

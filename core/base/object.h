@@ -50,14 +50,18 @@ constexpr const char* thing<aclOpExecutor>() {
 }
 
 template <class T>
-Status check_alive(const HandlePool<T>& pool, const char* call, const char* argument,
-                   const T* handle) {
-  if (handle == nullptr) return must_not_be_null(call, argument);
-  if (pool.find(handle) != nullptr) return {};
+Status not_alive(const char* call, const char* argument, const T* handle) {
   tell_refused(call, thing<T>(), argument, handle);
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               static_cast<const void*>(handle));
+}
+
+template <class T>
+Status check_alive(const HandlePool<T>& pool, const char* call, const char* argument,
+                   const T* handle) {
+  if (handle == nullptr) return must_not_be_null(call, argument);
+  return pool.find(handle) != nullptr ? Status() : not_alive(call, argument, handle);
 }
 
 // nullptr, with a sentence, when too many are alive.

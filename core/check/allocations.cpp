@@ -8,6 +8,7 @@
 #include <new>
 
 #include "core/check/granules.h"
+#include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 
 namespace openaclnn::check {
@@ -22,6 +23,7 @@ struct Arena {
   std::mutex mutex;
   uintptr_t begin = 0;     // of the program's range
   uintptr_t distance = 0;  // from there to the library's
+  uintptr_t bits = 0;      // of the range of bits
   size_t size = 0;
   size_t used = 0;
   size_t page = 4096;
@@ -41,6 +43,19 @@ void* library_address(uintptr_t address) {
   return reinterpret_cast<void*>(address + arena.distance);
 }
 
+// Its bits, from a page to a page: those at the ends may be shared with its neighbours.
+bool make_bits(uintptr_t begin, size_t pages) {
+  const auto low = reinterpret_cast<uintptr_t>(bits_at(begin)) / arena.page * arena.page;
+  const size_t high = round_up(reinterpret_cast<uintptr_t>(bits_at(begin + pages)), arena.page);
+  return mprotect(reinterpret_cast<void*>(low), high - low, PROT_READ | PROT_WRITE) == 0;
+}
+
+void drop_bits(uintptr_t begin, size_t pages) {
+  const size_t low = round_up(reinterpret_cast<uintptr_t>(bits_at(begin)), arena.page);
+  const auto high = reinterpret_cast<uintptr_t>(bits_at(begin + pages)) / arena.page * arena.page;
+  if (low < high) madvise(reinterpret_cast<void*>(low), high - low, MADV_DONTNEED);
+}
+
 }  // namespace
 
 bool prepare_allocations() {
@@ -50,15 +65,20 @@ bool prepare_allocations() {
   if (table == MAP_FAILED) return false;
   arena.table = static_cast<Block*>(table);
   for (size_t size = kMostAddresses; size >= (size_t{1} << 30); size /= 2) {
-    const uintptr_t both = reserve(2 * size);
-    if (both == 0) continue;
-    arena.begin = round_up(both, kHugePage);
+    const uintptr_t all = reserve(2 * size + size / 8);
+    if (all == 0) continue;
+    arena.begin = round_up(all, kHugePage);
     arena.size = size - kHugePage;
     arena.distance = size;
+    arena.bits = all + 2 * size;
     hold_across_fork(arena.mutex);
     return true;
   }
   return false;
+}
+
+uint64_t* bits_at(uintptr_t address) {
+  return reinterpret_cast<uint64_t*>(arena.bits + (address - arena.begin) / 64 * sizeof(uint64_t));
 }
 
 bool is_device_address(const void* address) {
@@ -89,9 +109,14 @@ Block* block_or_reservation_at(const void* address) {
   return low == 0 ? nullptr : arena.table + low - 1;
 }
 
-size_t usable_behind(const Block& block, uintptr_t address) {
-  if (block.granules != nullptr) return block.granules->mapped_behind(address);
-  return address < block.reserved_end() ? block.reserved_end() - address : 0;
+size_t Block::bytes_left(uintptr_t address) const {
+  if (granules != nullptr) return granules->mapped_behind(address);
+  return address < end() ? end() - address : 0;
+}
+
+size_t Block::reserved_left(uintptr_t address) const {
+  if (granules != nullptr) return granules->mapped_behind(address);
+  return address < reserved_end() ? reserved_end() - address : 0;
 }
 
 void* reserve(const char* call, size_t size) {
@@ -105,8 +130,8 @@ void* reserve(const char* call, size_t size) {
   }
   Granules* granules = Granules::create(arena.begin + begin, size);
   if (granules == nullptr) return nullptr;
-  auto& own = *new (arena.table + count)
-                  Block{arena.begin + begin, size, 0, call, made, nullptr, {}, true, granules};
+  auto& own = *new (arena.table + count) Block{
+      arena.begin + begin, size, size, 0, kAnyDevice, call, made, nullptr, {}, true, granules};
   arena.used = begin + size + kGuard;
   arena.count.store(count + 1, std::memory_order_release);
   return reinterpret_cast<void*>(own.begin);
@@ -120,6 +145,8 @@ bool map(const char* call, const void* address, size_t size) {
 void* obtain(const char* call, size_t size, size_t reserved) {
   const bool huge = size >= kHugePage;
   const Stack made = stack_here();
+  const Context* context = current_context();
+  const int32_t device = context != nullptr ? context->device : 0;
   std::lock_guard lock(arena.mutex);
   const size_t count = arena.count.load(std::memory_order_relaxed);
   const size_t begin = round_up(arena.used, huge ? kHugePage : arena.page);
@@ -128,10 +155,11 @@ void* obtain(const char* call, size_t size, size_t reserved) {
     return nullptr;
   }
   void* usable = library_address(arena.begin + begin);
+  if (!make_bits(arena.begin + begin, pages)) return nullptr;
   if (mprotect(usable, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
   if (huge) madvise(usable, pages, MADV_HUGEPAGE);  // a hint
-  auto& own = *new (arena.table + count)
-                  Block{arena.begin + begin, size, pages, call, made, nullptr, {}, true};
+  auto& own = *new (arena.table + count) Block{
+      arena.begin + begin, size, reserved, pages, device, call, made, nullptr, {}, true};
   arena.used = begin + pages + kGuard;
   arena.count.store(count + 1, std::memory_order_release);
   return reinterpret_cast<void*>(own.begin);
@@ -148,6 +176,7 @@ void give_back(void* address) {
   void* usable = library_address(own->begin);
   madvise(usable, own->pages, MADV_DONTNEED);
   mprotect(usable, own->pages, PROT_NONE);
+  drop_bits(own->begin, own->pages);
 }
 
 void* reachable(const void* address) {

@@ -4,7 +4,8 @@
 // in the second, where the pages of live allocations are usable and all others guard them.
 //
 // Not two mappings of one file: private memory survives fork as any other does, and takes huge
-// pages. Addresses are given once, so that one that was freed stays freed.
+// pages. Addresses are given once, so that one that was freed stays freed. A third range has a bit
+// for every byte of the first, for core/check/written.h.
 #pragma once
 
 #include <atomic>
@@ -17,10 +18,14 @@ namespace openaclnn::check {
 
 struct Granules;  // of a reservation: what is mapped where
 
+inline constexpr int32_t kAnyDevice = -1;
+
 struct Block {
   uintptr_t begin;  // as the program knows it
   size_t size;      // as it was asked for
+  size_t reserved;  // what the runtime made of that: whole units, and mostly one more
   size_t pages;     // bytes that are usable in the library's range
+  int32_t device;   // current when it was made; kAnyDevice for reservations and mappings
   const char* call;
   Stack made;
   const char* freed_by;
@@ -31,8 +36,11 @@ struct Block {
 
   bool is_reservation() const { return granules != nullptr && !mapped; }
   uintptr_t end() const { return begin + size; }
-  // What a program may rely on, since the device reserves whole units of 32 bytes.
-  uintptr_t reserved_end() const { return begin + (size + 31) / 32 * 32; }
+  uintptr_t reserved_end() const { return begin + reserved; }
+  // From the address to the end of what was asked for, and of what is reserved.
+  // In a reservation both go over mappings that touch each other.
+  size_t bytes_left(uintptr_t address) const;
+  size_t reserved_left(uintptr_t address) const;
 };
 
 bool prepare_allocations();  // false when there are no addresses to reserve
@@ -44,8 +52,6 @@ Block* block_at(const void* address);
 
 // The reservation instead of what is mapped in it.
 Block* block_or_reservation_at(const void* address);
-// From an address to the end of what a program may use there, over mappings that touch each other.
-size_t usable_behind(const Block& block, uintptr_t address);
 
 // nullptr when no more can be had.
 void* reserve(const char* call, size_t size);
@@ -54,6 +60,10 @@ void* obtain(const char* call, size_t size, size_t reserved);
 void retire(Block& allocation, const char* call);  // it is freed; the library may still use it
 void give_back(void* address);                     // nor may the library
 void* reachable(const void* address);
+
+// Where the bits of the bytes from the address on begin; the first bit of the first word is that of
+// an address of device memory that divides by 64.
+uint64_t* bits_at(uintptr_t address);
 
 // Calls see(Block&) for all that are live.
 template <class F>

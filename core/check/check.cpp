@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Check mode begins when the library is loaded with OPENACLNN_CHECK=1, and then decides about the
 // exit status of the process.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "acl/acl_rt.h"
+#include "core/check/causes.h"
 #include "core/check/host_access.h"
 #include "core/check/state.h"
 #include "core/runtime/environment.h"
@@ -21,6 +26,8 @@ namespace {
 thread_local bool unseen = false;
 
 void made(const char* call, const char* thing, const void* handle) {
+  used();
+  if (std::strncmp(thing, "aclrt", 5) == 0) note_device();
   State& state = State::get();
   std::lock_guard lock(state.mutex);
   state.ledger.add(thing, call, handle);
@@ -31,11 +38,17 @@ void in_order(F change) {
   if (unseen) return;
   State& state = State::get();
   std::lock_guard lock(state.mutex);
-  change(state.order);
+  change(state);
+}
+
+void* obtain_seen(const char* call, size_t size, size_t reserved) {
+  used();
+  note_device();
+  return obtain(call, size, reserved);
 }
 
 constexpr Observer kObserver = {
-    .obtain = obtain,
+    .obtain = obtain_seen,
     .give_back = give_back,
     .reachable = reachable,
     .reserve = reserve,
@@ -44,15 +57,33 @@ constexpr Observer kObserver = {
     .ending = ending,
     .refused = refused,
     .failed = failed,
+    .used = used,
     .finalised = finalised,
     .inspect_transfer = inspect_transfer,
     .touches = touches,
-    .synchronised = [](const Stream* s) { in_order([=](Order& order) { order.synchronised(s); }); },
-    .recorded = [](const void* event,
-                   const Stream* s) { in_order([=](Order& order) { order.recorded(event, s); }); },
-    .waits = [](const Stream* s,
-                const void* event) { in_order([=](Order& order) { order.waits(s, event); }); },
-    .reached = [](const void* event) { in_order([=](Order& order) { order.reached(event); }); },
+    .synchronised =
+        [](const Stream* s) {
+          in_order([=](State& state) {
+            state.order.synchronised(s);
+            state.calling_back.erase(s);
+          });
+        },
+    .recorded =
+        [](const void* event, const Stream* s) {
+          in_order([=](State& state) {
+            state.order.recorded(event, s);
+            const Object* own = state.ledger.find(event);
+            const bool is_event =
+                own != nullptr && own->live && std::strcmp(own->thing, "aclrtEvent") == 0;
+            if (!is_event) state.calling_back.insert(s);  // it is a callback
+          });
+        },
+    .waits =
+        [](const Stream* s, const void* event) {
+          in_order([=](State& state) { state.order.waits(s, event); });
+        },
+    .reached =
+        [](const void* event) { in_order([=](State& state) { state.order.reached(event); }); },
 };
 
 constexpr PlanObserver kPlanObserver = {
@@ -92,8 +123,12 @@ bool missed_leaks() {
     std::fputs("openaclnn check: aclFinalize was not called: leaks were not looked for\n", stderr);
   }
   if (reports_told() == 0) return;
-  std::fprintf(stderr, "openaclnn check: %d %s\n", reports_told(),
+  std::fprintf(stderr, "openaclnn check: %d %s", reports_told(),
                reports_told() == 1 ? "mistake" : "mistakes");
+  if (const int more = consequences_told(); more > 0) {
+    std::fprintf(stderr, " with %d %s", more, more == 1 ? "consequence" : "consequences");
+  }
+  std::fputs("\n", stderr);
   if (exit_code() == 0) return;
   std::fflush(nullptr);
   _exit(exit_code());
@@ -113,6 +148,16 @@ uintptr_t block_of(uintptr_t address) {
   if (!is_device_address(pointer)) return 0;
   const Block* own = block_or_reservation_at(pointer);
   return own == nullptr ? 0 : own->begin;
+}
+
+// The file that OPENACLNN_CHECK_SEEN names tells `openaclnn check` so.
+void used() {
+  static std::atomic<bool> told = false;
+  if (told.load(std::memory_order_relaxed) || told.exchange(true)) return;
+  const char* path = std::getenv("OPENACLNN_CHECK_SEEN");
+  if (path == nullptr || *path == '\0') return;
+  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file >= 0) close(file);
 }
 
 void drain_unseen() {

@@ -41,8 +41,8 @@ bool Granules::map(const char* call, uintptr_t address, size_t size) {
   }
   const uint32_t index = mappings.count.load(std::memory_order_relaxed);
   if (mappings.table == nullptr || index == kMostMappings) return false;
-  new (mappings.table + index)
-      Block{address, size, size, call, stack_here(), nullptr, {}, true, this, true};
+  new (mappings.table + index) Block{address,      size,    size, size, kAnyDevice, call,
+                                     stack_here(), nullptr, {},   true, this,       true};
   mappings.count.store(index + 1, std::memory_order_relaxed);
   for (size_t done = 0; done < size; done += kGranule) {
     of_[(address + done - begin_) / kGranule].store(index + 1, std::memory_order_release);

@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/base/executor.h"
 #include "core/base/view.h"
+#include "core/check/causes.h"
 #include "core/check/state.h"
 
 namespace openaclnn::check {
@@ -70,6 +71,7 @@ void tell_wrong_free(const char* call, const char* thing, const void* address,
   } else {
     report.what.add(", which is no ").add(thing).add(" that acl allocated.");
   }
+  report.follows = own == nullptr && object == nullptr && follows(Lack::memory);
   report.at("here", call, stack_here());
   add_memory(report, at);
   if (own == nullptr && object != nullptr && is_memory(object->thing)) {
@@ -90,6 +92,7 @@ void tell_stale(const char* call, const char* thing, const char* argument, const
                 : ends_objects(call) ? "double_free"
                 : ran                ? "executor_rerun"
                                      : "use_after_destroy");
+  report.follows = object == nullptr && follows(lack_of(thing));
   report.what.add(call).add(" got ").add(argument).add(" ");
   report.what.pointer(handle);
   report.at("here", call, here);
@@ -187,6 +190,7 @@ void ending(const char* call, const char* thing, const void* handle) {
         state.order.forget(block_of(begin), begin, own->end());
       } else {
         state.order.forget(begin);
+        state.written.forget(begin);
       }
     } else {
       if (in_use) host_memory = *state.ledger.find(handle);
@@ -205,6 +209,7 @@ void ending(const char* call, const char* thing, const void* handle) {
 }
 
 void refused(const char* call, const char* thing, const char* argument, const void* handle) {
+  used();
   State& state = State::get();
   Object object;
   bool found = false;
@@ -223,6 +228,7 @@ void refused(const char* call, const char* thing, const char* argument, const vo
 }
 
 void finalised(const char* call) {
+  used();
   State& state = State::get();
   state.finalised = true;
   struct Left {

@@ -27,8 +27,9 @@ struct Access {
   const char* call;
   const char* argument;
   uintptr_t low, high;  // addresses as the program knows them
-  bool written;
+  bool read, written;
   std::shared_ptr<const Tensor> view;  // when it leaves gaps between low and high; else nullptr
+  uintptr_t storage_low = 0, storage_high = 0;  // where the view leaves gaps in it; else 0
   Stack stack;
   const Stream* stream = nullptr;  // nullptr: the host
   uint32_t actor = 0, epoch = 0;

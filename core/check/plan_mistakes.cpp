@@ -47,25 +47,22 @@ Status tell_freed(const char* op, const char* name, const void* data, const Plan
               name, data);
 }
 
-Status tell_outside(const char* op, const char* name, const Executor::Operand& operand,
-                    const Block& own, const PlannedTensor& tensor, bool view) {
+void tell_outside(const char* op, const Executor::Operand& operand, const Block& own,
+                  const PlannedTensor& tensor, bool view) {
   const auto data = reinterpret_cast<uintptr_t>(operand.data);
   Report report("view_outside_allocation");
-  report.what.add(op).add(" got ").add(name).add(", whose ").add(view ? "view" : "storage");
+  report.what.add(op).add(" got ").add(operand.name).add(", whose ");
+  report.what.add(view ? "view" : "storage");
   report.what.add(" spans bytes ").signed_number(view ? operand.low : 0).add(" to ");
   report.what.number(view ? static_cast<uint64_t>(operand.high) : storage_bytes(tensor));
   report.what.add(" from ").hex(data).add(", but the allocation there has ");
-  report.what.number(own.mapped ? usable_behind(own, data) : own.end() - data);
-  report.what.add(" bytes left.");
+  report.what.number(own.bytes_left(data)).add(" bytes left.");
   report.at("here", op, stack_here());
   if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
   add_memory(report, data);
   report.advice =
       "allocate what the storage shape needs, times the size of an element, from the address on.";
   tell(report);
-  return fail(ACLNN_ERR_PARAM_INVALID,
-              "%s: %s must stay inside its allocation of %zu bytes, but reaches outside", op, name,
-              own.size);
 }
 
 // It works here, where all memory is that of the host.
@@ -97,45 +94,56 @@ Status check_operand(const char* op, const aclOpExecutor& executor,
   if (own->is_reservation()) {
     return tell_not_mapped(ACLNN_ERR_PARAM_INVALID, op, operand.name, operand.data);
   }
-  const bool inside = data <= own->reserved_end();
-  const size_t room = inside ? usable_behind(*own, data) : 0;
-  const bool view = operand.low < 0 || static_cast<size_t>(operand.high) > room;
-  if (!inside || view || storage_bytes(tensor) > room) {
-    return tell_outside(op, operand.name, operand, *own, tensor, view);
-  }
-  return {};
+  const size_t room = own->bytes_left(data), storage = storage_bytes(tensor);
+  const auto is_outside = [&](size_t end) { return static_cast<size_t>(operand.high) > end; };
+  const bool view = operand.low < 0 || is_outside(room);
+  if (!view && storage <= room) return {};
+  tell_outside(op, operand, *own, tensor, view);
+  // What rounding up has reserved is there; beyond it nothing may be touched.
+  const size_t reserved = own->reserved_left(data);
+  if (operand.low >= 0 && !is_outside(reserved) && storage <= reserved) return {};
+  return fail(ACLNN_ERR_PARAM_INVALID,
+              "%s: %s must stay inside its allocation of %zu bytes, but reaches outside", op,
+              operand.name, own->size);
 }
 
 Status check_workspace(const char* op, const aclOpExecutor& executor, const void* workspace,
                        uint64_t size) {
   const uint64_t needed = executor.workspace_size();
-  uint64_t room = size;
-  const char* of = "workspaceSize says ";
+  const auto at = reinterpret_cast<uintptr_t>(workspace);
+  const Block* own = nullptr;
   if (size > 0 && !is_device_address(workspace)) {
     tell_host_memory(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
-  } else if (is_device_address(workspace) && size > 0) {
-    const Block* own = block_at(workspace);
-    const auto at = reinterpret_cast<uintptr_t>(workspace);
+  } else if (size > 0) {
+    own = block_at(workspace);
     if (own == nullptr || (!own->live && at < own->begin + own->pages)) {
       return tell_freed(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
     }
     if (own->is_reservation()) {
       return tell_not_mapped(ACLNN_ERR_PARAM_INVALID, op, kWorkspace, workspace);
     }
-    const uint64_t left = usable_behind(*own, at);
-    if (left < size) room = left, of = "its allocation has ";
   }
-  if (room >= needed && room >= size) return {};
-  const uint64_t wanted = room < needed ? needed : size;
+  const uint64_t room = own == nullptr ? size : own->bytes_left(at);
+  if (size >= needed && room >= size) return {};
   Report report("workspace_too_small");
-  report.what.add(op).add(" needs ").number(needed).add(" bytes of workspace and was promised ");
-  report.what.number(size).add(", but ").add(of).number(room).add(".");
+  report.what.add(op).add(" needs ").number(needed).add(" bytes of workspace, but ");
+  if (size < needed) {
+    report.what.add("workspaceSize says ").number(size).add(".");
+  } else if (room < needed) {
+    report.what.add("the allocation has ").number(room).add(" left at workspace.");
+  } else {
+    report.what.add("workspaceSize says ").number(size).add(" and the allocation has ");
+    report.what.number(room).add(" left at workspace.");
+  }
   report.at("here", op, stack_here());
-  add_memory(report, reinterpret_cast<uintptr_t>(workspace));
+  add_memory(report, at);
   report.advice = "allocate the workspaceSize that phase 1 of the same call returned.";
   tell(report);
+  const uint64_t reserved = own == nullptr ? size : own->reserved_left(at);
+  if (size >= needed && reserved >= size) return {};  // rounding up has reserved it
   return fail(ACLNN_ERR_PARAM_INVALID, "%s: workspace must have %llu bytes, but has %llu", op,
-              static_cast<unsigned long long>(wanted), static_cast<unsigned long long>(room));
+              static_cast<unsigned long long>(size < needed ? needed : size),
+              static_cast<unsigned long long>(size < needed ? size : room));
 }
 
 void check_workspace_overlap(const char* op, const Executor::Operand& operand,
@@ -157,6 +165,7 @@ void check_workspace_overlap(const char* op, const Executor::Operand& operand,
 }  // namespace
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count) {
+  used();
   State& state = State::get();
   std::lock_guard lock(state.mutex);
   const char* call = state.names.insert(std::string(op) + "GetWorkspaceSize").first->c_str();
@@ -184,37 +193,6 @@ Status inspect_launch(const char* op, const aclOpExecutor& executor, const void*
     check_workspace_overlap(op, operand, workspace, workspace_size);
   });
   return {};
-}
-
-void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
-              uint64_t workspace_size, const Stream& stream) {
-  std::vector<Access> accesses;
-  executor.for_each_operand([&](const Executor::Operand& operand) {
-    const auto data = reinterpret_cast<uintptr_t>(operand.data);
-    Access access = {};
-    access.argument = operand.name;
-    access.low = data + static_cast<uintptr_t>(operand.low);
-    access.high = data + static_cast<uintptr_t>(operand.high);
-    access.written = operand.role != Role::input;
-    const PlannedTensor tensor = tensor_of(executor, operand.name);
-    int64_t count = 0;
-    if (tensor.view != nullptr && element_count(tensor.view->shape, &count) &&
-        static_cast<size_t>(count) * dtype_size(tensor.view->dtype) < access.high - access.low) {
-      auto moved = std::make_shared<Tensor>(*tensor.view);  // to where it is now
-      moved->data = operand.data;
-      access.view = std::move(moved);
-    }
-    accesses.push_back(std::move(access));
-  });
-  if (workspace_size > 0) {
-    Access access = {};
-    access.argument = kWorkspace;
-    access.low = reinterpret_cast<uintptr_t>(workspace);
-    access.high = access.low + workspace_size;
-    access.written = true;
-    accesses.push_back(std::move(access));
-  }
-  take_down(op, std::move(accesses), &stream);
 }
 
 }  // namespace openaclnn::check

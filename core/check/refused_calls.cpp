@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "acl/acl_rt.h"
+#include "core/check/causes.h"
 #include "core/check/state.h"
 
 namespace openaclnn::check {
@@ -35,25 +36,40 @@ std::string_view name_of_call(const Stack& here, std::string_view sentence) {
                                                                   : "a call";
 }
 
+// The sentence without the name of the call, or of the operator whose phase 1 it is.
+std::string_view without_name(std::string_view sentence, std::string_view call) {
+  const size_t colon = sentence.find(": ");
+  const bool named = colon != sentence.npos && call.substr(0, colon) == sentence.substr(0, colon);
+  return named ? sentence.substr(colon + 2) : sentence;
+}
+
 }  // namespace
 
-void failed(int32_t code, const char* sentence) {
-  const Stack here = stack_here();
+void failed(int32_t code, const char* sentence, const Caller* caller) {
+  used();
+  if (caller != nullptr && caller->file[0] == '\0') caller = nullptr;
+  const Stack here = caller == nullptr ? stack_here() : Stack{};
   const std::string_view name = name_of_call(here, sentence);
   if (is_expected(name, code)) return;
   Text<128> call;  // as a string of C
   call.add(name.data(), name.size());
   Report report("refused");
   report.unless_told = true;
-  report.what.add(call.data()).add(" answered ");
+  report.follows = note_refusal(name, code, sentence);
+  report.what.add(call.data()).add(" returned ");
   if (code == 0) {
     report.what.add("NULL");
   } else {
     report.what.number(static_cast<uint64_t>(code));
   }
-  report.what.add(": ").add(sentence).add(".");
-  report.at("here", call.data(), here);
-  report.advice = "look at what every call answers: nothing was done.";
+  const std::string_view why = without_name(sentence, name);
+  report.what.add(": ").add(why.data(), why.size()).add(".");
+  if (caller == nullptr) {
+    report.at("here", call.data(), here);
+  } else {
+    report.at("here", call.data(), *caller);
+  }
+  report.advice = advice_for(name, code, sentence);
   tell(report);
 }
 

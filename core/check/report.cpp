@@ -18,12 +18,13 @@
 namespace openaclnn::check {
 namespace {
 
-constexpr int kShown = 4;  // frames of a place
+constexpr int kShown = 4;        // frames of a place
+constexpr int kShownInLine = 2;  // of that of a consequence
 constexpr int kMostPlaces = 4096;
 
 int code = 66;
 int json_file = -1;
-std::atomic<int> told = 0;
+std::atomic<int> told = 0, told_to_follow = 0;
 
 // One report at a time. A handler that interrupts a thread which holds this is one for a fault of
 // the library itself.
@@ -57,17 +58,26 @@ struct Hashes {
   int count;
 };
 
+uint64_t hash_of(const Place& place) {
+  if (place.caller == nullptr) return place.stack.place();
+  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(place.caller->line);
+  for (const char* text : {place.caller->file, place.caller->function}) {
+    for (; *text != '\0'; ++text) {
+      hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+    }
+  }
+  return hash;
+}
+
 // What was told already, as hashes of kind and places, and for which calls of the program.
 bool is_new(const Report& report) {
   static Hashes reports, calls;
   uint64_t hash = 14695981039346656037u;
   const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const char* c = report.kind; *c != '\0'; ++c) mix(static_cast<unsigned char>(*c));
-  for (int i = 0; i < report.places; ++i) {
-    mix(report.place[i].stack.place());
-  }
+  for (int i = 0; i < report.places; ++i) mix(hash_of(report.place[i]));
   const bool of_a_call = report.places > 0 && std::strcmp(report.place[0].role, "here") == 0;
-  const bool new_call = of_a_call && calls.add(report.place[0].stack.place());
+  const bool new_call = of_a_call && calls.add(hash_of(report.place[0]));
   if (report.unless_told && of_a_call && !new_call) return false;
   return reports.add(hash);
 }
@@ -112,6 +122,70 @@ void add_frame_json(Page& page, const Frame& frame) {
   page.add("}");
 }
 
+struct Frames {
+  Frame frame[kShown];
+  int count;
+};
+
+void find_frames(const Place& place, Frames* found) {
+  if (place.caller == nullptr) {
+    found->count = resolve(place.stack, found->frame, kShown);
+    return;
+  }
+  static_assert(sizeof(Frame::function) == sizeof(Caller::function) &&
+                sizeof(Frame::file) == sizeof(Caller::file));
+  Frame& own = found->frame[0] = {};
+  std::memcpy(own.function, place.caller->function, sizeof own.function);
+  std::memcpy(own.file, place.caller->file, sizeof own.file);
+  own.line = place.caller->line;
+  found->count = 1;
+}
+
+void add_frames(Page& page, const Frames& found, int most) {
+  for (int i = 0; i < found.count && i < most; ++i) {
+    if (i > 0) page.add(", called by ");
+    add_frame(page, found.frame[i]);
+  }
+  if (found.count == 0) page.add("outside the program");
+}
+
+void add_mistake(Page& page, const Report& report, const Frames* found) {
+  page.add("openaclnn check: ").add(report.kind).add(": ").add(report.what.data()).add("\n");
+  for (int i = 0; i < report.places; ++i) {
+    const Place& place = report.place[i];
+    page.add("    ").add(place.role);
+    if (place.call != nullptr) page.add(" ").add(place.call);
+    add_frames(page.add(": "), found[i], kShown);
+    page.add("\n");
+  }
+  page.add("    to do: ").add(report.advice).add("\n");
+}
+
+void add_consequence(Page& page, const Report& report, const Frames* found) {
+  page.add("    consequence: ").add(report.kind).add(": ").add(report.what.data());
+  if (report.places > 0) {
+    add_frames(page.add(" ("), found[0], kShownInLine);
+    page.add(")");
+  }
+  page.add("\n");
+}
+
+void add_json(Page& page, const Report& report, const Frames* found) {
+  page.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
+  page.add(", \"consequence\": ").add(report.follows ? "true" : "false").add(", \"places\": [");
+  for (int i = 0; i < report.places; ++i) {
+    const Place& place = report.place[i];
+    page.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
+    page.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
+    for (int k = 0; k < found[i].count; ++k) {
+      if (k > 0) page.add(", ");
+      add_frame_json(page, found[i].frame[k]);
+    }
+    page.add("]}");
+  }
+  page.add("], \"advice\": ").quoted(report.advice).add("}\n");
+}
+
 }  // namespace
 
 void prepare_reports() {
@@ -127,42 +201,24 @@ void prepare_reports() {
 
 void tell(const Report& report) {
   static Page text, json;  // too large for the stack of a signal handler
-  static Frame frames[kShown];
+  static Frames frames[Report::kPlaces];
   const int before = errno;
   const Turn turn;
   if (!is_new(report)) {
     errno = before;
     return;
   }
-  told.fetch_add(1, std::memory_order_relaxed);
+  (report.follows ? told_to_follow : told).fetch_add(1, std::memory_order_relaxed);
+  for (int i = 0; i < report.places; ++i) find_frames(report.place[i], &frames[i]);
   text.clear(), json.clear();
-  text.add("openaclnn check: ").add(report.kind).add(": ").add(report.what.data()).add("\n");
-  json.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
-  json.add(", \"places\": [");
-  for (int i = 0; i < report.places; ++i) {
-    const Place& place = report.place[i];
-    text.add("    ").add(place.role);
-    if (place.call != nullptr) text.add(" ").add(place.call);
-    text.add(": ");
-    json.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
-    json.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
-    const int count = resolve(place.stack, frames, kShown);
-    for (int k = 0; k < count; ++k) {
-      if (k > 0) text.add(", called by "), json.add(", ");
-      add_frame(text, frames[k]);
-      add_frame_json(json, frames[k]);
-    }
-    if (count == 0) text.add("outside the program");
-    text.add("\n");
-    json.add("]}");
-  }
-  text.add("    to do: ").add(report.advice).add("\n");
-  json.add("], \"advice\": ").quoted(report.advice).add("}\n");
+  (report.follows ? add_consequence : add_mistake)(text, report, frames);
+  add_json(json, report, frames);
   write_all(STDERR_FILENO, text.data(), text.size());
   if (json_file >= 0) write_all(json_file, json.data(), json.size());
   errno = before;
 }
 
+int consequences_told() { return told_to_follow.load(std::memory_order_relaxed); }
 int reports_told() { return told.load(std::memory_order_relaxed); }
 int exit_code() { return code; }
 

@@ -5,6 +5,12 @@
 #include "core/check/state.h"
 
 namespace openaclnn::check {
+namespace {
+
+constexpr const char* kRight =
+    "unmap where aclrtMapMem mapped, and release what aclrtReserveMemAddress gave.";
+
+}  // namespace
 
 void tell_wrong_range(const char* call, const char* thing, const void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
@@ -24,14 +30,18 @@ void tell_wrong_range(const char* call, const char* thing, const void* address) 
     report.advice = "unmap and release once, after the last use.";
   } else if (!inside) {
     report.what.add(", which is no ").add(thing).add(".");
-    report.advice = "unmap where aclrtMapMem mapped, and release what aclrtReserveMemAddress gave.";
+    report.advice = kRight;
   } else if (own->granules == nullptr) {
     report.what.add(", which is device memory.");
     report.advice = "free device memory with aclrtFree.";
+  } else if (at == own->begin) {
+    report.what.add(own->mapped ? ", which is mapped memory." : ", which is a reservation.");
+    report.advice = own->mapped ? "unmap mapped memory with aclrtUnmapMem."
+                                : "release a reservation with aclrtReleaseMemAddress.";
   } else {
     report.what.add(", which lies ").number(at - own->begin).add(" bytes inside ");
     report.what.add(own->mapped ? "mapped memory." : "a reservation.");
-    report.advice = "unmap where aclrtMapMem mapped, and release what aclrtReserveMemAddress gave.";
+    report.advice = kRight;
   }
   report.at("here", call, stack_here());
   add_memory(report, at);

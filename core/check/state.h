@@ -17,6 +17,7 @@
 #include "core/check/ledger.h"
 #include "core/check/order.h"
 #include "core/check/report.h"
+#include "core/check/written.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 
@@ -37,6 +38,10 @@ struct State {
   std::mutex mutex;
   Ledger ledger;
   Order order;
+  Written written;
+  // Streams whose work so far has a callback that may not have run: what the program copies in it
+  // comes before work that was submitted already.
+  std::unordered_set<const Stream*> calling_back;
   std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
   std::unordered_set<std::string> names;
   std::atomic<bool> finalised = false;  // leaks were looked for
@@ -45,8 +50,12 @@ struct State {
 // The block of memory that an access belongs to; host memory is one block.
 uintptr_t block_of(uintptr_t address);
 
-// Begins work on the stream (nullptr: the host) and takes down what it touches; tells collisions.
-void take_down(const char* call, std::vector<Access> accesses, const Stream* stream);
+void used();  // the program made a call that is looked at
+
+// Work on a stream of another device than the current one, or with memory of another device.
+bool check_stream_device(const char* call, const Stream& stream);  // whether it did not
+void check_launch_device(const char* op, const aclOpExecutor& executor, const void* workspace,
+                         uint64_t workspace_size, const Stream& stream);
 
 void drain_unseen();  // waits for all streams, of which the program learns nothing
 
@@ -65,7 +74,7 @@ void touches(const char* call, const Range* ranges, int count, const Stream* str
 
 void ending(const char* call, const char* thing, const void* handle);
 void refused(const char* call, const char* thing, const char* argument, const void* handle);
-void failed(int32_t code, const char* sentence);
+void failed(int32_t code, const char* sentence, const Caller* caller);
 void finalised(const char* call);
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);

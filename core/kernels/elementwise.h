@@ -57,6 +57,31 @@ class TileCursor {
   int64_t index_[kMaxLoops];
 };
 
+// Tiles of one long row begin at cache lines of the output: by how many elements the first tile is
+// shorter.
+inline int64_t line_shift(const ElementwiseCall& call) {
+  if (call.size[call.loops - 2] != 1 || call.column_tiles <= 1) return 0;
+  const ElementwiseOperand& out = call.operand[call.output];
+  return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
+}
+
+// All columns of the tiles of one packed row at once: 1 KiB of stack where the driver takes 48.
+inline void run_row(const ElementwiseCall& call, int64_t first_tile, int64_t tiles) {
+  const int64_t first = first_tile * call.tile_columns - line_shift(call);
+  const int64_t begin = first < 0 ? 0 : first, behind = first + tiles * call.tile_columns;
+  const int64_t end = behind < call.size[1] ? behind : call.size[1];
+  if (begin >= end) return;
+  const auto address = [=](const ElementwiseOperand& operand) {
+    return static_cast<char*>(operand.data) + begin * operand.stride[1] * bytes_of(operand.element);
+  };
+  PackedInput in[kMaxInputs] = {};
+  for (int i = 0; i < call.inputs; ++i) {
+    const ElementwiseOperand& operand = call.operand[i];
+    in[i] = {address(operand), call.takes_same && operand.stride[1] == 0};
+  }
+  call.packed(call.attribute, address(call.operand[call.output]), in, end - begin, call.stream);
+}
+
 template <class T>
 class ElementwiseDriver {
  public:
@@ -64,9 +89,7 @@ class ElementwiseDriver {
       : call_(call), cursor_(call, first_tile) {}
 
   void run(int64_t tiles) {
-    const int64_t shift =
-        call_.size[call_.loops - 2] == 1 && call_.column_tiles > 1 ? line_shift() : 0;
-    if (call_.packed != nullptr && one_packed_row()) return run_row(tiles, shift);
+    const int64_t shift = line_shift(call_);
     for (int64_t tile = 0; tile < tiles; ++tile, cursor_.advance()) {
       int64_t column = cursor_.first_column() - shift;
       int64_t columns = call_.tile_columns;
@@ -80,21 +103,6 @@ class ElementwiseDriver {
 
  private:
   static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-  bool one_packed_row() const {
-    bool packed = call_.loops == 2 && call_.size[0] == 1;
-    for (int i = 0; i <= call_.inputs; ++i)
-      packed &= call_.operand[i].stride[1] == 1 || call_.size[1] == 1 || one_value(i, 1, 2);
-    return packed;
-  }
-
-  // All columns of the tiles at once.
-  void run_row(int64_t tiles, int64_t shift) {
-    const int64_t first = cursor_.first_column() - shift;
-    const int64_t begin = first < 0 ? 0 : first;
-    const int64_t end = least(call_.size[1], first + tiles * call_.tile_columns);
-    if (begin < end) run_packed_formula(0, begin, 1, end - begin);
-  }
 
   void run_packed_formula(int64_t row, int64_t column, int64_t rows, int64_t columns) const {
     PackedInput in[kMaxInputs] = {};
@@ -115,13 +123,6 @@ class ElementwiseDriver {
   bool one_value(int i, int64_t rows, int64_t columns) const {
     return call_.takes_same && i < call_.inputs &&
            placement(call_.operand[i], rows, columns).constant();
-  }
-
-  // Tiles of one long row begin at cache lines of the output: by how many elements the first tile
-  // is shorter.
-  int64_t line_shift() const {
-    const ElementwiseOperand& out = call_.operand[call_.output];
-    return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
   }
 
   Placement placement(const ElementwiseOperand& operand, int64_t rows, int64_t columns) const {
@@ -235,8 +236,14 @@ class ElementwiseDriver {
 };
 
 template <class T>
-void elementwise(const void* call, void*, int64_t begin, int64_t end) {
-  ElementwiseDriver<T>(*static_cast<const ElementwiseCall*>(call), begin).run(end - begin);
+[[gnu::noinline]] void run_tiles(const ElementwiseCall& call, int64_t begin, int64_t end) {
+  ElementwiseDriver<T>(call, begin).run(end - begin);
+}
+
+template <class T>
+void elementwise(const void* own, void*, int64_t begin, int64_t end) {
+  const auto& call = *static_cast<const ElementwiseCall*>(own);
+  call.one_row ? run_row(call, begin, end - begin) : run_tiles<T>(call, begin, end);
 }
 
 }  // namespace

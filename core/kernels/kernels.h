@@ -63,6 +63,7 @@ struct ElementwiseCall {
   const void* formula;   // Formula<float> or Formula<double>
   PackedFormula packed;  // if all operands are of one type that is computed in float
   bool takes_same;       // `packed` takes an input that is one value, of which there is one
+  bool one_row;          // `packed` takes all columns at once, without the buffers of tiles
   double attribute[kMaxAttributes];
   bool stream;  // store past the cache
 };
@@ -73,6 +74,7 @@ struct FormulaEntry {
   Formula<double> f64;
   PackedFormula packed[3];  // f32, f16, bf16, as in Element
   bool takes_same;          // one input may be one value
+  bool doubts;              // `packed` may compute some values twice, for which it needs stack
 };
 
 enum class FormulaId : int32_t {

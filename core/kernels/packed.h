@@ -220,6 +220,11 @@ void apply_packed(const double* attributes, void* out, const PackedInput* in, in
   });
 }
 
+// Whether a formula has `quick`, or forms that may have it.
+template <class F>
+inline constexpr bool may_doubt =
+    requires(const F& f) { f.limit; } || requires(const F& f) { f.visit([](const auto&) {}); };
+
 // Of rows that broadcast, an input may be one value for all: it needs no tiles of copies.
 template <template <class> class F, int inputs, bool takes_same>
 constexpr FormulaEntry formula_entry() {
@@ -233,7 +238,8 @@ constexpr FormulaEntry formula_entry() {
           {apply_packed<F32, F<Single>, inputs, takes_same>,
            apply_packed<F16, F<Half>, inputs, takes_same>,
            apply_packed<Bf16, F<Half>, inputs, takes_same>},
-          takes_same};
+          takes_same,
+          may_doubt<F<Single>> || may_doubt<F<Half>>};
 }
 
 }  // namespace

@@ -71,6 +71,10 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   return {};
 }
 
+// What tiles take of the stack, 66 KiB, and what values of one row that are computed twice take,
+// 26, with what is below them. Others take 1.
+constexpr size_t kTilesStack = 96 * 1024, kDoubtsStack = 40 * 1024;
+
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
 // Their NaNs become the one that results may be.
 void fill_attributes(const Operator& op, const Argument* arguments, bool wide, double* attribute) {
@@ -164,6 +168,11 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
       16 * 1024;  // elements; below that a second thread costs more than it saves
   executor.add_step(wide ? kernels().elementwise_f64 : kernels().elementwise_f32, tiles,
                     std::max<int64_t>(1, kGrain * tiles / std::max(elements, tiles)));
+  if (!call.one_row) {
+    executor.need_stack(kTilesStack);
+  } else if (formula.doubts) {
+    executor.need_stack(kDoubtsStack);
+  }
   executor.estimate(elements /
                     4);  // 0.25 ns an element: cached fp32 is 0.1, cached half types 0.2 to 0.4
   return {};

@@ -102,6 +102,16 @@ bool takes_single_rows(const ElementwiseCall& call, const Loop& rows, const Loop
   return dense && !goes_on;
 }
 
+bool is_one_row(const ElementwiseCall& call) {
+  bool one = call.packed != nullptr && call.loops == 2 && call.size[0] == 1;
+  for (int i = 0; i <= call.inputs; ++i) {
+    const int64_t stride = call.operand[i].stride[1];
+    const bool one_value = call.takes_same && i < call.inputs && stride == 0;
+    one &= stride == 1 || call.size[1] == 1 || one_value;
+  }
+  return one;
+}
+
 // Along the innermost loop, one input and no more.
 bool has_one_value(const Loop& columns, int inputs) {
   int found = 0;
@@ -132,10 +142,11 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
     for (int i = 0; i <= call.inputs; ++i) call.operand[i].stride[l] = loops[l].stride[i];
   }
   // One long row has a tile more, because its tiles begin at cache lines of the output.
-  const bool one_row = rows.size == 1 && columns.size > call.tile_columns;
+  const bool long_row = rows.size == 1 && columns.size > call.tile_columns;
   call.row_tiles = (rows.size + call.tile_rows - 1) / call.tile_rows;
   call.column_tiles =
-      (columns.size + call.tile_columns - 1) / call.tile_columns + (one_row ? 1 : 0);
+      (columns.size + call.tile_columns - 1) / call.tile_columns + (long_row ? 1 : 0);
+  call.one_row = is_one_row(call);
 }
 
 }  // namespace

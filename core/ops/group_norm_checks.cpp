@@ -95,10 +95,11 @@ Status check_attributes(GroupNorm& g) {
   }
   const char* format = g.argument("dataFormatOptional").text;
   if (format != nullptr && std::strcmp(format, "NCHW") != 0 && std::strcmp(format, "ND") != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: dataFormatOptional must be NULL, \"NCHW\" or \"ND\" (strides tell the memory "
-                "order), but got \"%.32s\"",
-                g.op.name, format);
+    return fail(
+        ACLNN_ERR_PARAM_INVALID,
+        "%s: dataFormatOptional must be \"NCHW\" or \"ND\" where it is given (strides tell the "
+        "memory order), but got \"%.32s\"",
+        g.op.name, format);
   }
   const double scale = g.argument("swishScale").real;
   if (!std::isfinite(scale)) {

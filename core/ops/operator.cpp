@@ -225,7 +225,10 @@ Status plan_present(const Operator& op, const Argument* arguments, Executor& exe
 
 }  // namespace
 
+// As the binding for Python calls it.
 Status plan(const Operator& op, const Argument* arguments, Executor& executor) {
+  if (observer != nullptr) [[unlikely]]
+    observer->used();
   if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
   return plan_present(op, arguments, executor);
 }

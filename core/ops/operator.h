@@ -52,14 +52,16 @@ enum class Output : uint8_t { castable, equal };
 inline constexpr int kMaxParameters = 16;
 inline constexpr int kMaxOutputs = 3;
 
-// Whether a row has room where its arguments and results are kept.
+// Whether a row has room where its arguments and results are kept, and flags come before outputs.
 template <int n>
 constexpr bool fits(const Parameter (&parameters)[n]) {
-  int outputs = 0;
+  int outputs = 0, at = 0;
+  bool in_order = true;
   for (const Parameter& parameter : parameters) {
     outputs += parameter.role == Role::output || parameter.role == Role::inout;
+    in_order &= parameter.condition < at++;
   }
-  return n <= kMaxParameters && outputs <= kMaxOutputs;
+  return n <= kMaxParameters && outputs <= kMaxOutputs && in_order;
 }
 
 struct Operator;

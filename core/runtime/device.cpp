@@ -29,6 +29,7 @@ constexpr size_t kMaxContexts = 1 << 14;
 struct Device {
   uint64_t users = 0;          // aclrtSetDevice calls that no aclrtResetDevice has answered
   Context* context = nullptr;  // may be there without users: a thread found it by default
+  bool was_set = false;        // ever
 };
 
 struct Devices {
@@ -115,8 +116,8 @@ Status reset(const char* call, int32_t device, bool force) {
   {
     std::lock_guard lock(devices.mutex);
     if (own.context == nullptr) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d must be set, but it was reset already",
-                  call, device);
+      return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d must be set, but it %s", call, device,
+                  own.was_set ? "was reset already" : "never was");
     }
     const bool last = force || own.users <= 1;
     if (last && runs_in(own.context)) {
@@ -136,7 +137,7 @@ Context* join_device(int32_t device, uint64_t users, Context* made) {
   std::lock_guard lock(devices.mutex);
   Device& own = devices.at[device];
   if (own.context == nullptr) own.context = made;
-  if (own.context != nullptr) own.users += users;
+  if (own.context != nullptr) own.users += users, own.was_set = true;
   return own.context;
 }
 

@@ -11,6 +11,9 @@
 #include "core/runtime/immortal.h"
 
 namespace openaclnn {
+
+constinit std::atomic<uint32_t> generation = 1;
+
 namespace {
 
 // Fixed in size, so that registering cannot fail: each process-wide object of the library is one.
@@ -45,6 +48,7 @@ struct Registry {
     registry.mutex.unlock();
   }
   static void child() {
+    generation.fetch_add(1, std::memory_order_relaxed);
     unlock_all();
     for (auto reset : get().resets) reset();
   }
@@ -55,6 +59,8 @@ struct Registry {
 };
 
 }  // namespace
+
+void count_forks() { Registry::get(); }
 
 void hold_across_fork(std::mutex& mutex) {
   Registry& registry = Registry::get();

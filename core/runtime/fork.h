@@ -7,6 +7,8 @@
 // that somebody keeps while taking one of them.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 namespace openaclnn {
@@ -16,5 +18,12 @@ void hold_across_fork(std::mutex& mutex);
 // Runs in the child, after the mutexes are released: worker threads do not survive a fork, their
 // owners start anew.
 void after_fork_in_child(void (*reset)());
+
+// Makes sure that forks are counted.
+void count_forks();
+
+extern std::atomic<uint32_t> generation;
+// 1, and one more in each child than in its parent.
+inline uint32_t process_generation() { return generation.load(std::memory_order_relaxed); }
 
 }  // namespace openaclnn

@@ -6,6 +6,12 @@
 // one load and a comparison. A freed slot rests until at least kRest others were freed after it,
 // and then puts its next object a step further, kTurns times: so a stale handle stays stale for
 // (kRest + 1) * kTurns objects.
+//
+// Who works on an object that another thread may end holds it meanwhile:
+//
+//   HandlePool<T>::Hold hold(pool, handle);
+//   if (!hold) return fail(…);
+//   hold->work();
 #pragma once
 
 #include <sys/mman.h>
@@ -18,12 +24,15 @@
 #include <utility>
 
 #include "core/runtime/fork.h"
+#include "core/runtime/fork_lock.h"
 #include "core/runtime/immortal.h"
 
 namespace openaclnn {
 
 template <class T>
 class HandlePool {
+  struct Slot;
+
  public:
   // `capacity` bounds the number of live objects; the range is address space only until slots are
   // touched.
@@ -46,7 +55,9 @@ class HandlePool {
   T* create(Arguments&&... arguments) {
     Slot* slot = take();
     if (slot == nullptr) return nullptr;
-    unsigned char* place = slot->bytes + kStep * (slot->turn++ % kTurns);
+    const size_t turn = slot->turn++ % kTurns;
+    unsigned char* place = slot->bytes + kStep * turn;
+    note_end(slot, turn, End::destroyed);
     T* object;
     try {
       object = new (place) T(std::forward<Arguments>(arguments)...);
@@ -66,6 +77,60 @@ class HandlePool {
     return object == handle ? object : nullptr;
   }
 
+  enum class End { destroyed, consumed };
+
+  // The object behind a handle from outside, for this thread alone as long as the hold lives or
+  // until release(): others that hold or destroy it wait. find() does not.
+  class Hold {
+   public:
+    Hold(HandlePool& pool, const void* handle) : pool_(pool), object_(pool.find(handle)) {
+      if (object_ == nullptr) return;
+      slot_ = pool.slot_of(handle);
+      slot_->lock.lock();
+      if (pool.find(handle) != nullptr) return;  // else another thread has ended it
+      slot_->lock.unlock();
+      object_ = nullptr;
+    }
+    ~Hold() {
+      if (ends_) {
+        object_->~T();
+        pool_.give(slot_);
+      } else {
+        release();
+      }
+    }
+    Hold(const Hold&) = delete;
+
+    explicit operator bool() const { return object_ != nullptr; }
+    T* operator->() const { return object_; }
+    T& operator*() const { return *object_; }
+
+    void release() {
+      if (object_ != nullptr) slot_->lock.unlock();
+      object_ = nullptr;
+    }
+
+    // From now on no thread finds the object, which ends with the hold.
+    void withdraw(End end) {
+      note_end(slot_, pool_.turn_of(slot_, object_), end);
+      slot_->live.store(nullptr, std::memory_order_release);
+      slot_->lock.unlock();
+      ends_ = true;
+    }
+    // Takes that back.
+    void restore() {
+      slot_->lock.lock();
+      slot_->live.store(object_, std::memory_order_release);
+      ends_ = false;
+    }
+
+   private:
+    HandlePool& pool_;
+    T* object_;
+    Slot* slot_ = nullptr;
+    bool ends_ = false;
+  };
+
   // false when the handle is not alive: of two threads that destroy the same object, one is told.
   bool destroy(const void* handle) {
     return destroy(handle, [](T&) {});
@@ -74,17 +139,18 @@ class HandlePool {
   // The same, with last(T&) called by the thread that destroys before the object goes.
   template <class F>
   bool destroy(const void* handle, F last) {
-    T* object = find(handle);
-    if (object == nullptr) return false;
-    Slot* slot = slot_of(object);
-    T* expected = object;
-    if (!slot->live.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel)) {
-      return false;
-    }
-    last(*object);
-    object->~T();
-    give(slot);
+    Hold hold(*this, handle);
+    if (!hold) return false;
+    hold.withdraw(End::destroyed);
+    last(*hold);
     return true;
+  }
+
+  // Whether the last object with this handle was consumed, rather than destroyed.
+  bool was_consumed(const void* handle) const {
+    const Slot* slot = slot_of(handle);
+    const size_t turn = slot == nullptr ? kTurns : turn_of(slot, handle);
+    return turn < kTurns && (slot->consumed.load(std::memory_order_relaxed) >> turn & 1) != 0;
   }
 
   // Calls f(T&) for every object that lives all the while; others may be left out. An object found
@@ -105,6 +171,8 @@ class HandlePool {
     std::atomic<T*> live;  // where in `bytes`; nullptr when none
     Slot* next;
     size_t turn;
+    ForkSafeLock lock;               // of a hold
+    std::atomic<uint32_t> consumed;  // bit i: the last object of turn i was
     alignas(kStep) unsigned char bytes[sizeof(T) + kStep * (kTurns - 1)];
   };
 
@@ -112,6 +180,20 @@ class HandlePool {
     const auto distance = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots_);
     const size_t range = used_.load(std::memory_order_relaxed) * sizeof(Slot);
     return distance < range ? slots_ + distance / sizeof(Slot) : nullptr;
+  }
+
+  // By the thread that has the slot to itself.
+  static void note_end(Slot* slot, size_t turn, End end) {
+    const uint32_t others = slot->consumed.load(std::memory_order_relaxed) & ~(1u << turn);
+    const uint32_t own = end == End::consumed ? 1u << turn : 0;
+    slot->consumed.store(others | own, std::memory_order_relaxed);
+  }
+
+  // kTurns, or more, where no object of this slot ever begins.
+  size_t turn_of(const Slot* slot, const void* handle) const {
+    const auto distance =
+        reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slot->bytes);
+    return distance % kStep == 0 ? distance / kStep : kTurns;
   }
 
   Slot* take() {

@@ -121,9 +121,9 @@ Status initialise(const char* path) {
   if (settings.dump_tensors) dump_tensors = true;
   std::lock_guard lock(state.mutex);
   if (++state.count == 1) return {};
-  return fail(ACL_ERROR_REPEAT_INITIALIZE,
-              "aclInit: acl is initialised already; it counts %llu references now",
-              static_cast<unsigned long long>(state.count));
+  return fail_mildly(ACL_ERROR_REPEAT_INITIALIZE,
+                     "aclInit: acl is initialised already; it counts %llu references now",
+                     static_cast<unsigned long long>(state.count));
 }
 
 }  // namespace

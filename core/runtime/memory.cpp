@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,9 @@
 #include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/virtual_memory.h"
+
+// There when the address sanitizer is in the process.
+extern "C" [[gnu::weak]] void __asan_poison_memory_region(const volatile void*, size_t);
 
 namespace openaclnn {
 namespace {
@@ -48,6 +52,7 @@ struct Registry {
     size_t asked;  // as the program said
     MemoryKind kind;
     int32_t device;  // current when it was made
+    void* base;      // what the allocator gave
   };
   std::mutex mutex;
   std::map<uintptr_t, Block> blocks;
@@ -59,18 +64,28 @@ const char* name_of(MemoryKind kind) {
 
 bool is_observed(MemoryKind kind) { return kind == MemoryKind::device && observer != nullptr; }
 
-// nullptr when there is none.
-void* obtain(const char* call, size_t size, size_t reserved, MemoryKind kind) {
-  if (is_observed(kind)) return observer->obtain(call, size, reserved);
-  const bool huge = size >= kHugePage;
-  void* block = nullptr;
-  if (posix_memalign(&block, huge ? kHugePage : kAlignment, reserved) != 0) return nullptr;
-  if (huge) madvise(block, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
-  return block;
+// Whether somebody looks at where a block ends, so that it has to be one of the allocator's.
+bool has_exact_ends() { return observer != nullptr || __asan_poison_memory_region != nullptr; }
+
+// nullptr when there is none. `base` is what to give back.
+//
+// Aligned by hand: malloc gives what was freed last, so that a pair of calls takes 50 to 70 ns;
+// with posix_memalign it takes 75 to 130.
+void* obtain(const char* call, size_t size, size_t reserved, MemoryKind kind, void** base) {
+  if (is_observed(kind)) return *base = observer->obtain(call, size, reserved);
+  if (size >= kHugePage) {
+    if (posix_memalign(base, kHugePage, reserved) != 0) return nullptr;
+    madvise(*base, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
+    return *base;
+  }
+  if (has_exact_ends()) return posix_memalign(base, kAlignment, reserved) == 0 ? *base : nullptr;
+  *base = std::malloc(reserved + kAlignment - alignof(std::max_align_t));
+  const auto begin = reinterpret_cast<uintptr_t>(*base);
+  return reinterpret_cast<void*>((begin + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-void give_back(void* block, MemoryKind kind) {
-  is_observed(kind) ? observer->give_back(block) : std::free(block);
+void give_back(void* base, MemoryKind kind) {
+  is_observed(kind) ? observer->give_back(base) : std::free(base);
 }
 
 size_t pages(int name) {
@@ -82,29 +97,32 @@ size_t pages(int name) {
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address) {
   static const size_t total = pages(_SC_PHYS_PAGES);
   const size_t reserved = (size + kUnit - 1) / kUnit * kUnit + spare;
-  void* block = size > total ? nullptr : obtain(call, size, reserved, kind);
+  void* base = nullptr;
+  void* block = size > total ? nullptr : obtain(call, size, reserved, kind, &base);
   if (block == nullptr) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
   }
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     const auto drop = [kind](void* own) { give_back(own, kind); };
-    std::unique_ptr<void, decltype(drop)> owned(block, drop);
+    std::unique_ptr<void, decltype(drop)> owned(base, drop);
     const Context* context = current_context();
     const int32_t device = context != nullptr ? context->device : 0;
     {
       Registry& registry = Registry::get();
       std::lock_guard lock(registry.mutex);
-      registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device};
+      registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
     }
     if (kind == MemoryKind::host) tell_made(call, name_of(kind), block);
-    *address = owned.release();
+    *address = block;
+    (void)owned.release();
     return {};
   });
 }
 
 Status release(const char* call, void* address, MemoryKind kind) {
   Registry& registry = Registry::get();
+  void* base = nullptr;
   {
     std::unique_lock lock(registry.mutex);
     const auto found = registry.blocks.find(reinterpret_cast<uintptr_t>(address));
@@ -132,10 +150,11 @@ Status release(const char* call, void* address, MemoryKind kind) {
                   device ? "device" : "host", address, device ? "host" : "device",
                   device ? "aclrtFreeHost" : "aclrtFree");
     }
+    base = found->second.base;
     registry.blocks.erase(found);
   }
   tell_ending(call, name_of(kind), address);
-  give_back(address, kind);
+  give_back(base, kind);
   return {};
 }
 

@@ -3,12 +3,14 @@
 // them.
 #include "core/runtime/status.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <mutex>
@@ -24,12 +26,12 @@ namespace {
 
 struct Failure {
   int32_t code;
+  bool mild;           // the next one takes its place
   const void* thread;  // &own of the one that failed
   timespec time;
   char sentence[1000];
 };
 
-// Plain data, without destructors: exit handlers may fail after the thread's objects are gone.
 // Who never asks keeps the newest kPending failures.
 struct Failures {
   static constexpr unsigned kPending = 4;
@@ -39,16 +41,22 @@ struct Failures {
 
   unsigned pending() const { return count < kPending ? count : kPending; }
   Failure& newest(unsigned age) { return ring[(count - 1 - age) % kPending]; }
-  Failure& add(int32_t code);
+  Failure& add(int32_t code, bool mild = false);
   Failure* newest_of_this_thread();  // nullptr when there is none
 };
 
 constexpr size_t kDecoration = 120;
 
-thread_local Failures own;
-thread_local char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
+struct Messages {
+  Failures failures;
+  char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
+};
 
-Failures common;
+// Of a thread that has failed. Variables of the thread would be 9 KiB of the stack of every thread
+// of the program, of which the least that a thread may have is 16.
+thread_local Messages* own = nullptr;
+
+Messages common;                   // of all threads, or of those without memory
 std::atomic<bool> shared = false;  // `common` is used in place of every `own`
 std::mutex sharing;
 
@@ -61,9 +69,11 @@ void note_code(int32_t code) {
   if (code % 100000 / 1000 == 7) last_of_runtime = code;
 }
 
-Failure& Failures::add(int32_t code) {
+Failure& Failures::add(int32_t code, bool mild) {
+  if (count > 0 && newest(0).mild) --count;
   Failure& failure = ring[count++ % kPending];
   failure.code = code;
+  failure.mild = mild;
   failure.thread = &own;
   clock_gettime(CLOCK_REALTIME, &failure.time);
   return failure;
@@ -76,17 +86,39 @@ Failure* Failures::newest_of_this_thread() {
   return nullptr;
 }
 
-// The failures that this thread sees, to itself while this object lives.
+// A thread's messages end with it. An exit handler that fails after that gets new ones.
+Messages* make_own() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    pthread_key_create(&made, [](void* messages) {
+      own = nullptr;
+      std::free(messages);
+    });
+    return made;
+  }();
+  own = static_cast<Messages*>(std::calloc(1, sizeof(Messages)));
+  if (own != nullptr) pthread_setspecific(key, own);
+  return own;
+}
+
+// The messages that this thread sees, to itself while this object lives.
 class Seen {
  public:
-  Seen() : lock_(sharing, std::defer_lock), failures_(shared ? common : own) {
-    if (&failures_ == &common) lock_.lock();
+  Seen() : lock_(sharing, std::defer_lock), messages_(shared ? nullptr : own) {
+    if (messages_ == nullptr && !shared) messages_ = make_own();
+    if (messages_ != nullptr) return;
+    messages_ = &common;
+    lock_.lock();
   }
-  Failures* operator->() const { return &failures_; }
+  Failures* operator->() const { return &messages_->failures; }
+  // The text that this thread gets, which is its own also where failures are not.
+  char* recent() const {
+    return own != nullptr || make_own() != nullptr ? own->recent : common.recent;
+  }
 
  private:
   std::unique_lock<std::mutex> lock_;
-  Failures& failures_;
+  Messages* messages_;
 };
 
 struct Headline {
@@ -143,14 +175,30 @@ size_t print(const Failure& failure, char* text, size_t size) {
 
 }  // namespace
 
-Status fail(int32_t code, const char* sentence, ...) {
+namespace {
+
+void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
   note_code(code);
   untold = true;
   const Seen seen;
-  Failure& failure = seen->add(code);
+  Failure& failure = seen->add(code, mild);
+  vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
+}
+
+}  // namespace
+
+Status fail(int32_t code, const char* sentence, ...) {
   va_list arguments;
   va_start(arguments, sentence);
-  vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
+  record(code, false, sentence, arguments);
+  va_end(arguments);
+  return Status(code);
+}
+
+Status fail_mildly(int32_t code, const char* sentence, ...) {
+  va_list arguments;
+  va_start(arguments, sentence);
+  record(code, true, sentence, arguments);
   va_end(arguments);
   return Status(code);
 }
@@ -175,15 +223,30 @@ Status prefix_newest(int32_t code, const char* prefix, ...) {
   return Status(code);
 }
 
-void tell_answer(int32_t code) {
+namespace {
+
+constexpr int32_t kOfTheFailure = -1;  // the code that it was recorded with
+
+void tell_observer(int32_t code, const Caller* caller) {
   if (observer == nullptr || !std::exchange(untold, false)) return;
   char sentence[sizeof(Failure::sentence)] = "";
   {
     const Seen seen;
     const Failure* failure = seen->newest_of_this_thread();
     if (failure != nullptr) std::memcpy(sentence, failure->sentence, sizeof sentence);
+    if (code == kOfTheFailure) code = failure != nullptr ? failure->code : 0;
   }
-  observer->failed(code, sentence);
+  observer->failed(code, sentence, caller);
+}
+
+}  // namespace
+
+void tell_answer(int32_t code) { tell_observer(code, nullptr); }
+
+void tell_answer_at(Caller (*where)()) {
+  if (observer == nullptr) return;
+  const Caller caller = where();
+  tell_observer(kOfTheFailure, &caller);
 }
 
 std::string take_sentence() {
@@ -214,7 +277,7 @@ void share_sentences() {
   static const bool registered = [] {
     after_fork_in_child([] {
       new (&sharing) std::mutex;
-      common.count = 0;
+      common.failures.count = 0;
     });
     return true;
   }();
@@ -253,7 +316,9 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
 
 // Newest first, except that a mistake of the caller comes before the inner errors it led to.
 const char* aclGetRecentErrMsg() {
+  if (own == nullptr && !shared) return "";
   const Seen seen;
+  char* const recent = seen.recent();
   char* end = recent;
   *end = '\0';
   unsigned first = 0;
@@ -262,7 +327,8 @@ const char* aclGetRecentErrMsg() {
   }
   for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    end += print(seen->newest(age), end, static_cast<size_t>(recent + sizeof recent - end));
+    end +=
+        print(seen->newest(age), end, static_cast<size_t>(recent + sizeof(Messages::recent) - end));
   }
   seen->count = 0;
   return recent;

@@ -17,6 +17,16 @@ namespace openaclnn {
 // behind it, unless there is none or it was told.
 void tell_answer(int32_t code);
 
+// Where a program called, in a language whose frames only its binding knows.
+struct Caller {
+  char function[160];
+  char file[256];
+  int line;
+};
+// The same for a binding that is about to raise the newest failure of this thread: it is asked for
+// the place when there is an observer.
+void tell_answer_at(Caller (*where)());
+
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;
@@ -41,6 +51,9 @@ class [[nodiscard]] Status {
 
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
+
+// The same for a failure that programs are told to pass over: the next failure takes its place.
+[[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
 
 // Puts words before the newest sentence of this thread and gives it another code; older ones stay.
 //

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python arrays as tensors, without copying: NumPy (bfloat16 through ml_dtypes), torch CPU tensors,
 // DLPack producers.
+//
+// An array is met first, then viewed. Code of Python may run while arrays are met (__dlpack__, a
+// question to a class, the garbage collector), and may resize or free what any of them holds. So
+// all arguments of a call are met, and its numbers converted, before the address of one is read;
+// from then on no Python code runs until the kernel has.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <vector>
 
 #include "core/base/tensor.h"
 #include "core/runtime/status.h"
@@ -14,50 +20,77 @@ namespace openaclnn::python {
 
 namespace nb = nanobind;
 
-// Objects to hold on to; a list of Python only once there is one (a call without costs 25 ns less).
+struct DLTensor;
+
+// Objects to hold on to. No list of Python: making one may run the garbage collector, and the
+// collector may empty it while a stream still works on the arrays.
 class Kept {
  public:
-  void append(nb::handle object) {
-    if (!list_.is_valid()) list_ = nb::list();
-    nb::borrow<nb::list>(list_).append(object);
-  }
+  void append(nb::object object) { objects_.push_back(std::move(object)); }
+  const std::vector<nb::object>& objects() const { return objects_; }
 
  private:
-  nb::object list_;
+  std::vector<nb::object> objects_;
+};
+
+// Which argument of a call an array is.
+struct Place {
+  const char* op;
+  const char* parameter;
+  bool written;
 };
 
 // Raises AclnnError with the calling thread's sentence.
 [[noreturn]] void raise_status(Status status);
 
 // Raises AclnnError: "op: parameter must what".
-[[noreturn]] void refuse(const char* op, const char* parameter, const std::string& what);
+[[noreturn]] void refuse(const Place& place, const std::string& what);
 
-// Raises TypeError: "sentence, but got value".
+// Raises TypeError: "sentence, but got value". An exception that is set becomes its cause.
 [[noreturn]] void refuse_type(const std::string& sentence, nb::handle value);
 
-// Fills `tensor` with a view of `array`; the view lives as long as `array` and what is appended to
-// `keep`. Raises TypeError for what is no array, AclnnError for arrays that cannot be used.
-void view_array(nb::handle array, const char* op, const char* parameter, bool written,
-                Tensor* tensor, Kept* keep);
+// How a value looks in a sentence: its repr, cut where it is long.
+std::string shown(nb::handle value);
+
+enum class ArrayKind : uint8_t { numpy, torch, producer };
+
+// What fills a DLTensor without running Python; not 0 and an exception where it cannot.
+using Exchange = int (*)(void* object, DLTensor* tensor);
+
+// An array that was met. It lives as long as its object and what was kept with it.
+struct Array {
+  PyObject* object;
+  Place place;
+  ArrayKind kind;
+  Exchange exchange;     // of a torch tensor
+  const DLTensor* lent;  // of a producer, and of a torch tensor without exchange
+};
+
+// Python code may run. Raises TypeError for what is no array, AclnnError for arrays that cannot be
+// used.
+Array meet_array(nb::handle object, const Place& place, Kept* keep);
+
+// Fills `tensor`. No Python code runs, unless the view is refused, by AclnnError.
+void view_array(const Array& array, Tensor* tensor);
 
 // A new array of the kind of `like`, which was seen as `view`, and in its memory order where the
 // shapes agree.
-nb::object empty_array(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape);
+nb::object empty_array(const Array& like, const Tensor& view, aclDataType dtype, const Dims& shape);
 
 // A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack
 // producers).
-nb::object as_kind_of(nb::handle like, nb::object array);
+nb::object as_kind_of(const Array& like, nb::object array);
+
+bool is_numpy_bool(nb::handle value);
+
+// The attribute, or nothing where there is none; what else goes wrong is raised.
+nb::object attribute(nb::handle object, const char* name);
 
 void init_arrays();
 
 // ---- parts of the above ----
 
 // The view of an array whose element (0, …, 0) is at `origin`: storage is exactly what it spans.
-void set_view(Tensor* tensor, char* origin);
-
-// _dlpack.cpp: torch tensors and DLPack producers.
-bool is_torch(nb::handle array);
-void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
-                 Tensor* tensor, Kept* keep);
+void set_view(const Place& place, Tensor* tensor, char* origin);
 
 }  // namespace openaclnn::python

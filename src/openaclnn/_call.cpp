@@ -5,17 +5,11 @@
 #include <iterator>
 #include <string>
 
-#include "core/base/dtype.h"
+#include "_array_types.h"
 #include "core/runtime/torch_threads.h"
 
 namespace openaclnn::python {
 namespace {
-
-bool is_bool(nb::handle value) {
-  if (PyBool_Check(value.ptr())) return true;
-  const char* type = Py_TYPE(value.ptr())->tp_name;
-  return std::strcmp(type, "numpy.bool") == 0 || std::strcmp(type, "numpy.bool_") == 0;
-}
 
 template <class T>
 void set(Scalar* scalar, aclDataType dtype, T value) {
@@ -23,28 +17,53 @@ void set(Scalar* scalar, aclDataType dtype, T value) {
   std::memcpy(scalar->bytes, &value, sizeof value);
 }
 
+bool is_output(const Parameter& parameter) {
+  return parameter.role == Role::output || parameter.role == Role::inout;
+}
+
 }  // namespace
 
 Call::Call(const Operator& op, std::span<PyObject* const> values, Outputs outputs, Keep keep)
     : op_(op), keep_(keep) {
   if (std::ssize(values) != op.parameter_count) throw nb::type_error("wrong number of arguments");
-  for (int i = 0; i < op.parameter_count; ++i) read(i, values[i]);
+  for (int i = 0; i < op.parameter_count; ++i) {
+    if (op.parameters[i].kind == Kind::tensor) {
+      meet(i, values[i], outputs);
+    } else {
+      convert(i, values[i]);
+    }
+  }
+  if (!torch_.none()) {
+    this_thread_calls_torch();
+    torch_.ask();
+  }
+  view();
+  bool stale = !torch_.none() && ask_lazy();
+  int made[kMaxOutputs], made_count = 0;
   for (int i = 0; i < op.parameter_count; ++i) {
     const Parameter& parameter = op.parameters[i];
-    if (parameter.role != Role::output && parameter.role != Role::inout) continue;
-    const bool wanted = parameter.condition < 0 || argument_[parameter.condition].flag;
-    if (argument_[i].handle != nullptr) {
+    if (!is_output(parameter)) continue;
+    if (has_tensor(i)) {
       result_[outputs_] = nb::borrow(values[i]);
-    } else if (outputs == Outputs::allocate_missing && wanted) {
+    } else if (outputs == Outputs::allocate_missing &&
+               (parameter.condition < 0 || argument_[parameter.condition].flag)) {
       make_output(i);
+      made[made_count++] = i;
+      stale |= array_[first_input_].kind != ArrayKind::numpy;
     }
     ++outputs_;
   }
+  for (int k = 0; k < made_count; ++k) {
+    const int i = made[k];
+    argument_[i].tensor = tensor_[i].make();
+    if (!stale) view_array(array_[i], tensor_[i].get());
+  }
+  if (stale) view();
 }
 
 nb::object Call::take_result() {
   for (int k = 0; k < outputs_; ++k) {
-    if (result_is_new_[k]) result_[k] = as_kind_of(first_input_, std::move(result_[k]));
+    if (result_is_new_[k]) result_[k] = as_kind_of(array_[first_input_], std::move(result_[k]));
     if (!result_[k].is_valid()) result_[k] = nb::none();
   }
   if (outputs_ == 1) return std::move(result_[0]);
@@ -55,49 +74,82 @@ nb::object Call::take_result() {
   return made;
 }
 
-void Call::read(int i, nb::handle value) {
+Held Call::take_held() {
+  Held held;
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    if (has_tensor(i)) held.watch(array_[i], op_.parameters[i].name);
+  }
+  held.keep(std::move(kept_));
+  return held;
+}
+
+Place Call::place(int i) const {
+  const Parameter& parameter = op_.parameters[i];
+  return {op_.name, parameter.name, is_output(parameter)};
+}
+
+bool Call::has_tensor(int i) const {
+  return op_.parameters[i].kind == Kind::tensor && argument_[i].tensor != nullptr;
+}
+
+// An output that a flag switches off may always be; flags come before outputs.
+bool Call::may_be_none(int i, Outputs outputs) const {
+  const Parameter& parameter = op_.parameters[i];
+  if (outputs == Outputs::allocate_missing && parameter.role == Role::output) return true;
+  return !parameter.required || (parameter.condition >= 0 && !argument_[parameter.condition].flag);
+}
+
+void Call::meet(int i, nb::handle value, Outputs outputs) {
+  argument_[i].tensor = nullptr;
+  if (value.is_none() && may_be_none(i, outputs)) return;
+  array_[i] = meet_array(value, place(i), &kept_);
+  argument_[i].tensor = tensor_[i].make();
+  if (keep_ == Keep::arrays) kept_.append(nb::borrow(value));
+  if (array_[i].kind == ArrayKind::torch) torch_.add(array_[i]);
+  if (first_input_ < 0 && !is_output(op_.parameters[i])) first_input_ = i;
+}
+
+void Call::view() {
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    if (has_tensor(i)) view_array(array_[i], tensor_[i].get());
+  }
+}
+
+// Whether a tensor had to be asked.
+bool Call::ask_lazy() {
+  bool asked = false;
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    if (has_tensor(i) && array_[i].kind == ArrayKind::torch)
+      asked |= refuse_lazy(array_[i], *tensor_[i].get());
+  }
+  return asked;
+}
+
+void Call::convert(int i, nb::handle value) {
   const Parameter& parameter = op_.parameters[i];
   argument_[i].handle = nullptr;
-  const bool pointer = parameter.kind == Kind::tensor || parameter.kind == Kind::scalar ||
-                       parameter.kind == Kind::text;
-  if (pointer && value.is_none()) return;  // NULL
+  const bool builtin = PyFloat_CheckExact(value.ptr()) || PyLong_CheckExact(value.ptr()) ||
+                       PyBool_Check(value.ptr()) || value.is_none() ||
+                       PyUnicode_CheckExact(value.ptr());
+  if (!builtin && type_of(value).is_torch) ask_torch_number(value, place(i));
   switch (parameter.kind) {
-    case Kind::tensor: read_tensor(i, value); break;
+    case Kind::tensor: break;
     case Kind::scalar:
-      argument_[i].scalar = read_scalar(parameter, value, scalar_[i].make());
+      if (!value.is_none() || parameter.required)
+        argument_[i].scalar = read_scalar(parameter, value, scalar_[i].make());
       break;
     case Kind::double_: argument_[i].real = real(parameter, value); break;
     case Kind::int64: argument_[i].integer = integer(parameter, value); break;
     case Kind::bool_:
-      if (!is_bool(value)) must_be(parameter, "True or False", value);
+      if (!PyBool_Check(value.ptr()) && !is_numpy_bool(value))
+        must_be(parameter, "True or False", value);
       argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1;
       break;
     case Kind::text:
+      if (value.is_none()) break;
       argument_[i].text = text(parameter, value);
-      kept_.append(value);
+      kept_.append(nb::borrow(value));
       break;
-  }
-}
-
-void Call::read_tensor(int i, nb::handle value) {
-  const Parameter& parameter = op_.parameters[i];
-  const bool written = parameter.role != Role::input;
-  const bool torch = is_torch(value);
-  if (torch) {
-    this_thread_calls_torch();
-    refuse_recorded(value, op_.name, parameter.name);
-  }
-  Tensor* tensor = tensor_[i].make();
-  view_array(value, op_.name, parameter.name, written, tensor, &kept_);
-  argument_[i].tensor = tensor;
-  if (!written && !first_input_.is_valid()) first_input_ = value, first_view_ = tensor;
-  if (keep_ == Keep::arrays) kept_.append(value);
-  if (!torch) return;
-  refuse_lazy(value, *tensor, op_.name, parameter.name);
-  if (written) torch_.written(value);
-  if (keep_ == Keep::arrays) {
-    const auto offset = tensor->offset * static_cast<int64_t>(dtype_size(tensor->dtype));
-    torch_.watch(value, static_cast<char*>(tensor->data) + offset);
   }
 }
 
@@ -116,14 +168,21 @@ const Scalar* Call::read_scalar(const Parameter& parameter, nb::handle value,
 
 double Call::real(const Parameter& parameter, nb::handle value) const {
   const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr) must_be(parameter, "a number", value);
+  if (number == -1 && PyErr_Occurred() != nullptr) {
+    // of an integer that is too large; what __float__ raises is its own
+    if (PyLong_Check(value.ptr())) must_be(parameter, "a number", value);
+    conversion_failed(parameter, "a number", value);
+  }
   return number;
 }
 
 int64_t Call::integer(const Parameter& parameter, nb::handle value) const {
-  const int64_t number = PyLong_AsLongLong(value.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr)
-    must_be(parameter, "an integer of at most 64 bits", value);
+  constexpr const char* kWhat = "an integer of at most 64 bits";
+  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) conversion_failed(parameter, kWhat, value);
+  int overflow = 0;
+  const int64_t number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) must_be(parameter, kWhat, value);
   return number;
 }
 
@@ -132,27 +191,33 @@ const char* Call::text(const Parameter& parameter, nb::handle value) const {
   if (!PyUnicode_Check(value.ptr())) must_be(parameter, "a string or None", value);
   Py_ssize_t size = 0;
   const char* utf8 = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (utf8 == nullptr) must_be(parameter, "a string without lone surrogates", value);
+  if (utf8 == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_UnicodeError) == 0) throw nb::python_error();
+    must_be(parameter, "a string without lone surrogates", value);
+  }
   if (std::strlen(utf8) != static_cast<size_t>(size))
     must_be(parameter, "a string without null characters", value);
   return utf8;
 }
 
 void Call::must_be(const Parameter& parameter, const char* what, nb::handle value) const {
-  PyErr_Clear();
   refuse_type(std::string(op_.name) + ": " + parameter.name + " must be " + what, value);
 }
 
+// A TypeError says that the value is no number; anything else is between the value and the caller.
+void Call::conversion_failed(const Parameter& parameter, const char* what, nb::handle value) const {
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+  must_be(parameter, what, value);
+}
+
+// An array for an output that was not given, yet to be viewed. In torch, code of others runs.
 void Call::make_output(int i) {
   aclDataType dtype = ACL_DT_UNDEFINED;
   Dims shape;
   if (Status status = infer(op_, argument_, i, &dtype, &shape); !status.ok()) raise_status(status);
-  const nb::object made = empty_array(first_input_, *first_view_, dtype, shape);
-  Tensor* tensor = tensor_[i].make();
-  view_array(made, op_.name, op_.parameters[i].name, true, tensor, &kept_);
-  argument_[i].tensor = tensor;
-  kept_.append(made);
-  result_[outputs_] = made;
+  nb::object made = empty_array(array_[first_input_], *tensor_[first_input_].get(), dtype, shape);
+  array_[i] = meet_array(made, place(i), &kept_);
+  result_[outputs_] = std::move(made);
   result_is_new_[outputs_] = true;
 }
 

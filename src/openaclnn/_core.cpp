@@ -6,12 +6,17 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "_arrays.h"
 #include "_call.h"
+#include "_garbage.h"
+#include "_held.h"
 #include "aclnn/aclnn_base.h"
 #include "core/base/executor.h"
 #include "core/ops/isa.h"
@@ -21,6 +26,7 @@
 #include "core/runtime/torch_threads.h"
 #include "core/runtime/product.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/thread.h"
 
 namespace openaclnn::python {
 namespace {
@@ -49,14 +55,21 @@ class Workspace {
   std::unique_ptr<void, Free> data_;
 };
 
-// Runs on this thread and the pool; other Python threads go on when the work is longer than a
-// switch between them.
+// Runs on this thread, or, where its stack is too small, on one made for it, and on the pool.
+void run_fitting(const Executor& executor, void* workspace) {
+  if (executor.fits_stack()) return executor.run(workspace);
+  std::thread roomy;
+  if (!start_thread(roomy, [&] { executor.run(workspace); })) throw std::bad_alloc();
+  roomy.join();
+}
+
+// Other Python threads go on when the work is longer than a switch between them.
 void run_here(const Executor& executor, void* workspace) {
   if (executor.brief()) {
-    executor.run(workspace);
+    run_fitting(executor, workspace);
   } else {
     nb::gil_scoped_release release;
-    executor.run(workspace);
+    run_fitting(executor, workspace);
   }
 }
 
@@ -66,7 +79,7 @@ nb::object launch(const Operator& op, std::span<PyObject* const> values) {
   check(plan(op, call.arguments(), executor));
   const Workspace workspace(executor.workspace_size());
   run_here(executor, workspace.data());
-  call.take_torch().tell_autograd();
+  call.torch().tell_autograd();
   return call.take_result();
 }
 
@@ -93,6 +106,8 @@ PyObject* launch_method(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return nullptr;
 }
 
+class Plan;
+
 // A stream of the core, in its pool so that fork finds it, and the plans whose work it has not
 // done.
 class PyStream {
@@ -104,30 +119,62 @@ class PyStream {
   PyStream(const PyStream&) = delete;
 
   // The thread of a stream never touches Python: the arrays stay alive in `pending_`.
-  void submit(const char* name, const Executor& executor, void* workspace, nb::handle owner) {
+  void submit(const char* name, const Executor& executor, void* workspace, ForkSafeLock& alone,
+              nb::handle owner) {
     pending_.append(owner);
-    enqueue(name, executor, workspace, *stream_);
+    enqueue(name, executor, workspace, *stream_, &alone);
   }
 
   void synchronize() {
-    nb::list done = std::exchange(pending_, nb::list());  // not what comes in while we wait
+    const Pending done(std::exchange(pending_, {}));  // not what comes in while we wait
     nb::gil_scoped_release release;
     (void)stream_->synchronize();
   }
 
+  int traverse(visitproc visit, void* data) const { return pending_.traverse(visit, data); }
+
+  // Nobody can reach the stream any more; its work is brought to an end all the same.
+  void clear() {
+    (void)stream_->synchronize();
+    pending_ = {};
+  }
+
  private:
-  nb::list pending_;
+  // Plans that are at work until the last of this goes.
+  class Pending {
+   public:
+    Pending() = default;
+    Pending(Pending&& other) = default;
+    Pending& operator=(Pending other) {
+      std::swap(plans_, other.plans_);
+      return *this;
+    }
+    ~Pending();
+    void append(nb::handle plan);
+    int traverse(visitproc visit, void* data) const {
+      const auto arg = data;
+      for (const nb::object& plan : plans_) Py_VISIT(plan.ptr());
+      return 0;
+    }
+
+   private:
+    std::vector<nb::object> plans_;
+  };
+
+  Pending pending_;
   Stream* stream_;
 };
 
 class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
+    count_forks();
     Call call(op_, {PySequence_Fast_ITEMS(values.ptr()), values.size()}, Outputs::given,
               Keep::arrays);
     check(plan(op_, call.arguments(), executor_));
-    kept_ = call.take_kept();
-    torch_ = call.take_torch();
+    held_ = call.take_held();
+    torch_ = std::move(call.torch());
+    torch_.prepare_to_ask_again();
     workspace_ = Workspace(executor_.workspace_size());
   }
 
@@ -135,31 +182,74 @@ class Plan {
   uint64_t workspace_size() const { return executor_.workspace_size(); }
 
   void run() {
-    check_torch();
-    run_here(executor_, workspace_.data());
+    check_arrays();
+    if (executor_.brief() && alone_.try_lock()) {
+      const std::lock_guard alone(alone_, std::adopt_lock);
+      run_fitting(executor_, workspace_.data());
+    } else {
+      nb::gil_scoped_release release;  // never wanted by a thread that has the lock
+      const std::lock_guard alone(alone_);
+      run_fitting(executor_, workspace_.data());
+    }
+    torch_.tell_autograd();
   }
   void run_on(PyStream& stream, nb::handle self) {
-    check_torch();
-    stream.submit(op_.name, executor_, workspace_.data(), self);
+    check_arrays();
+    stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
+    torch_.tell_autograd();
+  }
+
+  int traverse(visitproc visit, void* data) const {
+    const int stopped = held_.traverse(visit, data);
+    return stopped != 0 ? stopped : torch_.traverse(visit, data);
+  }
+
+  // The garbage collector takes the arrays of a plan that nobody can reach. Those that a stream
+  // works on it leaves: the stream lets go of the plan when it is cleared itself.
+  void clear() {
+    if (at_work_ > 0) return;
+    is_cleared_ = true;
+    torch_.clear();
+    held_.clear();
   }
 
  private:
-  void check_torch() {
-    if (torch_.moved()) {
+  friend class PyStream;
+
+  // What may have changed since phase 1. torch is asked first, as that may run Python code.
+  void check_arrays() {
+    if (is_cleared_)
       check(fail(ACLNN_ERR_PARAM_INVALID,
-                 "%s: tensors must keep their memory while a plan uses it, but one was resized or "
-                 "given other data: plan again",
+                 "%s: a plan must not run after the garbage collector "
+                 "took its arrays: plan again",
                  op_.name));
+    if (!torch_.none()) torch_.ask_again();
+    if (const char* parameter = held_.moved(); parameter != nullptr) {
+      check(fail(ACLNN_ERR_PARAM_INVALID,
+                 "%s: %s must keep its memory while a plan uses it, but was resized or given other "
+                 "data: plan again",
+                 op_.name, parameter));
     }
-    torch_.tell_autograd();
   }
 
   const Operator& op_;
   Executor executor_;
-  Kept kept_;
+  Held held_;
   TorchTensors torch_;
   Workspace workspace_;
+  int at_work_ = 0;  // submissions to streams that were not synchronised yet
+  bool is_cleared_ = false;
+  ForkSafeLock alone_;  // of a run: runs share the workspace, and outputs hold what sweeps leave
 };
+
+void PyStream::Pending::append(nb::handle plan) {
+  plans_.push_back(nb::borrow(plan));
+  ++nb::inst_ptr<Plan>(plan)->at_work_;
+}
+
+PyStream::Pending::~Pending() {
+  for (const nb::object& plan : plans_) --nb::inst_ptr<Plan>(plan)->at_work_;
+}
 
 nb::dict config() {
   nb::dict values;
@@ -184,6 +274,9 @@ NB_MODULE(_core, m) {
   using namespace openaclnn;
   using namespace openaclnn::python;
   init_arrays();
+  // What a daemon thread still holds when the process ends is not freed, and no leak: the tests,
+  // which look for leaks, ask for reports.
+  nb::set_leak_warnings(false);
   m.doc() = "The compiled core; the public names are those of openaclnn.";
 
   static PyMethodDef functions[] = {
@@ -191,7 +284,8 @@ NB_MODULE(_core, m) {
        METH_FASTCALL, "launch(index, *values): phase 1 and phase 2 of an operator at once."},
       {}};
   if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw nb::python_error();
-  nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.")
+  nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.",
+                       nb::is_weak_referenceable(), collected<PyStream>())
       .def(
           "__init__",
           [](PyStream* self, nb::args given, nb::kwargs named) {
@@ -203,7 +297,8 @@ NB_MODULE(_core, m) {
           nb::sig("def __init__(self) -> None"))
       .def("synchronize", &PyStream::synchronize, "Waits until all work submitted so far is done.");
   nb::class_<Plan>(m, "Plan",
-                   "Phase 1 of one call: checked, planned and ready to run any number of times.")
+                   "Phase 1 of one call: checked, planned and ready to run any number of times.",
+                   nb::is_weak_referenceable(), collected<Plan>())
       .def(nb::init<int, nb::args>(), nb::arg("index"), nb::arg("values"))
       .def("__repr__",
            [](const Plan& plan) {
@@ -227,8 +322,10 @@ NB_MODULE(_core, m) {
           nb::arg("stream").none() = nb::none(),
           nb::sig("def run(self, stream: Stream | None = None) -> None"),
           "Phase 2. Without a stream the results are there on return, else after "
-          "stream.synchronize().");
+          "stream.synchronize(). Runs of one plan come one after another, whatever threads and "
+          "streams they are on.");
   m.def("config", &config);
+  m.def("report_leaks", &nb::set_leak_warnings, nb::arg("wanted"));
   m.def("set_product", [](const char* key) { check(set_product(key)); }, nb::arg("key"));
   m.def("set_num_threads", &set_num_threads, nb::arg("count"));
   m.def("set_streaming_bytes", &set_streaming_threshold, nb::arg("bytes"));

@@ -1,74 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch tensors and DLPack producers as tensors.
-#include <cstdint>
-#include <deque>
+#include "_dlpack.h"
 
-#include "_arrays.h"
+#include <algorithm>
+#include <cstring>
+#include <string>
+
 #include "aclnn/aclnn_base.h"
+#include "core/base/dtype.h"
 #include "core/base/view.h"
 
 namespace openaclnn::python {
 namespace {
 
-// DLPack, version 1: a plain C struct behind a capsule, and the table of functions by which a
-// library fills one without going through Python (0.03 µs a tensor against 0.4).
-struct DLTensor {
-  void* data;
-  struct {
-    int32_t type, id;
-  } device;
-  int32_t ndim;
-  struct {
-    uint8_t code, bits;
-    uint16_t lanes;
-  } dtype;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-};
-
-struct DLPackExchange {
-  uint32_t major, minor;
-  DLPackExchange* previous;
-  void *allocate, *to_managed, *from_managed;
-  int (*view)(void* object, DLTensor* tensor);
-};
-
-// What is kept of the array types met so far.
-struct ArrayType {
-  PyTypeObject* type;
-  int (*view)(void* object, DLTensor* tensor);  // nullptr: through __dlpack__
-  bool is_torch;
-};
-
-bool is_torch_type(PyTypeObject* type) {
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  if (torch == nullptr) return false;
-  const nb::object tensor = nb::getattr(torch, "Tensor", nb::none());
-  return PyType_Check(tensor.ptr()) &&
-         PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(tensor.ptr()));
-}
-
-// A heap type stays alive once it was seen: its address must not come to mean another.
-const ArrayType& type_of(nb::handle array) {
-  static auto& types = *new std::deque<ArrayType>;
-  PyTypeObject* type = Py_TYPE(array.ptr());
-  for (const ArrayType& known : types) {
-    if (known.type == type) return known;
-  }
-  ArrayType met{type, nullptr, is_torch_type(type)};
-  const nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)),
-                                         "__dlpack_c_exchange_api__", nb::none());
-  if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) {
-    const auto* table =
-        static_cast<DLPackExchange*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
-    while (table != nullptr && table->major != 1) table = table->previous;
-    if (table != nullptr) met.view = table->view;
-  }
-  Py_INCREF(type);
-  types.push_back(met);
-  return types.back();
-}
+constexpr int32_t kCpu = 1;
+constexpr uint64_t kIsCopied = 2;
 
 aclDataType dtype_of(const DLTensor& source) {
   struct Pair {
@@ -93,48 +39,138 @@ aclDataType dtype_of(const DLTensor& source) {
   return ACL_DT_UNDEFINED;
 }
 
+[[noreturn]] void refuse_device(const Place& place, int64_t type) {
+  constexpr const char* names[] = {"", "CPU",    "CUDA",  "pinned CUDA", "OpenCL", "",
+                                   "", "Vulkan", "Metal", "VPI",         "ROCm",   "pinned ROCm"};
+  std::string told = std::to_string(type);
+  if (type > kCpu && type < std::ssize(names) && *names[type] != 0)
+    told += std::string(" (") + names[type] + ")";
+  refuse(place, "be on the CPU, but its DLPack device type is " + told);
+}
+
+// Before __dlpack__, which may copy or wait for a device.
+void ask_device(nb::handle producer, const Place& place) {
+  const nb::object ask = attribute(producer, "__dlpack_device__");
+  if (!ask.is_valid()) return;  // the tensor says it, too
+  const nb::object device = ask();
+  int64_t type = 0;
+  if (PyTuple_Check(device.ptr()) && PyTuple_GET_SIZE(device.ptr()) == 2) {
+    type = PyLong_AsLongLong(PyTuple_GET_ITEM(device.ptr(), 0));
+    if (type == -1 && PyErr_Occurred() != nullptr) {
+      const nb::python_error error;
+      if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError)) throw error;
+      type = 0;
+    }
+  }
+  if (type <= 0) {
+    refuse(place, "be on the CPU, but its __dlpack_device__ returned " + shown(device) +
+                      ", which is no pair of a device type and a number");
+  }
+  if (type != kCpu) refuse_device(place, type);
+}
+
+// The capsule of a producer, versioned where it knows how. Without a copy: a plan would read that
+// one for good. A producer of before version 1 takes no arguments.
+nb::object export_of(nb::handle dlpack) {
+  static PyObject* const version = Py_BuildValue("(ii)", 1, 0);
+  static PyObject* const names = Py_BuildValue("(ss)", "max_version", "copy");
+  PyObject* const given[] = {version, Py_False};
+  PyObject* capsule = PyObject_Vectorcall(dlpack.ptr(), given, 0, names);
+  if (capsule == nullptr) {
+    const nb::python_error error;
+    if (!error.matches(PyExc_TypeError)) throw error;
+    capsule = PyObject_CallNoArgs(dlpack.ptr());
+    if (capsule == nullptr) throw nb::python_error();
+  }
+  return nb::steal(capsule);
+}
+
+// Takes over what a capsule holds, which is given back when the last of `keep` goes. A capsule left
+// as it is could be consumed by whoever else has it, and its memory freed.
+template <class Managed>
+const Managed* take_over(nb::handle capsule, const char* name, const char* used, Kept* keep) {
+  constexpr const char* kOurs = "openaclnn.lent";
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (managed == nullptr) throw nb::python_error();
+  const PyCapsule_Destructor give_back = [](PyObject* owner) {
+    const nb::error_scope pending;  // the deleter may run Python, too
+    auto* lent = static_cast<Managed*>(PyCapsule_GetPointer(owner, kOurs));
+    if (lent->deleter != nullptr) lent->deleter(lent);
+  };
+  nb::object owner = nb::steal(PyCapsule_New(managed, kOurs, give_back));
+  if (!owner.is_valid() || PyCapsule_SetName(capsule.ptr(), used) != 0) throw nb::python_error();
+  keep->append(std::move(owner));
+  return managed;
+}
+
 }  // namespace
 
-bool is_torch(nb::handle array) { return type_of(array).is_torch; }
+const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const Place& place, Kept* keep) {
+  constexpr const char *kPlain = "dltensor", *kVersioned = "dltensor_versioned";
+  ask_device(producer, place);
+  const nb::object capsule = export_of(dlpack);
+  if (PyCapsule_IsValid(capsule.ptr(), kPlain) != 0)
+    return &take_over<DLManagedTensor>(capsule, kPlain, "used_dltensor", keep)->tensor;
+  if (PyCapsule_IsValid(capsule.ptr(), kVersioned) == 0) {
+    const char* name =
+        PyCapsule_CheckExact(capsule.ptr()) ? PyCapsule_GetName(capsule.ptr()) : nullptr;
+    const bool used = name != nullptr && std::strncmp(name, "used_dltensor", 13) == 0;
+    refuse(place, used ? "lend its memory by __dlpack__, but the capsule that this returned was "
+                         "used before"
+                       : "lend its memory by __dlpack__, but this returned " + shown(capsule) +
+                             ", which is no DLPack capsule");
+  }
+  const auto* managed =
+      take_over<DLManagedTensorVersioned>(capsule, kVersioned, "used_dltensor_versioned", keep);
+  if (managed->major != 1) {
+    refuse(place, "lend its memory in version 1 of DLPack, but its version is " +
+                      std::to_string(managed->major) + "." + std::to_string(managed->minor));
+  }
+  if ((managed->flags & kIsCopied) != 0)
+    refuse(place, "be read where it is, but its __dlpack__ made a copy");
+  return &managed->tensor;
+}
 
-void view_dlpack(nb::handle array, const char* op, const char* parameter, bool written,
-                 Tensor* tensor, Kept* keep) {
-  const ArrayType& known = type_of(array);
-  if (written && !known.is_torch) {
-    refuse(op, parameter,
-           std::string("be a NumPy array or a torch tensor to be written, but got ") +
-               known.type->tp_name);
+bool is_usual(const DLTensor& source) {
+  return source.data != nullptr && source.device.type == kCpu &&
+         dtype_of(source) != ACL_DT_UNDEFINED;
+}
+
+void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor) {
+  if (source.device.type != kCpu) refuse_device(place, source.device.type);
+  tensor->dtype = dtype_of(source);
+  if (tensor->dtype == ACL_DT_UNDEFINED) {
+    refuse(place, "have a dtype of the aclnn API, but its DLPack dtype has code " +
+                      std::to_string(source.dtype.code) + ", bits " +
+                      std::to_string(source.dtype.bits) + " and lanes " +
+                      std::to_string(source.dtype.lanes));
   }
-  DLTensor direct;
-  DLTensor* source = &direct;
-  if (known.view != nullptr) {
-    if (known.view(array.ptr(), source) != 0) {
-      const std::string why = nb::str(nb::python_error().value()).c_str();
-      refuse(op, parameter,
-             "be a dense array in CPU memory, but is not: " + why.substr(0, why.find('\n')));
-    }
+  if (source.ndim > kMaxDims) refuse(place, "have at most 8 dimensions, but got more than 25");
+  if (source.ndim < 0 || (source.ndim > 0 && source.shape == nullptr)) {
+    refuse(place, "have a shape, but its DLPack tensor has " + std::to_string(source.ndim) +
+                      " dimensions" + (source.ndim < 0 ? "" : " at no address"));
+  }
+  tensor->shape.rank = source.ndim;
+  for (int i = 0; i < source.ndim; ++i) tensor->shape[i] = source.shape[i];
+  int64_t count = 1;
+  bool counted = true, empty = false;
+  for (int i = 0; i < source.ndim; ++i) {
+    const int64_t dim = source.shape[i];
+    empty |= dim == 0;
+    counted &= dim >= 0 && !__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
+  }
+  if (!counted) {
+    refuse(place, "have a shape of 0 to 2^63 elements, but its DLPack tensor has shape " +
+                      to_text(tensor->shape));
+  }
+  if (source.strides == nullptr) {
+    tensor->strides = contiguous_strides(tensor->shape);
   } else {
-    const nb::object capsule = array.attr("__dlpack__")();
-    source = static_cast<DLTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-    if (source == nullptr) throw nb::python_error();
-    keep->append(capsule);  // a capsule that nobody took over frees the tensor when it dies
+    tensor->strides.rank = source.ndim;
+    for (int i = 0; i < source.ndim; ++i) tensor->strides[i] = source.strides[i];
   }
-  constexpr int32_t kCpu = 1;
-  if (source->device.type != kCpu) {
-    refuse(op, parameter,
-           "be on the CPU, but its DLPack device type is " + std::to_string(source->device.type));
-  }
-  tensor->dtype = dtype_of(*source);
-  if (tensor->dtype == ACL_DT_UNDEFINED)
-    refuse(op, parameter, "have a dtype of the aclnn API, but its DLPack dtype is none");
-  if (source->ndim > kMaxDims)
-    refuse(op, parameter, "have at most 8 dimensions, but got more than 25");
-  tensor->shape.rank = source->ndim;
-  for (int i = 0; i < source->ndim; ++i) tensor->shape[i] = source->shape[i];
-  tensor->strides = contiguous_strides(tensor->shape);
-  for (int i = 0; i < source->ndim && source->strides != nullptr; ++i)
-    tensor->strides[i] = source->strides[i];
-  set_view(tensor, static_cast<char*>(source->data) + source->byte_offset);
+  if (source.data == nullptr && !empty) refuse(place, "have data, but its DLPack tensor has none");
+  set_view(place, tensor, static_cast<char*>(source.data) + source.byte_offset);
 }
 
 }  // namespace openaclnn::python

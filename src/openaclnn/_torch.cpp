@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "_torch.h"
 
-#include "_arrays.h"
+#include <dlfcn.h>
+
+#include <string>
+
+#include "_dlpack.h"
 
 namespace openaclnn::python {
 namespace {
@@ -31,14 +35,78 @@ nb::object ask(PyObject* method, nb::handle tensor) {
   return answer;
 }
 
+// A property of torch.Tensor: a new reference, or nullptr and an exception.
+PyObject* property(PyObject* getter, nb::handle tensor) {
+  const descrgetfunc get = Py_TYPE(getter)->tp_descr_get;
+  return get(getter, tensor.ptr(), reinterpret_cast<PyObject*>(Py_TYPE(tensor.ptr())));
+}
+
 bool requires_grad(nb::handle tensor) {
   PyObject* const getter = once([] { return of_tensor("requires_grad"); });
-  const descrgetfunc get = Py_TYPE(getter)->tp_descr_get;
-  const nb::object answer =
-      nb::steal(get != nullptr ? get(getter, tensor.ptr(), tensor.type().ptr())
-                               : PyObject_GetAttrString(tensor.ptr(), "requires_grad"));
+  const nb::object answer = nb::steal(property(getter, tensor));
   if (!answer.is_valid()) throw nb::python_error();
   return answer.is(Py_True);
+}
+
+// Of all tensors, those of inference mode have no version. To ask is_inference costs 50 ns more, as
+// torch gives up the GIL.
+bool has_version(nb::handle tensor) {
+  PyObject* const getter = once([] { return of_tensor("_version"); });
+  const nb::object answer = nb::steal(property(getter, tensor));
+  if (answer.is_valid()) return true;
+  if (PyErr_ExceptionMatches(PyExc_RuntimeError) == 0) throw nb::python_error();
+  PyErr_Clear();
+  return false;
+}
+
+// What torch does on this thread, asked of its library in 10 ns; its Python functions take 80. A
+// function that is not found counts as telling the worst, so that torch_kinds.py decides.
+class Moment {
+ public:
+  static const Moment& questions() {
+    static const Moment found;
+    return found;
+  }
+  bool records() const { return grad_ == nullptr || grad_(); }
+  bool protects() const { return inference_ == nullptr || !inference_(); }
+  bool traces() const {
+    return modes_ == nullptr || tracing_ == nullptr || modes_(false) || *tracing_() != nullptr;
+  }
+
+ private:
+  Moment() {
+    void* const library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return;
+    find(library, "_ZN3c108GradMode10is_enabledEv", &grad_);
+    find(library, "_ZN3c1013InferenceMode10is_enabledEv", &inference_);
+    find(library, "_ZN3c104impl20TorchDispatchModeTLS13any_modes_setEb", &modes_);
+    find(library, "_ZN5torch3jit6tracer15getTracingStateEv", &tracing_);
+  }
+  template <class Function>
+  static void find(void* library, const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(dlsym(library, name));
+  }
+
+  bool (*grad_)() = nullptr;       // c10::GradMode::is_enabled
+  bool (*inference_)() = nullptr;  // c10::InferenceMode::is_enabled
+  // c10::impl::TorchDispatchModeTLS::any_modes_set(but_not_infra_modes): make_fx, FakeTensorMode
+  bool (*modes_)(bool) = nullptr;
+  void* const* (*tracing_)() = nullptr;  // torch::jit::tracer::getTracingState: a shared_ptr
+};
+
+// Whether tensors may carry forward-mode tangents: the level of the innermost dual_level().
+bool differentiates_forward() {
+  PyObject* const names = once([] {
+    return nb::object(nb::module_::import_("torch.autograd.forward_ad").attr("__dict__"));
+  });
+  PyObject* const name = once([] { return nb::object(nb::str("_current_level")); });
+  PyObject* const level = PyDict_GetItemWithError(names, name);
+  if (level == nullptr || !PyLong_Check(level)) return true;
+  return PyLong_AsLong(level) >= 0;
+}
+
+nb::object kinds(const char* function) {
+  return nb::module_::import_("openaclnn.torch_kinds").attr(function);
 }
 
 // What torch.autograd.graph.increment_version calls, itself 0.13 us of Python; None where it takes
@@ -57,8 +125,8 @@ nb::object increment_versions() {
 
 // torch negates the imaginary part of a conjugate when it reads it, not in memory. Such a view
 // takes every other number of memory, and so do all views of it, whatever they skip or repeat. Only
-// as_strided, resize_ and set_ give it strides that are not even (docs/differences.md). (To ask
-// costs 90 ns a tensor, as torch gives up the GIL.)
+// as_strided, resize_, set_ and _neg_view give it strides that are not even (docs/differences.md).
+// (To ask costs 90 ns a tensor, as torch gives up the GIL.)
 bool may_be_negated(const Tensor& view) {
   for (int i = 0; i < view.shape.rank; ++i) {
     if (view.shape[i] > 1 && view.strides[i] % 2 != 0) return false;
@@ -68,19 +136,32 @@ bool may_be_negated(const Tensor& view) {
 
 }  // namespace
 
-void refuse_recorded(nb::handle tensor, const char* op, const char* parameter) {
-  if (requires_grad(tensor) &&
-      nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) {
-    refuse(op, parameter,
-           "not require a gradient, which these functions do not record: pass it detached");
-  }
+void ask_torch_kind(nb::handle tensor, const Place& place) {
+  const nb::object must = kinds("refusal")(tensor, place.written);
+  if (!must.is_none()) refuse(place, nb::str(must).c_str());
 }
 
-void refuse_lazy(nb::handle tensor, const Tensor& view, const char* op, const char* parameter) {
-  if (!may_be_negated(view)) return;
+void refuse_torch(nb::handle tensor, const Place& place) {
+  ask_torch_kind(tensor, place);
+  refuse(place, "be a dense array in CPU memory, but torch shows no memory of it");
+}
+
+void ask_torch_number(nb::handle tensor, const Place& place) {
+  const nb::object must = kinds("number_refusal")(tensor);
+  if (!must.is_none()) refuse(place, nb::str(must).c_str());
+}
+
+const DLTensor* borrow_torch(nb::handle tensor, const Place& place, Kept* keep) {
+  ask_torch_kind(tensor, place);
+  const nb::object detached = tensor.attr("detach")();
+  return borrow(detached, detached.attr("__dlpack__"), place, keep);
+}
+
+bool refuse_lazy(const Array& tensor, const Tensor& view) {
+  if (!may_be_negated(view)) return false;
   PyObject* const is_neg = once([] { return of_tensor("is_neg"); });
-  if (ask(is_neg, tensor).is(Py_True))
-    refuse(op, parameter, "be its memory, but is a lazy negation: pass x.resolve_neg()");
+  if (ask(is_neg, tensor.object).is(Py_True)) ask_torch_kind(tensor.object, tensor.place);
+  return true;
 }
 
 nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape) {
@@ -99,36 +180,63 @@ nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, c
                              nb::arg("device") = "cpu");  // whatever the default is
 }
 
-bool TorchTensors::moved() const {
-  if (watched_.empty()) return false;  // torch may not be there to be asked
-  PyObject* const data_ptr = once([] { return of_tensor("data_ptr"); });
-  for (const Watched& watched : watched_) {
-    const nb::object now = ask(data_ptr, watched.tensor);
-    if (PyLong_AsVoidPtr(now.ptr()) != watched.data) return true;
+void TorchTensors::ask() {
+  const Moment& moment = Moment::questions();
+  const bool traces = moment.traces() || differentiates_forward();
+  const bool records = moment.records(), protects = moment.protects();
+  for (int i = 0; i < count_; ++i) {
+    const auto& [tensor, place] = met_[i];
+    const bool is_protected = place.written && protects && !has_version(tensor);
+    if (traces || is_protected || (records && requires_grad(tensor))) ask_torch_kind(tensor, place);
   }
-  return false;
+}
+
+void TorchTensors::prepare_to_ask_again() {
+  for (int i = 0; i < count_; ++i)
+    protected_ |= met_[i].place.written && !has_version(met_[i].tensor);
+}
+
+void TorchTensors::ask_again() const {
+  const Moment& moment = Moment::questions();
+  if (!(moment.traces() || differentiates_forward() || (protected_ && moment.protects()))) return;
+  for (int i = 0; i < count_; ++i) ask_torch_kind(met_[i].tensor, met_[i].place);
 }
 
 // One call for all: 0.15 us for three tensors. Those of inference mode have no version, which the
 // call for all knows.
 void TorchTensors::tell_autograd() {
-  if (count_ == 0) return;
+  int written = 0;
+  for (int i = 0; i < count_; ++i) written += met_[i].place.written;
+  if (written == 0) return;
   PyObject* const increment_all = once([] { return increment_versions(); });
-  if (increment_all != Py_None) {
-    if (!told_.is_valid()) {
-      told_ = nb::steal(PyTuple_New(count_));
-      if (!told_.is_valid()) throw nb::python_error();
-      for (int i = 0; i < count_; ++i)
-        PyTuple_SET_ITEM(told_.ptr(), i, nb::handle(written_[i]).inc_ref().ptr());
-    }
-    ask(increment_all, told_);
-  } else {
-    const nb::object increment =
-        nb::module_::import_("torch.autograd.graph").attr("increment_version");
-    for (int i = 0; i < count_; ++i) {
-      if (!nb::cast<bool>(written_[i].attr("is_inference")())) increment(written_[i]);
+  if (!told_.is_valid()) {
+    told_ = nb::steal(PyTuple_New(written));
+    if (!told_.is_valid()) throw nb::python_error();
+    for (int i = 0, k = 0; i < count_; ++i) {
+      if (met_[i].place.written)
+        PyTuple_SET_ITEM(told_.ptr(), k++, nb::handle(met_[i].tensor).inc_ref().ptr());
     }
   }
+  if (increment_all != Py_None) {
+    openaclnn::python::ask(increment_all, told_);
+    return;
+  }
+  const nb::object increment =
+      nb::module_::import_("torch.autograd.graph").attr("increment_version");
+  for (const nb::handle tensor : nb::borrow<nb::tuple>(told_)) {
+    if (!nb::cast<bool>(tensor.attr("is_inference")())) increment(tensor);
+  }
+}
+
+int TorchTensors::traverse(visitproc visit, void* data) const {
+  const auto arg = data;
+  Py_VISIT(told_.ptr());
+  return 0;
+}
+
+void TorchTensors::clear() {
+  count_ = 0;
+  told_.reset();
 }
 
 }  // namespace openaclnn::python

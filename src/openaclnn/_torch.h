@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch wants to be asked and told about the tensors of a call beyond their memory.
+// What torch wants to be asked and told about the tensors of a call beyond their memory. What a
+// tensor may not be, and the sentence for it, stands in torch_kinds.py; here are the questions that
+// find the few tensors that module is asked about.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <vector>
-
+#include "_arrays.h"
 #include "core/base/tensor.h"
 #include "core/ops/operator.h"
 
@@ -13,35 +14,53 @@ namespace openaclnn::python {
 
 namespace nb = nanobind;
 
-// Raises AclnnError for a tensor whose gradient is being recorded.
-void refuse_recorded(nb::handle tensor, const char* op, const char* parameter);
+// Raises AclnnError if torch_kinds.py knows why the tensor cannot be used.
+void ask_torch_kind(nb::handle tensor, const Place& place);
 
-// Raises AclnnError for a tensor whose memory, seen as `view`, is not its values.
-void refuse_lazy(nb::handle tensor, const Tensor& view, const char* op, const char* parameter);
+// The same for a tensor that certainly cannot.
+[[noreturn]] void refuse_torch(nb::handle tensor, const Place& place);
+
+// The same for a tensor in the place of a number.
+void ask_torch_number(nb::handle tensor, const Place& place);
+
+// Of a torch without exchange (before 2.9): what __dlpack__ lends.
+const DLTensor* borrow_torch(nb::handle tensor, const Place& place, Kept* keep);
+
+// Raises AclnnError for a tensor whose memory, seen as `view`, is not its values. True when it had
+// to be asked, which lets other threads run.
+bool refuse_lazy(const Array& tensor, const Tensor& view);
 
 // See empty_array.
 nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape);
 
+// The torch tensors among the arguments of a call, which others keep alive.
 class TorchTensors {
  public:
-  void watch(nb::handle tensor, void* data) { watched_.push_back({nb::borrow(tensor), data}); }
-  void written(nb::handle tensor) { written_[count_++] = tensor; }
+  bool none() const { return count_ == 0; }
+  void add(const Array& array) { met_[count_++] = {array.object, array.place}; }
 
-  // Whether one that is watched was given other storage since, as may happen at any time.
-  bool moved() const;
+  // Raises AclnnError for a tensor that torch records, traces or protects at this moment.
+  void ask();
+
+  // The same each time a plan runs, but for gradients: those were asked about in phase 1.
+  void ask_again() const;
+  void prepare_to_ask_again();
 
   // That tensors were written, so that a backward pass that saved one of them fails.
   void tell_autograd();
 
+  int traverse(visitproc visit, void* data) const;
+  void clear();
+
  private:
-  struct Watched {
-    nb::object tensor;
-    void* data;
+  struct Met {
+    PyObject* tensor;
+    Place place;
   };
-  std::vector<Watched> watched_;
-  nb::handle written_[kMaxOutputs];
+  Met met_[kMaxParameters];
   int count_ = 0;
-  nb::object told_;  // a tuple of them, once autograd was told
+  bool protected_ = false;  // one that is written was made in inference mode
+  nb::object told_;         // a tuple of those that are written, once autograd was told
 };
 
 }  // namespace openaclnn::python

@@ -62,7 +62,7 @@ def aclDestroyAclOpExecutor(executor: Executor) -> None:
 
 def _executor(call: str, executor: Executor | None, null: int = _NULL) -> Executor:
     if executor is None:
-        raise AclnnError(null, f"{call}: executor must not be NULL")
+        raise AclnnError(null, f"{call}: executor must not be None")
     if not isinstance(executor, Executor):
         raise AclnnError(_INVALID, f"{call}: executor must come from phase 1, but is {executor!r}")
     return executor

@@ -19,14 +19,23 @@ from .settings import home
 from .text_table import Paint
 
 MISTAKES_MADE = 66  # exit status of a program that made a mistake, unless told otherwise
+NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
 WRONG_USE = 2  # exit status, as argparse has it
 NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math", "acl_op_compiler")
 
 
-def run_beside(what: str, words: Sequence[str], variables: dict[str, str]) -> int:
-    """How the program ended, -N by signal N; it runs in a process of its own."""
+def run_beside(
+    what: str, words: Sequence[str], variables: dict[str, str], *, output_to_error: bool = False
+) -> int:
+    """How the program ended, -N by signal N; it runs in a process of its own.
+
+    `output_to_error`: what it writes to standard output goes to standard error.
+    """
+    sys.stdout.flush()
     child = os.fork()
     if child == 0:
+        if output_to_error:
+            os.dup2(2, 1)
         os._exit(become(what, words, variables))
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the program
     try:
@@ -74,36 +83,63 @@ def write_json(destination: str, document: dict[str, Any]) -> None:
         Path(destination).write_text(text, encoding="utf-8")
 
 
+def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """The reports, each with its consequences: the library writes those after their cause."""
+    reports: list[dict[str, Any]] = []
+    for line in lines:
+        report = json.loads(line)
+        if report.pop("consequence") and reports:
+            reports[-1]["consequences"].append(report)
+        else:
+            reports.append(report | {"consequences": []})
+    return reports
+
+
+def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, ended: int) -> str:
+    """What is said at the end; the library itself tells the number of mistakes."""
+    by_signal = f"ended by signal {-ended}" if ended < 0 else ""
+    if mistakes:
+        return by_signal
+    if called:
+        return f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
+    why = (
+        "loaded openaclnn, but used neither memory nor streams nor operators"
+        if loaded
+        else "did not load openaclnn"
+    )
+    return (f"{by_signal}: " if by_signal else "") + f"nothing was checked: {words[0]} {why}"
+
+
 def check(arguments: argparse.Namespace, _: Paint) -> int:
     words = arguments.program
     if unwritable("check", "--json", arguments.json):
         return WRONG_USE
     with tempfile.TemporaryDirectory() as folder:
-        lines = Path(folder, "reports")
+        lines, seen = Path(folder, "reports"), Path(folder, "seen")
         variables = environment(os.environ) | {
             "OPENACLNN_CHECK": "1",
             "OPENACLNN_CHECK_EXIT_CODE": str(arguments.exit_code),
             "OPENACLNN_CHECK_JSON": str(lines),
+            "OPENACLNN_CHECK_SEEN": str(seen),
         }
         found = starts(words, variables)
-        ended = run_beside("check", words, variables)
-        watched = lines.exists()  # the library makes the file when it is loaded
-        text = lines.read_text(encoding="utf-8", errors="replace") if watched else ""
+        ended = run_beside("check", words, variables, output_to_error=arguments.json == "-")
+        loaded = lines.exists()  # the library makes the file when it is loaded
+        called = seen.exists()  # and this one at the first call that it looks at
+        text = lines.read_text(encoding="utf-8", errors="replace") if loaded else ""
+    reports = folded(text.splitlines())
     status = as_shell(ended)
-    reports = [json.loads(line) for line in text.splitlines()]
+    if reports:
+        status = arguments.exit_code or status
+    elif not called and status == 0 and arguments.exit_code != 0:
+        status = NOTHING_CHECKED
     if arguments.json is not None:
-        write_json(arguments.json, {"program": words, "status": status, "reports": reports})
-    by_signal = f"ended by signal {-ended}" if ended < 0 else ""
-    if not watched:
-        if found:
-            print(f"openaclnn check: {words[0]} did not load openaclnn", file=sys.stderr)
-    elif reports:
-        if by_signal:
-            print(f"openaclnn check: {by_signal}", file=sys.stderr)
-    else:
-        until = f"{by_signal}: no mistakes until then" if by_signal else "no mistakes"
-        print(f"openaclnn check: {until}", file=sys.stderr)
-    return arguments.exit_code or status if reports else status
+        document = {"program": words, "status": status, "checked": called, "reports": reports}
+        write_json(arguments.json, document)
+    said = summary(words, loaded=loaded, called=called, mistakes=len(reports), ended=ended)
+    if said and found:
+        print(f"openaclnn check: {said}", file=sys.stderr)
+    return status
 
 
 def trace(arguments: argparse.Namespace, _: Paint) -> int:
@@ -155,18 +191,30 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
     checked = command(
         "check",
         check,
-        "run a program and tell every mistake it makes with acl",
+        "run a program and report every mistake it makes with acl",
         "Runs a program in check mode: device memory cannot be touched by the host, and every use\n"
-        "that would fail on the device, or now and then, is told with the places it comes from:\n"
-        "reading before synchronising, streams that race, use after free, leaks, wrong copies.\n"
-        "docs/check_mode.md shows a report of each kind.\n\n"
-        "The exit status is that of the program, or --exit-code when it made a mistake.\n\n"
+        "that would fail on the device, or now and then, is reported with the places it comes\n"
+        "from: reading before synchronising, or what nothing has written; streams that race;\n"
+        "tensors and copies past what was allocated; use after free, leaks. docs/check_mode.md\n"
+        "shows a report of each kind, and says what check mode does not see.\n\n"
+        "The last line on standard error, after `openaclnn check: `, and the exit status:\n"
+        "  no mistakes                that of the program\n"
+        f"  N mistakes                 {MISTAKES_MADE}, or --exit-code\n"
+        "  N mistakes with M consequences\n"
+        "                             the same: M more calls failed because of them\n"
+        "  nothing was checked: ...   that of the program, and "
+        f"{NOTHING_CHECKED} where that is 0, unless --exit-code is 0\n"
+        "  ended by signal N ...      128 + N, or as after mistakes where there were any\n\n"
+        f"{WRONG_USE} is wrong use of this command; 127 and 126, a program that cannot start.\n\n"
         "  openaclnn check ./program argument\n"
         "  openaclnn check --json reports.json --exit-code 1 ./program\n"
         "  OPENACLNN_CHECK=1 ./program     the same, of a program that finds the libraries itself",
     )
     checked.add_argument(
-        "--json", metavar="FILE", help="write the reports as JSON; - is standard output"
+        "--json",
+        metavar="FILE",
+        help="write the reports as JSON; - is standard output, and what the program writes there "
+        "goes to standard error",
     )
     checked.add_argument(
         "--exit-code",

@@ -152,6 +152,27 @@ void dumps() {
               "tensors[0] must be alive");
 }
 
+// Programs pass over the answer of a second aclInit: it does not come before what fails later.
+void a_repeat_is_no_cause() {
+  (void)aclGetRecentErrMsg();
+  CHECK_EQ(aclInit(nullptr), 0);
+  CHECK_EQ(aclInit(nullptr), 100002);
+  CHECK_EQ(aclInit(nullptr), 100002);
+  CHECK_EQ(aclrtSynchronizeStream(foreign), 107017);
+  CHECK_EQ(aclrtFree(nullptr), 100000);
+  const std::string text = aclGetRecentErrMsg();
+  CHECK_EQ(text.find("aclInit"), std::string::npos);
+  CHECK(text.find("aclrtFree") < text.find("aclrtSynchronizeStream"));
+  CHECK_EQ(aclrtFree(nullptr), 100000);  // what was there before stays
+  CHECK_EQ(aclInit(nullptr), 100002);
+  const std::string both = aclGetRecentErrMsg();
+  CHECK(both.find("aclInit: acl is initialised already; it counts 4") <
+        both.find("aclrtFree: devPtr must not be NULL"));
+  CHECK(both.find("aclrtFree: devPtr must not be NULL") != std::string::npos);
+  CHECK_EQ(aclGetRecentErrMsg(), std::string());
+  CHECK_EQ(aclFinalize(), 0);
+}
+
 void init_counts() {
   uint64_t count = 99;
   CHECK_FAILS(aclFinalize(), 100037, "aclFinalize: acl must be initialised");
@@ -190,5 +211,6 @@ int main() {
   dumps();
   init_configurations();  // the process remembers the first one
   init_counts();
+  a_repeat_is_no_cause();
   return check_result();
 }

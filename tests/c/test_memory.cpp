@@ -107,11 +107,16 @@ void copies() {
               "kind must be in [0, 7], but got 99");
   CHECK_FAILS(aclrtMemcpy(p, 8, bytes, 9, up), 107000, "count must be at most destMax, but 9 > 8");
   CHECK_FAILS(aclrtMemcpy(p, 128, bytes, 97, up), 107000,
-              "must be at most 60, the bytes from dst to the end of its allocation, but got 97");
+              "must be at most 96, the bytes reserved from dst to the end of its allocation, of "
+              "which 60 were asked for, but got 97");
   CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 40, 60, ACL_MEMCPY_DEVICE_TO_HOST),
-              107000, "count must be at most 20, the bytes from src to the end");
+              107000,
+              "at most 56, the bytes reserved from src to the end of its allocation, of "
+              "which 20 were asked for, but got 60");
   CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 64, 40, ACL_MEMCPY_DEVICE_TO_HOST),
-              107000, "count must be at most 0, the bytes from src to the end");
+              107000,
+              "at most 32, the bytes reserved from src to the end of its allocation, of "
+              "which 0 were asked for, but got 40");
   CHECK_FAILS(aclrtMemcpy(p, 60, bytes, 97, up), 107000,  // the program's own limit comes first
               "count must be at most destMax, but 97 > 60");
   CHECK_FAILS(aclrtMemset(p, 60, 0, 97), 107000, "count must be at most maxCount, but 97 > 60");
@@ -120,7 +125,7 @@ void copies() {
   CHECK_EQ(std::string(back), "0123456789");
   CHECK_FAILS(aclrtMemset(nullptr, 8, 0, 8), 100000, "aclrtMemset: devPtr must not be NULL");
   CHECK_FAILS(aclrtMemset(p, 8, 0, 9), 107000, "count must be at most maxCount, but 9 > 8");
-  CHECK_FAILS(aclrtMemset(p, 128, 0, 128), 107000, "the bytes from devPtr to the end");
+  CHECK_FAILS(aclrtMemset(p, 128, 0, 128), 107000, "the bytes reserved from devPtr to the end");
   CHECK_EQ(aclrtMemset(p, 60, 0x17F, 60), 0);
   CHECK_EQ(static_cast<char*>(p)[59], 0x7F);
 

@@ -73,7 +73,7 @@ void devices() {
   CHECK_EQ(aclrtGetVersion(&major, nullptr, &patch), 100000);
   CHECK_FAILS(aclrtSetDevice(1), 107001, "aclrtSetDevice: deviceId must be in [0, 1), but got 1");
   CHECK_EQ(aclrtResetDevice(1), 107001);
-  CHECK_FAILS(aclrtResetDevice(0), 107000, "device 0 must be set, but it was reset already");
+  CHECK_FAILS(aclrtResetDevice(0), 107000, "device 0 must be set, but it never was");
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_EQ(aclrtGetDevice(&id), 0);
@@ -87,7 +87,7 @@ void devices() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_EQ(aclrtResetDeviceForce(0), 0);
-  CHECK_EQ(aclrtResetDeviceForce(0), 107000);
+  CHECK_FAILS(aclrtResetDeviceForce(0), 107000, "device 0 must be set, but it was reset already");
 }
 
 void contexts() {

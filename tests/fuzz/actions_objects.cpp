@@ -204,7 +204,9 @@ void run_executor(World& w) {
   if (!judge(row->name, status, wrong ? Must::fail : Must::either)) return;
   w.pending = true;
   ++run.executed;
-  if (!w.repeatable[e.handle]) w.executors.kill(e.handle);
+  if (w.repeatable[e.handle]) return;
+  w.executors.kill(e.handle);
+  w.consumed[e.handle] = true;
 }
 
 void repeat_executor(World& w) {
@@ -215,11 +217,12 @@ void repeat_executor(World& w) {
   }
 }
 
-// Of one that is gone too: cautious programs do it, and nothing happens.
+// Of one that was run too: cautious programs do it, and nothing happens.
 void destroy_executor(World& w) {
   const Pick e = w.pick(w.executors);
   auto* executor = static_cast<aclOpExecutor*>(e.handle);
-  JUDGE(e.handle == nullptr ? Must::fail : Must::pass, aclDestroyAclOpExecutor, executor);
+  const bool may_be = e.live || w.consumed[e.handle];
+  JUDGE(must_pass_if(may_be), aclDestroyAclOpExecutor, executor);
   if (e.live) w.executors.kill(e.handle);
 }
 
@@ -278,7 +281,7 @@ aclOpExecutor* plan_something(World& w) {
   if (!ok) return nullptr;
   w.executors.add(executor);
   w.makers[executor] = &row;
-  w.repeatable[executor] = false;
+  w.repeatable[executor] = w.consumed[executor] = false;
   return executor;
 }
 

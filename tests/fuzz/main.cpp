@@ -22,6 +22,7 @@
 #include "core/base/tensor.h"
 #include "core/runtime/device.h"
 #include "core/runtime/event.h"
+#include "core/runtime/physical_memory.h"
 #include "core/runtime/stream.h"
 #include "fuzz.h"
 
@@ -98,6 +99,7 @@ struct Census {
       {"streams", count(openaclnn::streams())},
       {"events", count(openaclnn::events())},
       {"contexts", count(openaclnn::contexts())},
+      {"physical memory", count(openaclnn::physical_memory())},
   };
 };
 

@@ -42,6 +42,8 @@ std::string objection(const Case& c) {
   return "";
 }
 
+constexpr size_t kSpare = 32;  // bytes that aclrtMalloc reserves behind the workspace
+
 constexpr uint64_t kUntouched = 0x5a5a5a5a5a5a5a5a;
 
 aclOpExecutor* untouched() { return reinterpret_cast<aclOpExecutor*>(uintptr_t{kUntouched}); }
@@ -92,12 +94,31 @@ void must_refuse(const Case& c, aclnnStatus status, const char* what) {
   }
 }
 
+// A workspace around the first element in memory of a tensor, or the last one; or around any one,
+// where there is no room between them that it might fit in.
+void over_a_tensor(Random& random, const Case& c, aclOpExecutor* executor) {
+  const size_t i = random.below(c.tensors.size());
+  const Given& t = c.tensors[i];
+  if (c.workspace_size == 0 || t.made == nullptr || !is_wanted(c, i) || is_empty(t)) return;
+  std::vector<int64_t> elements = element_offsets(t);
+  const auto [low, high] = std::minmax_element(elements.begin(), elements.end());
+  const auto bytes = static_cast<int64_t>(elements.size() * size_of(t.dtype));
+  const bool dense = *high - *low + static_cast<int64_t>(size_of(t.dtype)) == bytes;
+  const int64_t outer = random.chance(50) ? *low : *high;
+  const std::byte* element = t.data + (dense ? random.pick(elements) : outer);
+  const auto at = reinterpret_cast<uintptr_t>(element) / 8 * 8;
+  const uintptr_t before = 8 * random.below(c.workspace_size / 8);
+  auto* wrong = reinterpret_cast<void*>(at - before);
+  must_refuse(c, c.row->phase2(wrong, c.workspace_size, executor, nullptr),
+              "a workspace over a tensor");
+}
+
 // Phase 2 as it must not be called; the executor stays what it was.
 void wrong_phase2(Random& random, const Case& c, aclOpExecutor* executor) {
   const Row& row = *c.row;
   ++run.calls;
   run.last = row.name;
-  switch (random.below(5)) {
+  switch (random.below(7)) {
     case 0: must_refuse(c, row.phase2(nullptr, 0, nullptr, nullptr), "no executor"); break;
     case 1: {
       auto* wrong = static_cast<aclOpExecutor*>(garbage(random));
@@ -113,6 +134,15 @@ void wrong_phase2(Random& random, const Case& c, aclOpExecutor* executor) {
       must_refuse(c, row.phase2(workspace, c.workspace_size - 1, executor, nullptr),
                   "too small a workspace");
       break;
+    case 4: {
+      if (c.workspace_size == 0) break;
+      const size_t left = 8 * (1 + random.below(c.workspace_size / 8 - 1));
+      std::byte* end = static_cast<std::byte*>(workspace) + kWorkspace + kSpare;
+      must_refuse(c, row.phase2(end - left, c.workspace_size, executor, nullptr),
+                  "a workspace that ends too soon");
+      break;
+    }
+    case 5: over_a_tensor(random, c, executor); break;
     default:
       must_refuse(c, row.phase2(workspace, c.workspace_size, executor, garbage(random)),
                   "a garbage stream");
@@ -164,9 +194,13 @@ void execute(Random& random, Case& c, aclOpExecutor* executor) {
     fault("%s, phase 2, refused a repeatable executor: %s", c.row->name, aclGetRecentErrMsg());
   }
   if (again && random.chance(50)) CALL(aclrtSynchronizeStream, stream);
-  if (CALL(aclDestroyAclOpExecutor, executor) != ACLNN_SUCCESS) {  // whether it is alive or not
+  if (CALL(aclDestroyAclOpExecutor, executor) != ACLNN_SUCCESS) {  // whether it is alive or was run
     fault("aclDestroyAclOpExecutor: %s", aclGetRecentErrMsg());
   }
+  if ((CALL(aclDestroyAclOpExecutor, executor) == ACLNN_SUCCESS) == again) {
+    fault("aclDestroyAclOpExecutor, for the second time: %s", aclGetRecentErrMsg());
+  }
+  if (again) CALL(aclGetRecentErrMsg);
   CALL(aclrtSynchronizeStream, stream);
 }
 

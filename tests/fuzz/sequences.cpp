@@ -45,7 +45,7 @@ Pick World::pick(const Pool& pool) {
 Pool& World::any_pool() {
   Pool* const pools[] = {&streams,     &contexts,     &device_memory, &host_memory, &tensors,
                          &scalars,     &executors,    &events,        &int_arrays,  &float_arrays,
-                         &bool_arrays, &tensor_lists, &scalar_lists};
+                         &bool_arrays, &tensor_lists, &scalar_lists,  &physical,    &reservations};
   return *random.pick(pools);
 }
 
@@ -89,6 +89,7 @@ void destroy_everything(World& w) {
   destroy_all(w.events, "aclrtDestroyEvent", aclrtDestroyEvent);
   destroy_all(w.device_memory, "aclrtFree", aclrtFree);
   destroy_all(w.host_memory, "aclrtFreeHost", aclrtFreeHost);
+  destroy_mappings(w);
   const auto object = [&](Pool& pool, const char* name, auto function) {
     destroy_all(pool, name, [function](void* handle) {
       return function(
@@ -111,7 +112,7 @@ void fuzz_sequence(Random& random) {
   World world(random);
   JUDGE(Must::pass, aclrtSetDevice, 0);
   std::vector<const Action*> actions;  // each as often as it weighs
-  for (const auto* list : {&object_actions, &runtime_actions, &event_actions}) {
+  for (const auto* list : {&object_actions, &runtime_actions, &event_actions, &memory_actions}) {
     for (const Action& action : *list) actions.insert(actions.end(), action.weight, &action);
   }
   for (uint64_t steps = random.below(random.chance(10) ? 2000 : 200); steps > 0; --steps) {

@@ -4,9 +4,11 @@
 //
 //   soak [--seconds N] [--threads N] [--streams N] [--seed N]
 //
-// The calls are shared: any thread may run any of them, with an executor that another one made.
+// The calls are shared: any thread may run any of them, with an executor that another one made. Now
+// and then all of them meet to use one executor at the same time.
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -62,7 +64,20 @@ struct Problem {
 };
 
 struct Totals {
-  std::atomic<uint64_t> runs = 0, chains = 0, calls = 0, refusals = 0;
+  std::atomic<uint64_t> runs = 0, chains = 0, calls = 0, refusals = 0, contests = 0;
+};
+
+// All threads meet, and use one executor at the same time: either all give it to phase 2, which one
+// of them may, or the first thread runs it while the others destroy it, which one of them may.
+struct Contest {
+  explicit Contest(size_t threads) : meeting(static_cast<ptrdiff_t>(threads)) {}
+
+  std::barrier<> meeting;
+  Problem* problem = nullptr;
+  aclOpExecutor* executor = nullptr;
+  uint64_t size = 0;
+  bool destroying = false, over = false;
+  std::atomic<int> winners = 0;
 };
 
 // False when the rules of the row refuse the attributes that were drawn.
@@ -102,8 +117,12 @@ struct Lane {
 class Worker {
  public:
   Worker(const Options& options, std::vector<std::unique_ptr<Problem>>& problems, Totals& totals,
-         size_t number)
-      : random_(options.seed * 1000 + number), problems_(problems), totals_(totals) {
+         Contest& contest, size_t number)
+      : random_(options.seed * 1000 + number),
+        problems_(problems),
+        totals_(totals),
+        contest_(contest),
+        first_(number == 0) {
     run.seed = options.seed;
     MUST(aclrtSetDevice, 0);
     lanes_.resize(options.streams);
@@ -132,6 +151,35 @@ class Worker {
     }
   }
 
+  // False when the time is over, which the first thread knows.
+  bool meet(bool over) {
+    if (first_) call_contest(over);
+    contest_.meeting.arrive_and_wait();
+    if (contest_.over) return false;
+    if (contest_.problem == nullptr) {
+      contest_.meeting.arrive_and_wait();  // before the first thread calls the next one
+      return true;
+    }
+    const Row& row = *contest_.problem->call.row;
+    Lane& lane = random_.pick(lanes_);
+    ++run.calls;
+    const bool destroys = contest_.destroying && !first_;
+    const aclnnStatus status = destroys ? aclDestroyAclOpExecutor(contest_.executor)
+                                        : row.phase2(contest_.problem->workspace, contest_.size,
+                                                     contest_.executor, lane.stream);
+    if (status == ACLNN_SUCCESS && destroys == contest_.destroying) ++contest_.winners;
+    if (status != ACLNN_SUCCESS) {
+      const std::string message = CALL(aclGetRecentErrMsg);
+      if (status != ACLNN_ERR_PARAM_INVALID || message.find("executor must") == std::string::npos) {
+        fault("%s, with others: %d, %s", row.name, status, message.c_str());
+      }
+    }
+    finish(lane);
+    contest_.meeting.arrive_and_wait();
+    if (first_) judge_contest(status == ACLNN_SUCCESS);
+    return true;
+  }
+
   void end() {
     for (Lane& lane : lanes_) {
       finish(lane);
@@ -144,6 +192,31 @@ class Worker {
   }
 
  private:
+  void call_contest(bool over) {
+    Contest& c = contest_;
+    Problem* p = random_.pick(problems_).get();
+    c.over = over;
+    c.problem = over || p->taken.exchange(true) ? nullptr : p;
+    if (c.problem == nullptr) return;
+    restore(p->before);
+    c.winners = 0;
+    c.destroying = random_.chance(50);
+    ++run.calls;
+    must(p->call.row->phase1(p->call.values.data(), &c.size, &c.executor), p->call.row->name);
+    if (c.destroying) MUST(aclSetAclOpExecutorRepeatable, c.executor);
+  }
+
+  void judge_contest(bool ran) {
+    const Contest& c = contest_;
+    if (c.winners != 1) {
+      fault("%s: one executor was %s by %d threads", c.problem->call.row->name,
+            c.destroying ? "destroyed" : "run", c.winners.load());
+    }
+    if (ran || !c.destroying) compare(c.problem->call, c.problem->after);
+    c.problem->taken = false;
+    ++totals_.contests;
+  }
+
   void submit(Lane& lane) {
     Problem& p = *random_.pick(problems_);
     if (p.taken.exchange(true)) return;
@@ -220,6 +293,8 @@ class Worker {
   Random random_;
   std::vector<std::unique_ptr<Problem>>& problems_;
   Totals& totals_;
+  Contest& contest_;
+  const bool first_;
   std::vector<Lane> lanes_;
 };
 
@@ -267,14 +342,17 @@ int main(int count, char** words) {
     if (prepare(random, *p, workspace)) problems.push_back(std::move(p));
   }
   Totals totals;
+  Contest contest(options.threads);
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                        std::chrono::duration<double>(options.seconds));
   std::vector<std::thread> threads;
   for (size_t i = 0; i < options.threads; ++i) {
     threads.emplace_back([&, i] {
-      Worker worker(options, problems, totals, i);
-      while (std::chrono::steady_clock::now() < end) worker.step();
+      Worker worker(options, problems, totals, contest, i);
+      do {
+        for (int step = 0; step < 50; ++step) worker.step();
+      } while (worker.meet(std::chrono::steady_clock::now() >= end));
       worker.end();
     });
   }
@@ -289,10 +367,11 @@ int main(int count, char** words) {
   MUST(aclFinalize);
   std::printf(
       "%zu threads x %zu streams, %.0f s: %llu operators and %llu chains verified, "
-      "%llu refusals, %llu calls\n",
+      "%llu refusals, %llu contests, %llu calls\n",
       options.threads, options.streams, options.seconds,
       static_cast<unsigned long long>(totals.runs), static_cast<unsigned long long>(totals.chains),
       static_cast<unsigned long long>(totals.refusals),
+      static_cast<unsigned long long>(totals.contests),
       static_cast<unsigned long long>(totals.calls));
   return totals.runs > 0 ? 0 : 1;
 }

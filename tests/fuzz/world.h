@@ -22,16 +22,25 @@ struct Pick {
   bool live;
 };
 
+struct Mapped {
+  size_t size;
+  uint64_t memory;  // which; handles are given again
+};
+
 struct World {
   explicit World(Random& numbers) : random(numbers) {}
 
   Random& random;
   Pool streams, contexts, device_memory, host_memory, tensors, scalars, executors, events;
+  Pool physical, reservations;
   Pool int_arrays, float_arrays, bool_arrays, tensor_lists, scalar_lists;
   std::map<void*, size_t> sizes;                      // of memory, as asked for
+  std::map<char*, Mapped> mappings;                   // of physical memory in reservations
+  std::map<void*, uint64_t> serials;                  // of physical memory
   std::map<void*, std::vector<const void*>> members;  // of lists
   std::map<void*, const Row*> makers;                 // of executors
   std::map<void*, bool> repeatable;                   // executors
+  std::map<void*, bool> consumed;                     // executors that are gone: by phase 2
   std::vector<void*> unawaited;                       // streams that synchronising passes by
   bool pending = false;                               // streams may still use memory
 
@@ -62,6 +71,7 @@ struct Action {
 extern const std::vector<Action> object_actions;   // tensors, scalars, arrays, lists, executors
 extern const std::vector<Action> runtime_actions;  // devices, contexts, streams, memory
 extern const std::vector<Action> event_actions;    // events, callbacks, parameters
+extern const std::vector<Action> memory_actions;   // reserved addresses, mappings, peers
 
 bool has_context();
 // Waits for all work, after which memory may go; false when nobody can wait now.
@@ -69,6 +79,7 @@ bool settle(World& world);
 
 aclOpExecutor* plan_something(World& world);  // phase 1 of a random row on memory that stays
 void leave_reports(World& world);
+void destroy_mappings(World& world);
 void destroy_everything(World& world);
 
 }  // namespace fuzz

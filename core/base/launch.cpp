@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase 2: a plan is checked and runs, here or on the thread of a stream.
+#include <memory>
+#include <mutex>
+
+#include "aclnn/aclnn_base.h"
+#include "core/base/executor.h"
+#include "core/base/object.h"
+#include "core/base/plan_observer.h"
+#include "core/runtime/device.h"
+#include "core/runtime/timeline.h"
+
+namespace openaclnn {
+
+constinit Watch<const PlanObserver*> plan_observer = nullptr;
+
+namespace {
+
+// A run that has to wait for its turn on a stream.
+struct Run {
+  Run(const char* its_name, const Executor& executor, void* its_workspace, ForkSafeLock* its_lock)
+      : plan(executor), workspace(its_workspace), name(its_name), alone(its_lock) {}
+
+  void now() const {
+    std::unique_lock<ForkSafeLock> lock;
+    if (alone != nullptr) lock = std::unique_lock(*alone);
+    const Work work(name);
+    plan.run(workspace);
+  }
+
+  Executor plan;
+  void* workspace;
+  const char* name;
+  ForkSafeLock* alone;
+};
+
+void submit(std::unique_ptr<Run> run, Stream& stream) {
+  stream.submit({[](void* context) { static_cast<Run*>(context)->now(); },
+                 [](void* context) { delete static_cast<Run*>(context); }, run.get()});
+  run.release();  // submit has it; had it thrown, we would
+}
+
+}  // namespace
+
+void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
+             ForkSafeLock* alone) {
+  submit(std::make_unique<Run>(name, executor, workspace, alone), stream);
+}
+
+namespace {
+
+template <bool kWatched>
+Status launch_as(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
+                 aclOpExecutor* handle, void* stream_handle) {
+  if (handle == nullptr)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
+  if (workspace == nullptr && workspace_size > 0) {
+    return fail(ACLNN_ERR_PARAM_NULLPTR,
+                "%s: workspace must not be NULL when workspaceSize is %llu", name,
+                static_cast<unsigned long long>(workspace_size));
+  }
+  HandlePool<aclOpExecutor>::Hold executor(executors(), handle);
+  if (!executor) {
+    tell_refused(name, thing<aclOpExecutor>(), "executor", handle);
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
+                "repeatable to run it again), but "
+                "got one that was already run, destroyed or never created",
+                name, name);
+  }
+  if (executor->maker() != maker) {
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
+                name, name);
+  }
+  if (kWatched && plan_observer != nullptr) {
+    Status status = plan_observer->inspect(name, *executor, workspace, workspace_size);
+    if (!status.ok()) return status;
+  }
+  if (Status status = executor->check_workspace(name, workspace, workspace_size); !status.ok()) {
+    return status;
+  }
+  if (Status status = executor->check_addresses(name); !status.ok()) return status;
+  Stream* stream = nullptr;
+  if (Status status = find_stream(stream_handle, &stream, name); !status.ok()) {
+    return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: ", name);
+  }
+  if (kWatched && plan_observer != nullptr) {
+    plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
+    workspace = reachable(workspace);
+  }
+  // From here on other threads are told that it was run. One that is repeatable they wait for.
+  const bool consumes = !executor->repeatable;
+  if (consumes) executor.withdraw(HandlePool<aclOpExecutor>::End::consumed);
+  const auto tell_consumed = [&] {
+    if (kWatched && consumes) tell_ending(name, thing<aclOpExecutor>(), handle);
+  };
+  // runs here when the stream is idle; a copy is made only when it has to wait
+  if (executor->brief() && executor->fits_stack()) {
+    struct Inline {
+      const Executor* executor;
+      void* workspace;
+      const char* name;
+    } now{&*executor, workspace, name};
+    const auto run_now = [](void* context) {
+      auto* self = static_cast<Inline*>(context);
+      std::conditional_t<kWatched, Work, const char*> work(self->name);
+      self->executor->run(self->workspace);
+      (void)work;
+    };
+    if (stream->run_if_idle(run_now, &now)) {
+      tell_consumed();
+      return {};
+    }
+  }
+  try {
+    auto run = std::make_unique<Run>(name, *executor, workspace, nullptr);
+    if (!consumes) executor.release();  // short of memory, submit waits for the stream
+    submit(std::move(run), *stream);
+  } catch (...) {
+    if (consumes) executor.restore();
+    throw;
+  }
+  tell_consumed();
+  return {};
+}
+
+[[gnu::noinline, gnu::cold]] Status launch_watched(const char* name, const void* maker,
+                                                   void* workspace, uint64_t workspace_size,
+                                                   aclOpExecutor* executor, void* stream) {
+  return launch_as<true>(name, maker, workspace, workspace_size, executor, stream);
+}
+
+}  // namespace
+
+Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
+              aclOpExecutor* executor, void* stream) {
+  if (watched) [[unlikely]] {
+    return launch_watched(name, maker, workspace, workspace_size, executor, stream);
+  }
+  return launch_as<false>(name, maker, workspace, workspace_size, executor, stream);
+}
+
+}  // namespace openaclnn

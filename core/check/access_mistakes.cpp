@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that nothing orders, and work that reads what nothing has written.
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "acl/acl_rt.h"
+#include "core/base/dtype.h"
+#include "core/base/view.h"
+#include "core/check/causes.h"
+#include "core/check/state.h"
+
+namespace openaclnn::check {
+namespace {
+
+void tell_collision(const Access& now, const Access& other) {
+  const bool host = now.stream == nullptr;
+  const bool workspace =
+      std::strcmp(now.argument, "workspace") == 0 || std::strcmp(other.argument, "workspace") == 0;
+  Report report(!host         ? (workspace ? "workspace_overlap" : "unsynchronised_streams")
+                : now.written ? "write_before_sync"
+                              : "read_before_sync");
+  report.what.add(now.call).add(now.written ? " writes " : " reads ").add(now.argument);
+  report.what.add(", ").number(now.high - now.low).add(" bytes at ").hex(now.low);
+  if (!host) add_stream(report.what.add(", on "), now.stream);
+  report.what.add(host ? ", while " : "; ").add(other.call);
+  report.what.add(host ? " may still " : " ");
+  report.what.add(other.written ? (host ? "write" : "writes") : (host ? "read" : "reads"));
+  report.what.add(" it (").add(other.argument).add(") on ");
+  add_stream(report.what, other.stream);
+  report.what.add(host ? ": the host has not waited for that stream."
+                       : ", and nothing orders the two.");
+  report.at("here", now.call, now.stack).at("the other is", other.call, other.stack);
+  add_memory(report, now.low > other.low ? now.low : other.low);
+  if (workspace) {
+    report.advice =
+        "give work on different streams workspaces of their own, or order it with events.";
+  } else if (host && now.written) {
+    report.advice = "call aclrtSynchronizeStream before memory is written that a stream uses.";
+  } else if (host) {
+    report.advice = "call aclrtSynchronizeStream before the results are read.";
+  } else {
+    report.advice =
+        "record an event after the first (aclrtRecordEvent) and let the other stream wait for it "
+        "(aclrtStreamWaitEvent), or synchronise the first stream in between.";
+  }
+  tell(report);
+}
+
+// An access to bytes of which some were never given a value.
+struct NeverWritten {
+  Access access;
+  Missing missing;
+};
+
+void tell_never_written(const NeverWritten& found) {
+  const auto& [now, missing] = found;
+  Report report("never_written");
+  report.what.add(now.call).add(" reads ").add(now.argument).add(", ").number(missing.of);
+  report.what.add(" bytes at ").hex(now.low).add(", but ");
+  if (missing.count == missing.of) {
+    report.what.add("none of them was ever given a value.");
+  } else {
+    report.what.number(missing.count);
+    report.what.add(" of them were never given a value, the first at byte ");
+    report.what.number(missing.first - now.low).add(".");
+  }
+  report.at("here", now.call, now.stack);
+  add_memory(report, now.low);
+  report.advice =
+      "aclrtMalloc leaves memory as it was: copy the input there, clear it with aclrtMemset, or "
+      "run "
+      "the operator that computes it, before it is read.";
+  report.follows = follows(Lack::result);
+  tell(report);
+}
+
+// What is read must have been written; what is written has a value from now on, and so has what was
+// reported. A copy within the device carries over what its source has.
+std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& accesses,
+                                      bool is_copy) {
+  const auto on_device = [](const Access& access) {
+    return is_device_address(reinterpret_cast<void*>(access.low));
+  };
+  std::vector<NeverWritten> found;
+  const bool certain = state.calling_back.empty();
+  const bool within =
+      is_copy && accesses.size() == 2 && on_device(accesses[0]) && on_device(accesses[1]);
+  if (within && certain) {
+    const Access &dst = accesses[0], &src = accesses[1];
+    state.written.copy(dst.low, src.low, src.high - src.low);
+    return found;
+  }
+  for (const Access& access : accesses) {
+    if (!access.read || !certain || within) continue;
+    const Missing missing = access.view != nullptr ? state.written.missing(*access.view)
+                            : is_copy ? state.written.missing_beside_gaps(access.low, access.high)
+                                      : state.written.missing(access.low, access.high);
+    if (missing.count == 0) continue;
+    found.push_back({access, missing});
+    state.written.mark(access.low, access.high);
+  }
+  for (const Access& access : accesses) {
+    if (!access.written) continue;
+    if (access.view != nullptr) {
+      state.written.mark(*access.view);
+    } else {
+      state.written.mark(access.low, access.high);
+    }
+    if (access.storage_low < access.storage_high) {
+      state.written.mark_gaps(access.storage_low, access.storage_high);
+    }
+  }
+  return found;
+}
+
+void take_down(const char* call, std::vector<Access> accesses, const Stream* stream, bool is_copy) {
+  const Stack here = stack_here();
+  State& state = State::get();
+  std::vector<std::pair<Access, Access>> collisions;
+  std::vector<NeverWritten> never_written;
+  {
+    std::lock_guard lock(state.mutex);
+    state.order.begin(stream);
+    for (Access& access : accesses) {
+      access.call = call;
+      access.stream = stream;
+      access.stack = here;
+      if (access.low >= access.high) continue;
+      const Access* other = state.order.add(block_of(access.low), access);
+      if (other == nullptr) continue;
+      collisions.emplace_back(access, *other);
+      // As if the host had waited: what else lacks this synchronisation has the same cause.
+      if (stream == nullptr) state.order.synchronised(collisions.back().second.stream);
+    }
+    never_written = note_values(state, accesses, is_copy);
+  }
+  for (const auto& [now, other] : collisions) tell_collision(now, other);
+  for (const NeverWritten& each : never_written) tell_never_written(each);
+}
+
+// What the executor works on, by the names of its tensors.
+std::vector<Access> accesses_of(const aclOpExecutor& executor) {
+  State& state = State::get();
+  std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> views;
+  {
+    std::lock_guard lock(state.mutex);
+    if (const auto plan = state.plans.find(&executor); plan != state.plans.end()) {
+      for (const PlannedTensor& tensor : plan->second) views[tensor.name] = tensor.view;
+    }
+  }
+  std::vector<Access> accesses;
+  executor.for_each_operand([&](const Executor::Operand& operand) {
+    const auto data = reinterpret_cast<uintptr_t>(operand.data);
+    Access access = {};
+    access.argument = operand.name;
+    access.low = data + static_cast<uintptr_t>(operand.low);
+    access.high = data + static_cast<uintptr_t>(operand.high);
+    access.read = operand.role != Role::output;
+    access.written = operand.role != Role::input;
+    if (const auto planned = views.find(operand.name); planned != views.end()) {
+      auto view = std::make_shared<Tensor>(*planned->second);
+      view->data = operand.data;  // where it is now
+      int64_t storage = 0;
+      if (!element_count(view->storage, &storage)) storage = 0;
+      const uintptr_t end = data + static_cast<size_t>(storage) * dtype_size(view->dtype);
+      const bool dense = Runs(*view).dense();
+      if (!dense || data < access.low || access.high < end) {
+        access.storage_low = std::min(data, access.low);
+        access.storage_high = std::max(end, access.high);
+      }
+      if (!dense) access.view = std::move(view);
+    }
+    accesses.push_back(std::move(access));
+  });
+  return accesses;
+}
+
+}  // namespace
+
+void touches(const char* call, const Range* ranges, int count, const Stream* stream) {
+  used();
+  if (stream != nullptr) (void)check_stream_device(call, *stream);
+  if (stream == nullptr) stream = Stream::running_here();  // a task's copy is in its stream's order
+  std::vector<Access> accesses;
+  for (int i = 0; i < count; ++i) {
+    const auto low = reinterpret_cast<uintptr_t>(ranges[i].address);
+    Access access = {};
+    access.argument = ranges[i].argument;
+    access.low = low;
+    access.high = low + ranges[i].bytes;
+    access.read = !ranges[i].written;
+    access.written = ranges[i].written;
+    accesses.push_back(std::move(access));
+  }
+  take_down(call, std::move(accesses), stream, true);
+}
+
+void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
+              uint64_t workspace_size, const Stream& stream) {
+  check_launch_device(op, executor, workspace, workspace_size, stream);
+  std::vector<Access> accesses = accesses_of(executor);
+  if (workspace_size > 0) {
+    Access access = {};
+    access.argument = "workspace";
+    access.low = reinterpret_cast<uintptr_t>(workspace);
+    access.high = access.low + workspace_size;
+    access.written = true;
+    accesses.push_back(std::move(access));
+  }
+  take_down(op, std::move(accesses), &stream, false);
+}
+
+}  // namespace openaclnn::check

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program lacks because a call was refused: a later mistake with the same cause is told
+// under it. One aclrtSetDevice that is missing is one mistake, and not one for each call after it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace openaclnn::check {
+
+enum class Lack : uint32_t {
+  nothing = 0,
+  device = 1 << 0,  // of the calling thread; all others are of the process
+  memory = 1 << 1,
+  stream = 1 << 2,
+  event = 1 << 3,
+  context = 1 << 4,
+  object = 1 << 5,  // tensors, scalars, arrays and lists
+  executor = 1 << 6,
+  result = 1 << 7,  // what an operator, a copy or a fill would have written
+};
+
+// Whether a refused call left the program without that.
+bool follows(Lack lack);
+
+Lack lack_of(const char* thing);  // "aclTensor", "device memory" …
+
+// A call was refused with this code and sentence: whether an earlier refusal is the cause. From now
+// on the program lacks what the call would have made.
+bool note_refusal(std::string_view call, int32_t code, std::string_view sentence);
+
+// A call that needs a device succeeded.
+void note_device();
+
+// What to do about a refusal.
+const char* advice_for(std::string_view call, int32_t code, std::string_view sentence);
+
+}  // namespace openaclnn::check

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/check/written.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "core/base/dtype.h"
+#include "core/base/view.h"
+#include "core/check/allocations.h"
+
+namespace openaclnn::check {
+namespace {
+
+// The bits of a live allocation.
+class Bits {
+ public:
+  explicit Bits(const Block& own)
+      : begin_(own.begin), end_(own.end()), words_(bits_at(own.begin)) {}
+
+  uintptr_t begin() const { return begin_; }
+  uintptr_t end() const { return end_; }
+
+  void set(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
+    const Words w = words(low, high);
+    words_[w.first] |= w.mask(w.first) & comb;
+    for (size_t i = w.first + 1; i < w.last; ++i) words_[i] |= comb;
+    words_[w.last] |= w.mask(w.last) & comb;
+  }
+
+  // The first address in [low, high) whose bit is `value`, or high.
+  uintptr_t first_with(bool value, uintptr_t low, uintptr_t high) const {
+    const Words w = words(low, high);
+    for (size_t i = w.first; i <= w.last; ++i) {
+      const uint64_t hits = (value ? words_[i] : ~words_[i]) & w.mask(i);
+      if (hits != 0) return begin_ + i * 64 + static_cast<size_t>(std::countr_zero(hits));
+    }
+    return high;
+  }
+
+  Missing missing(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) const {
+    Missing found{low, 0, 0};
+    const Words w = words(low, high);
+    found.of = ones(w.mask(w.first) & comb);
+    if (w.first < w.last) {
+      found.of += ones(w.mask(w.last) & comb) + (w.last - w.first - 1) * ones(comb);
+    }
+    for (size_t i = w.first; i <= w.last; ++i) {
+      constexpr size_t kAtOnce = 8;  // words, where all have a value
+      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce, comb)) i += kAtOnce;
+      const uint64_t zeros = ~words_[i] & w.mask(i) & comb;
+      if (zeros == 0) continue;
+      if (found.count == 0) {
+        found.first = begin_ + i * 64 + static_cast<size_t>(std::countr_zero(zeros));
+      }
+      found.count += ones(zeros);
+    }
+    return found;
+  }
+
+ private:
+  // The words that hold the bits of a range, and which bits of the first and of the last.
+  struct Words {
+    size_t first, last;
+    uint64_t head, tail;
+
+    uint64_t mask(size_t i) const {
+      return (i == first ? head : ~uint64_t{0}) & (i == last ? tail : ~uint64_t{0});
+    }
+  };
+  Words words(uintptr_t low, uintptr_t high) const {  // low < high
+    const size_t first = low - begin_, last = high - 1 - begin_;
+    return {first / 64, last / 64, ~uint64_t{0} << first % 64, ~uint64_t{0} >> (63 - last % 64)};
+  }
+
+  static size_t ones(uint64_t word) { return static_cast<size_t>(std::popcount(word)); }
+
+  bool all_set(size_t i, size_t count, uint64_t comb) const {
+    uint64_t all = comb;
+    for (size_t k = 0; k < count; ++k) all &= words_[i + k];
+    return all == comb;
+  }
+
+  uintptr_t begin_, end_;  // begin_ is that of a page
+  uint64_t* words_;
+};
+
+// Of the live allocation of device memory where [low, *high) begins; *high is cut to its end. None
+// for an empty range.
+std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
+  const void* address = reinterpret_cast<void*>(low);
+  const Block* own = is_device_address(address) ? block_at(address) : nullptr;
+  if (own == nullptr || !own->live || low >= own->end() || low >= *high) {
+    return std::nullopt;
+  }
+  if (own->granules != nullptr) return std::nullopt;  // mapped twice, it is written at either place
+  *high = std::min(*high, own->end());
+  return Bits(*own);
+}
+
+// Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation where it begins.
+template <class F>
+void for_each_run(const Tensor& view, F see) {
+  const Runs runs(view);
+  uintptr_t end = UINTPTR_MAX;
+  std::optional<Bits> bits = bits_of(runs.begin(), &end);
+  if (!bits) return;
+  runs.for_each([&](uintptr_t low, uintptr_t high, uint64_t comb) {
+    low = std::max(low, bits->begin()), high = std::min(high, end);
+    if (low < high) see(*bits, low, high, comb);
+  });
+}
+
+void add(Missing* sum, const Missing& more) {
+  if (sum->count == 0) sum->first = more.first;
+  sum->count += more.count;
+  sum->of += more.of;
+}
+
+}  // namespace
+
+Runs::Runs(const Tensor& view) {
+  const size_t size = dtype_size(view.dtype);
+  begin_ = reinterpret_cast<uintptr_t>(view.data) + static_cast<uintptr_t>(view.offset) * size;
+  length_ = size;
+  for (int i = 0; i < view.shape.rank; ++i) {
+    if (view.shape[i] == 1 || view.strides[i] == 0) continue;
+    const auto step = static_cast<uintptr_t>(std::abs(view.strides[i])) * size;
+    if (view.strides[i] < 0) begin_ -= step * static_cast<uintptr_t>(view.shape[i] - 1);
+    int at = rank_++;
+    for (; at > 0 && step_[at - 1] > step; --at) {
+      step_[at] = step_[at - 1], dim_[at] = dim_[at - 1];
+    }
+    step_[at] = step, dim_[at] = view.shape[i];
+  }
+  int merged = 0;
+  while (merged < rank_ && step_[merged] <= length_) {
+    length_ += step_[merged] * static_cast<uintptr_t>(dim_[merged] - 1);
+    ++merged;
+  }
+  if (merged < rank_ && step_[merged] <= 64 && 64 % step_[merged] == 0) {  // longer than length_
+    const uint64_t one = (uint64_t{1} << length_) - 1;
+    comb_ = 0;
+    for (size_t at = 0; at < 64; at += step_[merged]) comb_ |= one << at;
+    length_ += step_[merged] * static_cast<uintptr_t>(dim_[merged] - 1);
+    ++merged;
+  }
+  rank_ -= merged;
+  std::copy(step_ + merged, step_ + merged + rank_, step_);
+  std::copy(dim_ + merged, dim_ + merged + rank_, dim_);
+}
+
+void Written::mark(uintptr_t low, uintptr_t high) {
+  if (std::optional<Bits> bits = bits_of(low, &high)) bits->set(low, high);
+}
+
+void Written::mark(const Tensor& view) {
+  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
+    bits.set(low, high, comb);
+  });
+}
+
+void Written::copy(uintptr_t dst, uintptr_t src, size_t count) {
+  uintptr_t end = src + count;
+  const std::optional<Bits> bits = bits_of(src, &end);
+  if (!bits) return;
+  std::vector<std::pair<uintptr_t, uintptr_t>> runs;  // they may overlap where they go
+  for (uintptr_t low = bits->first_with(true, src, end); low < end;) {
+    const uintptr_t high = bits->first_with(false, low, end);
+    runs.emplace_back(low, high);
+    low = high < end ? bits->first_with(true, high, end) : end;
+  }
+  for (const auto& [low, high] : runs) mark(low - src + dst, high - src + dst);
+}
+
+Missing Written::missing(uintptr_t low, uintptr_t high) const {
+  const std::optional<Bits> bits = bits_of(low, &high);
+  return bits ? bits->missing(low, high) : Missing{};
+}
+
+Missing Written::missing(const Tensor& view) const {
+  Missing sum;
+  for_each_run(view, [&](const Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
+    add(&sum, bits.missing(low, high, comb));
+  });
+  return sum;
+}
+
+void Written::mark_gaps(uintptr_t low, uintptr_t high) {
+  const std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  std::vector<Gaps>& all = gaps_[bits->begin()];
+  for (Gaps& each : all) {  // what meets is one
+    if (low > each.high || each.low > high) continue;
+    each = {std::min(low, each.low), std::max(high, each.high)};
+    return;
+  }
+  all.push_back({low, high});
+}
+
+Missing Written::missing_beside_gaps(uintptr_t low, uintptr_t high) const {
+  const std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return {};
+  const auto known = gaps_.find(bits->begin());
+  if (known == gaps_.end()) return bits->missing(low, high);
+  std::vector<Gaps> gaps = known->second;
+  std::sort(gaps.begin(), gaps.end(), [](const Gaps& a, const Gaps& b) { return a.low < b.low; });
+  Missing sum;
+  uintptr_t at = low;
+  for (const Gaps& each : gaps) {
+    const uintptr_t until = std::min(each.low, high);
+    if (at < until) add(&sum, bits->missing(at, until));
+    at = std::max(at, each.high);
+  }
+  if (at < high) add(&sum, bits->missing(at, high));
+  sum.of = high - low;
+  return sum;
+}
+
+}  // namespace openaclnn::check

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bytes of device memory were given a value: one bit for each. Work counts when it is
+// submitted, in the order of submission.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/tensor.h"
+
+namespace openaclnn::check {
+
+// The bytes of a view as runs: those of [low, high) at addresses whose bit in `comb`, by the
+// address modulo 64, is set. A run has no gaps unless they come back every 64 bytes, as those of
+// every other element do.
+class Runs {
+ public:
+  explicit Runs(const Tensor& view);
+  bool dense() const { return rank_ == 0 && comb_ == kAll; }  // it is one run without gaps
+  uintptr_t begin() const { return begin_; }
+
+  // Calls see(low, high, comb) for each.
+  template <class F>
+  void for_each(F see) const {
+    uintptr_t at = begin_;
+    int64_t index[kMaxDims] = {};
+    while (true) {
+      see(at, at + length_, std::rotl(comb_, static_cast<int>(at % 64)));
+      int i = 0;
+      for (; i < rank_ && ++index[i] == dim_[i]; ++i) {
+        at -= step_[i] * static_cast<uintptr_t>(dim_[i] - 1);
+        index[i] = 0;
+      }
+      if (i == rank_) return;
+      at += step_[i];
+    }
+  }
+
+ private:
+  static constexpr uint64_t kAll = ~uint64_t{0};
+
+  uintptr_t begin_ = 0;
+  size_t length_ = 0;     // of a run
+  uint64_t comb_ = kAll;  // of a run that begins where the address divides by 64
+  int rank_ = 0;          // of the dims that are left, innermost first
+  int64_t dim_[kMaxDims];
+  uintptr_t step_[kMaxDims];  // in bytes
+};
+
+// Bytes that were never given a value.
+struct Missing {
+  uintptr_t first = 0;
+  size_t count = 0;
+  size_t of = 0;  // of so many
+};
+
+// Not for two threads at once. Addresses of host memory, and what lies in no live allocation, are
+// passed over.
+class Written {
+ public:
+  void mark(uintptr_t low, uintptr_t high);
+  void mark(const Tensor& view);
+  // dst has a value where src has one.
+  void copy(uintptr_t dst, uintptr_t src, size_t count);
+
+  Missing missing(uintptr_t low, uintptr_t high) const;
+  Missing missing(const Tensor& view) const;
+
+  // An operator wrote a view that leaves gaps in this storage: who copies it whole does not mean
+  // the gaps.
+  void mark_gaps(uintptr_t low, uintptr_t high);
+  Missing missing_beside_gaps(uintptr_t low, uintptr_t high) const;
+  void forget(uintptr_t block) { gaps_.erase(block); }
+
+ private:
+  struct Gaps {
+    uintptr_t low, high;
+  };
+  std::unordered_map<uintptr_t, std::vector<Gaps>> gaps_;  // by block
+};
+
+}  // namespace openaclnn::check

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mapping puts physical memory in a part of a reservation, and unmapping closes that part again.
+// Mappings that touch each other are one stretch of memory: programs divide it without regard to
+// where one ends.
+#include "acl/acl_rt.h"
+#include "core/runtime/check.h"
+#include "core/runtime/device.h"
+#include "core/runtime/guard.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/physical_memory.h"
+#include "core/runtime/reservations.h"
+
+namespace openaclnn {
+namespace {
+
+constexpr const char* kMapped = "mapped memory";
+
+// Where memory may be mapped: inside a reservation, where nothing is, next to the same device only.
+Status check_place(const char* call, Space& space, void* address, const PhysicalMemory& memory,
+                   Reservations::iterator* around) {
+  const uintptr_t begin = number_of(address);
+  *around = space.around(begin);
+  if (*around == space.reservations.end()) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: virPtr must lie in addresses that are reserved, but %p does not: it was "
+                "released or never reserved",
+                call, address);
+  }
+  const auto& [first, own] = **around;
+  if (const size_t left = first + own.size - begin; memory.size > left) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: size must be at most %zu, the bytes from virPtr to the end of what is "
+                "reserved, but got %zu",
+                call, left, memory.size);
+  }
+  const auto next = own.mappings.lower_bound(begin);
+  const auto before = next == own.mappings.begin() ? own.mappings.end() : std::prev(next);
+  const bool over_next = next != own.mappings.end() && next->first - begin < memory.size;
+  const bool over_before =
+      before != own.mappings.end() && begin - before->first < before->second.size;
+  if (over_next || over_before) {
+    const auto& [at, mapping] = over_before ? *before : *next;
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: the %zu bytes at virPtr %p must be unmapped, but %zu bytes are mapped at %p",
+                call, memory.size, address, mapping.size, reinterpret_cast<void*>(at));
+  }
+  if (!own.mappings.empty() && own.device != memory.device) {
+    return fail(
+        ACL_ERROR_RT_PARAM_INVALID,
+        "%s: handle must be memory of device %d, as what is mapped in the same reservation, "
+        "but is of device %d",
+        call, own.device, memory.device);
+  }
+  return {};
+}
+
+Status map(void* address, size_t size, const void* handle) {
+  constexpr const char* call = "aclrtMapMem";
+  PhysicalMemory* memory = nullptr;
+  if (Status status = find_physical(call, handle, &memory); !status.ok()) return status;
+  if (size != memory->size) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: size must be that of the memory, %zu, but got %zu",
+                call, memory->size, size);
+  }
+  if (number_of(address) % kGranularity != 0) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: virPtr must be a multiple of %zu, the granularity, but is %p", call,
+                kGranularity, address);
+  }
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
+    Space& space = Space::get();
+    std::lock_guard lock(space.mutex);
+    Reservations::iterator around;
+    if (Status status = check_place(call, space, address, *memory, &around); !status.ok()) {
+      return status;
+    }
+    Reservation& own = around->second;
+    const auto entry = own.mappings.emplace(number_of(address), Mapping{size}).first;
+    Status status = show_at(call, *memory, reachable(address));
+    if (status.ok() && observer != nullptr && !observer->map(call, address, size)) {
+      mmap(reachable(address), size, PROT_NONE, kNothing | MAP_FIXED, -1, 0);
+      status = fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: check mode has taken down its last", call);
+    }
+    if (!status.ok()) {
+      own.mappings.erase(entry);
+      return status;
+    }
+    own.device = memory->device;
+    return {};
+  });
+}
+
+// The mapping that begins at the address, now marked as leaving; nullptr when there is none.
+Mapping* begin_unmapping(Space& space, uintptr_t address) {
+  std::lock_guard lock(space.mutex);
+  const auto around = space.around(address);
+  if (around == space.reservations.end()) return nullptr;
+  const auto found = around->second.mappings.find(address);
+  if (found == around->second.mappings.end() || found->second.leaving) return nullptr;
+  found->second.leaving = true;
+  return &found->second;
+}
+
+Status unmap(void* address) {
+  constexpr const char* call = "aclrtUnmapMem";
+  Space& space = Space::get();
+  Mapping* own = begin_unmapping(space, number_of(address));
+  if (own == nullptr) {
+    tell_refused(call, kMapped, "virPtr", address);
+    return fail(ACL_ERROR_RT_PARAM_INVALID,
+                "%s: virPtr must be where memory was mapped, but at %p no mapping begins", call,
+                address);
+  }
+  tell_ending(call, kMapped, address);
+  std::lock_guard lock(space.mutex);
+  if (mmap(reachable(address), own->size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    own->leaving = false;
+    return fail(ACL_ERROR_RT_MEMORY_FREE, "%s: the system must unmap %p, but refuses", call,
+                address);
+  }
+  space.around(number_of(address))->second.mappings.erase(number_of(address));
+  return {};
+}
+
+}  // namespace
+}  // namespace openaclnn
+
+using namespace openaclnn;
+
+aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
+                     uint64_t flags) {
+  constexpr const char* call = "aclrtMapMem";
+  Status status = not_null(call, "virPtr", virPtr);
+  if (status.ok() && size == 0) {
+    status = fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call);
+  }
+  if (status.ok()) status = check_zero(call, "offset", offset);
+  if (status.ok()) status = check_zero(call, "flags", flags);
+  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  if (status.ok()) status = map(virPtr, size, handle);
+  return status.code();
+}
+
+// Without a device, and after aclFinalize, too.
+aclError aclrtUnmapMem(void* virPtr) {
+  Status status = not_null("aclrtUnmapMem", "virPtr", virPtr);
+  if (status.ok()) status = unmap(virPtr);
+  return status.code();
+}

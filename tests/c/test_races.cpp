@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that use one executor at the same time: one of them wins what can happen once, and none
+// of them meets an executor that another one has ended. Runs under the thread sanitizer too.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "aclnn/aclnn_base.h"
+#include "aclnnop/aclnn_leaky_relu.h"
+#include "check.h"
+
+namespace {
+
+constexpr int64_t kElements = 8192;  // brief, but long enough to be met in
+
+// aclnnLeakyRelu from `x` to `y`, as often as wanted.
+struct Call {
+  explicit Call(float from = -2) : x(kElements, from), y(kElements, 0) {
+    const int64_t n = kElements;
+    self = aclCreateTensor(&n, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &n, 1, x.data());
+    out = aclCreateTensor(&n, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &n, 1, y.data());
+    float value = 0.5f;
+    slope = aclCreateScalar(&value, ACL_FLOAT);
+    CHECK(self != nullptr && out != nullptr && slope != nullptr);
+    CHECK_EQ(aclrtCreateStream(&stream), 0);
+  }
+  ~Call() {
+    CHECK_EQ(aclrtDestroyStream(stream), 0);
+    CHECK_EQ(aclDestroyTensor(self), 0);
+    CHECK_EQ(aclDestroyTensor(out), 0);
+    CHECK_EQ(aclDestroyScalar(slope), 0);
+  }
+  Call(const Call&) = delete;
+
+  aclOpExecutor* plan(bool repeatable = false) const {
+    uint64_t size = 0;
+    aclOpExecutor* executor = nullptr;
+    CHECK_EQ(aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor), 0);
+    if (repeatable) CHECK_EQ(aclSetAclOpExecutorRepeatable(executor), 0);
+    return executor;
+  }
+
+  std::vector<float> x, y;
+  aclTensor *self, *out;
+  aclScalar* slope;
+  aclrtStream stream;  // of a thread: brief work runs on the thread that calls
+};
+
+// Where threads meet, again and again: they wait awake, so that they go on at the same time.
+class Meeting {
+ public:
+  explicit Meeting(int count) : count_(count) {}
+  void meet() {
+    const int round = round_;
+    if (++here_ == count_) {
+      here_ = 0;
+      ++round_;
+    }
+    for (int spins = 0; round_ == round; ++spins) {
+      if (spins > 5000) std::this_thread::yield();
+    }
+  }
+
+ private:
+  const int count_;
+  std::atomic<int> here_{0}, round_{0};
+};
+
+// f(i, meeting) on `count` threads that begin together.
+void together(int count, const std::function<void(int, Meeting&)>& f) {
+  Meeting meeting(count);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      CHECK_EQ(aclrtSetDevice(0), 0);
+      meeting.meet();
+      f(i, meeting);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+constexpr int kThreads = 3;
+
+// Threads give phase 2 the same executors, each on a stream of its own, while the last thread plans
+// and runs others, so that what is ended is soon another executor; not so many that a handle comes
+// again.
+void one_wins(int rounds) {
+  constexpr int kExecutors = 16, kOthers = 40;
+  std::array<Call, kThreads> calls;
+  std::array<Call, kExecutors> targets;
+  std::array<aclOpExecutor*, kExecutors> executors;
+  std::array<std::atomic<int>, kExecutors> winners;
+  int wrong = 0;
+  together(kThreads, [&](int i, Meeting& meeting) {
+    for (int round = 0; round < rounds; ++round) {
+      for (int k = 0; i == 0 && k < kExecutors; ++k) {
+        executors[k] = targets[k].plan();
+        winners[k] = 0;
+      }
+      meeting.meet();
+      if (i == kThreads - 1) {
+        aclOpExecutor* own[kOthers];
+        for (auto& e : own) e = calls[i].plan();
+        for (auto& e : own) CHECK_EQ(aclnnLeakyRelu(nullptr, 0, e, calls[i].stream), 0);
+      } else {
+        for (int k = 0; k < kExecutors; ++k) {
+          const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executors[k], calls[i].stream);
+          if (status == 0) {
+            ++winners[k];
+          } else {
+            CHECK_FAILS(status, 161002, "one that was already run, destroyed or never created");
+          }
+        }
+      }
+      meeting.meet();
+      for (int k = 0; i == 0 && k < kExecutors; ++k) wrong += winners[k] != 1;
+    }
+  });
+  CHECK_EQ(wrong, 0);
+  for (const Call& target : targets) CHECK_EQ(target.y[kElements - 1], -1.0f);
+}
+
+// Phase 2 and aclDestroyAclOpExecutor of a repeatable executor: a run that began ends well.
+void destroying(int rounds) {
+  std::array<Call, kThreads> calls;
+  aclOpExecutor* executor = nullptr;
+  std::atomic<bool> destroyed{false};
+  together(kThreads, [&](int i, Meeting& meeting) {
+    for (int round = 0; round < rounds; ++round) {
+      if (i == 0) {
+        destroyed = false;
+        executor = calls[0].plan(true);
+      }
+      meeting.meet();
+      if (i == round % kThreads) {
+        CHECK_EQ(aclDestroyAclOpExecutor(executor), 0);
+        // What comes next lies where the destroyed one lay, were it not for its run.
+        for (int k = 0; k < 20; ++k) CHECK_EQ(aclDestroyAclOpExecutor(calls[i].plan()), 0);
+        destroyed = true;
+      } else {
+        for (bool gone = false; !gone;) {
+          gone = destroyed;
+          const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executor, calls[i].stream);
+          if (gone || status != 0) CHECK_FAILS(status, 161002, "executor must come from");
+        }
+      }
+      meeting.meet();
+    }
+  });
+  CHECK_EQ(calls[0].y[0], -1.0f);
+}
+
+// Addresses that are set while others run: each run works on addresses that were set, and on none
+// in between.
+void moving(int rounds) {
+  Call call;
+  std::vector<float> other(kElements, -6);
+  aclOpExecutor* executor = call.plan(true);
+  std::atomic<bool> over{false};
+  together(kThreads, [&](int i, Meeting&) {
+    if (i == 0) {
+      for (int round = 0; round < rounds; ++round) {
+        void* at = round % 2 == 0 ? other.data() : call.x.data();
+        CHECK_EQ(aclSetInputTensorAddr(executor, 0, call.self, at), 0);
+      }
+      over = true;
+      return;
+    }
+    Call own;
+    if (i == 1) {  // and one that asks for what it is already
+      while (!over) CHECK_EQ(aclSetAclOpExecutorRepeatable(executor), 0);
+      return;
+    }
+    do {
+      CHECK_EQ(aclnnLeakyRelu(nullptr, 0, executor, own.stream), 0);
+      for (const float y : call.y) {
+        if (y != -1.0f && y != -3.0f) return CHECK_EQ(y, -1.0f);
+      }
+    } while (!over);
+  });
+  CHECK_EQ(aclDestroyAclOpExecutor(executor), 0);
+}
+
+}  // namespace
+
+int main() {
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  one_wins(3000);
+  destroying(1000);
+  moving(10000);
+  CHECK_EQ(aclrtResetDevice(0), 0);
+  return check_result();
+}
