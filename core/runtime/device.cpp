@@ -190,8 +190,10 @@ using namespace openaclnn;
 aclError aclrtSetDevice(int32_t deviceId) {
   if (Status status = check_device("aclrtSetDevice", kDeviceId, deviceId); !status.ok())
     return status.code();
-  if (enter_device("aclrtSetDevice", deviceId, 1) != nullptr) return ACL_SUCCESS;
-  return ACL_ERROR_RT_NO_STREAM_RESOURCE;
+  if (enter_device("aclrtSetDevice", deviceId, 1) == nullptr)
+    return ACL_ERROR_RT_NO_STREAM_RESOURCE;
+  withdraw(ACL_ERROR_RT_CONTEXT_NULL);
+  return ACL_SUCCESS;
 }
 
 aclError aclrtResetDevice(int32_t deviceId) {
@@ -214,6 +216,18 @@ aclError aclrtGetDevice(int32_t* deviceId) {
 aclError aclrtGetDeviceCount(uint32_t* count) {
   if (Status null = not_null("aclrtGetDeviceCount", "count", count); !null.ok()) return null.code();
   *count = static_cast<uint32_t>(device_count());
+  return ACL_SUCCESS;
+}
+
+aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
+  constexpr const char* call = "aclrtGetPrimaryCtxState";
+  Status status = not_null(call, "active", active);
+  if (status.ok()) status = check_device(call, kDeviceId, deviceId);
+  if (!status.ok()) return status.code();
+  Devices& devices = Devices::get();
+  std::lock_guard lock(devices.mutex);
+  *active = devices.at[deviceId].context != nullptr;
+  if (flags != nullptr) *flags = 0;
   return ACL_SUCCESS;
 }
 
@@ -253,8 +267,10 @@ aclError aclrtDestroyContext(aclrtContext context) {
 aclError aclrtSetCurrentContext(aclrtContext context) {
   Context* own;
   Status status = find_context("aclrtSetCurrentContext", context, &own);
-  if (status.ok()) current = own;
-  return status.code();
+  if (!status.ok()) return status.code();
+  current = own;
+  withdraw(ACL_ERROR_RT_CONTEXT_NULL);
+  return ACL_SUCCESS;
 }
 
 aclError aclrtGetCurrentContext(aclrtContext* context) {

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
@@ -257,6 +258,20 @@ std::string take_sentence() {
   std::string sentence = failure != nullptr ? failure->sentence : "";
   seen->count = 0;
   return sentence;
+}
+
+void withdraw(int32_t code) {
+  if (last_of_runtime == code) last_of_runtime = 0;
+  const Seen seen;
+  Failure kept[Failures::kPending];
+  unsigned count = 0;
+  for (unsigned age = seen->pending(); age-- > 0;) {
+    const Failure& failure = seen->newest(age);
+    if (failure.thread != &own || failure.code != code) kept[count++] = failure;
+  }
+  if (count == seen->pending()) return;
+  std::copy_n(kept, count, seen->ring);
+  seen->count = count;
 }
 
 void share_sentences() {

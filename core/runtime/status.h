@@ -64,6 +64,10 @@ class [[nodiscard]] Status {
 // pending ones.
 std::string take_sentence();
 
+// Forgets this thread's pending failures of the code, and the code as the newest of the runtime:
+// what was missing is there now, and a later failure must not be told with it.
+void withdraw(int32_t code);
+
 // From now on all threads of the process see one another's sentences (err_msg_mode of aclInit).
 void share_sentences();
 

@@ -144,3 +144,10 @@ bool drain_streams(PickStream pick, void* context, Deadline deadline = {});
 Status take_failures(const char* call, PickStream pick, void* context);
 
 }  // namespace openaclnn
+
+// ---- for libraries beside this one, whose work runs on the calling thread ----
+
+// Waits for what was submitted; what failed in it is left for whoever synchronises.
+extern "C" int32_t openaclnn_wait_for_stream(void* stream);
+// Makes the next synchronisation of the stream fail, as if one of its tasks had.
+extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);

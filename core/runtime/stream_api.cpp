@@ -91,7 +91,8 @@ void destroy(const char* call, const Stream* stream) {
   tell_synchronised(stream);
 }
 
-Status synchronize(const char* call, aclrtStream handle, int32_t timeout) {
+// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr.
+Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailure* failure) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   Stream* stream = nullptr;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
@@ -121,7 +122,14 @@ Status synchronize(const char* call, aclrtStream handle, int32_t timeout) {
                 timeout);
   }
   tell_synchronised(stream);
-  return waiter->forget_failure().tell(call);
+  if (failure != nullptr) *failure = waiter->forget_failure();
+  return {};
+}
+
+Status synchronize(const char* call, aclrtStream handle, int32_t timeout) {
+  TaskFailure failure;
+  Status status = wait_for(call, handle, timeout, &failure);
+  return status.ok() ? failure.tell(call) : status;
 }
 
 }  // namespace
@@ -173,4 +181,15 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   if (done) tell_synchronised(found);
   *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
+}
+
+int32_t openaclnn_wait_for_stream(void* stream) {
+  return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();
+}
+
+int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence) {
+  Stream* found = nullptr;
+  Status status = find_stream(stream, &found);
+  if (status.ok()) found->fail_task(code, "%s", sentence);
+  return status.code();
 }

@@ -14,6 +14,7 @@ from .catalogue import as_data, find_operator, markdown, nearest, show_operator,
 from .settings import config, home
 from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint
+from .torch_npu import command as npu
 
 # The environment variable behind a value of config().
 VARIABLES = {
@@ -180,6 +181,7 @@ def parser() -> argparse.ArgumentParser:
     ops.add_argument("--markdown", action="store_true", help="print the table of the README")
     programs.add_commands(command)
     watch.add_commands(command)
+    npu.add_commands(command)
     for sub in (info, ops):
         sub.add_argument("--json", action="store_true", help="print JSON for programs")
     return top

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages: one that no NPU computes here, and those that torch_npu logs.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "core/npu/calls.h"
+
+namespace {
+
+int number_of(const char* variable, int otherwise) {
+  const char* value = std::getenv(variable);
+  return value == nullptr || *value == '\0' ? otherwise : std::atoi(value);
+}
+
+constexpr char kNotice[] =
+    "openaclnn: the device npu of this process is the CPU; no NPU computes here "
+    "(OPENACLNN_NPU_NOTICE=0 silences this)\n";
+
+}  // namespace
+
+extern "C" aclError openaclnn_aclInit(const char* configPath);
+
+// The first thing that torch_npu calls, once a process.
+extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* configPath) {
+  static std::atomic<bool> told = false;
+  if (!told.exchange(true) && number_of("OPENACLNN_NPU_NOTICE", 1) != 0) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNotice, sizeof kNotice - 1);
+  }
+  return openaclnn_aclInit(configPath);
+}
+
+// As on CANN: levels from ASCEND_GLOBAL_LOG_LEVEL up, 3 (errors) unless it is set, to the terminal
+// where ASCEND_SLOG_PRINT_TO_STDOUT is 1. There are no log files.
+void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
+               const char* fmt, ...) {
+  static const int lowest = number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR);
+  static const bool shown = number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0) == 1;
+  const int level = static_cast<int>(logLevel);
+  if (!shown || fmt == nullptr || level < lowest || level > ACL_ERROR) return;
+  constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, fmt);
+  vsnprintf(text, sizeof text, fmt, arguments);
+  va_end(arguments);
+  const char* slash = file == nullptr ? nullptr : std::strrchr(file, '/');
+  printf("[%s] APP(%d) %s:%u %s: %s\n", names[level < 0 ? 0 : level], getpid(),
+         slash != nullptr  ? slash + 1
+         : file != nullptr ? file
+                           : "",
+         line, func ? func : "", text);
+}
+
+// FNV-1a, 64 bits.
+uint64_t MsprofGetHashId(const char* hashInfo, size_t length) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; hashInfo != nullptr && i < length; ++i) {
+    hash = (hash ^ static_cast<unsigned char>(hashInfo[i])) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+uint64_t MsprofSysCycleTime(void) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}

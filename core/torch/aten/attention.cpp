@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// FlashAttentionScore and its gradient, in float: softmax(scale * (q kᵀ + pse), masked) v, and with
+// p the probabilities, dv = pᵀ dy, ds = p (dp - sum(dp p)), dq = scale ds k, dk = scale dsᵀ q.
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// Any layout as batch, heads, sequence, head size. `like`: the head size where heads are not known.
+Tensor to_heads(const Tensor& x, const Text& layout, int64_t heads, int64_t head_size) {
+  if (layout == "BNSD") return x.to(at::kFloat);
+  if (layout == "BSND") return x.transpose(1, 2).to(at::kFloat);
+  if (layout != "SBH" && layout != "BSH")
+    throw Refusal("inputLayout must be BNSD, BSND, BSH or SBH, but got " + layout);
+  const Tensor rows = layout == "SBH" ? x.transpose(0, 1) : x;
+  const int64_t n = heads > 0 ? heads : rows.size(2) / head_size;
+  return rows.reshape({rows.size(0), rows.size(1), n, -1}).transpose(1, 2).to(at::kFloat);
+}
+
+Tensor from_heads(const Tensor& x, const Text& layout) {
+  if (layout == "BNSD") return x;
+  const Tensor rows = x.transpose(1, 2);
+  if (layout == "BSND") return rows;
+  const Tensor joined = rows.reshape({rows.size(0), rows.size(1), -1});
+  return layout == "SBH" ? joined.transpose(0, 1) : joined;
+}
+
+// Heads of k and v serve several heads of q.
+Tensor repeated(const Tensor& x, int64_t heads) {
+  return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
+}
+
+Tensor summed(const Tensor& gradient, const Tensor& like) {
+  if (gradient.size(1) == like.size(1)) return gradient;
+  return gradient.view({gradient.size(0), like.size(1), -1, gradient.size(2), gradient.size(3)})
+      .sum(2);
+}
+
+// What is left out of a matrix of S rows and K columns; undefined for nothing. sparse: 0 and 1 the
+// mask, 2 above the diagonal from the upper left, 3 from the lower right.
+Tensor left_out(const Tensor& mask, int64_t sparse, int64_t rows, int64_t columns) {
+  if (sparse == 2 || sparse == 3)
+    return at::ones({rows, columns}, at::kBool).triu(1 + (sparse == 3 ? columns - rows : 0));
+  if (sparse != 0 && sparse != 1)
+    throw Refusal("sparseMode must be in [0, 3], but got " + std::to_string(sparse));
+  return mask.defined() && mask.numel() > 0 ? mask.to(at::kBool) : Tensor();
+}
+
+struct Attention {
+  Tensor q, k, v, probabilities, largest, total, kept;  // kept: undefined without dropout
+};
+
+Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, const Text& layout,
+                 int64_t heads, const Tensor& pse, const Tensor& drop, const Tensor& mask,
+                 double scale, double keep, int64_t sparse) {
+  Attention a;
+  a.q = to_heads(query, layout, heads, 0);
+  a.k = to_heads(key, layout, 0, a.q.size(3));
+  a.v = to_heads(value, layout, a.k.size(1), 0);
+  Tensor s = at::matmul(a.q, repeated(a.k, a.q.size(1)).transpose(-1, -2));
+  if (pse.defined()) s = s + pse;
+  s = s * scale;
+  const Tensor out = left_out(mask, sparse, s.size(2), s.size(3));
+  if (out.defined()) s = s.masked_fill(out, -INFINITY);
+  a.largest = std::get<0>(s.max(-1, true));
+  a.largest = at::where(at::isinf(a.largest), 0, a.largest);
+  const Tensor x = at::exp(s - a.largest);
+  a.total = x.sum(-1, true);
+  a.probabilities = at::where(a.total > 0, x / a.total, 0);
+  if (drop.defined() && drop.numel() > 0 && keep < 1) {
+    a.kept = at::empty(s.sizes(), at::kFloat);
+    const auto* bytes = drop.data_ptr<uint8_t>();
+    auto* factor = a.kept.data_ptr<float>();
+    for (int64_t i = 0; i < a.kept.numel(); ++i)
+      factor[i] = (bytes[i / 8] >> i % 8 & 1) != 0 ? static_cast<float>(1 / keep) : 0.0f;
+  }
+  return a;
+}
+
+void flash_attention(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop, Tensor,
+                     Tensor mask, Ints, double scale, double keep, int64_t, int64_t, int64_t heads,
+                     Text layout, int64_t, int64_t sparse, Out largest, Out total, Out, Out out) {
+  const Attention a =
+      attend(query, key, value, layout, heads, pse, drop, mask, scale, keep, sparse);
+  const Tensor p = a.kept.defined() ? a.probabilities * a.kept : a.probabilities;
+  largest = a.largest.expand({-1, -1, -1, 8});
+  total = a.total.expand({-1, -1, -1, 8});
+  out = from_heads(at::matmul(p, repeated(a.v, a.q.size(1))), layout);
+}
+
+void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
+                          Tensor drop, Tensor, Tensor mask, Tensor, Tensor, Tensor, Tensor, Ints,
+                          double scale, double keep, int64_t, int64_t, int64_t heads, Text layout,
+                          int64_t, int64_t sparse, Out dquery, Out dkey, Out dvalue, Out) {
+  const Attention a =
+      attend(query, key, value, layout, heads, pse, drop, mask, scale, keep, sparse);
+  const Tensor dy = to_heads(gradient, layout, heads, 0);
+  const Tensor k = repeated(a.k, a.q.size(1)), v = repeated(a.v, a.q.size(1));
+  const Tensor p = a.kept.defined() ? a.probabilities * a.kept : a.probabilities;
+  Tensor dp = at::matmul(dy, v.transpose(-1, -2));
+  if (a.kept.defined()) dp = dp * a.kept;
+  const Tensor ds = a.probabilities * (dp - (dp * a.probabilities).sum(-1, true));
+  dquery = from_heads(at::matmul(ds, k) * scale, layout);
+  dkey = from_heads(summed(at::matmul(ds.transpose(-1, -2), a.q) * scale, a.k), layout);
+  dvalue = from_heads(summed(at::matmul(p.transpose(-1, -2), dy), a.v), layout);
+}
+
+}  // namespace
+
+const Composite attention_composites[] = {
+    ENTRY(flash_attention),
+    ENTRY(flash_attention_grad),
+    {},
+};
+
+}  // namespace openaclnn::aten

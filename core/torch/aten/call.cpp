@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torch/aten/call.h"
+
+#include <cstring>
+#include <sstream>
+
+#include "core/base/list.h"
+#include "core/base/scalar.h"
+
+namespace openaclnn::aten {
+namespace {
+
+template <class T>
+const T& alive(const HandlePool<T>& pool, const Parameter& parameter, const void* handle) {
+  const T* found = pool.find(handle);
+  if (found != nullptr) return *found;
+  throw Refusal(std::string(parameter.name) + " must be alive, but was destroyed or never created");
+}
+
+Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
+  const at::IntArrayRef sizes(tensor.shape.at, static_cast<size_t>(tensor.shape.rank));
+  const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
+  const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
+  const bool empty = c10::multiply_integers(sizes) == 0;
+  if (empty) return at::empty_strided(sizes, strides, options);
+  if (tensor.data == nullptr)
+    throw Refusal(std::string(parameter.name) + " must have memory, but its address is NULL");
+  const auto bytes = static_cast<int64_t>(c10::elementSize(options.dtype().toScalarType()));
+  char* first = static_cast<char*>(tensor.data) + tensor.offset * bytes;
+  return at::for_blob(first, sizes)
+      .strides(strides)
+      .target_device(at::kCPU)
+      .options(options)
+      .make_tensor();
+}
+
+template <class T>
+T stored(const Scalar& scalar) {
+  T value;
+  std::memcpy(static_cast<void*>(&value), scalar.bytes, sizeof value);
+  return value;
+}
+
+at::Scalar number(const Parameter& parameter, const Scalar& scalar) {
+  switch (scalar.dtype) {
+    case ACL_FLOAT: return stored<float>(scalar);
+    case ACL_DOUBLE: return stored<double>(scalar);
+    case ACL_FLOAT16: return stored<at::Half>(scalar);
+    case ACL_BF16: return stored<at::BFloat16>(scalar);
+    case ACL_INT64: return stored<int64_t>(scalar);
+    case ACL_INT32: return stored<int32_t>(scalar);
+    case ACL_INT16: return stored<int16_t>(scalar);
+    case ACL_INT8: return stored<int8_t>(scalar);
+    case ACL_UINT8: return stored<uint8_t>(scalar);
+    case ACL_UINT64: return stored<uint64_t>(scalar);
+    case ACL_BOOL: return stored<uint8_t>(scalar) != 0;
+    case ACL_COMPLEX64: return stored<c10::complex<float>>(scalar);
+    case ACL_COMPLEX128: return stored<c10::complex<double>>(scalar);
+    default: break;
+  }
+  throw Refusal(std::string(parameter.name) +
+                " must be a number that torch has, but its dtype is " +
+                std::to_string(scalar.dtype));
+}
+
+IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
+  c10::List<std::optional<Tensor>> made;
+  for (const aclTensor* tensor : list) {
+    made.push_back(tensor == nullptr
+                       ? std::nullopt
+                       : std::optional(wrap(parameter, alive(tensors(), parameter, tensor))));
+  }
+  return made;
+}
+
+template <class To, class List>
+IValue list_of(const List& list) {
+  c10::List<To> made;
+  for (const auto element : list) made.push_back(element);
+  return made;
+}
+
+}  // namespace
+
+at::ScalarType scalar_type(int64_t acl_dtype) {
+  switch (acl_dtype) {
+    case ACL_FLOAT: return at::kFloat;
+    case ACL_FLOAT16: return at::kHalf;
+    case ACL_BF16: return at::kBFloat16;
+    case ACL_DOUBLE: return at::kDouble;
+    case ACL_INT8: return at::kChar;
+    case ACL_INT16: return at::kShort;
+    case ACL_INT32: return at::kInt;
+    case ACL_INT64: return at::kLong;
+    case ACL_UINT8: return at::kByte;
+    case ACL_UINT16: return at::kUInt16;
+    case ACL_UINT32: return at::kUInt32;
+    case ACL_UINT64: return at::kUInt64;
+    case ACL_BOOL: return at::kBool;
+    case ACL_COMPLEX32: return at::kComplexHalf;
+    case ACL_COMPLEX64: return at::kComplexFloat;
+    case ACL_COMPLEX128: return at::kComplexDouble;
+    case ACL_FLOAT8_E5M2: return at::kFloat8_e5m2;
+    case ACL_FLOAT8_E4M3FN: return at::kFloat8_e4m3fn;
+    default: break;
+  }
+  throw Refusal("a dtype must be one that torch has, but got aclDataType " +
+                std::to_string(acl_dtype));
+}
+
+IValue to_ivalue(const Parameter& parameter, const Value& value) {
+  switch (parameter.kind) {
+    case Kind::integer: return value.integer;
+    case Kind::flag: return value.integer != 0;
+    case Kind::real: return value.real;
+    case Kind::dtype: return static_cast<int64_t>(scalar_type(value.integer));
+    default: break;
+  }
+  const void* handle = value.pointer;
+  if (handle == nullptr) return {};
+  switch (parameter.kind) {
+    case Kind::tensor: return wrap(parameter, alive(tensors(), parameter, handle));
+    case Kind::tensors: return list_of_tensors(parameter, alive(tensor_lists(), parameter, handle));
+    case Kind::scalar: return number(parameter, alive(scalars(), parameter, handle));
+    case Kind::ints: return list_of<int64_t>(alive(int_arrays(), parameter, handle));
+    case Kind::bools: return list_of<bool>(alive(bool_arrays(), parameter, handle));
+    case Kind::floats: return list_of<double>(alive(float_arrays(), parameter, handle));
+    case Kind::text: return std::string(static_cast<const char*>(handle));
+    case Kind::scalars: {
+      auto made = c10::impl::GenericList(c10::NumberType::get());
+      for (const aclScalar* scalar : alive(scalar_lists(), parameter, handle))
+        made.push_back(number(parameter, alive(scalars(), parameter, scalar)));
+      return made;
+    }
+    default: throw Refusal("this kind of argument is not known");
+  }
+}
+
+void put(const Tensor& out, const Tensor& result) {
+  if (!out.defined() || !result.defined()) return;
+  if (out.sizes() == result.sizes()) {
+    out.copy_(result);
+  } else if (out.numel() == result.numel()) {
+    out.copy_(result.reshape(out.sizes()));
+  } else {
+    std::ostringstream sentence;
+    sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
+    throw Refusal(sentence.str());
+  }
+}
+
+void Sized::operator=(const Tensor& result) const {
+  aclTensor* own = tensors().find(handle_);
+  if (own == nullptr || !room_.defined()) return;
+  if (result.numel() > room_.numel())
+    throw Refusal("out must have room for " + std::to_string(result.numel()) +
+                  " elements, but has room for " + std::to_string(room_.numel()));
+  const Tensor dense = result.contiguous();
+  room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
+  own->shape.rank = own->strides.rank = static_cast<int>(dense.dim());
+  std::copy(dense.sizes().begin(), dense.sizes().end(), own->shape.at);
+  std::copy(dense.strides().begin(), dense.strides().end(), own->strides.at);
+}
+
+}  // namespace openaclnn::aten

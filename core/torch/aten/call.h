@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a row between its phases: the C arguments as ATen knows them. Tensors wrap the
+// program's memory; nothing is copied.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/base/tensor.h"
+#include "core/torch/aten/row.h"
+
+namespace openaclnn::aten {
+
+using at::Tensor;
+using c10::IValue;
+
+// What makes a call wrong, as the end of a sentence that starts with the operator.
+struct Refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+at::ScalarType scalar_type(int64_t acl_dtype);
+
+// The argument as ATen's value; None for NULL.
+IValue to_ivalue(const Parameter& parameter, const Value& value);
+
+struct Call {
+  const Row* row;
+  std::vector<IValue> values;
+  std::vector<const void*> handles;  // of tensors whose shape phase 2 finds out
+
+  Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
+};
+
+// Copies a result into the caller's tensor, which may have another dtype, other strides, and dims
+// of one more or fewer. An undefined result, or no tensor to take it, is left out.
+void put(const Tensor& out, const Tensor& result);
+
+// An output whose shape depends on the data: it has room, and takes the shape of the result.
+class Sized {
+ public:
+  Sized(Tensor room, const void* handle) : room_(std::move(room)), handle_(handle) {}
+  void operator=(const Tensor& result) const;
+
+ private:
+  Tensor room_;
+  const void* handle_;
+};
+
+}  // namespace openaclnn::aten

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that are not one of ATen's: each is a function of the row's parameters in their order,
+//
+//   void gelu_v2(const Tensor& x, int64_t tanh, Out out) { out = at::gelu(x, tanh ? … ); }
+//
+// and an entry of a table, ENTRY(gelu_v2). A tensor that is NULL is undefined.
+#pragma once
+
+#include <utility>
+
+#include "core/torch/aten/call.h"
+
+namespace openaclnn::aten {
+
+// Takes a result; see put.
+class Out {
+ public:
+  explicit Out(Tensor tensor) : tensor_(std::move(tensor)) {}
+  void operator=(const Tensor& result) const { put(tensor_, result); }
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+using Ints = std::vector<int64_t>;
+using Tensors = std::vector<Tensor>;
+using Text = std::string;
+
+// A tensor or a number, as the operator and its form with s behind the name have it.
+struct Either {
+  IValue value;
+
+  bool is_tensor() const { return value.isTensor(); }
+  at::Scalar number() const { return value.toScalar(); }
+  Tensor tensor() const {
+    return is_tensor() ? value.toTensor() : at::native::wrapped_scalar_tensor(number());
+  }
+};
+
+template <class T>
+T take(const Call& call, size_t i) {
+  const IValue& value = call.values[i];
+  if constexpr (std::is_same_v<T, Tensor>) {
+    return call.tensor(i);
+  } else if constexpr (std::is_same_v<T, Out>) {
+    return Out(call.tensor(i));
+  } else if constexpr (std::is_same_v<T, Sized>) {
+    return Sized(call.tensor(i), call.handles[i]);
+  } else if constexpr (std::is_same_v<T, Either>) {
+    return {value};
+  } else if constexpr (std::is_same_v<T, Ints>) {
+    return value.isNone() ? Ints() : value.toIntVector();
+  } else if constexpr (std::is_same_v<T, Text>) {
+    return value.isNone() ? Text() : value.toStringRef();
+  } else if constexpr (std::is_same_v<T, at::Scalar>) {
+    return value.toScalar();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return value.toBool();
+  } else if constexpr (std::is_same_v<T, double>) {
+    return value.toDouble();
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return value.toInt();
+  } else {
+    static_assert(std::is_same_v<T, Tensors>);
+    Tensors made;
+    if (value.isNone()) return made;
+    for (const IValue& element : value.toListRef())
+      made.push_back(element.isNone() ? Tensor() : element.toTensor());
+    return made;
+  }
+}
+
+struct Composite {
+  const char* name;
+  int parameters;
+  void (*run)(const Call& call);
+};
+
+template <auto function>
+struct Unpacked;
+template <class... T, void (*function)(T...)>
+struct Unpacked<function> {
+  template <size_t... i>
+  static void spread(const Call& call, std::index_sequence<i...>) {
+    function(take<std::remove_cvref_t<T>>(call, i)...);
+  }
+  static void run(const Call& call) { spread(call, std::index_sequence_for<T...>()); }
+  static constexpr int parameters = sizeof...(T);
+};
+
+#define ENTRY(name) {#name, Unpacked<name>::parameters, Unpacked<name>::run}
+
+// The tables, each ending with a name that is nullptr.
+extern const Composite attention_composites[];
+extern const Composite indexing_composites[];
+extern const Composite loss_composites[];
+extern const Composite random_composites[];
+extern const Composite training_composites[];
+extern const Composite various_composites[];
+
+const Composite* find_composite(const char* name);
+
+}  // namespace openaclnn::aten

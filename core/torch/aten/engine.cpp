@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both phases of every row. Phase 1 wraps the arguments; phase 2 waits for the stream, calls the
+// operator, and copies its results to where the program wants them. It runs on the calling thread:
+// with torch_npu's queue that is the queue's.
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "aclnn/aclnn_base.h"
+#include "core/npu/queue.h"
+#include "core/runtime/handles.h"
+#include "core/runtime/status.h"
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
+
+// What a row needs of torch, found out when it is first called.
+struct Resolved {
+  const Composite* composite = nullptr;
+  std::optional<c10::OperatorHandle> op;
+  bool in_place = false;  // the operator writes where the program wants the result
+};
+
+Resolved resolve(const Row& row) {
+  Resolved found;
+  if (row.overload == nullptr) {
+    found.composite = find_composite(row.op);
+    if (found.composite == nullptr || found.composite->parameters != row.parameter_count)
+      throw Refusal(std::string("there is no composite ") + row.op + " of that many parameters");
+    return found;
+  }
+  const std::string name = row.op;
+  found.op = c10::Dispatcher::singleton().findSchema({"aten::" + name, row.overload});
+  if (!found.op) throw Refusal("this torch has no operator " + name + "." + row.overload);
+  if (found.op->schema().arguments().size() < static_cast<size_t>(row.argument_count))
+    throw Refusal("this torch has fewer arguments of " + name + "." + row.overload);
+  found.in_place = name.back() == '_';
+  return found;
+}
+
+const Resolved& resolved(const Row& row) {
+  static std::vector<std::once_flag> once(static_cast<size_t>(row_count));
+  static std::vector<Resolved> all(static_cast<size_t>(row_count));
+  const auto i = static_cast<size_t>(&row - rows);
+  std::call_once(once[i], [&] { all[i] = resolve(row); });
+  return all[i];
+}
+
+IValue as_scalar(const IValue& value) {
+  return value.isTensor() ? IValue(value.toTensor().item()) : value;
+}
+
+// The value as the schema wants it: what CANN passes as a tensor may be ATen's number, and the
+// other way round.
+IValue converted(IValue value, c10::TypePtr type) {
+  bool optional = false;
+  if (const auto inner = type->cast<c10::OptionalType>()) {
+    optional = true;
+    type = inner->getElementType();
+  }
+  if (value.isNone() && optional) return value;
+  switch (type->kind()) {
+    case c10::TypeKind::TensorType:
+      if (value.isNone()) return Tensor();
+      return value.isTensor() ? value : IValue(at::native::wrapped_scalar_tensor(value.toScalar()));
+    case c10::TypeKind::NumberType: return as_scalar(value);
+    case c10::TypeKind::FloatType: return as_scalar(value).toScalar().toDouble();
+    case c10::TypeKind::SymIntType:
+    case c10::TypeKind::IntType: return as_scalar(value).toScalar().toLong();
+    case c10::TypeKind::BoolType: return as_scalar(value).toScalar().toBool();
+    case c10::TypeKind::ListType: break;
+    default: return value;
+  }
+  const auto element = type->expect<c10::ListType>()->getElementType();
+  if (element->kind() == c10::TypeKind::TensorType) {
+    c10::List<Tensor> list;
+    if (value.isTensor())
+      list.push_back(value.toTensor());
+    else if (!value.isNone())
+      for (const IValue& e : value.toListRef())
+        list.push_back(e.isNone() ? Tensor() : e.toTensor());
+    return list;
+  }
+  if (value.isNone()) return c10::List<int64_t>();
+  return value;
+}
+
+IValue argument(const Argument& from, const Call& call) {
+  switch (from.from) {
+    case Argument::From::parameter: return call.values[static_cast<size_t>(from.integer)];
+    case Argument::From::dtype_of_out:
+      return static_cast<int64_t>(
+          call.tensor(static_cast<size_t>(call.row->outputs[0])).scalar_type());
+    case Argument::From::none: return {};
+    case Argument::From::flag: return from.integer != 0;
+    case Argument::From::integer: return from.integer;
+    case Argument::From::real: return from.real;
+    case Argument::From::text: return std::string(from.text);
+  }
+  return {};
+}
+
+void in_float(torch::jit::Stack& stack) {
+  for (IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::ScalarType dtype = value.toTensor().scalar_type();
+    if (dtype == at::kHalf || dtype == at::kBFloat16) value = value.toTensor().to(at::kFloat);
+  }
+}
+
+torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
+  const Row& row = *call.row;
+  torch::jit::Stack stack;
+  const auto& arguments = op.schema().arguments();
+  stack.reserve(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (i < static_cast<size_t>(row.argument_count)) {
+      stack.push_back(converted(argument(row.arguments[i], call), arguments[i].type()));
+    } else {
+      stack.push_back(arguments[i].default_value().value_or(IValue()));
+    }
+  }
+  if (row.in_float) in_float(stack);
+  return stack;
+}
+
+void put_results(const Call& call, const torch::jit::Stack& results) {
+  const int* outputs = call.row->outputs;
+  for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
+    const IValue& out = call.values[static_cast<size_t>(outputs[i])];
+    if (out.isNone()) continue;
+    if (out.isTensor()) {
+      put(out.toTensor(), results[i].toTensor());
+      continue;
+    }
+    const auto places = out.toListRef();
+    const std::vector<Tensor> made = results[i].toTensorVector();
+    if (places.size() != made.size())
+      throw Refusal("out must have " + std::to_string(made.size()) + " tensors, but has " +
+                    std::to_string(places.size()));
+    for (size_t k = 0; k < made.size(); ++k) put(places[k].toTensor(), made[k]);
+  }
+}
+
+void compute(const Call& call) {
+  const Resolved& found = resolved(*call.row);
+  if (found.composite != nullptr) return found.composite->run(call);
+  torch::jit::Stack stack = stack_of(call, *found.op);
+  found.op->callBoxed(stack);
+  if (!found.in_place) put_results(call, stack);
+}
+
+// The CPU's kernels and nothing above them: what recorded the call stays above.
+struct KernelsOnly {
+  c10::impl::ExcludeDispatchKeyGuard keys{
+      c10::autograd_dispatch_keyset |
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
+                           c10::DispatchKey::ADInplaceOrView, c10::DispatchKey::AutocastCPU,
+                           c10::DispatchKey::Functionalize})};
+  at::NoGradGuard no_grad;
+};
+
+std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
+
+// f(), and what it threw as a status: what torch refuses is a mistake in the arguments.
+template <class F>
+int32_t guarded(const Row& row, F f) {
+  try {
+    return f();
+  } catch (const Refusal& refusal) {
+    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s", row.name, refusal.what()).code();
+  } catch (const c10::Error& error) {
+    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s", row.name,
+                first_line(error.what_without_backtrace()).c_str())
+        .code();
+  } catch (const std::bad_alloc&) {
+    return fail(ACLNN_ERR_INNER, "%s: memory must be available, but it ran out", row.name).code();
+  } catch (const std::exception& error) {
+    return fail(ACLNN_ERR_INNER, "%s: %s", row.name, first_line(error.what()).c_str()).code();
+  }
+}
+
+std::vector<std::atomic<uint64_t>>& counts() {
+  static std::vector<std::atomic<uint64_t>> all(static_cast<size_t>(row_count));
+  return all;
+}
+
+}  // namespace
+
+int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+  const Row& row = rows[index];
+  return guarded(row, [&] {
+    if (workspace_size == nullptr || executor == nullptr)
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
+                  row.name)
+          .code();
+    const KernelsOnly guard;
+    Call call{&row, {}, {}};
+    call.values.reserve(static_cast<size_t>(row.parameter_count));
+    for (int i = 0; i < row.parameter_count; ++i) {
+      const Parameter& parameter = row.parameters[i];
+      call.values.push_back(to_ivalue(parameter, values[i]));
+      const bool is_tensor = parameter.kind == Kind::tensor;
+      call.handles.push_back(is_tensor ? values[i].pointer : nullptr);
+    }
+    Call* made = calls().create(std::move(call));
+    if (made == nullptr)
+      return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, "%s: too many executors are alive", row.name)
+          .code();
+    *workspace_size = 0;
+    *executor = made;
+    return ACLNN_SUCCESS;
+  });
+}
+
+int32_t run(int index, void* executor, void* stream) {
+  const Row& row = rows[index];
+  const int32_t code = guarded(row, [&]() -> int32_t {
+    const Call* found = calls().find(executor);
+    if (found == nullptr || found->row != &row)
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: executor must come from %sGetWorkspaceSize and be run once", row.name,
+                  row.name)
+          .code();
+    const Call call = *found;
+    calls().destroy(executor);
+    if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
+    counts()[static_cast<size_t>(index)].fetch_add(1, std::memory_order_relaxed);
+    const KernelsOnly guard;
+    compute(call);
+    return ACLNN_SUCCESS;
+  });
+  return code == 0 ? code : npu::phase2_failed(code, stream);
+}
+
+const Composite* find_composite(const char* name) {
+  for (const Composite* table : {attention_composites, indexing_composites, loss_composites,
+                                 random_composites, training_composites, various_composites}) {
+    for (; table->name != nullptr; ++table) {
+      if (std::string(table->name) == name) return table;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace openaclnn::aten
+
+using namespace openaclnn::aten;
+
+// For tests: the name of a row, NULL after the last; how often it ran; what it lacks in this torch,
+// "" for nothing.
+extern "C" __attribute__((visibility("default"))) const char* openaclnn_aten_name(int row) {
+  return row >= 0 && row < row_count ? rows[row].name : nullptr;
+}
+extern "C" __attribute__((visibility("default"))) uint64_t openaclnn_aten_count(int row) {
+  return counts()[static_cast<size_t>(row)].load();
+}
+extern "C" __attribute__((visibility("default"))) const char* openaclnn_aten_lacks(int row) {
+  static thread_local std::string sentence;
+  try {
+    (void)resolve(rows[row]);
+    sentence.clear();
+  } catch (const std::exception& error) {
+    sentence = error.what();
+  }
+  return sentence.c_str();
+}

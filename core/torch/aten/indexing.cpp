@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places: indices, masks, what depends on the data.
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// Where ATen has None torch_npu passes an empty tensor of integers.
+void index(Tensor self, Tensors indices, Out out) {
+  c10::List<std::optional<Tensor>> given;
+  for (const Tensor& tensor : indices) {
+    const bool all = !tensor.defined() || (indices.size() > 1 && tensor.numel() == 0 &&
+                                           tensor.dim() == 1 && tensor.scalar_type() != at::kBool);
+    given.push_back(all ? std::nullopt : std::optional(tensor));
+  }
+  out = at::index(self, given);
+}
+
+// reduction: 0 none, 1 add, 2 multiply.
+void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reduction, Out out) {
+  const char* reduce = reduction == 1 ? "add" : "multiply";
+  if (src.is_tensor()) {
+    out = reduction == 0 ? at::scatter(self, dim, index, src.tensor())
+                         : at::scatter(self, dim, index, src.tensor(), reduce);
+  } else {
+    out = reduction == 0 ? at::scatter(self, dim, index, src.number())
+                         : at::scatter(self, dim, index, src.number(), reduce);
+  }
+}
+
+void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Out out) {
+  const Tensor hot = at::one_hot(self.to(at::kLong), depth).to(at::kBool);
+  out = at::where(hot.movedim(-1, axis), on, off);
+}
+
+void masked_select(Tensor self, Tensor mask, Sized out) { out = at::masked_select(self, mask); }
+
+void nonzero(Tensor self, Sized out) { out = at::nonzero(self); }
+
+void unique2(Tensor self, bool sorted, bool inverse, bool counts, Sized out, Out inverse_out,
+             Sized counts_out) {
+  const auto [values, where, how_many] = at::_unique2(self, sorted, inverse, counts);
+  out = values;
+  if ((inverse || counts) && where.numel() > 0) inverse_out = where;
+  if (counts) counts_out = how_many;
+}
+
+// dim of 1000 and above: of all elements.
+void unique_consecutive(Tensor self, bool inverse, bool counts, int64_t dim, Sized out,
+                        Out inverse_out, Sized counts_out) {
+  const auto along = dim >= 1000 ? std::nullopt : std::optional(dim);
+  const auto [values, where, how_many] = at::unique_consecutive(self, inverse, counts, along);
+  out = values;
+  if (inverse) inverse_out = where;
+  if (counts) counts_out = how_many;
+}
+
+void inplace_copy(Tensor self, Tensor src) { self.copy_(src); }
+
+void inplace_zero(Tensor self) { self.zero_(); }
+
+void inplace_one(Tensor self) { self.fill_(1); }
+
+// Modes of CANN's casts: 1 to nearest even, 2 down, 3 up, 5 towards zero, 7 what is behind the
+// point.
+void foreach_round_off(Tensors x, Either mode, Tensors out) {
+  const int64_t how = mode.is_tensor() ? mode.tensor().item().toLong() : mode.number().toLong();
+  for (size_t i = 0; i < x.size() && i < out.size(); ++i) {
+    switch (how) {
+      case 1: put(out[i], at::round(x[i])); break;
+      case 2: put(out[i], at::floor(x[i])); break;
+      case 3: put(out[i], at::ceil(x[i])); break;
+      case 5: put(out[i], at::trunc(x[i])); break;
+      case 7: put(out[i], at::frac(x[i])); break;
+      default: throw Refusal("roundMode must be 1, 2, 3, 5 or 7, but got " + std::to_string(how));
+    }
+  }
+}
+
+void foreach_copy(Tensors from, Tensors out) {
+  for (size_t i = 0; i < from.size() && i < out.size(); ++i) out[i].copy_(from[i]);
+}
+
+void foreach_zero(Tensors x) {
+  for (const Tensor& tensor : x) tensor.zero_();
+}
+
+}  // namespace
+
+const Composite indexing_composites[] = {
+    ENTRY(index),
+    ENTRY(scatter),
+    ENTRY(one_hot),
+    ENTRY(masked_select),
+    ENTRY(nonzero),
+    ENTRY(unique2),
+    ENTRY(unique_consecutive),
+    ENTRY(inplace_copy),
+    ENTRY(inplace_zero),
+    ENTRY(inplace_one),
+    ENTRY(foreach_copy),
+    ENTRY(foreach_round_off),
+    ENTRY(foreach_zero),
+    {},
+};
+
+}  // namespace openaclnn::aten

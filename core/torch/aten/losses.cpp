@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses and gradients that ATen has under no name of their own, or with other tensors kept for the
+// backward pass.
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+enum Reduction : int64_t { none, mean, sum };
+
+Tensor reduced(const Tensor& gradient, const Tensor& of, int64_t reduction) {
+  return reduction == mean ? gradient / of.numel() : gradient;
+}
+
+void l1_loss_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction, Out out) {
+  const Tensor difference = self - target;
+  out =
+      reduced(gradient * at::sign(difference), difference, reduction).expand(out.tensor().sizes());
+}
+
+void kl_div_backward(Tensor gradient, Tensor, Tensor target, int64_t reduction, bool log_target,
+                     Out out) {
+  const Tensor made =
+      log_target ? -at::exp(target) * gradient : at::where(target > 0, -target * gradient, 0);
+  out = reduced(made, target, reduction).expand(out.tensor().sizes());
+}
+
+// t ln t - t x by t, where t > 0; with t = exp(u): e^u (u + 1 - x) by u.
+void kl_div_target_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction,
+                            bool log_target, Out out) {
+  const Tensor made = log_target
+                          ? at::exp(target) * (target + 1 - self) * gradient
+                          : at::where(target > 0, (at::log(target) + 1 - self) * gradient, 0);
+  out = reduced(made, target, reduction).expand(out.tensor().sizes());
+}
+
+// x: the logits; weight w; positive weight q: ((q t + 1 - t) sigmoid(x) - q t) w.
+void bce_with_logits_backward(Tensor gradient, Tensor x, Tensor target, Tensor weight,
+                              Tensor positive, int64_t reduction, Out out) {
+  Tensor made;
+  if (positive.defined()) {
+    const Tensor q = positive * target;
+    made = (q + 1 - target) * at::sigmoid(x) - q;
+  } else {
+    made = at::sigmoid(x) - target;
+  }
+  made = made * gradient;
+  if (weight.defined()) made = made * weight;
+  out = reduced(made, x, reduction);
+}
+
+// CANN keeps nothing for the backward pass: its buffer is empty.
+void log_sigmoid_forward(Tensor self, Out out, Tensor) { out = at::log_sigmoid(self); }
+
+void log_sigmoid_backward(Tensor gradient, Tensor self, Tensor, Out out) {
+  out = gradient * at::sigmoid(-self);
+}
+
+// CANN's tensor for the backward pass has a last dim rounded up to 8.
+void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_lengths,
+              int64_t blank, bool zero_infinity, Out loss, Tensor log_alpha) {
+  const auto [likelihood, alpha] =
+      at::_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+  loss = likelihood;
+  log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
+}
+
+void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints input_lengths,
+                       Ints target_lengths, Tensor likelihood, Tensor log_alpha, int64_t blank,
+                       bool zero_infinity, Out out) {
+  int64_t longest = 0;
+  for (const int64_t length : target_lengths) longest = std::max(longest, length);
+  out = at::_ctc_loss_backward(gradient, log_probs, targets, input_lengths, target_lengths,
+                               likelihood, log_alpha.narrow(-1, 0, 2 * longest + 1).contiguous(),
+                               blank, zero_infinity);
+}
+
+// The gradient by the weight, one of all elements or one of each channel, is summed.
+void prelu_backward(Tensor gradient, Tensor self, Tensor weight, Out out, Out weight_out) {
+  const auto [by_self, by_weight] = at::_prelu_kernel_backward(gradient, self, weight);
+  out = by_self;
+  const Tensor& room = weight_out.tensor();
+  if (!room.defined()) return;
+  if (room.numel() == by_weight.numel()) {
+    weight_out = by_weight;
+  } else if (room.numel() == 1) {
+    weight_out = by_weight.sum();
+  } else {
+    Ints others;
+    for (int64_t i = 0; i < by_weight.dim(); ++i) {
+      if (i != 1) others.push_back(i);
+    }
+    weight_out = by_weight.sum(others);
+  }
+}
+
+}  // namespace
+
+const Composite loss_composites[] = {
+    ENTRY(l1_loss_backward),
+    ENTRY(kl_div_backward),
+    ENTRY(kl_div_target_backward),
+    ENTRY(bce_with_logits_backward),
+    ENTRY(log_sigmoid_forward),
+    ENTRY(log_sigmoid_backward),
+    ENTRY(ctc_loss),
+    ENTRY(ctc_loss_backward),
+    ENTRY(prelu_backward),
+    {},
+};
+
+}  // namespace openaclnn::aten

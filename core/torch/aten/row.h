@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator that ATen computes: a line of src/openaclnn/aten/*.txt as plain data. Nothing here
+// needs torch's headers, so the C symbols of all rows compile in a moment.
+#pragma once
+
+#include <cstdint>
+
+namespace openaclnn::aten {
+
+// What the C function is called with.
+union Value {
+  const void* pointer;
+  int64_t integer;
+  double real;
+};
+
+inline Value value(const void* pointer) { return {.pointer = pointer}; }
+inline Value value(int64_t integer) { return {.integer = integer}; }
+inline Value value(int32_t integer) { return {.integer = integer}; }
+inline Value value(int8_t integer) { return {.integer = integer}; }
+inline Value value(bool flag) { return {.integer = flag}; }
+inline Value value(double real) { return {.real = real}; }
+inline Value value(float real) { return {.real = real}; }
+
+enum class Kind : uint8_t {
+  tensor,
+  tensors,
+  scalar,
+  scalars,
+  ints,
+  bools,
+  floats,
+  integer,  // int64_t and int8_t
+  real,     // double and float
+  flag,
+  dtype,  // an aclDataType
+  text,
+};
+
+struct Parameter {
+  const char* name;
+  Kind kind;
+  bool written;
+};
+
+// An argument of the ATen operator: a parameter, or what stands in the row itself.
+struct Argument {
+  enum class From : uint8_t { parameter, dtype_of_out, none, flag, integer, real, text } from;
+  int64_t integer;  // the parameter, or the value
+  double real;
+  const char* text;
+};
+
+struct Row {
+  const char* name;
+  const Parameter* parameters;
+  int parameter_count;
+  const char* op;        // of ATen, or the composite when overload is nullptr
+  const char* overload;  // "" for the only one
+  const Argument* arguments;
+  int argument_count;
+  int outputs[8];  // the parameters that take the results, ending with -1
+  bool in_float;   // 16-bit floats are computed in float
+};
+
+extern const Row rows[];
+extern const int row_count;
+
+int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor);
+int32_t run(int row, void* executor, void* stream);
+
+}  // namespace openaclnn::aten

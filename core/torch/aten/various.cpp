@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators whose attributes mean something else than ATen's.
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// mode: 0 exact, 1 towards zero, 2 down.
+void div_mod(Tensor self, Either other, int64_t mode, Out out) {
+  const Tensor by = other.tensor();
+  out = mode == 0 ? at::div(self, by) : at::div(self, by, mode == 1 ? "trunc" : "floor");
+}
+
+void gelu_v2(Tensor x, int64_t tanh, Out out) { out = at::gelu(x, tanh != 0 ? "tanh" : "none"); }
+
+// No dims are all of them.
+void all(Tensor self, Ints dims, bool keep, Out out) {
+  out = dims.empty() ? at::all(self) : at::all(self, at::OptionalIntArrayRef(dims), keep);
+}
+
+void any(Tensor self, Ints dims, bool keep, Out out) {
+  out = dims.empty() ? at::any(self) : at::any(self, at::OptionalIntArrayRef(dims), keep);
+}
+
+void aminmax(Tensor self, Ints dims, bool keep, Out low, Out high) {
+  low = at::amin(self, dims, keep);
+  high = at::amax(self, dims, keep);
+}
+
+void equal(Tensor self, Tensor other, Tensor out) { out.fill_(at::equal(self, other)); }
+
+// ---- pooling: a divisor of 0 is none ----
+
+std::optional<int64_t> divisor(int64_t given) {
+  return given == 0 ? std::nullopt : std::optional(given);
+}
+
+void avg_pool2d(Tensor self, Ints kernel, Ints stride, Ints padding, bool ceil, bool pad,
+                int64_t divide, int64_t, Out out) {
+  out = at::avg_pool2d(self, kernel, stride, padding, ceil, pad, divisor(divide));
+}
+
+void avg_pool2d_backward(Tensor gradient, Tensor self, Ints kernel, Ints stride, Ints padding,
+                         bool ceil, bool pad, int64_t divide, int64_t, Out out) {
+  out =
+      at::avg_pool2d_backward(gradient, self, kernel, stride, padding, ceil, pad, divisor(divide));
+}
+
+void avg_pool3d(Tensor self, Ints kernel, Ints stride, Ints padding, bool ceil, bool pad,
+                int64_t divide, Out out) {
+  out = at::avg_pool3d(self, kernel, stride, padding, ceil, pad, divisor(divide));
+}
+
+void avg_pool3d_backward(Tensor gradient, Tensor self, Ints kernel, Ints stride, Ints padding,
+                         bool ceil, bool pad, int64_t divide, Out out) {
+  out =
+      at::avg_pool3d_backward(gradient, self, kernel, stride, padding, ceil, pad, divisor(divide));
+}
+
+// The mask is for the backward pass alone, which finds the places anew; it is zero.
+void max_pool2d_mask(Tensor self, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil,
+                     Out out, Tensor mask) {
+  out = std::get<0>(at::max_pool2d_with_indices(self, kernel, stride, padding, dilation, ceil));
+  mask.zero_();
+}
+
+void max_pool2d_mask_backward(Tensor gradient, Tensor self, Tensor, Ints kernel, Ints stride,
+                              Ints padding, Ints dilation, bool ceil, Out out) {
+  const Tensor places =
+      std::get<1>(at::max_pool2d_with_indices(self, kernel, stride, padding, dilation, ceil));
+  out = at::max_pool2d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
+                                             ceil, places);
+}
+
+// CANN's places are 32-bit.
+void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
+                         Ints padding, Ints dilation, bool ceil, Out out) {
+  out = at::max_pool3d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
+                                             ceil, places.to(at::kLong));
+}
+
+// ---- matrices ----
+
+void svd(Tensor self, bool full, bool vectors, Out s, Out u, Out v) {
+  const auto [left, values, right] = at::_linalg_svd(self, full, vectors);
+  s = values;
+  if (!vectors) return;
+  u = left;
+  v = right.mH();
+}
+
+// mode: 0 reduced, 1 complete, 2 only r.
+void qr(Tensor self, int64_t mode, Out q, Out r) {
+  constexpr const char* modes[] = {"reduced", "complete", "r"};
+  if (mode < 0 || mode > 2)
+    throw Refusal("mode must be in [0, 2], but got " + std::to_string(mode));
+  const auto [orthogonal, upper] = at::linalg_qr(self, modes[mode]);
+  if (mode < 2) q = orthogonal;
+  r = upper;
+}
+
+}  // namespace
+
+const Composite various_composites[] = {
+    ENTRY(div_mod),
+    ENTRY(gelu_v2),
+    ENTRY(all),
+    ENTRY(any),
+    ENTRY(aminmax),
+    ENTRY(equal),
+    ENTRY(avg_pool2d),
+    ENTRY(avg_pool2d_backward),
+    ENTRY(avg_pool3d),
+    ENTRY(avg_pool3d_backward),
+    ENTRY(max_pool2d_mask),
+    ENTRY(max_pool2d_mask_backward),
+    ENTRY(max_pool3d_backward),
+    ENTRY(svd),
+    ENTRY(qr),
+    {},
+};
+
+}  // namespace openaclnn::aten

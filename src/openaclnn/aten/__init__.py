@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that ATen computes: one row each in the text files of this folder, by theme.
+
+    aclnnAdd Inplace(self, other, alpha: scalar, out!) = add.Tensor(self, other, alpha)
+
+On the left are the C function and its parameters in their order, a tensor unless a kind follows;
+! marks what is written. Inplace adds aclnnInplaceAdd, without out: self takes its place. On the
+right is the operator of ATen with its overload and leading arguments: parameters, none, true,
+false, numbers, "text", or the dtype of out. Its results go to the written parameters that are no
+arguments, in their order, or else to the first. `in float` computes 16-bit floats in float. Where
+one operator of ATen does not do, `composite name` stands for a function of core/torch/aten.
+A row goes on in lines that start with a blank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+# Kinds of parameters: their C type and the C++ name of their kind.
+KINDS = {
+    "tensor": ("const void*", "tensor"),
+    "tensors": ("const void*", "tensors"),
+    "scalar": ("const void*", "scalar"),
+    "scalars": ("const void*", "scalars"),
+    "ints": ("const void*", "ints"),
+    "bools": ("const void*", "bools"),
+    "floats": ("const void*", "floats"),
+    "text": ("const void*", "text"),
+    "int": ("int64_t", "integer"),
+    "byte": ("int8_t", "integer"),
+    "double": ("double", "real"),
+    "float": ("float", "real"),
+    "bool": ("bool", "flag"),
+    "dtype": ("int32_t", "dtype"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: str
+    written: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    parameters: tuple[Parameter, ...]
+    op: str
+    overload: str | None  # None: op is a composite
+    arguments: tuple[str, ...]
+    in_float: bool
+    inplace: bool = False  # the C function has no out: self takes its place
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The parameters that take the results."""
+        written = [i for i, p in enumerate(self.parameters) if p.written]
+        free = [i for i in written if self.parameters[i].name not in self.arguments]
+        return tuple(free or written[:1])
+
+    @property
+    def given(self) -> tuple[Parameter, ...]:
+        """The parameters of the C function."""
+        if not self.inplace:
+            return self.parameters
+        return tuple(p for i, p in enumerate(self.parameters) if i not in self.outputs)
+
+
+ROW = re.compile(
+    r"(\w+)( Inplace)?\((.*?)\) = (?:composite (\w+)|(\w+)(?:\.(\w+))?\((.*?)\))( in float)?$"
+)
+BRACES = re.compile(r"\{([^}]+)\}")
+
+
+def lines(text: str) -> Iterator[str]:
+    """The rows of a file, each on one line, names in braces spelled out."""
+    joined = re.sub(r"\n[ \t]+", " ", text)
+    for line in joined.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if found := BRACES.search(line):
+            for name in found[1].split():
+                one = line[: found.start()] + name + line[found.end() :]
+                yield one.replace("{}", name.lower())
+        else:
+            yield line
+
+
+def parameter(text: str) -> Parameter:
+    name, _, kind = text.partition(": ")
+    written = text.endswith("!")
+    return Parameter(name.rstrip("!"), kind.rstrip("!") or "tensor", written or name.endswith("!"))
+
+
+def parse(line: str) -> list[Row]:
+    """The row, and its in-place form."""
+    match = ROW.match(line)
+    if match is None:
+        raise ValueError(f"not a row: {line}")
+    name, inplace, left, composite, op, overload, right, in_float = match.groups()
+    parameters = tuple(map(parameter, left.split(", ")))
+    unknown = [p.kind for p in parameters if p.kind not in KINDS]
+    if unknown:
+        raise ValueError(f"{name}: kinds must be one of {', '.join(KINDS)}, but got {unknown[0]}")
+    arguments = () if composite else tuple(filter(None, right.split(", ")))
+    row = Row(
+        name, parameters, composite or op, None if composite else overload or "", arguments,
+        in_float is not None,
+    )  # fmt: skip
+    if inplace is None:
+        return [row]
+    return [row, replace(row, name=f"aclnnInplace{name.removeprefix('aclnn')}", inplace=True)]
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """All rows, by name."""
+    found = [
+        row
+        for path in sorted(Path(__file__).parent.glob("*.txt"))
+        for line in lines(path.read_text(encoding="utf-8"))
+        for row in parse(line)
+    ]
+    return tuple(sorted(found, key=lambda row: row.name))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The environment in which torch_npu finds openaclnn and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..settings import home
+from .names import NEEDED
+from .provider import provider
+
+# Of an installed CANN: torch_npu would look there for operators first.
+FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)
+# What openaclnn chooses unless the user has chosen.
+DEFAULTS = {
+    # Operators run when they are called: with torch_npu's queue, an operator that fails makes it
+    # drop all later ones in silence, and a small operator on a CPU is over before it is queued.
+    "TASK_QUEUE_ENABLE": "0",
+}
+
+
+def settings(base: Mapping[str, str]) -> dict[str, str]:
+    """The variables to set beside LD_LIBRARY_PATH."""
+    root = str(home())
+    found = {name: root for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")}
+    found["ASCEND_OPP_PATH"] = f"{root}/opp"
+    found["ASCEND_AICPU_PATH"] = root
+    found |= {name: "" for name in FOREIGN if base.get(name)}
+    return found | {name: value for name, value in DEFAULTS.items() if name not in base}
+
+
+def folders() -> list[Path]:
+    """Where the loader finds the libraries."""
+    return [home() / "lib64" / "npu", home() / "lib64", provider().parent]
+
+
+def libraries() -> list[Path]:
+    """What torch_npu names, to be loaded in this order."""
+    root = home() / "lib64"
+    return [
+        *(root / "npu" / f"lib{name}.so" for name in NEEDED),
+        root / "libopapi.so",
+    ]
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """`base` with all that a process needs."""
+    path = [str(folder) for folder in folders()]
+    path += [base["LD_LIBRARY_PATH"]] if base.get("LD_LIBRARY_PATH") else []
+    return {**base, **settings(base), "LD_LIBRARY_PATH": ":".join(path)}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models learn on npu as on the CPU: the same kernels of ATen run, apart from rows of ours."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+STEPS = 20
+
+
+class Transformer(nn.Module):
+    """A GPT: token and position embedding, two blocks, a head."""
+
+    def __init__(self, words: int = 31, width: int = 32, length: int = 16) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
+        layer = nn.TransformerEncoderLayer(
+            width, 4, 64, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Linear(width, words)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        length = x.shape[1]
+        h = self.words(x) + self.places(torch.arange(length, device=x.device))
+        mask = nn.Transformer.generate_square_subsequent_mask(length, device=x.device)
+        return self.head(self.blocks(h, mask=mask, is_causal=True)).flatten(0, 1)
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(
+        nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 31)
+    )
+
+
+def convolutions() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Upsample(scale_factor=2),
+        nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(32, 31),
+    )  # fmt: skip
+
+
+def tokens() -> torch.Tensor:
+    return torch.randint(0, 31, (4, 16))
+
+
+MODELS = {
+    "mlp": (mlp, lambda: torch.randn(64, 16)),
+    "convolutions": (convolutions, lambda: torch.randn(8, 1, 8, 8)),
+    "transformer": (Transformer, tokens),
+}
+
+
+def losses(name: str, device: str, optimiser, **options) -> list[float]:
+    torch.manual_seed(3)
+    make, inputs = MODELS[name]
+    model, x = make(), inputs()
+    with torch.no_grad():
+        labels = torch.randint(0, 31, (model(x).shape[0],))
+    model, x, labels = model.to(device), x.to(device), labels.to(device)
+    steps = optimiser(model.parameters(), lr=3e-3, **options)
+    found = []
+    for _ in range(STEPS):
+        loss = nn.functional.cross_entropy(model(x), labels)
+        steps.zero_grad()
+        loss.backward()
+        steps.step()
+        found.append(loss.item())
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_losses_are_those_of_the_cpu(name):
+    there, here = (losses(name, d, torch.optim.AdamW) for d in ("npu", "cpu"))
+    assert there[-1] < there[0]
+    assert there == pytest.approx(here, rel=1e-4)
+
+
+def test_fused_adamw():
+    there = losses("mlp", "npu", torch.optim.AdamW, fused=True)
+    assert there == pytest.approx(losses("mlp", "cpu", torch.optim.AdamW), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_autocast(dtype):
+    torch.manual_seed(3)
+    model, x = mlp(), torch.randn(64, 16)
+    want = model(x)
+    with torch.autocast("npu", dtype):
+        got = model.npu()(x.npu())
+    assert got.dtype == dtype
+    error = (got.float().cpu() - want).abs().max() / want.abs().max()
+    assert error < 8 * torch.finfo(dtype).eps  # four layers, each rounded once or twice

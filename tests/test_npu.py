@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published torch_npu wheel on openaclnn's libraries: tests/npu, inside `openaclnn npu`, in the
+three modes of torch_npu's queue; several devices; and openaclnn.npu, imported.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import openaclnn
+from openaclnn.torch_npu.environment import DEFAULTS
+from openaclnn.torch_npu.installed import problem
+from openaclnn.torch_npu.names import refused
+
+if importlib.util.find_spec("torch_npu") is None:
+    pytest.skip("torch_npu is not installed: pip install '.[npu]'", allow_module_level=True)
+if problem() is not None:
+    pytest.skip(problem(), allow_module_level=True)
+
+HERE = Path(__file__).parent
+LIBRARIES = openaclnn.home() / "lib64"
+
+
+def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    foreign = (*DEFAULTS, "LD_LIBRARY_PATH", "TORCH_DEVICE_BACKEND_AUTOLOAD")
+    clean = {k: v for k, v in os.environ.items() if k not in foreign}
+    return subprocess.run(
+        words, env={**clean, **variables}, capture_output=True, text=True, cwd=HERE.parent
+    )
+
+
+def on_npu(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "-m", "openaclnn", "npu", "--", sys.executable, *words, **variables)
+
+
+@pytest.mark.parametrize("queue", ["0", "1", "2"])
+def test_in_its_environment(queue):
+    options = ("-o", "addopts=", "-W", "ignore", "-p", "no:cacheprovider")
+    done = on_npu("-m", "pytest", *options, str(HERE / "npu"), TASK_QUEUE_ENABLE=queue)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
+
+
+def test_it_says_that_no_npu_computes_once():
+    code = "import torch; print((torch.ones(2, device='npu') + 1).tolist())"
+    done = on_npu("-c", code)
+    assert done.stdout == "[2.0, 2.0]\n"
+    assert done.stderr.count("no NPU computes here") == 1
+    assert done.stderr.count("TASK_QUEUE_ENABLE=0, unless you set it") == 1
+    quiet = on_npu("-c", code, OPENACLNN_NPU_NOTICE="0")
+    assert quiet.stdout == "[2.0, 2.0]\n"
+    assert "openaclnn" not in quiet.stderr
+
+
+def test_several_devices():
+    code = (
+        "import torch; x = [torch.full((3,), float(i), device=f'npu:{i}') for i in range(3)];"
+        "print(torch.npu.device_count(), sum(t.to('npu:1') * 2 for t in x).tolist(), x[2].device)"
+    )
+    done = on_npu("-c", code, OPENACLNN_DEVICES="3")
+    assert done.stdout == "3 [6.0, 6.0, 6.0] npu:2\n", done.stderr
+
+
+def test_imported_before_torch():
+    code = "import openaclnn.npu, torch; print(torch.ones(2, device='npu').mul(3).tolist())"
+    done = run(sys.executable, "-c", code)
+    assert done.stdout == "[3.0, 3.0]\n", done.stderr
+
+
+def test_imported_too_late():
+    done = on_npu("-c", "import torch, openaclnn.npu")
+    assert done.returncode == 1
+    assert "openaclnn.npu must be imported before torch" in done.stderr
+
+
+def test_check_and_demo():
+    done = run(sys.executable, "-m", "openaclnn", "npu", "--check")
+    assert done.returncode == 0, done.stderr
+    assert "1 of Ascend910B1: runs" in done.stdout
+    done = run(sys.executable, "-m", "openaclnn", "npu", "--demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
+def test_every_name_that_the_wheel_links_is_there():
+    wheel = Path(importlib.metadata.distribution("torch_npu").locate_file("torch_npu"))
+    wanted = set()
+    for file in (*wheel.glob("lib/libtorch_npu.so"), *wheel.glob("lib/libtensorpipe*.so")):
+        listed = subprocess.run(["nm", "-D", "-u", file], capture_output=True, text=True).stdout
+        wanted |= set(re.findall(r" U ((?:acl|rt[A-Z]|Msprof)\w+)$", listed, re.M))
+    assert len(wanted) >= 80
+    there = set()
+    for file in (LIBRARIES / "libopenaclnn.so", LIBRARIES / "npu" / "libopenaclnn_npu.so"):
+        listed = subprocess.run(["nm", "-D", file], capture_output=True, text=True).stdout
+        there |= set(re.findall(r" T (\w+)$", listed, re.M))
+    assert wanted - there == set()
+    assert {f.name for f in refused()} <= wanted  # nothing is refused that nobody links
