@@ -189,7 +189,7 @@ struct logit_double {
 // and one correction of the quotient, whose remainder must not underflow. Where m is below 2^-60,
 // 1 - m does not count.
 struct logit_grad_double {
-  double eps;
+  double low, beyond;  // outside of [low, 1 - low] is `beyond`
   double operator()(double x, double dy) const {
     const double c = 1 - x, m = x < c ? x : c;
     const double d = fused(-m, m, m), d_low = fused(-m, m, m - d);
@@ -200,13 +200,14 @@ struct logit_grad_double {
     const bool number = (magnitude(corrected) < __builtin_inf()) & (dy != 0);
     const bool simple = !(m >= 0x1p-60) | !number;
     const double y = simple ? dy / (m * (1 - m)) : corrected;
-    const double infinity = __builtin_inf(), nan = __builtin_nan("");
-    const bool outside = eps >= 0 ? (x < eps) | (c < eps) : (x < 0) | (x > 1);
-    const double beyond = eps >= 0 ? 0 : nan;
-    if (eps != eps) return nan;
-    if (eps >= 1) return eps == infinity ? 0 : eps > 1 ? nan : __builtin_copysign(infinity, dy);
-    return outside ? beyond : y;
+    return (x < low) | (c < low) ? beyond : y;
   }
+};
+
+// Where eps alone decides: NaN, 0, or infinity with the sign of dy.
+struct logit_grad_double_constant {
+  uint64_t value, sign;
+  double operator()(double, double dy) const { return double_of(value | (bits_of(dy) & sign)); }
 };
 
 }  // namespace

@@ -46,7 +46,7 @@ class ShortGradient : ShortGroups {
         terms(at);
         lifted_ =
             some_lifted_ && read_lifts(at.count, exponent_ + (at.first - bundle.first_channel));
-        if (lifted_) terms_far<true>(at.count);
+        if (lifted_) lifted_terms(at.count);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
@@ -82,7 +82,7 @@ class ShortGradient : ShortGroups {
   void terms(const Channels& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
-    if (!terms_near(at.count)) terms_far<false>(at.count);
+    if (!terms_near(at.count)) terms_far(at.count);
   }
 
   // Whether some channel may have to be lifted: a sum that is small, large, or no number.
@@ -170,7 +170,7 @@ class ShortGradient : ShortGroups {
   }
 
   void add_lifted(int64_t n) {
-    terms_far<true>(n);
+    lifted_terms(n);
     add(n);
     for (int64_t c = 0; c < n; ++c) {
       if (lift_u_[c] == 0) continue;
@@ -196,8 +196,6 @@ class ShortGradient : ShortGroups {
     return all.are();
   }
 
-  // Those of lifted channels are times their lifts, and all of them wide.
-  template <bool lifted>
   [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
     const double s = call_.scale;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
@@ -206,8 +204,23 @@ class ShortGradient : ShortGroups {
         const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
         const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
         const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
+        xh_[i + c] = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
+        u_[i + c] = swish_gradient_of(dy_[i + c], fused(usual, slope_[c], shift_[c]), s * v);
+      }
+    }
+  }
+
+  // The same, where those of lifted channels are times their lifts, and all of them wide. It is
+  // rare, and its masks of 32 and 64 bits keep the compiler from vectorising it.
+  [[gnu::noinline, gnu::flatten]] void lifted_terms(int64_t n) {
+    const double s = call_.scale;
+    for (int64_t i = 0; i < call_.positions * n; i += n) {
+      for (int64_t c = 0; c < n; ++c) {
+        const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
+        const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
+        const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
         const float p = fused(usual, slope_[c], shift_[c]);
-        const bool lost = lifted && lift_u_[c] != 0;
+        const bool lost = lift_u_[c] != 0;
         const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
         const bool near = all(magnitude(d) <= kLargest, !lost);
         xh_[i + c] = near ? usual : static_cast<float>(wide * by_h);

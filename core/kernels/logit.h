@@ -266,7 +266,12 @@ struct logit_grad {
   template <class Loop>
   void visit(const Loop& loop) const {
     if constexpr (__is_same(M, Double)) {
-      loop(logit_grad_double{eps});
+      const double infinity = __builtin_inf(), nan = __builtin_nan("");
+      if (eps != eps || (eps > 1 && eps < infinity))
+        return loop(logit_grad_double_constant{bits_of(nan), 0});
+      if (eps == infinity) return loop(logit_grad_double_constant{0, 0});
+      if (eps == 1) return loop(logit_grad_double_constant{bits_of(infinity), uint64_t{1} << 63});
+      loop(logit_grad_double{eps >= 0 ? eps : 0, eps >= 0 ? 0 : nan});
     } else {
       visit_float(loop);
     }

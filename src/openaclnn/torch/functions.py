@@ -35,6 +35,14 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return result
 
 
+def _wide(x: Tensor, input: Tensor) -> Tensor:
+    """In float64 beside a float64 input, else in float32."""
+    return x.to(torch.float64 if input.dtype == torch.float64 else torch.float32)
+
+
+torch.fx.wrap("_wide")  # a leaf of traces, whose proxies have no dtype to ask
+
+
 def group_norm_swish(
     input: Tensor,
     num_groups: int,
@@ -49,12 +57,11 @@ def group_norm_swish(
     deviation are kept for the gradient in float32, also where weight and bias are of 16 bits.
     """
     channels = input.shape[1]
-    kept = torch.float64 if input.dtype == torch.float64 else torch.float32
     if weight is None:
-        weight = torch.ones(channels, dtype=kept, device=input.device)
+        weight = torch.ones(channels, dtype=torch.float32, device=input.device)
     if bias is None:
-        bias = torch.zeros(channels, dtype=kept, device=input.device)
+        bias = torch.zeros(channels, dtype=torch.float32, device=input.device)
     results: tuple[Tensor, ...] = ops.group_norm_swish.default(
-        input, weight.to(kept), bias.to(kept), num_groups, None, eps, True, swish_scale
+        input, _wide(weight, input), _wide(bias, input), num_groups, None, eps, True, swish_scale
     )
     return results[0]
