@@ -24,7 +24,7 @@ before = x.data_ptr()
 openaclnn.leaky_relu_(x, 0.5)
 print("in place:", x.data_ptr() == before)
 
-# Gradients are not recorded yet: a tensor that requires one is refused, its detached view is not.
+# Gradients are recorded by openaclnn.torch: without it a tensor that requires one is refused.
 weight = torch.ones(3, requires_grad=True)
 try:
     openaclnn.leaky_relu(weight)

@@ -175,7 +175,7 @@ torch.bfloat16 True
 [[-1.0, -0.4296875], [0.2890625, 1.4296875]]
 in place: True
 aclnnLeakyRelu: self must not require a gradient, which these functions do not record: \
-pass it detached
+import openaclnn.torch, which records it, or pass it detached
 [1.0, 1.0, 1.0]
 """
 

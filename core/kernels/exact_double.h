@@ -48,8 +48,9 @@ struct Mantissa {
   }
 };
 
+inline bool any(bool a, bool b) { return (static_cast<int>(a) | static_cast<int>(b)) != 0; }
 inline bool is_usual(double x) {  // neither 0 nor infinite nor NaN
-  return (magnitude(x) > 0) & (magnitude(x) < __builtin_inf());
+  return all(magnitude(x) > 0, magnitude(x) < __builtin_inf());
 }
 
 // (high + low) 2^exponent. Three factors, for 2^exponent alone may leave the range; each partial
@@ -85,10 +86,10 @@ struct elu_backward_double {
     const double number = power_times(y, e.n + exponent + gradient.exponent);
 
     const double infinity = __builtin_inf();
-    const bool infinite = (magnitude(x) == infinity) | (magnitude(input_scale) == infinity);
+    const bool infinite = any(magnitude(x) == infinity, magnitude(input_scale) == infinity);
     const double limit = product > 0 ? infinity : product < 0 ? 0 : product;  // NaN stays
-    const double whole = infinite | (x != x) ? limit : 1;
-    const bool usual = is_usual(g) & is_usual(factor.high) & is_usual(whole);
+    const double whole = any(infinite, x != x) ? limit : 1;
+    const bool usual = all(is_usual(g), is_usual(factor.high), is_usual(whole));
     return x > 0 ? g * scale : usual ? number : gradient.value * factor.high * whole;
   }
 };
@@ -109,8 +110,8 @@ struct elu_backward_result_double {
 
   double operator()(double g, double v) const {
     // v + shift as (high + low) 2^-by: 2^by brings both near 1, or makes one too small to count
-    const bool low = (magnitude(v) < 0x1p-300) & (exponent < -300);
-    const bool high = (magnitude(v) > 0x1p300) | (exponent > 300);
+    const bool low = all(magnitude(v) < 0x1p-300, exponent < -300);
+    const bool high = any(magnitude(v) > 0x1p300, exponent > 300);
     const double by = v == 0 ? -exponent : low ? 600 : high ? -600 : 0;
     const double scaled_v = v * power_of_2_exact(v == 0 ? 0 : by), raised = exponent + by;
     const double step = power_of_2_exact(raised < -1000 ? -1000 : raised > 1000 ? 1000 : raised);
@@ -122,7 +123,7 @@ struct elu_backward_result_double {
 
     const double plain = v + shift.high;  // of infinities and NaNs; zeros keep what they are
     const bool finite = magnitude(plain) < __builtin_inf();
-    const bool usual = finite & is_usual(g) & is_usual(rate.value) & (sum.high != 0);
+    const bool usual = all(all(finite, is_usual(g)), is_usual(rate.value), sum.high != 0);
     const double special = gradient.value * rate.value * (finite ? sum.high : plain);
     return v > 0 ? g * scale : usual ? number : special;
   }
@@ -173,7 +174,7 @@ struct logit_double {
   static double value_of(double z) {
     const double infinity = __builtin_inf();
     const double ends = z == 0 ? -infinity : z == 1 ? infinity : __builtin_nan("");
-    return (z > 0) & (z < 1) ? logit_exact(z) : ends;
+    return all(z > 0, z < 1) ? logit_exact(z) : ends;
   }
 
   double operator()(double x) const {
@@ -197,10 +198,10 @@ struct logit_grad_double {
     const double raised = tiny ? dy * 0x1p120 : dy;
     const double q = raised / d, lack = fused(-q, d, raised) - q * d_low;
     const double corrected = (q + lack / d) * (tiny ? 0x1p-120 : 1);
-    const bool number = (magnitude(corrected) < __builtin_inf()) & (dy != 0);
-    const bool simple = !(m >= 0x1p-60) | !number;
+    const bool number = all(magnitude(corrected) < __builtin_inf(), dy != 0);
+    const bool simple = !all(m >= 0x1p-60, number);
     const double y = simple ? dy / (m * (1 - m)) : corrected;
-    return (x < low) | (c < low) ? beyond : y;
+    return any(x < low, c < low) ? beyond : y;
   }
 };
 

@@ -70,7 +70,7 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
   if (Status status = check_dims(call, numDims, dims); !status.ok()) return status.null();
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&]() -> aclTensorDesc* {
     const std::vector<int64_t> shape(dims, dims + numDims);
-    aclTensorDesc* made = descriptions().create(dataType, format, shape, "", format, shape);
+    aclTensorDesc* made = descriptions().create(dataType, format, shape);
     if (made == nullptr) return fail(ACL_ERROR_BAD_ALLOC, "%s: too many are alive", call).null();
     return made;
   });

@@ -18,11 +18,20 @@ struct aclTensorDesc {
   aclFormat storage_format;
   std::vector<int64_t> storage_dims;
   aclMemType place = ACL_MEMTYPE_DEVICE;
+
+  aclTensorDesc(aclDataType its_dtype, aclFormat its_format, const std::vector<int64_t>& its_dims)
+      : dtype(its_dtype),
+        format(its_format),
+        dims(its_dims),
+        storage_format(its_format),
+        storage_dims(its_dims) {}
 };
 
 struct aclDataBuffer {
   void* data;
   size_t size;
+
+  aclDataBuffer(void* its_data, size_t its_size) : data(its_data), size(its_size) {}
 };
 
 struct aclopAttr {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Physical memory is shared anonymous memory, for only that can be mapped twice. mremap with an old
 // size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor, of
-// which a process may have few. fork leaves the pages to parent and child together, as those of a
-// device.
+// which a process may have few; where mremap cannot do that (emulators, some sandboxes) each handle
+// has a file in memory. fork leaves the pages to parent and child together, as those of a device.
 #include "core/runtime/physical_memory.h"
 
 #include <sys/mman.h>
@@ -82,20 +82,53 @@ size_t granularity_of(const aclrtPhysicalMemProp& prop) {
   }
 }
 
+bool system_copies_mappings() {
+  static const bool does = [] {
+    constexpr int kUse = PROT_READ | PROT_WRITE;
+    void* page = mmap(nullptr, kGranularity, kUse, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return false;
+    void* copy = mremap(page, 0, kGranularity, MREMAP_MAYMOVE);
+    if (copy != MAP_FAILED) munmap(copy, kGranularity);
+    munmap(page, kGranularity);
+    return copy != MAP_FAILED;
+  }();
+  return does;
+}
+
+// The pages of a new handle, and their file where one is needed; MAP_FAILED when there are none.
+void* obtain(size_t size, int* file) {
+  constexpr int kUse = PROT_READ | PROT_WRITE;
+  *file = -1;
+  if (system_copies_mappings()) {
+    return mmap(nullptr, size, kUse, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  }
+  *file = memfd_create("openaclnn", MFD_CLOEXEC);
+  if (*file < 0) return MAP_FAILED;
+  void* home = ftruncate(*file, static_cast<off_t>(size)) == 0
+                   ? mmap(nullptr, size, kUse, MAP_SHARED, *file, 0)
+                   : MAP_FAILED;
+  if (home == MAP_FAILED) close(*file);
+  return home;
+}
+
+void give_up(void* home, size_t size, int file) {
+  munmap(home, size);
+  if (file >= 0) close(file);
+}
+
 Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   constexpr const char* call = "aclrtMallocPhysical";
   static const size_t total =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* home = size > total
-                   ? MAP_FAILED
-                   : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int file = -1;
+  void* home = size > total ? MAP_FAILED : obtain(size, &file);
   if (home == MAP_FAILED) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
   }
-  PhysicalMemory* made = physical_memory().create(size, device, home);
+  PhysicalMemory* made = physical_memory().create(size, device, home, file);
   if (made == nullptr) {
-    munmap(home, size);
+    give_up(home, size, file);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: all handles are in use", call);
   }
   tell_made(call, kThing, made);
@@ -117,9 +150,13 @@ Status find_physical(const char* call, const void* handle, PhysicalMemory** memo
 }
 
 Status show_at(const char* call, const PhysicalMemory& memory, void* address) {
-  const void* shown = memory.home == nullptr ? MAP_FAILED
-                                             : mremap(memory.home, 0, memory.size,
-                                                      MREMAP_MAYMOVE | MREMAP_FIXED, address);
+  const void* shown = MAP_FAILED;
+  if (memory.home != nullptr && memory.file >= 0) {
+    shown =
+        mmap(address, memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.file, 0);
+  } else if (memory.home != nullptr) {
+    shown = mremap(memory.home, 0, memory.size, MREMAP_MAYMOVE | MREMAP_FIXED, address);
+  }
   if (shown != MAP_FAILED) {
     madvise(address, memory.size, MADV_HUGEPAGE);  // a hint
     return {};
@@ -133,7 +170,7 @@ Status leave_home(const char* call, PhysicalMemory& memory) {
   if (memory.home == nullptr) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: handle was freed by another thread", call);
   }
-  munmap(memory.home, memory.size);
+  give_up(memory.home, memory.size, memory.file);
   memory.home = nullptr;
   return {};
 }

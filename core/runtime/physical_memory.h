@@ -13,14 +13,16 @@ namespace openaclnn {
 inline constexpr size_t kGranularity = size_t{2} << 20;  // of addresses and of most memory
 
 // Pages that live as long as they are mapped anywhere. The handle keeps a mapping of its own,
-// `home`, which others are copied from; it goes when the handle is freed.
+// `home`, which others are copied from, and where the system cannot copy mappings a file of these
+// pages; both go when the handle is freed.
 struct PhysicalMemory {
   const size_t size;
   const int32_t device;
   void* home;
+  const int file;  // -1: none is needed
 
-  PhysicalMemory(size_t its_size, int32_t its_device, void* its_home)
-      : size(its_size), device(its_device), home(its_home) {}
+  PhysicalMemory(size_t its_size, int32_t its_device, void* its_home, int its_file)
+      : size(its_size), device(its_device), home(its_home), file(its_file) {}
 };
 
 HandlePool<PhysicalMemory>& physical_memory();

@@ -114,7 +114,10 @@ def _quantised(tensor: Any, written: bool) -> str | None:
 def _recorded(tensor: Any, written: bool) -> str | None:
     if not (tensor.requires_grad and _torch().is_grad_enabled()):
         return None
-    return "not require a gradient, which these functions do not record: pass it detached"
+    return (
+        "not require a gradient, which these functions do not record: import openaclnn.torch, "
+        "which records it, or pass it detached"
+    )
 
 
 def _dual(tensor: Any, written: bool) -> str | None:

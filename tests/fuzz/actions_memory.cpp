@@ -160,8 +160,12 @@ void map_memory(World& w) {
       case 0: size = w.random.chance(50) ? 0 : size + w.random.next(); break;
       case 1: offset = w.random.between(1, SIZE_MAX); break;
       case 2: flags = w.random.between(1, UINT64_MAX); break;
-      default:
-        if (range.live) address += w.random.between(1, kGranule - 1);
+      default:  // an address that is dead in one reservation may be alive in a newer one
+        if (range.live) {
+          address += w.random.between(1, kGranule - 1);
+        } else {
+          offset = 1;
+        }
     }
   }
   void* around = reservation_of(w, address);
@@ -186,13 +190,16 @@ void unmap_memory(World& w) {
 // What is written in one place is read in all places of the same memory, and nothing behind it.
 void use_mapped(World& w) {
   if (w.mappings.empty() || !has_context() || !settle(w)) return;
-  auto [begin, mapping] = *std::next(w.mappings.begin(), w.random.below(w.mappings.size()));
+  const auto& picked = *std::next(w.mappings.begin(), w.random.below(w.mappings.size()));
+  char* const begin = picked.first;  // no structured bindings: C++17's lambdas do not capture them
+  const Mapped mapping = picked.second;
   const size_t offset = w.random.below(mapping.size);
   char written = static_cast<char>(w.random.next()), read = 0;
   JUDGE(Must::pass, aclrtMemcpy, begin + offset, 1, &written, 1, ACL_MEMCPY_HOST_TO_DEVICE);
-  for (const auto& [at, other] : w.mappings) {
-    if (other.memory != mapping.memory) continue;
-    JUDGE(Must::pass, aclrtMemcpy, &read, 1, at + offset, 1, ACL_MEMCPY_DEVICE_TO_HOST);
+  for (const auto& each : w.mappings) {
+    if (each.second.memory != mapping.memory) continue;
+    char* const place = each.first + offset;
+    JUDGE(Must::pass, aclrtMemcpy, &read, 1, place, 1, ACL_MEMCPY_DEVICE_TO_HOST);
     if (read != written) fault("two mappings of one memory differ at byte %zu", offset);
   }
   const size_t room = mapped_behind(w, begin + offset);
@@ -227,7 +234,10 @@ void peers(World& w) {
 }  // namespace
 
 void destroy_mappings(World& w) {
-  for (const auto& [at, mapping] : w.mappings) JUDGE(Must::pass, aclrtUnmapMem, at);
+  for (const auto& each : w.mappings) {
+    char* const at = each.first;
+    JUDGE(Must::pass, aclrtUnmapMem, at);
+  }
   w.mappings.clear();
   for (void* each : w.physical.live) JUDGE(Must::pass, aclrtFreePhysical, each);
   for (void* each : w.reservations.live) JUDGE(Must::pass, aclrtReleaseMemAddress, each);
