@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/fork_lock.h"
 
-#include <algorithm>
-#include <chrono>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
 #include <thread>
 
 namespace openaclnn {
 
-// Nobody wakes a waiter, which is why leaving the lock is one store: an exchange, to see whether
-// somebody waits, would cost every run of an executor 5 ns. A waiter sleeps at most as long as it
-// has waited already, and at most a millisecond.
-void ForkSafeLock::wait() {
+static_assert(sizeof(std::atomic<uint32_t>) == 4, "a futex is a word of 32 bits");
+
+// The thread that leaves the lock looks for waiters before it leaves and without a fence (5 ns
+// for every run of an executor), so it may miss one that has just come: a waiter sleeps for at
+// most a millisecond at a time.
+void ForkSafeLock::wait(uint32_t ticket) {
   constexpr int kYields = 64;
   for (int i = 0; i < kYields; ++i) {
     std::this_thread::yield();
-    if (try_lock()) return;
+    if (served() == ticket) return;
   }
-  constexpr std::chrono::microseconds kLongest(1000);
-  for (std::chrono::microseconds nap(1); !try_lock(); nap = std::min(2 * nap, kLongest)) {
-    std::this_thread::sleep_for(nap);
+  const timespec longest{0, 1'000'000};
+  for (;;) {
+    const uint32_t now = served_.load(std::memory_order_acquire);
+    if (in_this_process(now) == ticket) return;
+    syscall(SYS_futex, &served_, FUTEX_WAIT_PRIVATE, now, &longest, nullptr, 0);
   }
+}
+
+void ForkSafeLock::wake() {
+  syscall(SYS_futex, &served_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace openaclnn

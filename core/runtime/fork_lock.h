@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock of one word, which memory of zeros is, for what two threads seldom want at once: to take
-// and to leave it unwanted costs one atomic exchange and one store. It may be held while work runs.
-// A child of fork finds it free: a thread that held it stayed in the parent.
+// A lock of two words, which memory of zeros is, for what two threads seldom want at once: to take
+// and to leave it unwanted costs one compare-exchange and one store. It may be held while work
+// runs. A child of fork finds it free: a thread that held it stayed in the parent.
+//
+// The lock is fair: threads draw tickets and are served in that order. A thread that runs one
+// executor in a loop would otherwise take the lock again before one that waits has woken up, and
+// a thread that wants to destroy the executor would wait for as long as the loop lasts.
 #pragma once
 
 #include <atomic>
@@ -13,21 +17,40 @@ namespace openaclnn {
 
 class ForkSafeLock {
  public:
-  bool try_lock() {
-    uint32_t holder = holder_.load(std::memory_order_relaxed);
-    const uint32_t own = process_generation();
-    return holder != own && holder_.compare_exchange_strong(holder, own, std::memory_order_acquire);
-  }
   void lock() {
-    if (!try_lock()) [[unlikely]]
-      wait();
+    uint32_t next = next_.load(std::memory_order_relaxed), ticket;
+    do {
+      ticket = in_this_process(next);
+    } while (!next_.compare_exchange_weak(next, after(ticket), std::memory_order_relaxed));
+    if (served() != ticket) [[unlikely]]
+      wait(ticket);
   }
-  void unlock() { holder_.store(0, std::memory_order_release); }
+  void unlock() {
+    const uint32_t mine = served();
+    // Read before the store, after which the lock may be gone: who waits until it is free may then
+    // free its memory.
+    const bool wanted = next_.load(std::memory_order_relaxed) != after(mine);
+    served_.store(after(mine), std::memory_order_release);
+    if (wanted) [[unlikely]]
+      wake();
+  }
 
  private:
-  void wait();
+  // A word is the generation of the process (16 bits) and a ticket (16 bits). A word of another
+  // process, or 0, counts as ticket 0 of this one.
+  static constexpr uint32_t kTickets = 0xffff;
+  static uint32_t in_this_process(uint32_t word) {
+    const uint32_t first = process_generation() << 16;
+    return (word & ~kTickets) == first ? word : first;
+  }
+  static uint32_t after(uint32_t word) { return (word & ~kTickets) | ((word + 1) & kTickets); }
 
-  std::atomic<uint32_t> holder_ = 0;  // the generation of the process that holds it
+  uint32_t served() const { return in_this_process(served_.load(std::memory_order_acquire)); }
+  void wait(uint32_t ticket);
+  void wake();
+
+  std::atomic<uint32_t> next_ = 0;    // the ticket that is drawn next
+  std::atomic<uint32_t> served_ = 0;  // whose turn it is
 };
 
 }  // namespace openaclnn
