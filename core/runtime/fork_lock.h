@@ -25,6 +25,13 @@ class ForkSafeLock {
     if (served() != ticket) [[unlikely]]
       wait(ticket);
   }
+  // Fails where another thread has the lock or waits for it.
+  bool try_lock() {
+    uint32_t next = next_.load(std::memory_order_relaxed);
+    const uint32_t ticket = in_this_process(next);
+    return served() == ticket &&
+           next_.compare_exchange_strong(next, after(ticket), std::memory_order_relaxed);
+  }
   void unlock() {
     const uint32_t mine = served();
     // Read before the store, after which the lock may be gone: who waits until it is free may then
