@@ -230,7 +230,7 @@ def test_rows_that_are_none(line, sentence):
 
 # ---- what is installed ----
 
-FITS = installed.Torch(FOLDER, "2.13.0+cpu", "abc", None)
+FITS = installed.Installed(FOLDER, "2.13.0+cpu", "abc", None)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ FITS = installed.Torch(FOLDER, "2.13.0+cpu", "abc", None)
         (None, "2.13.0", "PyTorch is not installed; install both with: pip install torch=="),
         (FITS, None, "torch_npu is not installed"),
         (
-            installed.Torch(FOLDER, "2.13.0+cu130", "abc", "CUDA 13.0"), "2.13.0.post1",
-            "a build for CUDA 13.0, .* install the CPU build with: pip install torch==2.13.0 ",
+            installed.Installed(FOLDER, "2.13.0+cu130", "abc", "CUDA 13.0"), "2.13.0.post1",
+            "a build for CUDA 13.0, .* the CPU build with: pip install torch==2.13.0\\+cpu, from",
         ),
         (
-            installed.Torch(FOLDER, "2.12.1", "abc", None), "2.13.0",
+            installed.Installed(FOLDER, "2.12.1", "abc", None), "2.13.0",
             "torch_npu 2.13.0 needs torch 2.13.0, but torch 2.12.1 is installed",
         ),
     ],
@@ -265,7 +265,7 @@ def test_a_torch_is_read_without_importing_it(monkeypatch, tmp_path):
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert installed.torch() == installed.Torch(package, "2.13.0+cu130", "abc", "CUDA 13.0")
+    assert installed.torch() == installed.Installed(package, "2.13.0+cu130", "abc", "CUDA 13.0")
 
 
 def test_the_command_refuses_what_it_does_not_know():

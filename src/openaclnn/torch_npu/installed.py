@@ -10,27 +10,20 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+from ..compiled import Torch
 from .names import VERSION
 
 INSTALL = f"pip install torch=={VERSION} torch_npu=={VERSION} pyyaml"
-CPU_INDEX = "--index-url https://download.pytorch.org/whl/cpu"
 
 
 @dataclass(frozen=True)
-class Torch:
+class Installed(Torch):
     """The installed PyTorch."""
 
-    folder: Path
-    version: str  # "2.13.0+cpu"
-    git: str
     accelerator: str | None  # "CUDA 12.8", where it was built for one
 
-    @property
-    def release(self) -> str:
-        return self.version.partition("+")[0]
 
-
-def torch() -> Torch | None:
+def torch() -> Installed | None:
     found = util.find_spec("torch")
     if found is None or found.origin is None:
         return None
@@ -44,7 +37,7 @@ def torch() -> Torch | None:
 
     builds = [f"{title} {value(name)}" for name, title in BUILDS if value(name)]
     version_text, git = value("__version__") or "unknown", value("git_version") or ""
-    return Torch(folder, version_text, git, builds[0] if builds else None)
+    return Installed(folder, version_text, git, builds[0] if builds else None)
 
 
 BUILDS = (("cuda", "CUDA"), ("hip", "ROCm"), ("xpu", "XPU"))
@@ -69,7 +62,7 @@ def problem() -> str | None:
         return (
             f"torch {own.version} is a build for {own.accelerator}, and torch_npu refuses to share "
             f"a process with another accelerator; install the CPU build with: "
-            f"pip install torch=={wheel.partition('.post')[0]} {CPU_INDEX}"
+            f"pip install torch=={wheel.partition('.post')[0]}+cpu, from PyTorch's index for CPUs"
         )
     if wheel.split(".")[:2] != own.release.split(".")[:2]:
         return (

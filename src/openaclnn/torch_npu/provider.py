@@ -9,21 +9,23 @@ from functools import cache
 from pathlib import Path
 
 from ..aten.source import source
-from ..compiled import Library, sources
+from ..compiled import Library
+from ..settings import home
 from .installed import torch
 
-NAME = "aclnn_math"
+SONAME = "libaclnn_math.so"
 
 
 @cache
 def library() -> Library:
     own = torch()
     assert own is not None  # installed.problem() comes first
-    files = sorted((sources() / "core" / "torch" / "aten").glob("*.cpp"))
+    sources = home() / "share" / "aten"
+    files = sorted((sources / "core" / "torch" / "aten").glob("*.cpp"))
     # One unit: torch's headers take three quarters of the time of each.
     together = "".join(f'#include "core/torch/aten/{file.name}"\n' for file in files)
     generated = {"library.cpp": together, "rows.cpp": source()}
-    return Library(NAME, own.folder, own.version, own.git, generated)
+    return Library("the operators that ATen computes", own, sources, generated, SONAME)
 
 
 def provider() -> Path:
