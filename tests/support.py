@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import openaclnn
+from openaclnn.gradients import sources
 from openaclnn.reference import (
     CANONICAL_NAN,
     REFERENCES,
@@ -115,6 +116,24 @@ def sampled(op: Op, dtype: str, attributes, shape=None):
     named |= {p.name: x.copy() for p, x in zip(op.inputs_, inputs, strict=True)}
     named |= {p.name: attributes[p.python_name] for p in op.attributes}
     return named, [named[p.name] for p in op.outputs], results(op, inputs, attributes)
+
+
+def gradient_call(op: Op, inputs, outputs, incoming, attributes) -> tuple[list, dict[str, Any]]:
+    """Inputs and attributes of the gradient's row, for the gradient of that call."""
+    values = {p.name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    values |= {p.name: y for p, y in zip(op.outputs, outputs, strict=True)}
+    values |= {p.name: attributes[p.python_name] for p in op.attributes}
+    tensors, named = [], {}
+    for s in sources(op):
+        if s.kind == "made":
+            continue
+        known = {"incoming": incoming, "constant": s.constant, "wanted": True}
+        value = known[s.kind] if s.kind in known else values[s.name]
+        if s.parameter.kind == "tensor":
+            tensors.append(value)
+        else:
+            named[s.parameter.python_name] = value
+    return tensors, named
 
 
 def same(found, expected) -> bool:

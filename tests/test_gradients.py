@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SEED, all_rows, text
+from support import SEED, all_rows, gradient_call, text
 
 from openaclnn.gradients import BY_NAME, differentiable, gradient_dtypes, gradient_row, sources
 from openaclnn.reference import REFERENCES, input_shapes
@@ -114,20 +114,8 @@ def draw(op: Op, attributes, rng):
 def gradient(op: Op, inputs, attributes, incoming):
     """Of the gradient row's formula, by input."""
     row = BY_NAME[op.gradient.row]
-    values = {p.name: x for p, x in zip(op.inputs_, inputs, strict=True)}
     outputs = evaluate(op, inputs, attributes)
-    values |= {p.name: y for p, y in zip(op.outputs, outputs, strict=True)}
-    values |= {p.name: attributes[p.python_name] for p in op.attributes}
-    tensors, named = [], {}
-    for s in sources(op):
-        if s.kind == "made":
-            continue
-        known = {"incoming": incoming, "constant": s.constant, "wanted": True}
-        value = known[s.kind] if s.kind in known else values[s.name]
-        if s.parameter.kind == "tensor":
-            tensors.append(value)
-        else:
-            named[s.parameter.python_name] = value
+    tensors, named = gradient_call(op, inputs, outputs, incoming, attributes)
     found = evaluate(row, tensors, named)
     made = [s.name for s in sources(op) if s.kind == "made"]
     return dict(zip(made, found, strict=True))

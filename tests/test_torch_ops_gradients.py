@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from support import SEED, all_rows, assert_accurate, rows
+from support import SEED, all_rows, assert_accurate, gradient_call, rows
 from torch_support import (
     LAYOUTS,
     arguments,
@@ -54,24 +54,6 @@ def incoming_for(y, seed=SEED):
     return torch.randn(y.shape, generator=generator, dtype=torch.float64).to(y.dtype)
 
 
-def expected_call(op: Op, inputs, outputs, incoming, attributes):
-    """The gradient row's inputs and attributes for the same gradient."""
-    values = {p.name: x for p, x in zip(op.inputs_, inputs, strict=True)}
-    values |= {p.name: y for p, y in zip(op.outputs, outputs, strict=True)}
-    values |= {p.name: attributes[p.python_name] for p in op.attributes}
-    taken, named = [], {}
-    for s in sources(op):
-        if s.kind == "made":
-            continue
-        known = {"incoming": incoming, "constant": s.constant, "wanted": True}
-        value = known[s.kind] if s.kind in known else values[s.name]
-        if s.parameter.kind == "tensor":
-            taken.append(value)
-        else:
-            named[s.parameter.python_name] = value
-    return taken, named
-
-
 @pytest.mark.parametrize(("op", "dtype", "attributes"), gradient_cases(), ids=name_of)
 def test_gradients(op, dtype, attributes):
     """Against the float64 reference, within the accuracy that the gradient row promises."""
@@ -80,7 +62,7 @@ def test_gradients(op, dtype, attributes):
     incoming = incoming_for(outputs[0])
     outputs[0].backward(incoming)
     row = gradient_row(op)
-    taken, named = expected_call(op, inputs, outputs, incoming, attributes)
+    taken, named = gradient_call(op, inputs, outputs, incoming, attributes)
     order = [s.name for s in sources(op) if s.kind == "made"]
     found = {p.name: x.grad for p, x in zip(op.inputs_, leaves, strict=True)}
     arrays = [to_numpy(found[name]) for name in order]
