@@ -1,59 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The binding: one generic launch and one plan object for every operator, so its size does not grow
-// with the table.
+// The binding: one generic launch for every operator, so its size does not grow with the table, and
+// the settings.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include <cstdlib>
-#include <memory>
-#include <mutex>
 #include <new>
 #include <span>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "_arrays.h"
 #include "_call.h"
-#include "_garbage.h"
-#include "_held.h"
+#include "_plan.h"
 #include "aclnn/aclnn_base.h"
 #include "core/base/executor.h"
 #include "core/ops/isa.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 #include "core/runtime/parallel.h"
-#include "core/runtime/torch_threads.h"
 #include "core/runtime/product.h"
-#include "core/runtime/stream.h"
-#include "core/runtime/thread.h"
+#include "core/runtime/torch_threads.h"
 
 namespace openaclnn::python {
 namespace {
-
-void check(Status status) {
-  if (!status.ok()) raise_status(status);
-}
-
-const Operator& operator_at(long index) {
-  if (index < 0 || index >= operator_count) throw nb::index_error("no such operator");
-  return *operators[index];
-}
-
-class Workspace {
- public:
-  explicit Workspace(size_t bytes = 0)
-      : data_(bytes == 0 ? nullptr : std::aligned_alloc(kWorkspaceAlignment, bytes)) {
-    if (bytes != 0 && data_ == nullptr) throw std::bad_alloc();
-  }
-  void* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(void* data) const { std::free(data); }
-  };
-  std::unique_ptr<void, Free> data_;
-};
 
 // Other Python threads go on when the work is longer than a switch between them.
 void run_here(const Executor& executor, void* workspace) {
@@ -98,151 +65,6 @@ PyObject* launch_method(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return nullptr;
 }
 
-class Plan;
-
-// A stream of the core, in its pool so that fork finds it, and the plans whose work it has not
-// done.
-class PyStream {
- public:
-  PyStream() : stream_(streams().create(nullptr)) {
-    if (stream_ == nullptr) throw std::bad_alloc();
-  }
-  ~PyStream() { streams().destroy(stream_); }  // waits for its work, which `pending_` outlives
-  PyStream(const PyStream&) = delete;
-
-  // The thread of a stream never touches Python: the arrays stay alive in `pending_`.
-  void submit(const char* name, const Executor& executor, void* workspace, ForkSafeLock& alone,
-              nb::handle owner) {
-    pending_.append(owner);
-    enqueue(name, executor, workspace, *stream_, &alone);
-  }
-
-  void synchronize() {
-    const Pending done(std::exchange(pending_, {}));  // not what comes in while we wait
-    nb::gil_scoped_release release;
-    (void)stream_->synchronize();
-  }
-
-  int traverse(visitproc visit, void* data) const { return pending_.traverse(visit, data); }
-
-  // Nobody can reach the stream any more; its work is brought to an end all the same.
-  void clear() {
-    (void)stream_->synchronize();
-    pending_ = {};
-  }
-
- private:
-  // Plans that are at work until the last of this goes.
-  class Pending {
-   public:
-    Pending() = default;
-    Pending(Pending&& other) = default;
-    Pending& operator=(Pending other) {
-      std::swap(plans_, other.plans_);
-      return *this;
-    }
-    ~Pending();
-    void append(nb::handle plan);
-    int traverse(visitproc visit, void* data) const {
-      const auto arg = data;
-      for (const nb::object& plan : plans_) Py_VISIT(plan.ptr());
-      return 0;
-    }
-
-   private:
-    std::vector<nb::object> plans_;
-  };
-
-  Pending pending_;
-  Stream* stream_;
-};
-
-class Plan {
- public:
-  Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
-    count_forks();
-    Call call(op_, {PySequence_Fast_ITEMS(values.ptr()), values.size()}, Outputs::given,
-              Keep::arrays);
-    check(plan(op_, call.arguments(), executor_));
-    held_ = call.take_held();
-    torch_ = std::move(call.torch());
-    torch_.prepare_to_ask_again();
-    workspace_ = Workspace(executor_.workspace_size());
-  }
-
-  const char* name() const { return op_.name; }
-  uint64_t workspace_size() const { return executor_.workspace_size(); }
-
-  void run() {
-    check_arrays();
-    if (executor_.brief() && alone_.try_lock()) {
-      const std::lock_guard alone(alone_, std::adopt_lock);
-      executor_.run_fitting(workspace_.data());
-    } else {
-      nb::gil_scoped_release release;  // never wanted by a thread that has the lock
-      const std::lock_guard alone(alone_);
-      executor_.run_fitting(workspace_.data());
-    }
-    torch_.tell_autograd();
-  }
-  void run_on(PyStream& stream, nb::handle self) {
-    check_arrays();
-    stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
-    torch_.tell_autograd();
-  }
-
-  int traverse(visitproc visit, void* data) const {
-    const int stopped = held_.traverse(visit, data);
-    return stopped != 0 ? stopped : torch_.traverse(visit, data);
-  }
-
-  // The garbage collector takes the arrays of a plan that nobody can reach. Those that a stream
-  // works on it leaves: the stream lets go of the plan when it is cleared itself.
-  void clear() {
-    if (at_work_ > 0) return;
-    is_cleared_ = true;
-    torch_.clear();
-    held_.clear();
-  }
-
- private:
-  friend class PyStream;
-
-  // What may have changed since phase 1. torch is asked first, as that may run Python code.
-  void check_arrays() {
-    if (is_cleared_)
-      check(fail(ACLNN_ERR_PARAM_INVALID,
-                 "%s: a plan must not run after the garbage collector "
-                 "took its arrays: plan again",
-                 op_.name));
-    if (!torch_.none()) torch_.ask_again();
-    if (const char* parameter = held_.moved(); parameter != nullptr) {
-      check(fail(ACLNN_ERR_PARAM_INVALID,
-                 "%s: %s must keep its memory while a plan uses it, but was resized or given other "
-                 "data: plan again",
-                 op_.name, parameter));
-    }
-  }
-
-  const Operator& op_;
-  Executor executor_;
-  Held held_;
-  TorchTensors torch_;
-  Workspace workspace_;
-  int at_work_ = 0;  // submissions to streams that were not synchronised yet
-  bool is_cleared_ = false;
-  ForkSafeLock alone_;  // of a run: runs share the workspace, and outputs hold what sweeps leave
-};
-
-void PyStream::Pending::append(nb::handle plan) {
-  plans_.push_back(nb::borrow(plan));
-  ++nb::inst_ptr<Plan>(plan)->at_work_;
-}
-
-PyStream::Pending::~Pending() {
-  for (const nb::object& plan : plans_) --nb::inst_ptr<Plan>(plan)->at_work_;
-}
-
 nb::dict config() {
   nb::dict values;
   values["version"] = OPENACLNN_VERSION;
@@ -276,47 +98,9 @@ NB_MODULE(_core, m) {
        METH_FASTCALL, "launch(index, *values): phase 1 and phase 2 of an operator at once."},
       {}};
   if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw nb::python_error();
-  nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.",
-                       nb::is_weak_referenceable(), collected<PyStream>())
-      .def(
-          "__init__",
-          [](PyStream* self, nb::args given, nb::kwargs named) {
-            if (given.size() + named.size() != 0)
-              refuse_type("Stream takes no arguments",
-                          given.size() != 0 ? nb::handle(given[0]) : nb::handle(named));
-            new (self) PyStream();
-          },
-          nb::sig("def __init__(self) -> None"))
-      .def("synchronize", &PyStream::synchronize, "Waits until all work submitted so far is done.");
-  nb::class_<Plan>(m, "Plan",
-                   "Phase 1 of one call: checked, planned and ready to run any number of times.",
-                   nb::is_weak_referenceable(), collected<Plan>())
-      .def(nb::init<int, nb::args>(), nb::arg("index"), nb::arg("values"))
-      .def("__repr__",
-           [](const Plan& plan) {
-             return std::string("<openaclnn.Plan ") + plan.name() + ", workspace " +
-                    std::to_string(plan.workspace_size()) + " bytes>";
-           })
-      .def_prop_ro("name", &Plan::name, "The C name of the operator.")
-      .def_prop_ro("workspace_size", &Plan::workspace_size,
-                   "Bytes of workspace, which the plan owns.")
-      .def(
-          "run",
-          [](nb::handle_t<Plan> self, nb::handle stream) {
-            if (!nb::inst_ready(self))
-              throw nb::type_error("Plan: __init__ must be called before run");
-            Plan& plan = *nb::inst_ptr<Plan>(self);
-            if (stream.is_none()) return plan.run();
-            if (!nb::isinstance<PyStream>(stream) || !nb::inst_ready(stream))
-              refuse_type(std::string(plan.name()) + ": stream must be a Stream or None", stream);
-            plan.run_on(*nb::inst_ptr<PyStream>(stream), self);
-          },
-          nb::arg("stream").none() = nb::none(),
-          nb::sig("def run(self, stream: Stream | None = None) -> None"),
-          "Phase 2. Without a stream the results are there on return, else after "
-          "stream.synchronize(). Runs of one plan come one after another, whatever threads and "
-          "streams they are on.");
+  define_plans(m);
   m.def("config", &config);
+  m.def("product", [] { return products[current_product()].key; });
   m.def("report_leaks", &nb::set_leak_warnings, nb::arg("wanted"));
   m.def("set_product", [](const char* key) { check(set_product(key)); }, nb::arg("key"));
   m.def("set_num_threads", &set_num_threads, nb::arg("count"));

@@ -33,7 +33,7 @@ def set_product(key: str | None) -> None:
 
 def plays_any() -> bool:
     """Whether no product restricts what is accepted."""
-    return bool(_core.config()["product"] == ANY.key)
+    return bool(_core.product() == ANY.key)
 
 
 def set_num_threads(count: int) -> None:
