@@ -23,6 +23,7 @@ inline double double_of(uint64_t bits) { return __builtin_bit_cast(double, bits)
 inline bool all(bool a, bool b, bool c = true) {
   return (static_cast<int>(a) & static_cast<int>(b) & static_cast<int>(c)) != 0;
 }
+inline bool any(bool a, bool b) { return (static_cast<int>(a) | static_cast<int>(b)) != 0; }
 
 inline float magnitude(float x) { return __builtin_fabsf(x); }
 inline double magnitude(double x) { return __builtin_fabs(x); }

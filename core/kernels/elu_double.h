@@ -41,15 +41,6 @@ struct elu_double_single {
   }
 };
 
-// 2^shift = step step last, of which the last alone leaves the range.
-struct PowerInSteps {
-  double step, last;
-};
-inline PowerInSteps power_in_steps(double shift) {
-  const double third = (shift * (1.0 / 3) + kShiftF64) - kShiftF64;
-  return {power_of_2_exact(third), power_of_2_exact(shift - 2 * third)};
-}
-
 // Mantissas are multiplied as high + low, exponents added, so that only the result can leave the
 // range; below 2^-100 expm1(t) is t. If `falling`, inputScale is not below 0.
 template <bool falling>

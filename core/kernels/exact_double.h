@@ -48,18 +48,15 @@ struct Mantissa {
   }
 };
 
-inline bool any(bool a, bool b) { return (static_cast<int>(a) | static_cast<int>(b)) != 0; }
 inline bool is_usual(double x) {  // neither 0 nor infinite nor NaN
   return all(magnitude(x) > 0, magnitude(x) < __builtin_inf());
 }
 
-// (high + low) 2^exponent. Three factors, for 2^exponent alone may leave the range; each partial
-// product lies between the pair and the result.
+// (high + low) 2^exponent.
 inline double power_times(Pair y, double exponent) {
   const double most = exponent > 3000 ? 3000 : exponent < -3000 ? -3000 : exponent;
-  const double third = (most * (1.0 / 3) + kShiftF64) - kShiftF64;
-  const double step = power_of_2_exact(third);
-  return (y.high + y.low) * step * step * power_of_2_exact(most - 2 * third);
+  const PowerInSteps to = power_in_steps(most);
+  return (y.high + y.low) * to.step * to.step * to.last;
 }
 
 // g (x > 0 ? scale : inputScale alpha scale exp(inputScale x)). The exponential of a number is

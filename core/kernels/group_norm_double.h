@@ -233,18 +233,15 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
 inline void group_norm_parameters_double(const void* given, void* workspace, int64_t begin,
                                          int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
-    if (out.data == nullptr) return;
-    const double* const parts = doubles_at(workspace, offset);
-    for (int64_t c = begin; c < end; ++c) {
-      ExactSum sum;
-      for (int64_t n = 0; n < call.samples; ++n) sum.add(parts + n * call.channels + c, 1);
-      double total = number_of(sum.total());
-      store_parameters(out, c, &total, 1);
-    }
-  };
-  combine(call.dgamma, call.gamma_sums);
-  combine(call.dbeta, call.beta_sums);
+  combine_parameters(call, workspace, begin, end,
+                     [&](const double* parts, int64_t first, int64_t n, double* totals) {
+                       for (int64_t i = 0; i < n; ++i) {
+                         ExactSum sum;
+                         for (int64_t b = 0; b < call.samples; ++b)
+                           sum.add(parts + b * call.channels + first + i, 1);
+                         totals[i] = number_of(sum.total());
+                       }
+                     });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ inline double total_of(const double* parts, int64_t n) {
   return total;
 }
 
-// out[c] = Σ parts over what comes before the channels, in order.
+// out[channel + i] = values[i]; NaNs in `values` become the one that is stored.
 inline void store_parameters(const GroupNormParameter& out, int64_t channel, double* values,
                              int64_t n) {
   for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
@@ -26,47 +26,57 @@ inline void store_parameters(const GroupNormParameter& out, int64_t channel, dou
            1);
 }
 
-inline void group_norm_parameter_gradients(const void* given, void* workspace, int64_t begin,
-                                           int64_t end) {
-  const GroupNormCall& call = group_norm_call(given);
+// total(parts, first, n, totals) adds up what channels [first, first + n) have in `parts`.
+template <class Total>
+inline void combine_parameters(const GroupNormCall& call, void* workspace, int64_t begin,
+                               int64_t end, const Total& total) {
+  constexpr int64_t kChannels = 256;
   const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
     if (out.data == nullptr) return;
-    const double* const parts = doubles_at(workspace, offset);
-    constexpr int64_t kChannels = 256;
+    double totals[kChannels];
     for (int64_t c = begin; c < end; c += kChannels) {
-      double total[kChannels] = {};
       const int64_t n = least(kChannels, end - c);
-      for (int64_t b = 0; b < call.sample_blocks; ++b) {
-        for (int64_t i = 0; i < n; ++i) total[i] += parts[b * call.channels + c + i];
-      }
-      store_parameters(out, c, total, n);
+      total(doubles_at(workspace, offset), c, n, totals);
+      store_parameters(out, c, totals, n);
     }
   };
   combine(call.dgamma, call.gamma_sums);
   combine(call.dbeta, call.beta_sums);
 }
 
+inline void group_norm_parameter_gradients(const void* given, void* workspace, int64_t begin,
+                                           int64_t end) {
+  const GroupNormCall& call = group_norm_call(given);
+  combine_parameters(call, workspace, begin, end,
+                     [&](const double* parts, int64_t first, int64_t n, double* totals) {
+                       for (int64_t i = 0; i < n; ++i) totals[i] = 0;
+                       for (int64_t b = 0; b < call.sample_blocks; ++b) {
+                         const double* const block = parts + b * call.channels + first;
+                         for (int64_t i = 0; i < n; ++i) totals[i] += block[i];
+                       }
+                     });
+}
+
 inline void group_norm_split_parameter_gradients(const void* given, void* workspace, int64_t begin,
                                                  int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const int64_t segments = segments_of(call.positions);
-  const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
-    if (out.data == nullptr) return;
-    const double* const parts = doubles_at(workspace, offset);
-    for (int64_t c = begin; c < end; ++c) {
-      double total = 0;
-      for (int64_t b = 0; b < call.sample_blocks; ++b) {
-        const int64_t last = call.samples * (b + 1) / call.sample_blocks;
-        double block = 0;
-        for (int64_t n = call.samples * b / call.sample_blocks; n < last; ++n)
-          block += total_of(parts + (n * call.channels + c) * segments, segments);
-        total += block;
-      }
-      store_parameters(out, c, &total, 1);
+  const auto total_of_channel = [&](const double* parts, int64_t channel) {
+    double total = 0;
+    for (int64_t b = 0; b < call.sample_blocks; ++b) {
+      const int64_t last = call.samples * (b + 1) / call.sample_blocks;
+      double block = 0;
+      for (int64_t n = call.samples * b / call.sample_blocks; n < last; ++n)
+        block += total_of(parts + (n * call.channels + channel) * segments, segments);
+      total += block;
     }
+    return total;
   };
-  combine(call.dgamma, call.gamma_sums);
-  combine(call.dbeta, call.beta_sums);
+  combine_parameters(call, workspace, begin, end,
+                     [&](const double* parts, int64_t first, int64_t n, double* totals) {
+                       for (int64_t i = 0; i < n; ++i)
+                         totals[i] = total_of_channel(parts, first + i);
+                     });
 }
 
 }  // namespace

@@ -215,5 +215,15 @@ inline double power_of_2_exact(double n) {
   return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
 }
 
+// 2^shift = step step last: alone it may leave the range, and each partial product of a number
+// with the three lies between the number and the result.
+struct PowerInSteps {
+  double step, last;
+};
+inline PowerInSteps power_in_steps(double shift) {
+  const double third = (shift * (1.0 / 3) + kShiftF64) - kShiftF64;
+  return {power_of_2_exact(third), power_of_2_exact(shift - 2 * third)};
+}
+
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA
