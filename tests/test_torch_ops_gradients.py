@@ -73,7 +73,7 @@ def test_gradients(op, dtype, attributes):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("op", WITH)
 def test_gradients_do_not_depend_on_the_layout(op, layout):
-    shape = REFERENCES[op.kernel].example if op.shapes == "group_norm" else (2, 3, 4, 5)
+    shape = REFERENCES[op.kernel].example if op.shapes == "named" else (2, 3, 4, 5)
     inputs = tensors(op, "FLOAT", shape=shape)
     grads = []
     for place in (torch.clone, LAYOUTS[layout]):
@@ -313,7 +313,7 @@ def test_second_derivatives_are_right_or_refused(op):
             outputs[0].sum().backward()
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: op.shapes == "group_norm"))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.shapes == "named"))
 def test_tangents_that_nothing_maps_are_refused(op):
     inputs = tensors(op, "FLOAT")
     with pytest.raises(NotImplementedError, match="there is no forward-mode derivative"):

@@ -66,7 +66,7 @@ def operator(op: Op, overload: str = "default"):
 def tensors(op: Op, dtype: str, attributes=None, shape=None, seed=SEED):
     """Ordinary inputs; element-wise, a quarter of them are special."""
     attributes = attributes or PLAIN[op.name]
-    shape = shape or ((3, 41) if op.shapes != "group_norm" else REFERENCES[op.kernel].example)
+    shape = shape or ((3, 41) if op.shapes != "named" else REFERENCES[op.kernel].example)
     return [to_torch(x) for x in sample(op, shape, dtype, seed, attributes)]
 
 

@@ -15,13 +15,22 @@ from rows import NOTE, OPS, SPDX
 KINDS = {"double": "real", "int64": "integer", "bool": "flag"}
 
 
+def sizes(op) -> str:
+    """The named sizes; one that is a multiple of another comes after it."""
+    names = sorted(op.sizes, key=lambda name: name in op.multiples)
+    divisors = {name: f'"{divisor}"' for name, divisor in op.multiples.items()}
+    return ", ".join(f'{{"{name}", {divisors.get(name, "nullptr")}}}' for name in names)
+
+
 def entry(op) -> str:
     """One `Row`: what the operator takes, and its two C symbols."""
     positions = {p.name: i for i, p in enumerate(op.parameters)}
     parameters = ", ".join(
         f'{{"{p.name}", Kind::{KINDS.get(p.kind, p.kind)}, Role::{p.role}, '
         f"{str(p.required).lower()}, {str(p.companion).lower()}, "
-        f"{positions.get(p.condition, -1)}}}"
+        f"{positions.get(p.condition, -1)}, "
+        f"{{{', '.join(f'{chr(34)}{size}{chr(34)}' for size in p.form.sizes)}}}, "
+        f"{str(p.form.rest).lower()}}}"
         for p in op.parameters
     )
     acl = {"BFLOAT16": "ACL_BF16"}
@@ -35,8 +44,9 @@ def entry(op) -> str:
     )
     return (
         f'{{"{op.name}", "{op.kernel}", "{op.family}", {{{parameters}}}, {{{dtypes}}},\n'
-        f" {str(op.shapes == 'broadcast').lower()}, {str(op.inputs == 'equal').lower()}, "
-        f"{str(op.output == 'equal').lower()}, {str(bool(op.rules)).lower()},\n"
+        f" {{{sizes(op)}}}, {str(op.shapes == 'broadcast').lower()}, "
+        f"{str(op.inputs == 'equal').lower()}, {str(op.output == 'equal').lower()}, "
+        f"{str(bool(op.rules)).lower()},\n"
         f" [](const Value* v, uint64_t* size, aclOpExecutor** executor) {{\n"
         f"   return {op.name}GetWorkspaceSize({arguments}, size, executor);\n"
         f" }},\n {op.name}}},\n"

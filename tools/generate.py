@@ -50,6 +50,30 @@ def headers() -> dict[str, str]:
     return files
 
 
+def forms(op) -> str:
+    """The shapes of a row with named sizes, by parameter."""
+    positions = {p.name: i for i, p in enumerate(op.parameters)}
+    attributes = {p.name for p in op.attributes}
+    sizes = list(dict.fromkeys(s for p in op.tensors for s in p.form.sizes if s not in attributes))
+    lines = []
+    for p in op.parameters:
+        extents = "".join(
+            f"{{{-1 if s in attributes else sizes.index(s)}, {positions.get(s, -1)}, "
+            f'"{op.sizes[s]}"}}, '
+            for s in p.form.sizes
+        )
+        before = [i.name for i in op.inputs_ if i.form == p.form and i.form.rest]
+        alike = [positions[name] for name in before if positions[name] < positions[p.name]]
+        rest, flat = str(p.form.rest).lower(), str(p.form.flat).lower()
+        like = alike[-1] if alike else -1
+        lines.append(f"    {{{{{extents}}}, {len(p.form.sizes)}, {rest}, {flat}, {like}}},\n")
+    most = f"std::size(Form().extents) >= {max(len(p.form.sizes) for p in op.parameters)}"
+    return (
+        f'static_assert({most} && {len(sizes)} <= kMaxSizes, "raise kMaxExtents or kMaxSizes");\n'
+        f"constexpr Form {op.name}_forms[] = {{\n{''.join(lines)}}};\n"
+    )
+
+
 def operator(op) -> str:
     """The row as C++ data and its two C symbols."""
     kinds = {"double": "double_", "bool": "bool_"}
@@ -69,15 +93,17 @@ def operator(op) -> str:
     rules = "".join(f"rules::{rule}, " for rule in op.rules)
     arguments = ", ".join(f"argument({p.name})" for p in op.parameters)
     formula = op.kernel if op.family == "elementwise" else "none"
+    named = op.shapes == "named"
     return f"""
-constexpr Parameter {op.name}_parameters[] = {{
+{forms(op) if named else ""}constexpr Parameter {op.name}_parameters[] = {{
 {parameters}}};
 static_assert(fits({op.name}_parameters), "raise kMaxParameters or kMaxOutputs");
 constexpr RuleFunction {op.name}_rules[] = {{{rules}nullptr}};
 constexpr Operator {op.name}_row = {{
     "{op.name}", {op.name}_parameters, {len(op.parameters)}, {products}, {mask(op.dtypes)},
     {mask(op.computed)},
-    Shapes::{op.shapes}, Inputs::{op.inputs}, Output::{op.output},
+    Shapes::{op.shapes}, {f"{op.name}_forms" if named else "nullptr"},
+    Inputs::{op.inputs}, Output::{op.output},
     plan_{op.family}, infer_{op.family}, FormulaId::{formula}, {op.name}_rules}};
 
 extern "C" aclnnStatus {op.name}GetWorkspaceSize({phase1(op)}) {{
@@ -95,6 +121,7 @@ def operators() -> str:
     rows = ", ".join(f"&{op.name}_row" for op in OPS)
     return (
         f"// {SPDX}\n// {NOTE}\n"
+        "#include <iterator>\n\n"
         '#include "aclnnop/aclnn_ops_nn.h"\n'
         '#include "core/ops/operator.h"\n#include "core/ops/rules.h"\n\n'
         "namespace openaclnn {\n"

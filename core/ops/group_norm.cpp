@@ -258,22 +258,21 @@ void add_double_steps(const GroupNorm& g, GroupNormCall& call, Executor& executo
 Status infer_group_norm(const Operator& op, const Argument* arguments, int output,
                         aclDataType* dtype, Dims* shape) {
   GroupNorm g(op, arguments);
-  if (Status status = check_inputs(g); !status.ok()) return status;
+  Sizes sizes(op, arguments);
+  if (Status status = check_inputs(g, sizes); !status.ok()) return status;
   if (Status status = check_attributes(g); !status.ok()) return status;
-  const char* name = op.parameters[output].name;
-  const auto is = [name](const char* other) { return std::strcmp(name, other) == 0; };
-  const bool like_x = is("yOut") || is("dxOut"), statistic = is("meanOut") || is("rstdOut");
-  *dtype = like_x ? g.x->dtype : g.gamma->dtype;
-  *shape = like_x ? g.x->shape : statistic ? dims_of({g.samples, g.groups}) : g.gamma->shape;
+  *dtype = op.parameters[output].companion ? g.gamma->dtype : g.x->dtype;
+  *shape = sizes.shape(output);
   return {};
 }
 
 Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& executor) {
   GroupNorm g(op, arguments);
-  if (Status status = check_inputs(g); !status.ok()) return status;
-  if (Status status = check_output_shapes(g); !status.ok()) return status;
+  Sizes sizes(op, arguments);
+  if (Status status = check_inputs(g, sizes); !status.ok()) return status;
+  if (Status status = sizes.check_outputs(); !status.ok()) return status;
   if (Status status = check_attributes(g); !status.ok()) return status;
-  if (Status status = check_statistics(g); !status.ok()) return status;
+  if (Status status = sizes.check_given(); !status.ok()) return status;
   if (Status status = check_views(g); !status.ok()) return status;
 
   auto& call = executor.emplace_call<GroupNormCall>();

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 
 #include "core/ops/operator.h"
+#include "core/ops/shapes.h"
 
 namespace openaclnn {
 
@@ -45,16 +45,8 @@ struct GroupNorm {
   }
 };
 
-inline Dims dims_of(std::initializer_list<int64_t> sizes) {
-  Dims dims;
-  for (const int64_t size : sizes) dims[dims.rank++] = size;
-  return dims;
-}
-
-Status check_inputs(GroupNorm& g);  // sets samples and channels
-Status check_output_shapes(const GroupNorm& g);
-Status check_attributes(GroupNorm& g);        // sets groups
-Status check_statistics(const GroupNorm& g);  // after the groups are known
+Status check_inputs(GroupNorm& g, Sizes& sizes);  // sets samples and channels
+Status check_attributes(GroupNorm& g);            // sets groups
 Status check_views(const GroupNorm& g);
 
 }  // namespace openaclnn

@@ -45,9 +45,27 @@ inline Argument argument(int64_t value) { return {.integer = value}; }
 inline Argument argument(bool value) { return {.flag = value}; }
 inline Argument argument(const char* value) { return {.text = value}; }
 
-enum class Shapes : uint8_t { same, broadcast, group_norm };
+enum class Shapes : uint8_t { same, broadcast, named };
 enum class Inputs : uint8_t { promote, equal };
 enum class Output : uint8_t { castable, equal };
+
+inline constexpr int kMaxExtents = 3, kMaxSizes = 8;
+
+// A dimension that the row names.
+struct Extent {
+  int8_t size;        // which of the sizes that inputs tell; -1: the value of an attribute
+  int8_t attribute;   // the position of that
+  const char* count;  // what it counts: "channels"
+};
+
+// The shape that a row gives a tensor; src/openaclnn/shapes.py has the notation.
+struct Form {
+  Extent extents[kMaxExtents];
+  int8_t extent_count;
+  bool rest;    // any more dimensions follow
+  bool flat;    // only the number of elements and their order count
+  int8_t like;  // an input before it of the same shape; -1: none
+};
 
 inline constexpr int kMaxParameters = 16;
 inline constexpr int kMaxOutputs = 3;
@@ -78,6 +96,7 @@ struct Operator {
   uint64_t dtypes;    // bit d: inputs may be aclDataType d, BF16 only where the product has it
   uint64_t computed;  // what the library computes: more than any product has
   Shapes shapes;
+  const Form* forms;  // of each parameter, where sizes are named
   Inputs inputs;
   Output output;
   PlanFunction plan;

@@ -8,6 +8,7 @@ import textwrap
 from typing import Any
 
 from .schema import Op, Parameter
+from .shapes import Form
 from .table import OPS, PRODUCTS
 from .text_table import Paint, columns
 
@@ -82,16 +83,25 @@ def _about(p: Parameter) -> str:
 
 
 FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats
-_SHAPES = {
-    "same": "all equal, rank 0 to 8",
-    "broadcast": "broadcast with each other, rank 0 to 8",
-    "group_norm": "x (N, C, ...) of rank 2 to 8, not empty; gamma, beta (C); mean, rstd "
-    "(N, numGroups); numGroups divides C and leaves at most 4000 channels a group",
-}
 
 
 def shapes(op: Op) -> str:
-    return "any, rank 0 to 8" if len(op.inputs_) == 1 else _SHAPES[op.shapes]
+    """What the shapes of the tensors have to do with each other."""
+    if len(op.inputs_) == 1 and op.shapes == "same":
+        return "any, rank 0 to 8"
+    if op.shapes != "named":
+        relation = "broadcast with each other" if op.shapes == "broadcast" else "all equal"
+        return f"{relation}, rank 0 to 8"
+    by_form: dict[Form, list[str]] = {}
+    for p in op.tensors:
+        by_form.setdefault(p.form, []).append(p.name)
+    texts = [
+        f"{', '.join(names)} {form}" + (", in any dimensions" if form.flat else "")
+        for form, names in by_form.items()
+    ]
+    counts = ", ".join(f"{name} {word}" for name, word in op.sizes.items() if name != word)
+    limits = [f"{divisor} divides {size}" for size, divisor in op.multiples.items()]
+    return f"{'; '.join(texts)}; rank up to 8; {counts}; {'; '.join([*limits, op.limits])}"
 
 
 def companions(op: Op) -> str:

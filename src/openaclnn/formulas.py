@@ -43,8 +43,6 @@ class Reference:
     hard: Callable[[np.random.Generator, Attributes, int], Array] | None = None
     # Of results that are sums: the sums of their absolute terms, by which errors are judged.
     terms: Callable[..., tuple[Array, ...]] | None = None
-    # The shape of each input, where they are not all alike, from that of the first.
-    shapes: Callable[[tuple[int, ...], Attributes], tuple[tuple[int, ...], ...]] | None = None
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .formulas import Array, Attributes, Reference
+from .formulas import Array, Reference
 
-Shape = tuple[int, ...]
 Outputs = tuple[Array, ...]
 
 # Of the sum of absolute terms, for results in FLOAT, and for what is computed in DOUBLE.
@@ -123,15 +122,6 @@ def group_norm_swish_grad_terms(
     return _gradient(abs, dy, mean, rstd, x, gamma, beta, a)
 
 
-def forward_shapes(shape: Shape, a: Attributes) -> tuple[Shape, ...]:
-    return shape, shape[1:2], shape[1:2]
-
-
-def gradient_shapes(shape: Shape, a: Attributes) -> tuple[Shape, ...]:
-    statistic = (shape[0], int(a["num_groups"]))
-    return shape, statistic, statistic, shape, shape[1:2], shape[1:2]
-
-
 _SETS = ((4, 1.0), (1, 1.0), (12, 1.0), (3, 1.702), (2, -1.0), (6, 0.0), (2, 60.0))
 _GROUPS = tuple({"num_groups": n, "data_format": None, "swish_scale": s} for n, s in _SETS)
 
@@ -139,7 +129,6 @@ REFERENCES: dict[str, Reference] = {
     "group_norm_swish": Reference(
         formula=group_norm_swish,
         terms=group_norm_swish_terms,
-        shapes=forward_shapes,
         example=(2, 12, 5, 7),
         domain=(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
         attributes=(
@@ -151,7 +140,6 @@ REFERENCES: dict[str, Reference] = {
     "group_norm_swish_grad": Reference(
         formula=group_norm_swish_grad,
         terms=group_norm_swish_grad_terms,
-        shapes=gradient_shapes,
         example=(2, 12, 5, 7),
         domain=(
             *(_normal(0, 1), _normal(0, 1), _positive),

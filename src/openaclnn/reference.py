@@ -20,6 +20,7 @@ from .formulas import Reference
 from .formulas_group_norm import BOUND as BOUND
 from .formulas_group_norm import BOUND_DOUBLE
 from .schema import Op
+from .shapes import bind, shape_of
 
 REFERENCES: dict[str, Reference] = formulas.REFERENCES | formulas_group_norm.REFERENCES
 
@@ -180,8 +181,10 @@ def input_shapes(
     op: Op, shape: tuple[int, ...], attributes: Attributes
 ) -> tuple[tuple[int, ...], ...]:
     """The shape of each input when that of the first is `shape`."""
-    shapes = REFERENCES[op.kernel].shapes
-    return (shape,) * len(op.inputs_) if shapes is None else shapes(shape, attributes)
+    forms = {p.name: p.form for p in op.inputs_}
+    known = {p.name: attributes[p.python_name] for p in op.attributes}
+    known |= bind(forms, {op.inputs_[0].name: shape})
+    return tuple(shape if form.broadcast else shape_of(form, known) for form in forms.values())
 
 
 def sample(

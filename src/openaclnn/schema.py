@@ -13,6 +13,7 @@ A row is one `op(...)` in table.py. Its signature reads like the C prototype, in
     gamma~          has the dtype of the first tensor or FLOAT, like all others with this mark
     = 0.01          the default in Python; None for text
     out! if flag    an output that is neither needed nor touched when the attribute `flag` is false
+    x[N,C,*]        a shape (shapes.py); unless said, one shape for all tensors
 
 Its gradient is another row, and what the parameters of that row receive:
 
@@ -28,6 +29,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from .shapes import ANY_SHAPE, Form, parse
+
 Kind = Literal["tensor", "scalar", "double", "int64", "bool", "text"]
 Role = Literal["input", "output", "inout", "attribute"]
 Default = float | int | bool | None
@@ -42,9 +45,11 @@ C_TYPES: dict[Kind, str] = {
 }
 
 _PARAMETER = re.compile(
-    r"(?P<const>const )?(?P<name>\w+)(?P<marks>[!&?~]*)(?:: (?P<kind>\w+))?"
+    r"(?P<const>const )?(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<marks>[!&?~]*)"
+    r"(?:: (?P<kind>\w+))?"
     r"(?: = (?P<default>\S+))?(?: if (?P<condition>\w+))?"
 )
+_COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Parameter:
     default: Default
     companion: bool  # has the dtype of the first tensor or FLOAT, like all other companions
     condition: str | None  # the attribute without which an output is neither needed nor touched
+    form: Form  # the shape of a tensor
 
     @property
     def has_default(self) -> bool:
@@ -110,7 +116,9 @@ class Op:
     products: tuple[str, ...]
     dtypes: tuple[str, ...]  # of the inputs; BFLOAT16 only where the product has it
     beyond: tuple[str, ...]  # dtypes that no product has and the library computes all the same
-    shapes: Literal["same", "broadcast", "group_norm"]  # of the inputs among themselves
+    sizes: Mapping[str, str]  # what the named sizes count: {"N": "samples"}
+    multiples: Mapping[str, str]  # of sizes: the attribute that divides each
+    limits: str  # what else the shapes must keep to, in words
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
     rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
@@ -139,6 +147,14 @@ class Op:
     @property
     def attributes(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if p.role == "attribute")
+
+    @property
+    def shapes(self) -> Literal["same", "broadcast", "named"]:
+        """What the shapes of the tensors have to do with each other."""
+        forms = {p.form for p in self.tensors}
+        if any(form.sizes for form in forms):
+            return "named"
+        return "same" if forms == {ANY_SHAPE} else "broadcast"
 
     @property
     def inplace(self) -> bool:
@@ -198,6 +214,7 @@ def _parameter(text: str) -> Parameter:
         default=_default(match["default"]),
         companion="~" in marks,
         condition=match["condition"],
+        form=parse(match["shape"]),
     )
 
 
@@ -226,23 +243,31 @@ def op(
     doc: str,
     beyond: str = "",
     family: str = "elementwise",
-    shapes: Literal["same", "broadcast", "group_norm"] = "same",
+    sizes: str = "",
+    limits: str = "",
     inputs: Literal["promote", "equal"] = "promote",
     output: Literal["castable", "equal"] = "castable",
     rules: Iterable[str] = (),
     gradient: Gradient | None = None,
 ) -> Op:
-    """A row. Lists are written as words: products="910 A2 A3"."""
+    """A row. Lists are written as words: products="910 A2 A3". Named sizes are explained as
+    sizes="N: samples, C: channels % numGroups, numGroups: groups": C is a multiple of numGroups.
+    """
+    words = [part.strip().split(": ") for part in sizes.split(",") if part]
+    counted = {name: text.partition(" % ")[0] for name, text in words}
+    multiples = {name: text.partition(" % ")[2] for name, text in words if " % " in text}
     return Op(
         name=name,
         python=python,
-        parameters=tuple(_parameter(part.strip()) for part in signature.split(",")),
+        parameters=tuple(_parameter(part.strip()) for part in _COMMA.split(signature)),
         family=family,
         kernel=kernel,
         products=tuple(products.split()),
         dtypes=tuple(dtypes.split()),
         beyond=tuple(beyond.split()),
-        shapes=shapes,
+        sizes=counted,
+        multiples=multiples,
+        limits=limits,
         inputs=inputs,
         output=output,
         rules=tuple(rules),

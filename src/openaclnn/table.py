@@ -54,12 +54,12 @@ OPS: tuple[Op, ...] = (
     ),
     op(
         "aclnnLeakyReluBackward",
-        "gradOutput, self, negativeSlope: scalar = 0.01, selfIsResult: bool = False, out!",
+        "gradOutput[...], self[...], negativeSlope: scalar = 0.01, selfIsResult: bool = False, "
+        "out[...]!",
         python="leaky_relu_backward",
         kernel="leaky_relu_backward",
         products="910 A2 A3 310P",
         dtypes="FLOAT FLOAT16 BFLOAT16 DOUBLE",
-        shapes="broadcast",
         rules=["slope_of_result"],
         formula="self > 0 ? gradOutput : gradOutput * negativeSlope",
         doc="The gradient of LeakyRelu from its input, or its result when selfIsResult is set.",
@@ -131,13 +131,12 @@ OPS: tuple[Op, ...] = (
     ),
     op(
         "aclnnHardshrinkBackward",
-        "gradOutput, self, lambd: scalar = 0.5, gradInput!",
+        "gradOutput[...], self[...], lambd: scalar = 0.5, gradInput[...]!",
         python="hardshrink_backward",
         kernel="hardshrink_backward",
         products="910 A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
         beyond="DOUBLE",
-        shapes="broadcast",
         formula="|self| <= max(lambd, 0) ? 0 : gradOutput",
         doc="The gradient of Hardshrink: it passes where the input did.",
         gradient=gradient(
@@ -177,16 +176,17 @@ OPS: tuple[Op, ...] = (
     ),
     op(
         "aclnnGroupNormSwish",
-        "x, gamma~, beta~, numGroups: int64, dataFormatOptional: text = None, eps: double = 1e-5, "
-        "activateSwish: bool = True, swishScale: double = 1.0, "
-        "const yOut!, const meanOut!~, const rstdOut!~",
+        "x[N,C,*], gamma[C]~, beta[C]~, numGroups: int64, dataFormatOptional: text = None, "
+        "eps: double = 1e-5, activateSwish: bool = True, swishScale: double = 1.0, "
+        "const yOut[N,C,*]!, const meanOut[N,numGroups]!~, const rstdOut[N,numGroups]!~",
         python="group_norm_swish",
         family="group_norm",
         kernel="group_norm_swish",
         products="A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
         beyond="DOUBLE",
-        shapes="group_norm",
+        sizes="N: samples, C: channels % numGroups, numGroups: groups",
+        limits="x is not empty; a group has at most 4000 channels",
         inputs="equal",
         output="equal",
         formula="v / (1 + exp(-swishScale * v)), v = (x - mean) * rstd * gamma + beta",
@@ -204,16 +204,18 @@ OPS: tuple[Op, ...] = (
     ),
     op(
         "aclnnGroupNormSwishGrad",
-        "dy, mean~, rstd~, x, gamma~, beta~, numGroups: int64, dataFormatOptional: text = None, "
-        "swishScale: double = 1.0, dgammaIsRequire: bool = True, dbetaIsRequire: bool = True, "
-        "const dxOut!, const dgammaOut!~ if dgammaIsRequire, const dbetaOut!~ if dbetaIsRequire",
+        "dy[N,C,*], mean[(N,numGroups)]~, rstd[(N,numGroups)]~, x[N,C,*], gamma[C]~, beta[C]~, "
+        "numGroups: int64, dataFormatOptional: text = None, swishScale: double = 1.0, "
+        "dgammaIsRequire: bool = True, dbetaIsRequire: bool = True, const dxOut[N,C,*]!, "
+        "const dgammaOut[C]!~ if dgammaIsRequire, const dbetaOut[C]!~ if dbetaIsRequire",
         python="group_norm_swish_grad",
         family="group_norm",
         kernel="group_norm_swish_grad",
         products="A2 A3",
         dtypes="FLOAT FLOAT16 BFLOAT16",
         beyond="DOUBLE",
-        shapes="group_norm",
+        sizes="N: samples, C: channels % numGroups, numGroups: groups",
+        limits="x is not empty; a group has at most 4000 channels",
         inputs="equal",
         output="equal",
         formula="rstd * (g - mean(g) - h * mean(g * h)), g = gamma * dy * swish'(v)",

@@ -23,7 +23,6 @@ struct Case {
   std::array<double, 16> numbers{};                 // of scalars and attributes
   std::array<std::vector<double>, 16> originals{};  // elements of inputs, when verified
   bool ordinary = true;                             // numbers, not any bits
-  bool expected = false;                            // a call that must be accepted unless broken
   bool broken = false;
   bool null_size = false, null_executor = false;
   uint64_t workspace_size = 0;

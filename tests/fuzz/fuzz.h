@@ -52,6 +52,13 @@ struct Parameter {
   bool required;
   bool companion;  // has the dtype of the first tensor or FLOAT, like all other companions
   int condition;   // position of the flag without which an output is left alone, or -1
+  std::vector<const char*> sizes;  // dimensions by name, where they have names
+  bool rest;                       // any more dimensions follow
+};
+
+struct Size {
+  const char* name;
+  const char* divisor;  // a size before it, of which it is a multiple; nullptr: none
 };
 
 union Value {
@@ -68,10 +75,11 @@ struct Row {
   const char* family;
   std::vector<Parameter> parameters;
   std::vector<aclDataType> dtypes;
-  bool broadcast;     // the shapes of the inputs; otherwise equal
-  bool equal_inputs;  // one dtype
-  bool equal_output;  // the dtype of the inputs
-  bool has_rules;     // may refuse attributes
+  std::vector<Size> sizes;  // with names; otherwise shapes are equal, or
+  bool broadcast;           // those of the inputs broadcast
+  bool equal_inputs;        // one dtype
+  bool equal_output;        // the dtype of the inputs
+  bool has_rules;           // may refuse attributes
   aclnnStatus (*phase1)(const Value*, uint64_t* size, aclOpExecutor** executor);
   aclnnStatus (*phase2)(void* workspace, uint64_t size, aclOpExecutor* executor, aclrtStream);
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 
 namespace fuzz {
@@ -28,38 +29,39 @@ void broadcast_shapes(Random& random, const Row& row, const Dims& base, std::vec
   }
 }
 
-// x and what has its shape (N, C, ...); channels (C); statistics (N, groups).
-void group_norm_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
-  const int64_t samples = random.between(1, 3), groups = random.between(1, 4);
-  const int64_t channels = groups * random.between(1, random.chance(10) ? 40 : 4);
-  Dims x = {samples, channels};
-  for (uint64_t more = random.below(4); more > 0; --more) x.push_back(random.between(1, 5));
-  if (x.size() > 2 && random.chance(10)) x[2] = random.between(1, 300);
-  if (product(x) > 9000) x.resize(2);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const std::string name = row.parameters[i].name;
-    const auto begins = [&name](const char* word) { return name.rfind(word, 0) == 0; };
-    shapes[i] = x;
-    if (begins("gamma") || begins("beta") || begins("dgamma") || begins("dbeta")) {
-      shapes[i] = {channels};
-    }
-    if (begins("mean") || begins("rstd")) shapes[i] = {samples, groups};
+// One value for each named size, of which some are multiples of others; what follows is the same
+// for all tensors.
+void named_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
+  std::map<std::string, int64_t> sizes;
+  for (const Size& size : row.sizes) {
+    const int64_t most = random.chance(10) ? 40 : 4;
+    sizes[size.name] = size.divisor == nullptr ? random.between(1, 4)
+                                               : sizes[size.divisor] * random.between(1, most);
   }
+  Dims rest;
+  for (uint64_t more = random.below(4); more > 0; --more) rest.push_back(random.between(1, 5));
+  if (!rest.empty() && random.chance(10)) rest[0] = random.between(1, 300);
+  const auto of = [&](const Parameter& parameter) {
+    Dims shape;
+    for (const char* size : parameter.sizes) shape.push_back(sizes[size]);
+    if (parameter.rest) shape.insert(shape.end(), rest.begin(), rest.end());
+    return shape;
+  };
+  for (const Parameter& parameter : row.parameters) {
+    if (product(of(parameter)) > 9000) rest.clear();
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = of(row.parameters[i]);
 }
 
 bool is_group_norm(const Row& row) { return std::strcmp(row.family, "group_norm") == 0; }
 
 }  // namespace
 
-bool good_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
-  if (is_group_norm(row)) {
-    group_norm_shapes(random, row, shapes);
-    return true;
-  }
+void good_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
+  if (!row.sizes.empty()) return named_shapes(random, row, shapes);
   const Dims base = random_shape(random);
   std::fill(shapes.begin(), shapes.end(), base);
   if (row.broadcast && random.chance(60)) broadcast_shapes(random, row, base, shapes);
-  return std::strcmp(row.family, "elementwise") == 0;
 }
 
 double good_real(Random& random, const Row& row) {
@@ -68,10 +70,13 @@ double good_real(Random& random, const Row& row) {
   return random.chance(40) ? -random.between(0, 1) : positive;
 }
 
-int64_t good_integer(Random& random, const Row& row, const std::vector<Given>& tensors) {
+int64_t good_integer(Random& random, const Row& row, const char* attribute,
+                     const std::vector<Given>& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const bool statistics = std::strncmp(row.parameters[i].name, "mean", 4) == 0;
-    if (statistics) return tensors[i].shape.back();
+    const std::vector<const char*>& sizes = row.parameters[i].sizes;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (std::strcmp(sizes[d], attribute) == 0) return tensors[i].shape[d];
+    }
   }
   return random.between(1, 4);
 }

@@ -14,6 +14,7 @@ import torch
 
 from ..schema import Op, Parameter
 from ..settings import plays_any
+from ..shapes import bind, shape_of
 from ..table import OPS
 from .dtypes import NAMES, listed, plain
 from .schemas import NAMESPACE, argument_name, given, made
@@ -64,14 +65,13 @@ def _check(op: Op, named: dict[str, Any]) -> None:
 
 def _shape(op: Op, p: Parameter, named: dict[str, Any]) -> Shape:
     """Of an output."""
-    if op.shapes != "group_norm":
-        whole: Shape = torch.broadcast_shapes(*(named[p.name].shape for p in op.inputs_))
+    if op.shapes == "broadcast":
+        whole: Shape = torch.broadcast_shapes(*(named[i.name].shape for i in op.inputs_))
         return whole
-    x = named["x"]
-    what = p.name.removeprefix("d").removesuffix("Out")
-    if what in ("mean", "rstd"):
-        return x.shape[0], named["numGroups"]
-    return (x.shape[1],) if what in ("gamma", "beta") else x.shape
+    known = {a.name: named[a.name] for a in op.attributes}
+    forms = {i.name: i.form for i in op.inputs_}
+    known |= bind(forms, {i.name: named[i.name].shape for i in op.inputs_})
+    return shape_of(p.form, known)
 
 
 def _dtype(op: Op, p: Parameter, named: dict[str, Any]) -> torch.dtype:

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/shapes.h"
+
+#include <string>
+
+#include "aclnn/aclnn_base.h"
+#include "core/base/view.h"
+
+namespace openaclnn {
+namespace {
+
+bool is_given(const Form& form) {
+  for (int k = 0; k < form.extent_count; ++k) {
+    if (form.extents[k].size < 0) return true;
+  }
+  return false;
+}
+
+// "of the channels", "of samples and groups"
+std::string counted(const Form& form) {
+  if (form.extent_count == 1) return std::string("of the ") + form.extents[0].count;
+  std::string text = "of ";
+  for (int k = 0; k < form.extent_count; ++k) {
+    if (k > 0) text += k + 1 == form.extent_count ? " and " : ", ";
+    text += form.extents[k].count;
+  }
+  return text;
+}
+
+}  // namespace
+
+const Tensor* Sizes::tensor(int parameter) const {
+  const bool is_tensor = op_.parameters[parameter].kind == Kind::tensor;
+  return is_tensor && is_wanted(op_, arguments_, parameter) ? arguments_[parameter].tensor
+                                                            : nullptr;
+}
+
+int64_t Sizes::value(const Extent& extent) const {
+  return extent.size >= 0 ? size_[extent.size] : arguments_[extent.attribute].integer;
+}
+
+Dims Sizes::shape(int parameter) const {
+  const Form& form = op_.forms[parameter];
+  Dims dims;
+  for (int k = 0; k < form.extent_count; ++k) dims[dims.rank++] = value(form.extents[k]);
+  for (int d = rest_from_; form.rest && d < rest_->rank; ++d) dims[dims.rank++] = (*rest_)[d];
+  return dims;
+}
+
+Status Sizes::check_ranks() const {
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    const Form& form = op_.forms[i];
+    const Tensor* const input = op_.parameters[i].role == Role::output ? nullptr : tensor(i);
+    if (input == nullptr || form.flat || is_given(form)) continue;
+    const int rank = input->shape.rank, least = form.extent_count;
+    if (form.rest ? rank >= least && rank <= kMaxRank : rank == least) continue;
+    std::string wanted = std::to_string(least);
+    if (form.rest) wanted += " to " + std::to_string(kMaxRank);
+    wanted += form.rest || least != 1 ? " dimensions" : " dimension";
+    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have %s, but got %d", op_.name,
+                op_.parameters[i].name, wanted.c_str(), rank);
+  }
+  return {};
+}
+
+Status Sizes::check(int parameter) const {
+  const Dims wanted = shape(parameter);
+  const Dims& shape = arguments_[parameter].tensor->shape;
+  if (shape == wanted) return {};
+  const Form& form = op_.forms[parameter];
+  const std::string whose =
+      form.like >= 0 ? std::string("of ") + op_.parameters[form.like].name : counted(form);
+  return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the shape %s %s, but got %s", op_.name,
+              op_.parameters[parameter].name, whose.c_str(), to_text(wanted).c_str(),
+              to_text(shape).c_str());
+}
+
+Status Sizes::check_count(int parameter) const {
+  const Form& form = op_.forms[parameter];
+  const Dims& shape = arguments_[parameter].tensor->shape;
+  const Dims wanted = this->shape(parameter);
+  int64_t elements = 0, count = 0;
+  const bool counted = element_count(wanted, &elements) && element_count(shape, &count);
+  if (counted && count == elements && (shape.rank <= 1 || shape[0] == wanted[0])) return {};
+  std::string each;
+  for (int k = 0; k < form.extent_count; ++k) {
+    if (k > 0) each += k + 1 == form.extent_count ? " and " : ", ";
+    each += std::to_string(wanted[k]) + " " + form.extents[k].count;
+  }
+  return fail(ACLNN_ERR_PARAM_INVALID,
+              "%s: %s must have an element for each of %s, %s first, but got shape %s", op_.name,
+              op_.parameters[parameter].name, each.c_str(), form.extents[0].count,
+              to_text(shape).c_str());
+}
+
+Status Sizes::read_inputs() {
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    const Form& form = op_.forms[i];
+    const Tensor* const input = op_.parameters[i].role == Role::output ? nullptr : tensor(i);
+    if (input == nullptr || form.flat || is_given(form)) continue;
+    for (int k = 0; k < form.extent_count; ++k) {
+      const int size = form.extents[k].size;
+      if ((known_ >> size & 1) == 0) size_[size] = input->shape[k];
+      known_ |= 1u << size;
+    }
+    if (form.rest && rest_ == nullptr) rest_ = &input->shape, rest_from_ = form.extent_count;
+    if (Status status = check(i); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Sizes::check_outputs() const {
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    if (op_.parameters[i].role != Role::output || is_given(op_.forms[i])) continue;
+    if (tensor(i) == nullptr) continue;
+    if (Status status = check(i); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Sizes::check_given() const {
+  for (int i = 0; i < op_.parameter_count; ++i) {
+    const Form& form = op_.forms[i];
+    if (tensor(i) == nullptr || !(form.flat || is_given(form))) continue;
+    Status status = form.flat ? check_count(i) : check(i);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace openaclnn

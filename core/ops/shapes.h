@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes with named sizes, as rows give them: `x[N,C,*], gamma[C], meanOut[N,numGroups]`. Each
+// check leaves one sentence.
+#pragma once
+
+#include <cstdint>
+
+#include "core/ops/operator.h"
+
+namespace openaclnn {
+
+// The sizes of one call. The inputs tell them, in the order of the row; dimensions that attributes
+// give are looked at once the family has checked the attributes.
+class Sizes {
+ public:
+  Sizes(const Operator& op, const Argument* arguments) : op_(op), arguments_(arguments) {}
+
+  Status check_ranks() const;  // of inputs
+  Status read_inputs();        // after check_ranks: gives the sizes their values
+  Status check_outputs() const;
+  // Inputs and outputs with dimensions that attributes give.
+  Status check_given() const;
+
+  // The shape that a tensor must have, or an output gets.
+  Dims shape(int parameter) const;
+
+ private:
+  const Tensor* tensor(int parameter) const;  // nullptr: not there, or of no interest
+  Status check(int parameter) const;
+  Status check_count(int parameter) const;
+  int64_t value(const Extent& extent) const;
+
+  const Operator& op_;
+  const Argument* arguments_;
+  int64_t size_[kMaxSizes];
+  uint32_t known_ = 0;          // bit i: size_[i] is set
+  const Dims* rest_ = nullptr;  // a shape whose dimensions from rest_from_ on are those of `*`
+  int rest_from_ = 0;
+};
+
+}  // namespace openaclnn
