@@ -17,6 +17,7 @@ from support import (
     assert_accurate,
     call,
     grid,
+    is_pointwise,
     results,
     same,
     text,
@@ -96,7 +97,7 @@ def test_accuracy(op, dtype, attributes):
         assert_accurate(op, inputs, attributes, found if summed else found[0], SEED)
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and op.family == "elementwise"))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and is_pointwise(op)))
 def test_attributes_of_the_whole_range(op):
     rng = np.random.default_rng([SEED, 3])
     for dtype in op.beyond:

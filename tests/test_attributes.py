@@ -14,7 +14,7 @@ import os
 import numpy as np
 import pytest
 from drawing import draw_attributes, draw_inputs, near_one
-from support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
+from support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, is_pointwise, rows
 
 import openaclnn
 from openaclnn.reference import REFERENCES, numpy_dtype
@@ -38,7 +38,7 @@ def each_dtype(condition):
         pytest.param(op, dtype, id=f"{op.name}-{dtype}")
         for op in OPS
         for dtype in op.dtypes
-        if op.family == "elementwise" and not op.inplace and condition(op)
+        if is_pointwise(op) and not op.inplace and condition(op)
     ]
 
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import HALVES, assert_accurate, bits, boundaries, call, cases, rows, wide_dtypes
+from support import (
+    HALVES,
+    assert_accurate,
+    bits,
+    boundaries,
+    call,
+    cases,
+    is_pointwise,
+    rows,
+    wide_dtypes,
+)
 
 from openaclnn.reference import REFERENCES, numpy_dtype, rounded
 
 PARTNERS = (1.0, -3.0, 0.0, 2.0**-14, float("inf"), float("nan"))
 
 
-@pytest.mark.parametrize(("op", "dtype", "attributes"), cases(HALVES))
+@pytest.mark.parametrize(("op", "dtype", "attributes"), cases(HALVES, is_pointwise))
 def test_every_pattern(op, dtype, attributes):
     """Each input in turn takes every pattern beside each partner of the others."""
     kind = numpy_dtype(dtype)

@@ -21,8 +21,8 @@ from openaclnn.table import OPS, PRODUCTS
 ROOT = Path(__file__).parent.parent
 PEERS = {
     python: peer
-    for family in ("peers.py", "group_norm_peers.py")
-    for python, peer in runpy.run_path(str(ROOT / "benchmarks" / family))["PEERS"].items()
+    for path in sorted((ROOT / "benchmarks").glob("*peers.py"))
+    for python, peer in runpy.run_path(str(path))["PEERS"].items()
 }
 
 
@@ -49,6 +49,8 @@ def lacks_of_reference(op: Op) -> list[str]:
         lacks.append("give its reference at least 5 attribute sets")
     computes = {"DOUBLE" if dtype == "DOUBLE" else "FLOAT" for dtype in op.dtypes}
     judged = set() if reference.terms else {*computes, "half"}
+    if reference.terms and set(reference.bound) != {"FLOAT", "DOUBLE"}:
+        lacks.append("give its reference a bound for FLOAT and DOUBLE")
     for key in sorted(judged - set(reference.ulp)):
         lacks.append(f'give the ulp of its reference a tolerance for "{key}"')
     return lacks

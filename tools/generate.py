@@ -117,6 +117,15 @@ extern "C" aclnnStatus {op.name}({PHASE2}) {{
 """
 
 
+def families() -> str:
+    """Phase 1 of each family, which is plan_<family> and infer_<family> in a file of core/ops."""
+    return "".join(
+        f"Status plan_{family}(const Operator&, const Argument*, Executor&);\n"
+        f"Status infer_{family}(const Operator&, const Argument*, int, aclDataType*, Dims*);\n"
+        for family in dict.fromkeys(op.family for op in OPS)
+    )
+
+
 def operators() -> str:
     rows = ", ".join(f"&{op.name}_row" for op in OPS)
     return (
@@ -124,7 +133,8 @@ def operators() -> str:
         "#include <iterator>\n\n"
         '#include "aclnnop/aclnn_ops_nn.h"\n'
         '#include "core/ops/operator.h"\n#include "core/ops/rules.h"\n\n'
-        "namespace openaclnn {\n"
+        "namespace openaclnn {\n\n"
+        + families()
         + "".join(operator(op) for op in OPS)
         + f"\nconst Operator* const operators[] = {{{rows}}};\n"
         f"const int operator_count = {len(OPS)};\n\n"

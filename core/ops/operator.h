@@ -139,14 +139,4 @@ Status check_overlap(const Operator& op, const Argument* arguments);
 std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"
 Element element_of(aclDataType dtype);    // of a float dtype
 
-// ---- families: phase 1 of their operators ----
-
-Status plan_elementwise(const Operator& op, const Argument* arguments, Executor& executor);
-Status infer_elementwise(const Operator& op, const Argument* arguments, int output,
-                         aclDataType* dtype, Dims* shape);
-
-Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& executor);
-Status infer_group_norm(const Operator& op, const Argument* arguments, int output,
-                        aclDataType* dtype, Dims* shape);
-
 }  // namespace openaclnn

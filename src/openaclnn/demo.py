@@ -38,7 +38,6 @@ ELEMENTS = 1 << 20
 PERIOD = 65_521  # different inputs; a prime, so that each comes to lie at 16 places of a vector
 REPEATS = 9
 SEED = 2
-SUMMED = (2, 128, 64, 64)  # 1 Mi elements for operators that sum
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def run(
 def measure_sums(op: Op, dtype: str) -> Measured:
     """Errors as shares of what is allowed; bits must not depend on strides."""
     attributes = REFERENCES[op.kernel].attributes[0]
-    inputs = sample(op, SUMMED, dtype, SEED, attributes)
+    inputs = sample(op, REFERENCES[op.kernel].large, dtype, SEED, attributes)
     results, seconds = run(op, inputs, attributes, REPEATS)
     terms = absolute_terms(op, inputs, attributes)
     assert terms is not None
@@ -91,8 +90,10 @@ def measure_sums(op: Op, dtype: str) -> Measured:
     strided, _ = run(op, [np.asarray(x, order="F") for x in inputs], attributes)
     return Measured(
         dtype=dtype,
-        unit=f" of {bound_of(dtype):g} Σ|terms|{' + rounding' if small else ''}",
-        error=max(map(scaled_error, results, expected, terms)),
+        unit=f" of {bound_of(op, dtype):g} Σ|terms|{' + rounding' if small else ''}",
+        error=max(
+            scaled_error(op, *of_one) for of_one in zip(results, expected, terms, strict=True)
+        ),
         allowed=1,
         same_bits=all(a.tobytes() == b.tobytes() for a, b in zip(results, strided, strict=True)),
         nanoseconds=seconds / ELEMENTS * 1e9,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,9 @@ class Reference:
     hard: Callable[[np.random.Generator, Attributes, int], Array] | None = None
     # Of results that are sums: the sums of their absolute terms, by which errors are judged.
     terms: Callable[..., tuple[Array, ...]] | None = None
+    bound: Mapping[str, float] = field(default_factory=dict)  # … of the sum, in FLOAT and DOUBLE
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
+    large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
 
 
 # ---- domains ----

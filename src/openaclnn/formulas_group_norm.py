@@ -16,9 +16,8 @@ from .formulas import Array, Reference
 
 Outputs = tuple[Array, ...]
 
-# Of the sum of absolute terms, for results in FLOAT, and for what is computed in DOUBLE.
-BOUND = 4e-7
-BOUND_DOUBLE = 1e-15
+# Of the sum of absolute terms.
+BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
 
 
 def _normal(mean: float, deviation: float) -> Any:
@@ -129,7 +128,9 @@ REFERENCES: dict[str, Reference] = {
     "group_norm_swish": Reference(
         formula=group_norm_swish,
         terms=group_norm_swish_terms,
+        bound=BOUND,
         example=(2, 12, 5, 7),
+        large=(2, 128, 64, 64),
         domain=(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
         attributes=(
             *({**g, "eps": 1e-5, "activate_swish": True} for g in _GROUPS),
@@ -140,7 +141,9 @@ REFERENCES: dict[str, Reference] = {
     "group_norm_swish_grad": Reference(
         formula=group_norm_swish_grad,
         terms=group_norm_swish_grad_terms,
+        bound=BOUND,
         example=(2, 12, 5, 7),
+        large=(2, 128, 64, 64),
         domain=(
             *(_normal(0, 1), _normal(0, 1), _positive),
             *(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),

@@ -8,21 +8,28 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from . import formulas, formulas_group_norm
 from .formulas import Array as Array
 from .formulas import Attributes as Attributes
 from .formulas import Reference
-from .formulas_group_norm import BOUND as BOUND
-from .formulas_group_norm import BOUND_DOUBLE
 from .schema import Op
 from .shapes import bind, shape_of
 
-REFERENCES: dict[str, Reference] = formulas.REFERENCES | formulas_group_norm.REFERENCES
+
+def _all_references() -> dict[str, Reference]:
+    """Those of formulas.py and of every formulas_<family>.py beside it."""
+    found: dict[str, Reference] = {}
+    for path in sorted(Path(__file__).parent.glob("formulas*.py")):
+        found |= importlib.import_module(f".{path.stem}", __package__).REFERENCES
+    return found
+
+
+REFERENCES = _all_references()
 
 
 class Format(NamedTuple):
@@ -98,19 +105,19 @@ def absolute_terms(
         return terms(*(x.astype(np.float64) for x in inputs), **attributes)
 
 
-def bound_of(dtype: str) -> float:
+def bound_of(op: Op, dtype: str) -> float:
     """The share of the sum of absolute terms by which a result in this dtype may be off."""
-    return BOUND_DOUBLE if dtype == "DOUBLE" else BOUND
+    return REFERENCES[op.kernel].bound["DOUBLE" if dtype == "DOUBLE" else "FLOAT"]
 
 
-def scaled_error(actual: Array, reference: Array, terms: Array) -> float:
+def scaled_error(op: Op, actual: Array, reference: Array, terms: Array) -> float:
     """The largest error as a share of the bound: of `bound_of` times the sum of absolute terms,
     beside the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
     form = FORMATS[dtype_name(actual.dtype)]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
         least = math.ldexp(1, form.least - form.digits)
-        bound = bound_of(dtype_name(actual.dtype))
+        bound = bound_of(op, dtype_name(actual.dtype))
         allowed = bound * terms + step * np.abs(reference) + least
         error = np.abs(actual.astype(np.float64) - reference) / allowed
     same = (actual.astype(np.float64) == reference) | (np.isnan(actual) & np.isnan(reference))
