@@ -63,6 +63,8 @@ def lacks(op: Op) -> list[str]:
         found.append(f"write the formula as struct {op.kernel} in a header of core/kernels")
     if op.family not in FAMILIES:
         found.append(f"write plan_{op.family} in a file of core/ops")
+    if not (ROOT / f"tests/fuzz/families/{op.family}.cpp").is_file():
+        found.append(f"write what the fuzzer checks in tests/fuzz/families/{op.family}.cpp")
     if op.python not in PEERS:
         file = "peers.py" if op.family == "elementwise" else f"{op.family}_peers.py"
         found.append(f'add an entry "{op.python}" to PEERS in benchmarks/{file}')
@@ -92,6 +94,7 @@ def test_what_is_lacking_is_told():
     assert lacks(bare) == [
         'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write plan_frobs in a file of core/ops",
+        "write what the fuzzer checks in tests/fuzz/families/frobs.cpp",
         'add an entry "frob" to PEERS in benchmarks/frobs_peers.py',
         "give the row a doc line: one sentence with a capital and a full stop",
         "write the rule frobs in core/ops/rules.cpp",

@@ -4,7 +4,7 @@
     python tools/check_kernels.py BUILD               BUILD holds kernels_<level>.dir/**/*.o
     python tools/check_kernels.py BUILD --self-test   sees the checks fail on broken kernels
 
-Symbols: objects define kernels_<level> and group_norm_<level> and nothing else that the linker can
+Symbols: each object defines <its file>_<level> and nothing else that the linker can
 see. A weak symbol could replace baseline code by an AVX-512 copy of the same function.
 
 Loops: run_exact or run_blocks of every form of a formula that has one, the element loops of group
@@ -120,7 +120,8 @@ def wide(loop: Code, register: str) -> set[str]:
 
 
 def check_symbols(level: str, objects: list[Path]) -> Iterator[str]:
-    names = [f"{table}_{level}" for table in ("kernels", "group_norm")]
+    units = sorted((Path(__file__).parent.parent / "core" / "kernels").glob("*.cpp"))
+    names = [f"{unit.stem}_{level}" for unit in units]
     tables = {f"_ZN9openaclnn{len(name)}{name}E" for name in names}
     for line in output_of("nm", "--no-sort", *objects).splitlines():
         if not re.match(r"[0-9a-f ]{16} \S ", line):

@@ -2,7 +2,7 @@
 """Writes the rows as the fuzzer and the soak test read them: one entry for each operator, so that a
 new row is fuzzed without an edit.
 
-    python tools/fuzz_rows.py OUT           OUT/rows.inc
+    python tools/fuzz_rows.py OUT           OUT/rows.inc, OUT/families.inc
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def entry(op) -> str:
         for i, p in enumerate(op.parameters)
     )
     return (
-        f'{{"{op.name}", "{op.kernel}", "{op.family}", {{{parameters}}}, {{{dtypes}}},\n'
+        f'{{"{op.name}", "{op.kernel}", &{op.family}, {{{parameters}}}, {{{dtypes}}},\n'
         f" {{{sizes(op)}}}, {str(op.shapes == 'broadcast').lower()}, "
         f"{str(op.inputs == 'equal').lower()}, {str(op.output == 'equal').lower()}, "
         f"{str(bool(op.rules)).lower()},\n"
@@ -56,4 +56,9 @@ def entry(op) -> str:
 if __name__ == "__main__":
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    (out / "rows.inc").write_text(f"// {SPDX}\n// {NOTE}\n" + "".join(map(entry, OPS)))
+    head = f"// {SPDX}\n// {NOTE}\n"
+    families = ", ".join(dict.fromkeys(op.family for op in OPS))
+    (out / "rows.inc").write_text(head + "".join(map(entry, OPS)))
+    (out / "families.inc").write_text(
+        f'{head}#include "families.h"\n\nnamespace fuzz {{\nextern const Family {families};\n}}\n'
+    )

@@ -5,10 +5,28 @@
 #include <cmath>
 #include <cstring>
 
-#include "group_norm.h"
+#include "families.h"
 #include "shapes.h"
 
 namespace fuzz {
+namespace {
+
+// Zero, one, infinity, NaN, what is at the ends of fp32 and fp64, and where 1 - eps is rounded.
+constexpr double kEnds[] = {0,     1,     HUGE_VAL, NAN, 5e-324,  1e-308,  1e308,
+                            1e-45, 1e-38, 1e38,     0.5, 0x1p-24, 0x1p-53, 0x1p-54};
+
+}  // namespace
+
+double any_number(Random& random) {
+  const double sign = random.chance(50) ? 1 : -1, mantissa = random.uniform(1, 2);
+  switch (random.below(4)) {
+    case 0: return sign * random.pick(kEnds);
+    case 1: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-149, 127)));
+    case 2: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-1074, 1023)));
+    default: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-8, 8)));
+  }
+}
+
 namespace {
 
 // Of the storage, as far as the arena goes.
@@ -81,22 +99,6 @@ void good_tensors(Random& random, Case& c, const Arenas& arenas) {
   }
 }
 
-// Zero, one, infinity, NaN, what is at the ends of fp32 and fp64, and where 1 - eps is rounded.
-constexpr double kEnds[] = {0,     1,     HUGE_VAL, NAN, 5e-324,  1e-308,  1e308,
-                            1e-45, 1e-38, 1e38,     0.5, 0x1p-24, 0x1p-53, 0x1p-54};
-
-// A number of the whole range, of either sign: an end, or any exponent of fp32 or fp64, or one near
-// 1.
-double any_number(Random& random) {
-  const double sign = random.chance(50) ? 1 : -1, mantissa = random.uniform(1, 2);
-  switch (random.below(4)) {
-    case 0: return sign * random.pick(kEnds);
-    case 1: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-149, 127)));
-    case 2: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-1074, 1023)));
-    default: return sign * std::ldexp(mantissa, static_cast<int>(random.between(-8, 8)));
-  }
-}
-
 // Multiples of 1/64, or one of the whole range.
 double good_number(Random& random) {
   if (random.chance(50)) return any_number(random);
@@ -121,8 +123,7 @@ void good_attributes(Random& random, Case& c) {
         break;
       }
       case Kind::real: {
-        const bool any = std::strcmp(c.row->family, "elementwise") == 0 && random.chance(50);
-        value.real = c.numbers[i] = any ? any_number(random) : good_real(random, *c.row);
+        value.real = c.numbers[i] = c.row->family->good_real(random);
         break;
       }
       case Kind::integer:
@@ -155,8 +156,8 @@ Case good_case(Random& random, const Row& row, const Arenas& arenas) {
   c.ordinary = random.chance(70);
   good_tensors(random, c, arenas);
   good_attributes(random, c);
-  const bool group_norm = std::strcmp(row.family, "group_norm") == 0;
-  if (group_norm && c.ordinary && random.chance(70)) resize_group_norm(random, c);
+  if (row.family->resize != nullptr && c.ordinary && random.chance(70))
+    row.family->resize(random, c);
   return c;
 }
 

@@ -28,6 +28,10 @@ struct Case {
   uint64_t workspace_size = 0;
 };
 
+// A number of the whole range, of either sign: an end, or any exponent of fp32 or fp64, or one near
+// 1.
+double any_number(Random& random);
+
 // Arguments that a row accepts, except that its rules may refuse them; tensors are not created yet.
 Case good_case(Random& random, const Row& row, const Arenas& arenas);
 

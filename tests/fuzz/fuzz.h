@@ -69,10 +69,12 @@ union Value {
   char* text;
 };
 
+struct Family;
+
 struct Row {
   const char* name;
   const char* kernel;
-  const char* family;
+  const Family* family;
   std::vector<Parameter> parameters;
   std::vector<aclDataType> dtypes;
   std::vector<Size> sizes;  // with names; otherwise shapes are equal, or

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "families.inc"
 #include "fuzz.h"
 
 namespace fuzz {

@@ -53,8 +53,6 @@ void named_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
   for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = of(row.parameters[i]);
 }
 
-bool is_group_norm(const Row& row) { return std::strcmp(row.family, "group_norm") == 0; }
-
 }  // namespace
 
 void good_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
@@ -62,12 +60,6 @@ void good_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
   const Dims base = random_shape(random);
   std::fill(shapes.begin(), shapes.end(), base);
   if (row.broadcast && random.chance(60)) broadcast_shapes(random, row, base, shapes);
-}
-
-double good_real(Random& random, const Row& row) {
-  const auto positive = static_cast<double>(random.between(1, 32)) / 64;
-  if (is_group_norm(row)) return positive;
-  return random.chance(40) ? -random.between(0, 1) : positive;
 }
 
 int64_t good_integer(Random& random, const Row& row, const char* attribute,

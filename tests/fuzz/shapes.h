@@ -12,8 +12,6 @@ namespace fuzz {
 // One shape for each tensor of the row.
 void good_shapes(Random& random, const Row& row, std::vector<Dims>& shapes);
 
-double good_real(Random& random, const Row& row);
-
 // A value of the attribute that goes with the shapes of the tensors.
 int64_t good_integer(Random& random, const Row& row, const char* attribute,
                      const std::vector<Given>& tensors);

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "cases.h"
+#include "families.h"
 #include "formulas.h"
-#include "group_norm.h"
 
 namespace fuzz {
 namespace {
@@ -17,55 +17,6 @@ constexpr ptrdiff_t kAround = 256;  // bytes on both sides of a storage that are
 const Arenas& arenas() {
   static thread_local Arenas all;
   return all;
-}
-
-void check_formula(const Case& c, const std::vector<Given>& plain, const Dims& shape) {
-  const Entry* const formula = formula_of(c.row->kernel);
-  if (formula == nullptr || c.broken) return;
-  const auto& parameters = c.row->parameters;
-  double attributes[8] = {};
-  long double inputs[8] = {};
-  size_t numbers = 0;
-  bool wide = false;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const bool input = parameters[i].kind == Kind::tensor && parameters[i].role != Role::output;
-    wide |= input && plain[i].dtype == ACL_DOUBLE;
-  }
-  std::string told;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind == Kind::tensor) continue;
-    const bool rounded = parameters[i].kind == Kind::scalar && !wide;
-    const double number = rounded ? static_cast<float>(c.numbers[i]) : c.numbers[i];
-    attributes[numbers++] = number;
-    char text[64];
-    std::snprintf(text, sizeof text, " %s %.17g", parameters[i].name, number);
-    told += text;
-  }
-  const auto count = product(shape);
-  for (int64_t n = 0; n < count; ++n) {
-    size_t given = 0, out = 0;
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].kind != Kind::tensor) continue;
-      if (parameters[i].role != Role::input) out = i;
-      if (parameters[i].role == Role::output) continue;
-      int64_t rest = n, at = 0, step = 1;  // broadcast: dims of 1 and missing ones stay at 0
-      const Dims& own = plain[i].shape;
-      for (size_t d = shape.size(), k = own.size(); k-- > 0;) {
-        const int64_t index = rest % shape[--d];
-        rest /= shape[d];
-        at += own[k] == 1 ? 0 : index * step;
-        step *= own[k];
-      }
-      inputs[given++] = c.originals[i][static_cast<size_t>(at)];
-    }
-    const aclDataType dtype = plain[out].dtype;
-    const double got = value_at(plain[out].data + n * static_cast<int64_t>(size_of(dtype)), dtype);
-    const long double want = formula->formula(inputs, attributes);
-    if (!is_right(got, want, dtype, wide, formula->ulp)) {
-      fault("%s must give %.21Lg for element %lld of inputs %.17Lg, %.17Lg with%s, but gave %.17g",
-            c.row->name, want, static_cast<long long>(n), inputs[0], inputs[1], told.c_str(), got);
-    }
-  }
 }
 
 // A view that reaches beyond it all is there, too, where nobody may look: an output not required.
@@ -115,7 +66,6 @@ void expect(Case& c, Memory& memory, void* workspace) {
   const auto& parameters = c.row->parameters;
   std::vector<Given> plain(parameters.size());
   std::vector<Value> values = c.values;
-  Dims shape;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Given& t = c.tensors[i];
     if (parameters[i].kind != Kind::tensor || t.made == nullptr) continue;
@@ -133,7 +83,6 @@ void expect(Case& c, Memory& memory, void* workspace) {
     }
     create(plain[i]);
     values[i].handle = plain[i].made;
-    if (parameters[i].role != Role::input) shape = t.shape;
   }
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
@@ -163,9 +112,7 @@ void expect(Case& c, Memory& memory, void* workspace) {
       next += bytes;
     }
   }
-  if (std::strcmp(c.row->family, "elementwise") == 0) check_formula(c, plain, shape);
-  const bool group_norm = std::strcmp(c.row->family, "group_norm") == 0;
-  if (group_norm && c.ordinary && !c.broken) check_group_norm(c, plain);
+  if (!c.broken) c.row->family->check(c, plain);
 }
 
 void compare(const Case& c, const Memory& expected) {

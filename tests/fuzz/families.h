@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fuzzer knows of a family beyond its rows: an object of its name in families/<name>.cpp,
+// which the rows refer to and families.inc declares.
+#pragma once
+
+#include <vector>
+
+#include "cases.h"
+
+namespace fuzz {
+
+struct Family {
+  double (*good_real)(Random& random);  // an attribute that phase 1 accepts
+  // Other values for a case of ordinary numbers, from all of fp32; nullptr: none.
+  void (*resize)(Random& random, Case& c);
+  // The results of an accepted call against the formula, by another hand than the kernels'.
+  void (*check)(const Case& c, const std::vector<Given>& results);
+};
+
+}  // namespace fuzz
