@@ -22,6 +22,7 @@ PROGRAMS = {
     "test_processes",
     "test_programs",
     "test_readme",
+    "test_torch_ops_sharding",
     "test_torch_threads",
     "test_trace",
 }

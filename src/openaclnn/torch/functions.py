@@ -58,9 +58,9 @@ def group_norm_swish(
     """
     channels = input.shape[1]
     if weight is None:
-        weight = torch.ones(channels, dtype=torch.float32, device=input.device)
+        weight = input.new_ones(channels, dtype=torch.float32)
     if bias is None:
-        bias = torch.zeros(channels, dtype=torch.float32, device=input.device)
+        bias = input.new_zeros(channels, dtype=torch.float32)
     results: tuple[Tensor, ...] = ops.group_norm_swish.default(
         input, _wide(weight, input), _wide(bias, input), num_groups, None, eps, True, swish_scale
     )
