@@ -45,7 +45,7 @@ FUSED = ("group_norm", "silu")  # in the names of ATen's operators
 
 
 class Training:
-    """A model and its optimizer; a call is one step and gives its loss."""
+    """A model with its optimizer and its data."""
 
     def __init__(self, kind: str, layout: str, dtype: str, batch: int, size: int) -> None:
         torch.manual_seed(0)
@@ -74,7 +74,7 @@ class Training:
 
 
 def interleaved(layout: str, dtype: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Losses and seconds of every step, by kind."""
+    """Returns losses and seconds of every step, by kind."""
     trainings = {k: Training(k, layout, dtype, args.batch, args.size) for k in KINDS}
     losses: dict[str, list[float]] = {k: [] for k in KINDS}
     seconds: dict[str, list[float]] = {k: [] for k in KINDS}
@@ -89,7 +89,7 @@ def interleaved(layout: str, dtype: str, args: argparse.Namespace) -> dict[str, 
 
 
 def share(layout: str, dtype: str, args: argparse.Namespace) -> float:
-    """Of GroupNorm and SiLU, forward and backward, in the steps of torch."""
+    """Returns the part of torch's step that GroupNorm and SiLU take, both ways."""
     training = Training("torch", layout, dtype, args.batch, args.size)
     training.step(training.batch())
     batch = training.batch()
@@ -106,7 +106,7 @@ def _status(field: str) -> int:
 
 
 def peak(kind: str, layout: str, dtype: str, args: argparse.Namespace) -> int:
-    """Bytes that the third step takes above what model and optimizer hold; in this process."""
+    """Returns the bytes that the third step takes above what model and optimizer hold."""
     training = Training(kind, layout, dtype, args.batch, args.size)
     for _ in range(WARM_UP):
         training.step(training.batch())

@@ -80,7 +80,7 @@ def table(about: dict[str, Any], cells: list[dict[str, Any]]) -> str:
 
 
 def verdict(cells: list[dict[str, Any]], held: float) -> str:
-    """Against the bar, and what stands in the way of more."""
+    """Says whether the bar is met, and what stands in the way of more."""
     names = [f"{c['dtype']} {c['layout']}" for c in cells]
     fast = [n for n, c in zip(names, cells, strict=True) if c["faster"] >= FASTER]
     small = [n for n, c in zip(names, cells, strict=True) if less(c) >= LESS]
@@ -99,8 +99,7 @@ def verdict(cells: list[dict[str, Any]], held: float) -> str:
         "What stands in the way of more speed is the rest of the step: in torch's steps GroupNorm "
         f"and SiLU are {min(share):.0%} to {max(share):.0%} of the time by the profiler, and most "
         "of the rest are convolutions, which both sides leave to oneDNN. The column `if free` says "
-        "how fast a step would be if the two took no time; casts that autocast puts around them "
-        "are not counted in it.\n"
+        "how fast a step would be if the two took no time.\n"
     )
 
 

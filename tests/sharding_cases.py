@@ -27,7 +27,7 @@ from openaclnn.gradients import differentiable
 from openaclnn.reference import REFERENCES, absolute_terms, evaluate, scaled_error
 from openaclnn.table import OPS
 
-ELEMENTWISE, GROUP_NORM = (5, 8, 6), (7, 12, 3, 5)  # uneven; of 5 rows none for the fourth
+ELEMENTWISE, GROUP_NORM = (5, 8, 6), (7, 12, 3, 5)  # uneven; the fourth process has none of 5 rows
 CASES = [f"{kind} {op.python}" for op in OPS for kind in ("values", "gradients")]
 CASES += ["partial sums", "mixed placements", "gathered", "in place", "out", "mesh", "modules"]
 CASES += ["captured"]
@@ -40,7 +40,7 @@ def axes(op):
 
 
 def placements(op, axis):
-    """Of the inputs, and of the outputs."""
+    """Returns those of the inputs and those of the outputs."""
     if op.family != "group_norm":
         return [Shard(axis)] * len(op.inputs_), [Shard(axis)] * len(op.outputs)
 
@@ -99,7 +99,7 @@ class Cases:
                     assert self.sums(op, i, a, inputs, attributes) if is_sum else same_bits(a, b)
 
     def sums(self, op, i, found, inputs, attributes):
-        """One rounding more for each process beyond the first."""
+        """Each process beyond the first adds one rounding."""
         error = scaled_error(
             to_numpy(found),
             evaluate(op, inputs, attributes)[i],
@@ -108,7 +108,7 @@ class Cases:
         return error <= 1 + (self.size - 1) * 2**-24 / 4e-7
 
     def gradients(self, op):
-        """Of the recorded call, with the placements of what it differentiates."""
+        """The gradients of a recorded call have the bits of one process and send nothing."""
         for axis in axes(op):
             attributes = next(a for a in REFERENCES[op.kernel].attributes if has_gradient(op, a))
             plain, sharded, _ = self.inputs(op, axis, attributes)
@@ -131,7 +131,7 @@ class Cases:
                     assert same_bits(a, b), (op.python, axis, i, SEED)
 
     def gradients_of_parts(self, op, plain, attributes, i):
-        """Of input i, from each part of the batch."""
+        """Returns the gradients of input i, one from each part of the batch."""
         found = []
         for x in plain[0].chunk(self.size):
             leaves = [t.detach().requires_grad_() for t in (x, *plain[1:])]
@@ -242,7 +242,7 @@ class Cases:
             assert w.grad.placements == b.grad.placements == expected
 
     def modules(self):
-        """Without weight and bias; with a weight of 16 bits; both beside shards."""
+        """A norm without weight and bias makes them beside the shards."""
         x = torch.randn(4, 8, 3, 3)
         sharded = self.distribute(x, self.mesh, [Shard(0)])
         with self.count() as mode:

@@ -59,7 +59,7 @@ def test_the_plot_is_drawn(tmp_path):
 
 
 def losses_and_bytes(replaced, layout, dtype):
-    """Of two steps, and what autograd keeps of the second one, each storage once."""
+    """Returns two losses and the bytes that autograd keeps in a step, each storage once."""
     torch.manual_seed(0)
     model = UNet(width=16).to(memory_format=layout)
     if replaced:
@@ -90,7 +90,7 @@ def losses_and_bytes(replaced, layout, dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_replaced_model_learns_the_same_and_keeps_less(layout, dtype):
     (plain, more), (ours, less) = (losses_and_bytes(r, layout, dtype) for r in (False, True))
-    # of each layer, a rounding of the dtype it computes in
+    # 40 layers, each of which rounds once in its dtype
     step = torch.finfo(dtype).eps * 40
     assert all(abs(a - b) <= step * a for a, b in zip(plain, ours, strict=True))
     assert less < more

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What went wrong in a function of openaclnn.torch: one sentence with the names of its caller."""
+"""Errors of the functions of openaclnn.torch name the arguments as their caller does."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-# The parameters of the rows, and of torch's functions, which ours follow.
+# Rows name these parameters otherwise than torch's functions, which ours follow.
 _NAMES = {"x": "input", "gamma": "weight", "beta": "bias"}
-# An annotation: what it takes, and its name in a sentence.
+# Each annotation takes these types and has this name in a sentence.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "Tensor": ((torch.Tensor,), "a torch tensor"),
     "float": ((numbers.Real, torch.SymFloat, torch.SymInt), "a number"),
@@ -27,9 +27,9 @@ def _text(value: Any) -> str:
 
 
 def explained(error: Exception, function: Callable[..., Any], *values: Any) -> Exception:
-    """An error that says more; the same error where nothing is to be added.
+    """Returns an error that says more, or the same error where there is nothing to add.
 
-    `values` are those of all parameters of the function, in order.
+    `values` has one value for each parameter of the function, in order.
     """
     name = function.__name__
     for p, value in zip(inspect.signature(function).parameters.values(), values, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something to do once a module is there, without importing it."""
+"""Calls a function once somebody imports a module."""
 
 from __future__ import annotations
 

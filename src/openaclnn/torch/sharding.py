@@ -22,11 +22,11 @@ from ..schema import Op, Parameter
 from ..table import OPS
 from .schemas import argument_name, axes, given
 
-Axes = tuple[Any, ...]  # of each dimension: what it is called, None where it is never sharded
+Axes = tuple[Any, ...]  # the name of each dimension; None where shards must be gathered
 
 
 def linear_input(op: Op) -> Parameter | None:
-    """The incoming gradient of a gradient row: partial sums of it give partial sums."""
+    """A gradient row is linear in its incoming gradient: partial sums give partial sums."""
     for source in (s for other in OPS if gradient_row(other) is op for s in sources(other)):
         if source.kind == "incoming":
             return source.parameter
@@ -34,7 +34,7 @@ def linear_input(op: Op) -> Parameter | None:
 
 
 def _parts(n: int, processes: int) -> set[int]:
-    """The sizes of the shards: all are rounded up but the last ones."""
+    """Returns the sizes of the shards; DTensor rounds all up but the last ones."""
     part = -(-n // processes)
     return {max(0, min(part, n - i * part)) for i in range(processes)}
 
@@ -47,7 +47,7 @@ def _axes(op: Op, p: Parameter, shape: Sequence[int], whole: Sequence[int]) -> A
 
 
 class Rule:
-    """The rule of one overload: a strategy function of DTensor with a single strategy."""
+    """DTensor calls the rule of an overload for the placements of its inputs and outputs."""
 
     def __init__(self, op: Op, overload: Any, whole_groups: bool) -> None:
         from torch.distributed.tensor import Partial, Replicate, Shard
@@ -95,7 +95,7 @@ class Rule:
         return tuple(torch.broadcast_shapes(*(s.shape for s in specs.values())))
 
     def _leader(self, specs: dict[str, Any]) -> str:
-        """The most sharded of the activations; of equals the largest, the one that is saved."""
+        """The most sharded activation leads; among equals the largest, then the saved one."""
         names = [
             p.name
             for p in self.op.inputs_
@@ -108,7 +108,7 @@ class Rule:
         )
 
     def _chosen(self, specs: dict[str, Any], laid: dict[str, Axes], named: dict[str, Any]) -> Any:
-        """Of each dimension of the mesh: axis and placement, None where all is replicated."""
+        """Chooses axis and placement for each dimension of the mesh; None replicates all."""
         leader = self._leader(specs)
         mesh, groups = specs[leader].mesh, named.get("numGroups", 1)
         rows = {specs[leader].shape[0]} if self.op.shapes == "group_norm" else set()
@@ -130,7 +130,7 @@ class Rule:
         return chosen
 
     def _placements(self, own: Axes, chosen: Any, without: Any) -> list[Any]:
-        """Of a tensor; `without` where it lacks the axis of the shards."""
+        """Places a tensor; it gets `without` where it lacks the axis of the shards."""
         placements: list[Any] = []
         for one in chosen:
             if one is None:
@@ -146,7 +146,7 @@ class Rule:
         return placements
 
     def _partial(self, specs: dict[str, Any], chosen: Any) -> list[Any]:
-        """Where the incoming gradient is a partial sum and nothing is sharded: it stays one."""
+        """The incoming gradient stays a partial sum where nothing is sharded."""
         if self.linear is None:
             return [None] * len(chosen)
         return [
@@ -155,7 +155,7 @@ class Rule:
         ]
 
     def _check(self, schema: Any, specs: dict[str, Any], outputs: list[Any]) -> None:
-        """Tensors of the caller are written as they lie."""
+        """A tensor of the caller cannot move, so it must lie as the result does."""
         for p, result in zip(self.op.outputs, outputs, strict=True):
             if p.role == "inout":
                 written = specs[p.name]
@@ -171,7 +171,7 @@ class Rule:
 
 
 def _local_groups(op: Op) -> Callable[[Any, Any], Any]:
-    """The number of groups of one process."""
+    """Returns what replaces the number of groups by that of one process."""
     at = next(i for i, p in enumerate(given(op)) if p.name == "numGroups")
     which = next(i for i, p in enumerate(op.inputs_) if p.name == "x")
 
@@ -185,14 +185,14 @@ def _local_groups(op: Op) -> Callable[[Any, Any], Any]:
 
 
 def register_sharding() -> None:
-    """Called once torch.distributed.tensor is there."""
+    """Gives the rules to DTensor, whose module must be imported."""
     from torch.distributed.tensor import DTensor
 
     try:
         from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 
         propagator = DTensor._op_dispatcher.sharding_propagator
-        # since torch 2.13; before it a group norm whose channels are sharded gathers them
+        # torch 2.13 brought adjusters; without them group norm gathers sharded channels
         adjusters = getattr(propagator, "op_to_scalar_shape_adjuster", None)
         for op in OPS:
             packet = getattr(torch.ops.openaclnn, op.python)
