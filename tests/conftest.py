@@ -33,6 +33,7 @@ PROGRAMS = {
     "test_readme",
     "test_torch_ops_building",
     "test_torch_ops_docs",
+    "test_torch_ops_sharding",
     "test_torch_threads",
     "test_trace",
 }

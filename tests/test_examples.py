@@ -192,7 +192,13 @@ def needs(*tools: str) -> pytest.MarkDecorator:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {*PROGRAMS, "two_phase.py", "torch_tensors.py", "CMakeLists.txt"}
+    tested = {
+        *PROGRAMS,
+        "two_phase.py",
+        "torch_tensors.py",
+        "sharded_training.py",
+        "CMakeLists.txt",
+    }
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == tested
 
 

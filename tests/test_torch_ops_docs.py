@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch_support  # noqa: F401  # skips without torch or a compiler
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +27,30 @@ def test_the_page_runs():
     assert done.returncode == 0, done.stderr
     (shown,) = blocks("text")
     assert done.stdout == shown + "torch.Size([7, 64, 32, 32])\n"
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+def test_the_sharded_training_of_the_page(processes):
+    """FSDP2 over tensor parallel learns what one process learns."""
+    script = ROOT / "examples" / "sharded_training.py"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*launch, "--nproc-per-node", str(processes), str(script)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    held, messages, loss, same = done.stdout.splitlines()
+    assert held.startswith(f"each of {processes} processes holds ")
+    assert int(held.split()[-4].rstrip("%")) <= 100 / processes + 3  # the last layer has no columns
+    assert messages == "messages of the norm: 0"
+    first, last = loss.removeprefix("loss ").split(" -> ")
+    assert float(last) < float(first) / 2
+    assert same == "as one process: True"
+    if processes == 4:
+        assert done.stdout in TEXT
 
 
 def test_the_benchmark_of_the_page_runs():

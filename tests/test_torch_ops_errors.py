@@ -8,6 +8,7 @@ from support import all_rows, either, rows
 from torch_support import TORCH, arguments, call, operator, tensors, torch
 
 import openaclnn
+import openaclnn.torch as ot
 from openaclnn.torch.dtypes import plain
 
 o = torch.ops.openaclnn
@@ -139,3 +140,60 @@ def test_lazy_views_are_resolved():
     assert torch.equal(o.leaky_relu(lazy, 0.5), torch.nn.functional.leaky_relu(lazy, 0.5))
     zero = torch._efficientzerotensor((3,))
     assert torch.equal(o.leaky_relu(zero, 0.5), torch.zeros(3))
+
+
+# A call of a function of openaclnn.torch, and what it says with the names of its arguments.
+FUNCTIONS = {
+    "input None": (lambda: ot.leaky_relu(None), "input must be a torch tensor, but got None"),
+    "a module": (lambda: ot.ELU()(3.0), "input must be a torch tensor, but got float"),
+    "a list": (lambda: ot.group_norm_swish([1.0], 2), "input must be a torch tensor, but got list"),
+    "a text": (lambda: ot.leaky_relu(V, "a"), "negative_slope must be a number, but got str"),
+    "eps": (lambda: ot.logit(V, "a"), "eps must be a number, but got str"),
+    "a tensor": (lambda: ot.hardshrink(V, [0.5]), "lambd must be a number, but got list"),
+    "groups": (
+        lambda: ot.group_norm_swish(IMAGES, 2.0),
+        "num_groups must be an integer, but got float",
+    ),
+    "weight": (
+        lambda: ot.group_norm_swish(IMAGES, 2, 5),
+        "weight must be a torch tensor, but got int",
+    ),
+    "a vector": (
+        lambda: ot.group_norm_swish(V, 2),
+        "input must have at least 2 dimensions, but has shape [3]",
+    ),
+    "a wrong weight": (
+        lambda: ot.group_norm_swish(IMAGES, 2, IMAGES),
+        "weight must have 1 dimension, but got 3",
+    ),
+    "sparse": (
+        lambda: ot.elu(torch.eye(2).to_sparse()),
+        f"input {DENSE}one of layout torch.Sparse",
+    ),
+    "no groups": (
+        lambda: ot.group_norm_swish(IMAGES, 3),
+        "num_groups must divide the 4 channels of input, but got 3",
+    ),
+}
+V, IMAGES = torch.ones(3), torch.ones(2, 4, 5)
+
+
+@pytest.mark.parametrize("what", FUNCTIONS)
+def test_functions_name_their_own_arguments(what):
+    function, sentence = FUNCTIONS[what]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        function()
+    name, _, told = str(caught.value).partition(": ")
+    assert told == sentence
+    assert name in ("leaky_relu", "elu", "hardshrink", "logit", "group_norm_swish")
+
+
+def test_none_among_tensors():
+    told = refused(lambda: o.group_norm_swish(IMAGES, None, torch.ones(4), 2))
+    assert told == f"group_norm_swish: gamma {DENSE}None"
+
+
+def test_other_errors_stay_as_they_are():
+    x = torch.nn.Parameter(torch.ones(3))
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        ot.elu(x, inplace=True)

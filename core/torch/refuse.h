@@ -76,7 +76,7 @@ inline std::string dtype_text(at::ScalarType dtype) {
 
 // A kind of tensor whose memory the library cannot read; empty for others.
 inline std::string strange_kind(const at::Tensor& tensor) {
-  if (!tensor.defined()) return "an undefined one";
+  if (!tensor.defined()) return "None";
   if (tensor.is_nested()) return "a nested one";
   if (tensor.is_quantized()) return "a quantised one";
   if (tensor.layout() != at::kStrided) return "one of layout torch." + c10::str(tensor.layout());

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators as ordinary citizens of PyTorch: they record, compile, export, batch.
+"""The operators as ordinary citizens of PyTorch: they record, compile, export, batch, shard.
 
     import openaclnn.torch as ot
     y = ot.group_norm_swish(x, 32, norm.weight, norm.bias)     # functions of torch.nn.functional

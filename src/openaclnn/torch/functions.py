@@ -6,32 +6,46 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .explaining import explained
+
 ops = torch.ops.openaclnn
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """torch.nn.functional.leaky_relu."""
     function = ops.leaky_relu_.default if inplace else ops.leaky_relu.default
-    result: Tensor = function(input, negative_slope)
+    try:
+        result: Tensor = function(input, negative_slope)
+    except Exception as error:
+        raise explained(error, leaky_relu, input, negative_slope, inplace) from None
     return result
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """torch.nn.functional.elu."""
     function = ops.elu_.default if inplace else ops.elu.default
-    result: Tensor = function(input, alpha)
+    try:
+        result: Tensor = function(input, alpha)
+    except Exception as error:
+        raise explained(error, elu, input, alpha, inplace) from None
     return result
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """torch.nn.functional.hardshrink."""
-    result: Tensor = ops.hardshrink.default(input, lambd)
+    try:
+        result: Tensor = ops.hardshrink.default(input, lambd)
+    except Exception as error:
+        raise explained(error, hardshrink, input, lambd) from None
     return result
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """torch.special.logit."""
-    result: Tensor = ops.logit.default(input, -1.0 if eps is None else eps)
+    try:
+        result: Tensor = ops.logit.default(input, -1.0 if eps is None else eps)
+    except Exception as error:
+        raise explained(error, logit, input, eps) from None
     return result
 
 
@@ -56,12 +70,16 @@ def group_norm_swish(
     With swish_scale s the activation is v / (1 + exp(-s * v)). The mean and the reciprocal of the
     deviation are kept for the gradient in float32, also where weight and bias are of 16 bits.
     """
-    channels = input.shape[1]
-    if weight is None:
-        weight = torch.ones(channels, dtype=torch.float32, device=input.device)
-    if bias is None:
-        bias = torch.zeros(channels, dtype=torch.float32, device=input.device)
-    results: tuple[Tensor, ...] = ops.group_norm_swish.default(
-        input, _wide(weight, input), _wide(bias, input), num_groups, None, eps, True, swish_scale
-    )
+    try:
+        if weight is None:
+            weight = input.new_ones(input.shape[1], dtype=torch.float32)
+        if bias is None:
+            bias = input.new_zeros(input.shape[1], dtype=torch.float32)
+        weight, bias = _wide(weight, input), _wide(bias, input)
+        results: tuple[Tensor, ...] = ops.group_norm_swish.default(
+            input, weight, bias, num_groups, None, eps, True, swish_scale
+        )
+    except Exception as error:
+        given = input, num_groups, weight, bias, eps, swish_scale
+        raise explained(error, group_norm_swish, *given) from None
     return results[0]

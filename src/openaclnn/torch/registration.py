@@ -12,6 +12,8 @@ from . import fallback
 from .batching import register_vmaps
 from .building import BuildError, build
 from .fakes import register_fakes
+from .importing import when_imported
+from .sharding import register_sharding
 
 kind = ""  # "compiled" or "python"
 
@@ -45,3 +47,4 @@ def register() -> None:
         )
     register_fakes()
     register_vmaps()
+    when_imported("torch.distributed.tensor", register_sharding)

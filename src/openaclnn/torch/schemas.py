@@ -33,6 +33,14 @@ def argument_name(op: Op, p: Parameter) -> str:
     return "out" if p.role == "output" and len(made(op)) == 1 else p.python_name
 
 
+def axes(op: Op, p: Parameter, rank: int) -> tuple[str | None, ...]:
+    """The dimensions of a tensor of group norm: N, C (also the groups of them), None for others."""
+    what = p.name.removeprefix("d").removesuffix("Out")
+    if what in ("gamma", "beta"):
+        return ("C",)
+    return ("N", "C") if what in ("mean", "rstd") else ("N", "C", *(None,) * (rank - 2))
+
+
 def _argument(p: Parameter) -> str:
     if p.kind == "tensor":
         kind = "Tensor(a!)" if p.role == "inout" else "Tensor"

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DTensor: how the results of an operator lie when its inputs are sharded.
+
+Every row follows one of its inputs, the leader: where the leader is sharded along an axis that the
+row keeps apart, all tensors that have this axis are sharded along it, the others are replicated,
+and an output without it is a partial sum. Element-wise rows keep all dimensions apart; group norm
+keeps the batch apart where every process has a sample, and the channels where every process has
+whole groups.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..gradients import gradient_row, sources
+from ..schema import Op, Parameter
+from ..table import OPS
+from .schemas import argument_name, axes, given
+
+Axes = tuple[Any, ...]  # the name of each dimension; None where shards must be gathered
+
+
+def linear_input(op: Op) -> Parameter | None:
+    """A gradient row is linear in its incoming gradient: partial sums give partial sums."""
+    for source in (s for other in OPS if gradient_row(other) is op for s in sources(other)):
+        if source.kind == "incoming":
+            return source.parameter
+    return None
+
+
+def _parts(n: int, processes: int) -> set[int]:
+    """Returns the sizes of the shards; DTensor rounds all up but the last ones."""
+    part = -(-n // processes)
+    return {max(0, min(part, n - i * part)) for i in range(processes)}
+
+
+def _axes(op: Op, p: Parameter, shape: Sequence[int], whole: Sequence[int]) -> Axes:
+    if op.shapes == "group_norm":
+        return axes(op, p, len(shape))
+    first = len(whole) - len(shape)
+    return tuple(first + i if n == whole[first + i] else None for i, n in enumerate(shape))
+
+
+class Rule:
+    """DTensor calls the rule of an overload for the placements of its inputs and outputs."""
+
+    def __init__(self, op: Op, overload: Any, whole_groups: bool) -> None:
+        from torch.distributed.tensor import Partial, Replicate, Shard
+        from torch.distributed.tensor._op_schema import OpSpec, OpStrategy
+
+        self.op, self.overload, self.whole_groups = op, overload, whole_groups
+        self.linear = linear_input(op)
+        self.Partial, self.Replicate, self.Shard = Partial, Replicate, Shard
+        self.OpSpec, self.OpStrategy = OpSpec, OpStrategy
+
+    def __call__(self, schema: Any) -> Any:
+        named: dict[str, Any] = {p.name: p.default for p in given(self.op)}
+        named |= {p.name: x for p, x in zip(given(self.op), schema.args_schema, strict=False)}
+        specs = {p.name: named[p.name].strategies[0].output_spec for p in self.op.inputs_}
+        whole = self._whole(specs)
+        laid = {p.name: _axes(self.op, p, specs[p.name].shape, whole) for p in self.op.inputs_}
+        chosen = self._chosen(specs, laid, named)
+        partial = self._partial(specs, chosen)
+        like = next(iter(specs.values()))
+
+        def spec(placements: list[Any], meta: Any = None) -> Any:
+            return type(like)(like.mesh, tuple(placements), tensor_meta=meta)
+
+        inputs = []
+        for p in self.op.inputs_:
+            placements = self._placements(laid[p.name], chosen, self.Replicate())
+            if p is self.linear:
+                placements = [a or b for a, b in zip(partial, placements, strict=True)]
+            inputs.append(spec(placements, specs[p.name].tensor_meta))
+        outputs: list[Any] = []
+        for p in self.op.outputs:
+            if p.condition is not None and not named[p.condition]:
+                outputs.append(None)
+                continue
+            own = _axes(self.op, p, whole, whole) if p.role == "output" else laid[p.name]
+            placements = self._placements(own, chosen, self.Partial("sum"))
+            outputs.append(spec([a or b for a, b in zip(partial, placements, strict=True)]))
+        self._check(schema, specs, outputs)
+        results = outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return self.OpStrategy([self.OpSpec(output_specs=results, input_specs=inputs)])
+
+    def _whole(self, specs: dict[str, Any]) -> tuple[int, ...]:
+        if self.op.shapes == "group_norm":
+            return tuple(specs["x"].shape)
+        return tuple(torch.broadcast_shapes(*(s.shape for s in specs.values())))
+
+    def _leader(self, specs: dict[str, Any]) -> str:
+        """The most sharded activation leads; among equals the largest, then the saved one."""
+        names = [
+            p.name
+            for p in self.op.inputs_
+            if self.op.shapes != "group_norm" or len(axes(self.op, p, 3)) == 3
+        ]
+        linear = self.linear.name if self.linear else None
+        return max(
+            names,
+            key=lambda n: (specs[n].num_shards, math.prod(specs[n].shape), n != linear),
+        )
+
+    def _chosen(self, specs: dict[str, Any], laid: dict[str, Axes], named: dict[str, Any]) -> Any:
+        """Chooses axis and placement for each dimension of the mesh; None replicates all."""
+        leader = self._leader(specs)
+        mesh, groups = specs[leader].mesh, named.get("numGroups", 1)
+        rows = {specs[leader].shape[0]} if self.op.shapes == "group_norm" else set()
+        chosen: list[Any] = []
+        for i, placement in enumerate(specs[leader].placements):
+            axis = laid[leader][placement.dim] if hasattr(placement, "dim") else None
+            if axis is not None and type(placement) is not self.Shard:
+                # a strided shard (FSDP over tensor parallel) names the same elements only where
+                # the axis is the same dimension everywhere
+                places = {own.index(axis) for own in laid.values() if axis in own}
+                axis = axis if places == {placement.dim} and not rows else None
+            if axis == "N":
+                parts = set().union(*(_parts(n, mesh.size(i)) for n in rows))
+                axis, rows = (None, rows) if 0 in parts else (axis, parts)
+            if axis == "C":
+                whole = self.whole_groups and groups % mesh.size(i) == 0
+                axis, groups = (axis, groups // mesh.size(i)) if whole else (None, groups)
+            chosen.append(None if axis is None else (axis, placement))
+        return chosen
+
+    def _placements(self, own: Axes, chosen: Any, without: Any) -> list[Any]:
+        """Places a tensor; it gets `without` where it lacks the axis of the shards."""
+        placements: list[Any] = []
+        for one in chosen:
+            if one is None:
+                placements.append(self.Replicate())
+                continue
+            axis, placement = one
+            if axis not in own:
+                placements.append(without)
+            elif own.index(axis) == placement.dim:
+                placements.append(placement)
+            else:
+                placements.append(self.Shard(own.index(axis)))
+        return placements
+
+    def _partial(self, specs: dict[str, Any], chosen: Any) -> list[Any]:
+        """The incoming gradient stays a partial sum where nothing is sharded."""
+        if self.linear is None:
+            return [None] * len(chosen)
+        return [
+            p if one is None and p.is_partial() and p.reduce_op in ("sum", "avg") else None
+            for p, one in zip(specs[self.linear.name].placements, chosen, strict=True)
+        ]
+
+    def _check(self, schema: Any, specs: dict[str, Any], outputs: list[Any]) -> None:
+        """A tensor of the caller cannot move, so it must lie as the result does."""
+        for p, result in zip(self.op.outputs, outputs, strict=True):
+            if p.role == "inout":
+                written = specs[p.name]
+            elif argument_name(self.op, p) in schema.kwargs_schema and result is not None:
+                written = schema.kwargs_schema[argument_name(self.op, p)].strategies[0].output_spec
+            else:
+                continue
+            if tuple(written.placements) != tuple(result.placements):
+                raise ValueError(
+                    f"{self.op.python}: {argument_name(self.op, p)} must have the placements of "
+                    f"the result {tuple(result.placements)}, but got {tuple(written.placements)}"
+                )
+
+
+def _local_groups(op: Op) -> Callable[[Any, Any], Any]:
+    """Returns what replaces the number of groups by that of one process."""
+    at = next(i for i, p in enumerate(given(op)) if p.name == "numGroups")
+    which = next(i for i, p in enumerate(op.inputs_) if p.name == "x")
+
+    def adjust(inputs: Any, schema: Any) -> Any:
+        x, arguments = inputs[which], list(schema.args_schema)
+        parts = (x.mesh.size(i) for i, p in enumerate(x.placements) if p.is_shard(1))
+        arguments[at] //= math.prod(parts)
+        return type(schema)(schema.op, tuple(arguments), schema.kwargs_schema)
+
+    return adjust
+
+
+def register_sharding() -> None:
+    """Gives the rules to DTensor, whose module must be imported."""
+    from torch.distributed.tensor import DTensor
+
+    try:
+        from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
+
+        propagator = DTensor._op_dispatcher.sharding_propagator
+        # torch 2.13 brought adjusters; without them group norm gathers sharded channels
+        adjusters = getattr(propagator, "op_to_scalar_shape_adjuster", None)
+        for op in OPS:
+            packet = getattr(torch.ops.openaclnn, op.python)
+            for overload in (packet.default, *(() if op.inplace else (packet.out,))):
+                rule = Rule(op, overload, adjusters is not None)
+                # the placements depend on tensors, and on the attributes of group norm
+                first = next(i for i, p in enumerate(given(op)) if p.kind != "tensor")
+                outs = [argument_name(op, p) for p in op.outputs if p.role == "output"]
+                known = RuntimeSchemaInfo(first if op.shapes == "group_norm" else 100, outs)
+                propagator.register_op_strategy(overload, rule, known)
+                if op.shapes == "group_norm" and adjusters is not None:
+                    adjusters[overload] = _local_groups(op)
+    except (ImportError, AttributeError) as error:
+        warnings.warn(
+            f"openaclnn.torch: DTensor has no sharding rules for its operators, because torch "
+            f"{torch.__version__} has another interface for them: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DTensor: 2 and 4 processes on gloo have the numbers of one, and send no activations."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch_support  # noqa: F401  # skips without torch or a compiler
+from torch_support import torch
+
+if not torch.distributed.is_available():
+    pytest.skip("torch has no torch.distributed", allow_module_level=True)
+
+from sharding_cases import CASES
+
+PROGRAM = Path(__file__).with_name("sharding_cases.py")
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def failed(request, tmp_path_factory):
+    """What failed in some process, by case."""
+    folder = tmp_path_factory.mktemp("sharding")
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAM.parent)}
+    command = [sys.executable, "-W", "ignore", str(PROGRAM)]
+    started = [
+        subprocess.Popen(
+            [*command, str(rank), str(request.param), str(folder)],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(request.param)
+    ]
+    try:
+        errors = [process.communicate(timeout=240)[1] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert [process.returncode for process in started] == [0] * request.param, errors
+    found = {}
+    for rank in range(request.param):
+        found |= json.loads((folder / f"{rank}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sharded(failed, case):
+    assert case not in failed, failed[case]
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_nothing_is_imported_before_its_time(order):
+    """torch.distributed.tensor takes half a second; whichever comes first, the rules are there."""
+    code = """
+import sys, torch
+import openaclnn.torch
+assert ("torch.distributed.tensor" in sys.modules) == ("DTensor" in globals())
+from torch.distributed.tensor import DTensor
+rules = DTensor._op_dispatcher.sharding_propagator.op_strategy_funcs
+assert torch.ops.openaclnn.elu.default in rules
+"""
+    first = "from torch.distributed.tensor import DTensor\n" if order == "before" else ""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", first + code], check=True)
