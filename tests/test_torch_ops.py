@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from support import SEED, all_rows, assert_accurate, rows
+from support import SEED, all_rows, assert_accurate, is_pointwise, rows
 from torch_support import (
     LAYOUTS,
     TORCH,
@@ -52,7 +52,7 @@ def test_values(op, dtype, attributes):
 @pytest.mark.parametrize("op", all_rows())
 def test_layouts(op, layout):
     """The same bits, and the layout that torch would give."""
-    shape = REFERENCES[op.kernel].example if op.shapes == "named" else (2, 3, 4, 5)
+    shape = (2, 3, 4, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
     inputs = tensors(op, "FLOAT", shape=shape)
     expected = call(op, inputs)
     elsewhere = [LAYOUTS[layout](x) for x in inputs]
@@ -118,7 +118,7 @@ def test_in_place(op):
 @pytest.mark.parametrize("layout", ["contiguous", "channels_last", "transposed"])
 @pytest.mark.parametrize("op", all_rows())
 def test_opcheck(op, layout, recorded):
-    shape = REFERENCES[op.kernel].example if op.shapes == "named" else (2, 3, 4, 5)
+    shape = (2, 3, 4, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
     inputs = [torch.rand(x.shape) * 0.5 + 0.25 for x in tensors(op, "FLOAT", shape=shape)]
     inputs = [LAYOUTS[layout](x) for x in inputs]
     having = {p.name for p in differentiable(op)} | set(op.gradient.zero if op.gradient else ())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from support import SEED, all_rows, assert_accurate, gradient_call, rows
+from support import SEED, all_rows, assert_accurate, gradient_call, is_pointwise, rows
 from torch_support import (
     LAYOUTS,
     arguments,
@@ -73,7 +73,7 @@ def test_gradients(op, dtype, attributes):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("op", WITH)
 def test_gradients_do_not_depend_on_the_layout(op, layout):
-    shape = REFERENCES[op.kernel].example if op.shapes == "named" else (2, 3, 4, 5)
+    shape = (2, 3, 4, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
     inputs = tensors(op, "FLOAT", shape=shape)
     grads = []
     for place in (torch.clone, LAYOUTS[layout]):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from support import all_rows, rows
+from support import all_rows, is_pointwise, rows
 from torch_support import LAYOUTS, arguments, call, operator, same_bits, tensors, torch
 
 import openaclnn.torch as ot
@@ -181,7 +181,7 @@ def test_saved_tensors_may_be_kept_elsewhere():
 
 @pytest.mark.parametrize("op", all_rows())
 def test_vmap(op):
-    shape = REFERENCES[op.kernel].example if op.shapes == "named" else (3, 5)
+    shape = (3, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
     batches = [tensors(op, "FLOAT", shape=shape, seed=seed) for seed in (1, 2, 3)]
     expected = [call(op, inputs) for inputs in batches]
     for dim in (0, -1):
@@ -228,7 +228,7 @@ def test_vmap_over_inputs_of_different_rank(op):
 @pytest.mark.parametrize("op", all_rows(lambda op: op.gradient and not op.inplace))
 def test_gradients_of_each_sample(op):
     """Also of what the samples share, such as gamma and beta."""
-    shape = REFERENCES[op.kernel].example if op.shapes == "named" else (3, 5)
+    shape = (3, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
     inputs = tensors(op, "FLOAT", shape=shape)
     inputs = [x.nan_to_num(0.5, 0.5, 0.5) for x in inputs]
     many = torch.stack([inputs[0], inputs[0] * 0.5])

@@ -108,6 +108,7 @@ double good_number(Random& random) {
 void good_attributes(Random& random, Case& c) {
   static char nchw[] = "NCHW", nd[] = "ND";
   char* const texts[] = {nullptr, nullptr, nchw, nd};
+  const Family& family = *c.row->family;
   for (size_t i = 0; i < c.row->parameters.size(); ++i) {
     Value& value = c.values[i];
     switch (c.row->parameters[i].kind) {
@@ -123,11 +124,13 @@ void good_attributes(Random& random, Case& c) {
         break;
       }
       case Kind::real: {
-        value.real = c.numbers[i] = c.row->family->good_real(random);
+        value.real = c.numbers[i] = family.good_real(random);
         break;
       }
       case Kind::integer:
-        value.integer = good_integer(random, *c.row, c.row->parameters[i].name, c.tensors);
+        value.integer = family.good_integer != nullptr
+                            ? family.good_integer(random, c)
+                            : good_integer(random, *c.row, c.row->parameters[i].name, c.tensors);
         break;
       case Kind::flag:
         value.flag = random.chance(50);

@@ -10,7 +10,10 @@
 namespace fuzz {
 
 struct Family {
-  double (*good_real)(Random& random);  // an attribute that phase 1 accepts
+  // Attributes that phase 1 accepts. Without a function integers are the size of that name, if
+  // there is one, or small.
+  double (*good_real)(Random& random);
+  int64_t (*good_integer)(Random& random, const Case& c);
   // Other values for a case of ordinary numbers, from all of fp32; nullptr: none.
   void (*resize)(Random& random, Case& c);
   // The results of an accepted call against the formula, by another hand than the kernels'.

@@ -53,6 +53,8 @@ def _one_by_one(op: Op, overload: Any) -> Rule:
             )
             for i in range(info.batch_size)
         ]
+        if len(op.outputs) == 1:
+            return torch.stack(calls), 0
         results = tuple(
             None if column[0] is None else torch.stack(column)
             for column in zip(*calls, strict=True)

@@ -69,6 +69,6 @@ double good_real(Random& random) {
 
 }  // namespace
 
-const Family elementwise = {good_real, nullptr, check};
+const Family elementwise = {good_real, nullptr, nullptr, check};
 
 }  // namespace fuzz

@@ -235,6 +235,6 @@ double good_real(Random& random) { return static_cast<double>(random.between(1, 
 
 }  // namespace
 
-const Family group_norm = {good_real, resize, check};
+const Family group_norm = {good_real, nullptr, resize, check};
 
 }  // namespace fuzz
