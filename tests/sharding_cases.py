@@ -102,6 +102,7 @@ class Cases:
     def sums(self, op, i, found, inputs, attributes):
         """Each process beyond the first adds one rounding."""
         error = scaled_error(
+            op,
             to_numpy(found),
             evaluate(op, inputs, attributes)[i],
             absolute_terms(op, inputs, attributes)[i],

@@ -34,11 +34,14 @@ def argument_name(op: Op, p: Parameter) -> str:
 
 
 def axes(op: Op, p: Parameter, rank: int) -> tuple[str | None, ...]:
-    """The dimensions of a tensor of group norm: N, C (also the groups of them), None for others."""
-    what = p.name.removeprefix("d").removesuffix("Out")
-    if what in ("gamma", "beta"):
-        return ("C",)
-    return ("N", "C") if what in ("mean", "rstd") else ("N", "C", *(None,) * (rank - 2))
+    """The dimensions of a tensor by the sizes that the row names; None for the others.
+
+    The value of an attribute that divides a size goes by the name of that size: there are groups
+    of channels, so whole groups lie where their channels lie.
+    """
+    divided = {divisor: size for size, divisor in op.multiples.items()}
+    sizes = tuple(divided.get(size, size) for size in p.form.sizes)
+    return (*sizes, *(None,) * (rank - len(sizes))) if p.form.rest else sizes
 
 
 def _argument(p: Parameter) -> str:

@@ -40,7 +40,7 @@ def _parts(n: int, processes: int) -> set[int]:
 
 
 def _axes(op: Op, p: Parameter, shape: Sequence[int], whole: Sequence[int]) -> Axes:
-    if op.shapes == "group_norm":
+    if op.shapes == "named":
         return axes(op, p, len(shape))
     first = len(whole) - len(shape)
     return tuple(first + i if n == whole[first + i] else None for i, n in enumerate(shape))
@@ -90,7 +90,7 @@ class Rule:
         return self.OpStrategy([self.OpSpec(output_specs=results, input_specs=inputs)])
 
     def _whole(self, specs: dict[str, Any]) -> tuple[int, ...]:
-        if self.op.shapes == "group_norm":
+        if self.op.shapes == "named":
             return tuple(specs["x"].shape)
         return tuple(torch.broadcast_shapes(*(s.shape for s in specs.values())))
 
@@ -99,7 +99,7 @@ class Rule:
         names = [
             p.name
             for p in self.op.inputs_
-            if self.op.shapes != "group_norm" or len(axes(self.op, p, 3)) == 3
+            if self.op.shapes != "named" or len(axes(self.op, p, 3)) == 3
         ]
         linear = self.linear.name if self.linear else None
         return max(
@@ -111,7 +111,7 @@ class Rule:
         """Chooses axis and placement for each dimension of the mesh; None replicates all."""
         leader = self._leader(specs)
         mesh, groups = specs[leader].mesh, named.get("numGroups", 1)
-        rows = {specs[leader].shape[0]} if self.op.shapes == "group_norm" else set()
+        rows = {specs[leader].shape[0]} if self.op.shapes == "named" else set()
         chosen: list[Any] = []
         for i, placement in enumerate(specs[leader].placements):
             axis = laid[leader][placement.dim] if hasattr(placement, "dim") else None
@@ -201,9 +201,9 @@ def register_sharding() -> None:
                 # the placements depend on tensors, and on the attributes of group norm
                 first = next(i for i, p in enumerate(given(op)) if p.kind != "tensor")
                 outs = [argument_name(op, p) for p in op.outputs if p.role == "output"]
-                known = RuntimeSchemaInfo(first if op.shapes == "group_norm" else 100, outs)
+                known = RuntimeSchemaInfo(first if op.shapes == "named" else 100, outs)
                 propagator.register_op_strategy(overload, rule, known)
-                if op.shapes == "group_norm" and adjusters is not None:
+                if op.shapes == "named" and adjusters is not None:
                     adjusters[overload] = _local_groups(op)
     except (ImportError, AttributeError) as error:
         warnings.warn(
