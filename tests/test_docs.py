@@ -6,10 +6,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 from test_symbols import exports
+
+import openaclnn
+from openaclnn.programs import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "runtime.md"
@@ -19,6 +23,30 @@ def test_the_runtime_page_lists_what_the_library_exports():
     rows = re.findall(r"^\| (`acl.*?) \|", PAGE.read_text(encoding="utf-8"), re.M)
     listed = sorted(re.findall(r"`(\w+)`", " ".join(rows)))
     assert listed == exports("ascendcl")
+
+
+def test_the_page_of_the_installation_directory_names_what_is_there():
+    page = (ROOT / "docs" / "installation_directory.md").read_text(encoding="utf-8")
+    home = openaclnn.home()
+    parts = [*home.iterdir(), *(p for p in (home / "lib64").iterdir() if p.is_dir())]
+    for part in parts:
+        name = str(part.relative_to(home))
+        assert f"{name}/" in page if part.is_dir() else name in page, name
+    variables = set(environment({})) - {"ASCEND_HOME_PATH"}
+    assert variables
+    for variable in variables:
+        assert f"`{variable}`" in page, variable
+
+
+def test_the_readme_of_the_tests_names_every_file():
+    page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w*]+(?:\.\w+|/)", page.replace("\\", "")))
+    tests = ROOT / "tests"
+    for path in sorted(tests.iterdir()):
+        name = f"{path.name}/" if path.is_dir() else path.name
+        if path.suffix == ".md" or name.startswith(("__", ".")):
+            continue
+        assert any(fnmatch(name, pattern) for pattern in named), name
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

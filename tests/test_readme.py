@@ -185,6 +185,12 @@ def test_ops() -> None:
     data = json.loads(command("ops", "--json").stdout)
     assert [entry["name"] for entry in data] == [op.name for op in OPS]
     assert all(op.name in shown and op.formula in shown for op in OPS)
+    assert [entry["dtypes_any"] for entry in data] == [list(op.computed) for op in OPS]
+    for op in OPS:
+        (line,) = (line for line in shown.splitlines() if line.startswith(f"{op.name} "))
+        assert line.count("+fp64") == ("DOUBLE" in op.beyond), line
+    assert "any product: every operator" in shown
+    assert max(map(len, shown.splitlines())) <= 120
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
@@ -192,7 +198,8 @@ def test_ops_in_full(op: Op) -> None:
     shown = command("ops", op.name).stdout
     assert command("ops", op.python).stdout == shown
     words = " ".join(shown.split())
-    for text in (op.doc, op.formula, op.header, f"openaclnn.{op.python}("):
+    every = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
+    for text in (op.doc, op.formula, op.header, f"openaclnn.{op.python}(", every):
         assert text in words
     for parameter in op.parameters:
         assert parameter.c_declaration in words
@@ -237,6 +244,18 @@ def test_ops_names_the_nearest() -> None:
 def test_help(name: str) -> None:
     assert name in command("--help").stdout
     assert f"openaclnn {name}" in command(name, "--help").stdout
+
+
+@pytest.mark.parametrize("name", ["check", "trace"])
+def test_help_names_pages_that_are_installed(name: str) -> None:
+    """A wheel has no docs/ beside it."""
+    shown = command(name, "--help").stdout
+    pages = re.findall(r"(?:\$\(openaclnn home\)/)?[\w/]+\.md", shown)
+    assert pages
+    for page in pages:
+        inside = page.removeprefix("$(openaclnn home)/")
+        assert inside != page, page
+        assert (openaclnn.home() / inside).is_file(), page
 
 
 @pytest.mark.parametrize(

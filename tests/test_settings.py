@@ -102,3 +102,38 @@ def test_a_wrong_variable_is_told_once(name, value, must_be, used):
     told = f'openaclnn: {name} must be {must_be}, but is "{value}"; '
     assert line.startswith(told)
     assert line.endswith(f"{used or ''} is used")
+
+
+@pytest.mark.parametrize(
+    ("value", "count", "used"),
+    [
+        ("a", 0, "no device"),
+        ("0,x,1", 1, "the list up to entry 1"),
+        ("1,0", 1, "the list up to entry 1"),
+        ("0,1,7", 2, "the list up to entry 2"),
+        ("0,2", 2, None),
+        ("", 0, None),
+    ],
+)
+def test_a_wrong_list_of_devices_is_reported_once(value, count, used):
+    script = (
+        "import ctypes, openaclnn\n"
+        "acl = ctypes.CDLL(openaclnn.home() / 'lib64' / 'libascendcl.so')\n"
+        "count = ctypes.c_uint32(99)\n"
+        "assert acl.aclrtGetDeviceCount(ctypes.byref(count)) == 0\n"
+        "assert acl.aclrtGetDeviceCount(ctypes.byref(count)) == 0\n"
+        "print(count.value)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"OPENACLNN_DEVICES": "4", "ASCEND_RT_VISIBLE_DEVICES": value},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{count}\n"
+    expected = (
+        "openaclnn: ASCEND_RT_VISIBLE_DEVICES must be ascending numbers below 4, separated by "
+        f'commas, but is "{value}"; {used} is used\n'
+    )
+    assert done.stderr == (expected if used else "")

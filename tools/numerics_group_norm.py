@@ -121,20 +121,21 @@ def row(shape: tuple[int, ...], groups: int, ratio: float) -> tuple[str, float]:
 HEAD = (
     "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
     "# Group norm: errors when the mean is far above the deviation\n\n"
-    "Written by `python tools/numerics_group_norm.py`: the largest |result - exact| / Σ|terms| in "
-    f"FLOAT. Promised: {BOUND:g}. The exact value is the formula in float64 on the same inputs; "
-    "the terms are those of the sum that the result is, of dx for example rstd |γ u|, "
-    "rstd mean|γ u| and rstd |x̂| mean|γ u x̂|. The gradients get the same mean and rstd on "
-    "both sides; y is computed from x, γ and β alone. "
+    "This page is written by `python tools/numerics_group_norm.py`. It shows the largest "
+    f"|result - exact| / Σ|terms| in FLOAT; the bound promised is {BOUND:g}. The exact value is "
+    "the formula in float64 on the same inputs, and Σ|terms| is the sum of the absolute values of "
+    "the terms of which the result is the sum; for dx these are rstd |γ u|, rstd mean|γ u| and "
+    "rstd |x̂| mean|γ u x̂|. [numerics.md](numerics.md#group-norm) defines u and x̂. Both libraries "
+    "get the same mean and rstd for the gradients; y is computed from x, γ and β alone. "
     f"torch {torch.__version__.split('+')[0]}, CPU.\n\n"
     "| shape | mean / std | y | torch | dx | torch | dgamma | torch | dbeta | torch |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 )
 
 FOOT = (
-    "\nSums run over u (x - mean), or u x̂, never over u x with mean Σ u taken off afterwards, so "
-    "nothing cancels. The mean of the forward is carried in two fp32 numbers. Terms are added in "
-    "32 fp32 lanes over pieces of 512 positions, and in fp64 beyond.\n"
+    "\nThe library sums u (x - mean) or u x̂; it never sums u x and subtracts mean Σ u afterwards, "
+    "so nothing cancels. The forward call carries the mean in two fp32 numbers. Terms are added in "
+    "32 fp32 lanes within pieces of 512 positions, and in fp64 beyond.\n"
 )
 
 

@@ -50,12 +50,14 @@ def verdict(defect: Defect) -> str:
 
 def special_values(lines: list[Line]) -> str:
     """A table; torch's answer is bold where it is not the rule's."""
-    text = "\n## Special values, row by row\n\nEach value stands 67 times in a tensor of fp32; two "
-    text += "answers mean that torch's depends on the position. Bold: not what the [rules]"
-    text += (
-        "(numerics.md#special-values) say, of which those for eps from 1 on and lambd below 0 are "
+    text = (
+        "\n## Special values, row by row\n\nEach case runs on an fp32 tensor that holds the values "
     )
-    text += "those of the interface.\n"
+    text += "67 times; two results mean that torch's result depends on the position. Bold results "
+    text += (
+        "contradict the [rules](numerics.md#special-values). The rules for eps >= 1 and lambd < 0 "
+    )
+    text += "come from the aclnn interface.\n"
     text += "\n| | torch | ours | rule |\n| --- | --- | --- | --- |\n"
     for line in lines:
         theirs = f"**{line.torch}**" if line.wrong else line.torch
@@ -65,11 +67,11 @@ def special_values(lines: list[Line]) -> str:
 
 def page(found: list[Defect], special_lines: list[Line]) -> str:
     text = "<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Where peers are wrong\n\n"
-    text += "Ten defects of other libraries: their answer, ours, the true one. Written by "
+    text += "This page lists ten defects of other libraries, each with their result, ours and the "
     text += (
-        "`python tools/numerics_peers.py`, which computes every figure; truth is the formula in "
+        "true one. `python tools/numerics_peers.py` writes it and computes every figure; the true "
     )
-    text += "float64 on the same inputs.\n"
+    text += "result is the formula in float64 on the same inputs.\n"
     text += f"\nThis run: torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()}), "
     text += f"openaclnn {openaclnn.__version__} ({openaclnn.config()['kernels']}), "
     text += f"NumPy {np.__version__}.\n"

@@ -62,8 +62,8 @@ class Executor {
   // NULL) keeps its index. `apart`: no output may take its place.
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
             bool apart = false);
-  // Of the tensor bound last, for plans that book workspace (5 ns a pair of small element-wise
-  // calls, which book none).
+  // Records the gaps in the view of the tensor that was bound last. Only plans that book workspace
+  // need it; element-wise plans book none, and it would cost a pair of small calls 5 ns.
   void measure_gap(const Tensor& tensor);
   void reach();  // the call's pointers, for an observer that gives the program other addresses
   // Steps of several rounds that follow one another take turns: each runs an equal part of its
@@ -84,7 +84,7 @@ class Executor {
   // After set_address: outputs still overlap inputs in full or not at all.
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
-  // The same on this thread, or, where its stack is too small, on one made for it.
+  // Runs on this thread or, if its stack is too small, on a thread made for the purpose.
   void run_fitting(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
   bool fits_stack() const;  // of the calling thread

@@ -89,7 +89,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
     workspace = reachable(workspace);
   }
-  // From here on other threads are told that it was run. One that is repeatable they wait for.
+  // From here on, other threads that use the executor find that it was run; if it is repeatable,
+  // they wait for this run instead.
   const bool consumes = !executor->repeatable;
   if (consumes) executor.withdraw(HandlePool<aclOpExecutor>::End::consumed);
   const auto tell_consumed = [&] {

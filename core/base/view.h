@@ -22,7 +22,7 @@ bool same_view(const Tensor& a,
                const Tensor& b);  // the same elements at the same addresses, in the same order
 
 // Whether some byte belongs to an element of both. Exact, except that a search of more than ~10^5
-// steps answers true.
+// steps returns true.
 bool views_overlap(const Tensor& a, const Tensor& b);
 
 // Whether two indices of one view reach the same element.

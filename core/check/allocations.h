@@ -53,7 +53,7 @@ Block* block_at(const void* address);
 // The reservation instead of what is mapped in it.
 Block* block_or_reservation_at(const void* address);
 
-// nullptr when no more can be had.
+// Returns nullptr when the addresses or the entries are used up.
 void* reserve(const char* call, size_t size);
 bool map(const char* call, const void* address, size_t size);
 void* obtain(const char* call, size_t size, size_t reserved);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program lacks because a call was refused: a later mistake with the same cause is told
-// under it. One aclrtSetDevice that is missing is one mistake, and not one for each call after it.
+// Tracks what the program lacks because a call was refused. A later mistake with the same cause is
+// reported under the first: a missing aclrtSetDevice is one mistake, not one per call after it.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ enum class Lack : uint32_t {
   result = 1 << 7,  // what an operator, a copy or a fill would have written
 };
 
-// Whether a refused call left the program without that.
+// Returns whether the program lacks this because a call was refused.
 bool follows(Lack lack);
 
 Lack lack_of(const char* thing);  // "aclTensor", "device memory" …
 
-// A call was refused with this code and sentence: whether an earlier refusal is the cause. From now
-// on the program lacks what the call would have made.
+// Records that a call was refused with this code and sentence: from now on the program lacks what
+// the call would have made. Returns whether an earlier refusal is the cause.
 bool note_refusal(std::string_view call, int32_t code, std::string_view sentence);
 
-// A call that needs a device succeeded.
+// Records that a call that needs a device succeeded.
 void note_device();
 
-// What to do about a refusal.
+// Returns the advice for a refusal.
 const char* advice_for(std::string_view call, int32_t code, std::string_view sentence);
 
 }  // namespace openaclnn::check

@@ -22,7 +22,8 @@ namespace openaclnn {
 namespace check {
 namespace {
 
-// While this thread waits for streams on our own account, the program has learnt nothing.
+// Set while this thread waits for streams on behalf of check mode: such waits do not order the
+// program's work.
 thread_local bool unseen = false;
 
 void made(const char* call, const char* thing, const void* handle) {
@@ -89,7 +90,7 @@ constexpr Observer kObserver = {
 constexpr PlanObserver kPlanObserver = {
     .planned = planned, .inspect = inspect_launch, .launches = launches};
 
-pid_t process = 0;  // that loaded the library: children have what is left from it
+pid_t process = 0;  // the process that loaded the library; forked children inherit its state
 
 [[gnu::constructor]] void begin() {
   if (environment_number("OPENACLNN_CHECK", 0, 1, 0) == 0) return;
@@ -150,7 +151,7 @@ uintptr_t block_of(uintptr_t address) {
   return own == nullptr ? 0 : own->begin;
 }
 
-// The file that OPENACLNN_CHECK_SEEN names tells `openaclnn check` so.
+// The file that OPENACLNN_CHECK_SEEN names carries this to `openaclnn check`.
 void used() {
   static std::atomic<bool> told = false;
   if (told.load(std::memory_order_relaxed) || told.exchange(true)) return;

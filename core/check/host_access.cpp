@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host touched device memory: the fault is told and the process ends, as it would with a crash
-// on a machine with the device.
+// Reports the fault when the host has touched device memory; then the process ends, as it would
+// crash on a machine with the device.
 #include "core/check/host_access.h"
 
 #include <signal.h>

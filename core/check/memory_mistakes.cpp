@@ -52,8 +52,8 @@ void check_kind(const char* call, const void* dst, const void* src, int kind) {
   tell(report);
 }
 
-// Of one end of a transfer. The bound is what the program asked for; the runtime itself also does
-// copies that end in what rounding up has reserved.
+// Checks one end of a transfer. The bound is what the program asked for; the runtime itself also
+// carries out copies that end in the bytes that rounding up has reserved.
 Status check_end(const char* call, const char* argument, const void* address, size_t count) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
   size_t room = 0;
@@ -79,7 +79,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
     room = own != nullptr ? own->bytes_left(begin) : 0;
   } else {
     const Allocation own = find_allocation(address);
-    if (own.behind == 0) return {};  // not ours to know
+    if (own.behind == 0) return {};  // acl did not allocate it
     room = own.asked;
   }
   if (count <= room) return {};
@@ -91,7 +91,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
   add_memory(report, begin);
   report.advice = "count bytes, not elements, and allocate as many as are copied.";
   tell(report);
-  if (inside) return {};  // who called us refuses what does not fit
+  if (inside) return {};  // the caller refuses what does not fit
   return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must lie in an allocation, but %p does not", call,
               argument, address);
 }

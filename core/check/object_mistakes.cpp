@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects and memory that are used or ended when they are no more, or never ended.
+// Reports objects and memory that are used or destroyed after their end, or never destroyed.
 #include <malloc.h>
 
 #include "acl/acl_rt.h"
@@ -203,7 +203,7 @@ void ending(const char* call, const char* thing, const void* handle) {
   }
   if (in_use) {
     tell_free_in_use(call, handle, use, own == nullptr ? &host_memory : nullptr);
-    drain_unseen();  // else the library would touch what is there no more
+    drain_unseen();  // else the library would touch what no longer exists
   }
   if (own != nullptr) retire(*own, call);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that were refused: a program that does not look at the status goes on with results that are
-// none.
+// Reports calls that were refused: a program that ignores the status goes on with results that were
+// never computed.
 #include <string_view>
 
 #include "acl/acl_rt.h"
@@ -10,7 +10,7 @@
 namespace openaclnn::check {
 namespace {
 
-// What a program may ask for, and gets as a status.
+// Statuses that are the regular outcome of a query.
 bool is_expected(std::string_view call, int32_t code) {
   switch (code) {
     case ACL_ERROR_REPEAT_INITIALIZE:

@@ -19,15 +19,15 @@ namespace openaclnn::check {
 namespace {
 
 constexpr int kShown = 4;        // frames of a place
-constexpr int kShownInLine = 2;  // of that of a consequence
+constexpr int kShownInLine = 2;  // frames of the place of a consequence
 constexpr int kMostPlaces = 4096;
 
 int code = 66;
 int json_file = -1;
 std::atomic<int> told = 0, told_to_follow = 0;
 
-// One report at a time. A handler that interrupts a thread which holds this is one for a fault of
-// the library itself.
+// Serialises reports. A signal handler can only interrupt a thread that holds this if the library
+// itself has faulted.
 class Turn {
  public:
   Turn() {
@@ -69,7 +69,7 @@ uint64_t hash_of(const Place& place) {
   return hash;
 }
 
-// What was told already, as hashes of kind and places, and for which calls of the program.
+// The reports written so far, as hashes of kind and places, and the calls they were written for.
 bool is_new(const Report& report) {
   static Hashes reports, calls;
   uint64_t hash = 14695981039346656037u;
@@ -85,7 +85,7 @@ bool is_new(const Report& report) {
 void write_all(int file, const char* text, size_t length) {
   while (length > 0) {
     const ssize_t done = write(file, text, length);
-    if (done < 0 && errno != EINTR) return;  // nobody is left to tell
+    if (done < 0 && errno != EINTR) return;  // there is no reader any more
     if (done > 0) text += done, length -= static_cast<size_t>(done);
   }
 }
@@ -97,7 +97,7 @@ const char* base_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// From the working directory on, where it lies there.
+// The path relative to the working directory, if the file lies below it.
 const char* shown_path(const char* path) {
   static char folder[4096];  // reports are made one at a time
   if (getcwd(folder, sizeof folder) == nullptr) return path;
@@ -189,7 +189,8 @@ void add_json(Page& page, const Report& report, const Frames* found) {
 }  // namespace
 
 void prepare_reports() {
-  after_fork_in_child(Turn::reset_in_child);  // another thread of the parent may have been telling
+  after_fork_in_child(
+      Turn::reset_in_child);  // another thread of the parent may have been reporting
   code = static_cast<int>(environment_number("OPENACLNN_CHECK_EXIT_CODE", 0, 255, code));
   const char* path = std::getenv("OPENACLNN_CHECK_JSON");
   if (path == nullptr || *path == '\0') return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report tells one mistake: what it is, of which object, where it and what it needs to know were
-// made, and what to do.
+// A report describes one mistake: what is wrong with which object, where the mistake and the
+// objects involved were made, and what to do about it.
 #pragma once
 
 #include "core/check/stack.h"
@@ -26,28 +26,29 @@ struct Report {
     if (places < kPlaces && stack.count > 0) place[places++] = {role, call, stack};
     return *this;
   }
-  // The caller has to live until the report is told.
+  // Keeps a pointer: the caller must outlive the report.
   Report& at(const char* role, const char* call, const Caller& caller) {
     if (places < kPlaces) place[places++] = {role, call, {}, &caller};
     return *this;
   }
 
-  const char* kind;  // a word of docs/check_mode.md
+  const char* kind;  // a heading of docs/check_mode.md
   Sentence what;     // what is wrong, and with which object; one or more sentences
   Place place[kPlaces];
   int places = 0;
   const char* advice = "";
-  bool unless_told = false;  // nothing to add where another mistake of the same call was told
+  bool unless_told = false;  // dropped if another mistake of the same call was reported
   bool follows = false;      // an earlier mistake is the cause: one line under it, and not counted
 };
 
 // Reads OPENACLNN_CHECK_EXIT_CODE and OPENACLNN_CHECK_JSON.
 void prepare_reports();
 
-// Tells it, unless one of its kind was told for the same places. In a signal handler too.
+// Writes the report, unless one of its kind was written for the same places. Works in a
+// signal handler, too.
 void tell(const Report& report);
 
-int reports_told();  // mistakes
+int reports_told();  // the number of mistakes reported so far
 int consequences_told();
 int exit_code();  // of a process that made a mistake
 

@@ -25,9 +25,9 @@ struct Stack {
 
 void prepare_stacks();  // once, outside signal handlers: the unwinder is loaded at its first use
 
-// Of the calling thread.
+// Captures the stack of the calling thread.
 Stack stack_here();
-// In a signal handler: from the interrupted instruction on.
+// Captures the stack from the interrupted instruction on, for signal handlers.
 Stack stack_of_fault(void* context);
 
 struct Frame {
@@ -38,8 +38,8 @@ struct Frame {
   uintptr_t offset;  // in the module
 };
 
-// Functions and lines by addr2line where that is installed, else exported functions only. Ends with
-// main(); frames of the C library are left out. Returns how many there are.
+// Looks up functions and lines with addr2line if that is installed, and exported functions only if
+// not. Stops after main() and leaves out frames of the C library. Returns the number of frames.
 int resolve(const Stack& stack, Frame* frames, int room);
 
 }  // namespace openaclnn::check

@@ -83,12 +83,12 @@ class Bits {
     return all == comb;
   }
 
-  uintptr_t begin_, end_;  // begin_ is that of a page
+  uintptr_t begin_, end_;  // begin_ is aligned to a page
   uint64_t* words_;
 };
 
-// Of the live allocation of device memory where [low, *high) begins; *high is cut to its end. None
-// for an empty range.
+// Returns the bits of the live allocation of device memory that contains `low`, and cuts *high to
+// its end. Returns nothing if [low, *high) is empty.
 std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   const void* address = reinterpret_cast<void*>(low);
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What phase 1 hands to the group norm kernels. A tensor is seen as (samples, channels, positions);
-// positions are the spatial dims in row-major order, whatever their strides.
+// Phase 1 passes this to the group norm kernels. Tensors are seen as (samples, channels,
+// positions); positions are the spatial dims in row-major order, whatever their strides.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@ namespace openaclnn {
 enum class Element : uint8_t;
 
 inline constexpr int kMaxSpatial = 6;
-// A group has at most so many channels.
+// The most channels that a group may have.
 inline constexpr int64_t kMaxGroupChannels = 4000;
 inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channels are short
 
-// Sums run over pieces of a channel's positions in 32 fp32 lanes, over the pieces of a segment and
-// the segments of a channel in fp64: an order that depends on the shape only.
+// The order of summation depends only on the shape. Pieces of a channel's positions are summed in
+// 32 fp32 lanes; the pieces of a segment, and the segments of a channel, are added in fp64.
 inline constexpr int64_t kPiece = 512;
 inline constexpr int64_t kMomentBlock = 512;  // … and the moments of the forward over blocks
 inline constexpr int64_t kSegment = 16 * 1024;
 constexpr int64_t segments_of(int64_t positions) { return (positions + kSegment - 1) / kSegment; }
-// At most so many rows, channels of one sample, are worked on at a time, and in a tile.
+// The most rows (channels of one sample) that are worked on at a time, and in a tile.
 inline constexpr int64_t kMaxRows = 64, kTileRows = 32;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
 inline constexpr int64_t kShort = 65;
-// Elements and channels of the tile that short channels are worked on in.
+// The most elements and channels of a tile of short channels.
 inline constexpr int64_t kShortTile = 4096;
 inline constexpr int64_t kShortChannels = 1024;
-// So many channels fill that tile. A bundle of several groups has no more: what is more is a part
-// of one group. Their number is part of the order of summation.
+// The number of channels that fill a tile. A bundle of several groups has no more channels than
+// that; a larger bundle is a part of one group. The order of summation depends on this number.
 constexpr int64_t short_channels(int64_t positions) {
   const int64_t fit = kShortTile / positions / 8 * 8;
   return fit < kShortChannels ? fit : kShortChannels;
@@ -37,7 +37,8 @@ constexpr int64_t short_channels(int64_t positions) {
 // A bundle of short channels is one group, or groups that fill the tile.
 inline constexpr int64_t kMostChannels =
     kMaxGroupChannels > kShortChannels ? kMaxGroupChannels : kShortChannels;
-// A bundle whose u is larger than this computes it twice; all slots together stay below the second.
+// u = dy swish'(v) of a bundle is kept in a slot if it fits, and computed twice if not. All slots
+// together take at most kSlotsBytes.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
 
@@ -61,8 +62,8 @@ struct GroupNormStatistic {  // one value for each (sample, group), in any shape
   int64_t size[8], stride[8];
 };
 
-// Where u is kept between the sweeps: where its dx will be or, group after group, where the dx of
-// the last group will be.
+// Where u is kept between the sweeps: in the place of its dx or, for one group after the other, in
+// the place of the last group's dx.
 enum class Keep : uint8_t { nowhere, in_place, in_last };
 
 struct GroupNormCall {

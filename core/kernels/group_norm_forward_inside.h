@@ -23,7 +23,7 @@ struct ChannelMoments {
   alignas(64) double pivot[kMaxRows], d[kWideLanes][kMaxRows], dd[kWideLanes][kMaxRows];
 };
 
-// Of a block.
+// Computes the moments of a block, for every channel.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void group_norm_inside_moments(const RowsOf<const Raw>& x,
                                                                int64_t channels, int64_t positions,

@@ -60,7 +60,7 @@ struct Normal {
   }
 };
 
-// Of a row.
+// The values of a row, in registers.
 class ValuesOf {
  public:
   explicit ValuesOf(const NormalRow& row)

@@ -148,7 +148,8 @@ class GradientRows {
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
-  // Of the first row; the next one is as many bytes later as there are segments.
+  // Returns the lift of the first row; those of the next rows follow at a distance of as many bytes
+  // as there are segments.
   int8_t* lifts_of(const Slice& at) const {
     const int64_t segments = segments_of(call_.positions);
     return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.segment;

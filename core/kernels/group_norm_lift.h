@@ -16,7 +16,8 @@ inline constexpr int8_t kNoLift = -128;  // in place of the exponent of u
 inline double power_of_two(int exponent) {
   return double_of(static_cast<uint64_t>(1023 + exponent) << 52);
 }
-// Of the power that brings a normal x of fp64 to [1, 2), or as near as an int8_t can.
+// Returns the exponent of the power of two that brings a normal fp64 x to [1, 2), or as near to it
+// as an int8_t allows.
 inline int exponent_to_one(double x) {
   const int exponent = x == 0 ? 0 : 1023 - static_cast<int>(bits_of(magnitude(x)) >> 52);
   return exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;

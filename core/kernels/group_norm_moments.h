@@ -117,7 +117,7 @@ class MomentRegisters {
   DoubleRegister d_[kRegisters] = {}, dd_[kRegisters] = {};
 };
 
-// Of a block.
+// Returns the moments of a block.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] Moments group_norm_moments(const Raw* x, int64_t count) {
   MomentRegisters sums(pivot_of(Type::from(x[0])));

@@ -58,14 +58,15 @@ inline V expm1_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// -ln2 2^(j/16), from whose bits (j + 1024) 2^19 is taken, which those of 16 n + j + 1024 moved up
-// by 19 give back.
+// The bits of -ln2 2^(j/16), less (j + 1024) 2^19. times_root() adds the bits of 16 n + j + 1024,
+// shifted left by 19, which restores that and adds n to the exponent.
 inline constexpr uint32_t kRoots[16] = {
     0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
     0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
 
-// 2^(j/16), less the same. The gradient wants -ln2 E, for p times that is t E; y wants E, for 1 + E
-// is a sum then: Zen 4 has other pipes for sums than for products, which these loops wait for.
+// The bits of 2^(j/16), less the same. With E = exp(-t) = 2^p, the gradient uses kRoots and gets
+// -ln2 E, because p times that is t E. y uses this table and gets E, because 1 + E is then a sum:
+// these loops wait for multiplications, and Zen 4 executes additions in other pipes.
 inline constexpr uint32_t kPowers[16] = {
     0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
     0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};

@@ -9,8 +9,8 @@
 
 namespace openaclnn {
 
-// Of the inputs and the output, which have or broadcast to `shape`, not empty; `tile` elements are
-// worked on at a time. call.inputs and call.packed are there already.
+// Plans the loops over the inputs and the output, which have the non-empty `shape` or broadcast to
+// it. The kernel works on `tile` elements at a time. call.inputs and call.packed must be set.
 void plan_loops(const Tensor* const* tensors, const Dims& shape, bool takes_same, int64_t tile,
                 ElementwiseCall& call);
 

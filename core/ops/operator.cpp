@@ -104,10 +104,14 @@ Status check_dtypes(const Operator& op, const Argument* arguments) {
     if (parameter.kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
     const aclDataType dtype = arguments[i].tensor->dtype;
     const bool is_output = parameter.role == Role::output;
-    const uint64_t allowed = is_output && op.output == Output::castable ? castable : accepted;
+    const bool casts = is_output && op.output == Output::castable;
+    const uint64_t allowed = casts ? castable : accepted;
     if (!is_in(dtype, allowed)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s on %s, but got %s", op.name,
-                  parameter.name, dtype_list(allowed).c_str(), product.title, dtype_name(dtype));
+      const uint64_t possible = casts ? kFloatDtypes : op.computed;
+      const char* hint = is_in(dtype, possible) ? ", which product any accepts" : "";
+      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s on %s, but got %s%s", op.name,
+                  parameter.name, dtype_list(allowed).c_str(), product.title, dtype_name(dtype),
+                  hint);
     }
     const bool must_equal = is_output ? op.output == Output::equal : op.inputs == Inputs::equal;
     if (first == nullptr) {

@@ -26,14 +26,14 @@ using namespace openaclnn;
 
 namespace {
 
-struct Turn : Signal {  // of a callback that its stream waits for
+struct Turn : Signal {  // comes when a callback that its stream waits for has returned
   bool dropped = false;
 };
 
 struct Callback {
   aclrtCallback function;
   void* data;
-  Stream* stream;              // an identity: it may be gone, with a `turn` too (by force)
+  Stream* stream;              // only compared: destruction by force may end it, even with a `turn`
   std::shared_ptr<Turn> turn;  // nullptr: the stream does not wait
 
   void run() const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -54,6 +55,14 @@ int32_t to_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? value : -1;
 }
 
+void tell_device_list(const char* list, int32_t present, int32_t used) {
+  char must_be[80], first[40];
+  std::snprintf(must_be, sizeof must_be, "ascending numbers below %d, separated by commas",
+                present);
+  std::snprintf(first, sizeof first, "the list up to entry %d", used);
+  tell_environment("ASCEND_RT_VISIBLE_DEVICES", must_be, list, used == 0 ? "no device" : first);
+}
+
 int32_t count_devices() {
   const auto present =
       static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, 1));
@@ -64,7 +73,10 @@ int32_t count_devices() {
   for (int32_t last = -1; !list.empty(); ++count) {
     const size_t comma = std::min(list.find(','), list.size());
     const int32_t id = to_number(list.substr(0, comma));
-    if (id <= last || id >= present) break;
+    if (id <= last || id >= present) {
+      tell_device_list(visible, present, count);
+      break;
+    }
     last = id;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }

@@ -27,10 +27,10 @@ struct Context {
 
 HandlePool<Context>& contexts();
 
-int32_t
-device_count();  // OPENACLNN_DEVICES, default 1, and of those what ASCEND_RT_VISIBLE_DEVICES lists
-// Of the calling thread. When it has none, or a destroyed one: that of the default device, or
-// nullptr without a default device.
+// OPENACLNN_DEVICES (default 1), restricted to the devices that ASCEND_RT_VISIBLE_DEVICES lists.
+int32_t device_count();
+// Returns the context of the calling thread. If it has none, or a destroyed one, returns that of
+// the default device, or nullptr if there is no default device.
 Context* current_context();
 
 // The device of threads that set none (aclInit); negative for none.
@@ -39,7 +39,7 @@ void set_default_device(int32_t device);
 Status check_device(const char* call, const char* argument, int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
-// Waits for the work of the current context's device, and tells what failed in it.
+// Waits for the work of the current context's device, and returns what failed in it.
 Status synchronize_device(const char* call, Deadline deadline);
 
 // The stream behind a handle of the C interface; NULL is the default stream of this thread's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables of the library. A value that cannot be used is told on stderr, once: a typo
+// Environment variables of the library. An unusable value is reported on stderr, once: a typo
 // in the settings of a test run must not pass for the default in silence.
 #pragma once
 

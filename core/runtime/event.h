@@ -24,7 +24,7 @@ struct Point {
 
   const Stream* const stream;  // an identity: it may be gone
   int64_t nanoseconds = -1;    // when it was reached, on the steady clock; -1: given up
-  TaskFailure failure;         // of the work before it, not yet told by then
+  TaskFailure failure;         // of the work before it, not yet returned by a synchronisation
   Signal signal;               // after which the rest may be read
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one pthread_atfork handler of the library. Prepare takes the registered mutexes in one fixed
-// order; since they are leaves, whoever holds one gives it back without needing another.
+// order; since they are leaves, a thread that holds one gives it back without needing another.
 #include "core/runtime/fork.h"
 
 #include <pthread.h>

@@ -131,7 +131,8 @@ class HandlePool {
     bool ends_ = false;
   };
 
-  // false when the handle is not alive: of two threads that destroy the same object, one is told.
+  // Returns false if the handle is not alive: if two threads destroy the same object, one gets
+  // false.
   bool destroy(const void* handle) {
     return destroy(handle, [](T&) {});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every allocation is known by its address, so that wrong frees and copies past an end are answers.
+// Every allocation is recorded with its address, so that wrong frees and copies past an end are
+// refused instead of crashing.
 #include "core/runtime/memory.h"
 
 #include <sys/mman.h>
@@ -263,7 +264,7 @@ aclError aclrtFree(void* devPtr) {
   return release_for("aclrtFree", "devPtr", devPtr, MemoryKind::device);
 }
 
-// When work has failed, that is told and the memory kept: the next call frees it.
+// If work has failed, returns that failure and keeps the memory; the next call frees it.
 aclError aclrtFreeWithDevSync(void* devPtr) {
   constexpr const char* call = "aclrtFreeWithDevSync";
   if (Status status = not_null(call, "devPtr", devPtr); !status.ok()) return status.code();

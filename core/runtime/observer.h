@@ -39,7 +39,7 @@ struct Observer {
   void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive
   // The call got a handle or an address that is not alive.
   void (*refused)(const char* call, const char* thing, const char* argument, const void* handle);
-  // A call answers its caller with this code, or NULL for 0. The sentence may lack the call. The
+  // A call returns this code, or NULL for 0. The sentence may lack the name of the call. The
   // caller is nullptr where the stack shows it.
   void (*failed)(int32_t code, const char* sentence, const Caller* caller);
   // A call that only `failed` would show.

@@ -74,7 +74,8 @@ int threads_from_environment() {
 
 // How many items a block has: few, so that little is left over at the end, but about half a grain
 // (with a quarter 64 Ki elements fp32 take 3.5 instead of 3.0 us), and at most 32 blocks a thread,
-// twice as many after rounding. Of the two sizes next to that the one that splits more evenly.
+// twice as many after rounding. Takes the one of the two neighbouring sizes that splits more
+// evenly.
 int64_t block_for(int64_t n, int64_t grain, int threads) {
   static_assert(64 * kMaxThreads <= Share::kMaxBlocks);
   const int64_t half = std::max<int64_t>(grain / 2, 1);
@@ -167,12 +168,13 @@ class Pool {
     }
   }
 
-  // After its share was opened. The share and `asleep` are changed and read in one total order: we
-  // write the share and then read `asleep`, the worker writes `asleep` and then reads the share, so
-  // one of the two sees the other. The 0 may come late, when the worker has done the region already
-  // and sleeps for the next one: it then wakes for nothing, says 1 anew and looks at its share
-  // again. A late 0 hides no sleeper from the next region, which is opened after it by whoever has
-  // the pool: until the 1 is said anew the worker does not sleep, and afterwards it is seen.
+  // Wakes a worker after its share was opened. Accesses to the share and to `asleep` have one total
+  // order. We write the share and then read `asleep`; the worker writes `asleep` and then reads the
+  // share; so at least one of the two sees what the other wrote. Our store of 0 may come late, when
+  // the worker has finished this region and sleeps until the next: it then wakes for nothing,
+  // stores 1 again and looks at its share again. A late 0 cannot hide a sleeping worker from the
+  // next region, which is only opened after that store, by the thread that then owns the pool: the
+  // worker does not sleep before it has stored 1 again, and the wake() of that region sees the 1.
   static void wake(Progress& progress) {
     if (progress.asleep.load() == 0) return;
     progress.asleep.store(0);

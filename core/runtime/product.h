@@ -11,7 +11,7 @@ namespace openaclnn {
 struct Product {
   const char* key;       // "A2": what OPENACLNN_PRODUCT and set_product take
   const char* title;     // "Atlas A2 training / Atlas 800I A2 inference"
-  const char* soc_name;  // what aclrtGetSocName answers
+  const char* soc_name;  // what aclrtGetSocName returns
   bool has_bfloat16;
   bool has_everything;  // "any": whatever the library computes
 };

@@ -11,7 +11,7 @@
 
 namespace openaclnn {
 
-// Of a range that nobody may touch.
+// The protection of a range that may not be touched.
 inline constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 struct Mapping {

@@ -53,18 +53,18 @@ struct Messages {
   char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
 };
 
-// Of a thread that has failed. Variables of the thread would be 9 KiB of the stack of every thread
-// of the program, of which the least that a thread may have is 16.
+// The messages of a thread that has failed. As thread-local variables they would take 9 KiB of the
+// stack of every thread of the program, and that may be as small as 16 KiB.
 thread_local Messages* own = nullptr;
 
-Messages common;                   // of all threads, or of those without memory
+Messages common;                   // for all threads, or for those that got no memory
 std::atomic<bool> shared = false;  // `common` is used in place of every `own`
 std::mutex sharing;
 
-// 107xxx, 207xxx, 507xxx: what the runtime answers below the outer call.
+// The newest 107xxx, 207xxx or 507xxx that the runtime returned to the outer call.
 thread_local int32_t last_of_runtime = 0;
 
-thread_local bool untold = false;  // no answer told the observer of the newest failure
+thread_local bool untold = false;  // the observer was not yet notified of the newest failure
 
 void note_code(int32_t code) {
   if (code % 100000 / 1000 == 7) last_of_runtime = code;

@@ -13,7 +13,7 @@
 
 namespace openaclnn {
 
-// A call answers its caller with this code; 0 stands for NULL. Tells the observer of the failure
+// Called when a call returns this code, 0 standing for NULL. Notifies the observer of the failure
 // behind it, unless there is none or it was told.
 void tell_answer(int32_t code);
 
@@ -32,13 +32,13 @@ class [[nodiscard]] Status {
   constexpr Status() = default;
   constexpr explicit Status(int32_t code) : code_(code) {}
   constexpr bool ok() const { return code_ == 0; }
-  // What a C function answers.
+  // The return value of a C function.
   constexpr int32_t code() const {
     if (code_ != 0) [[unlikely]]
       tell_answer(code_);
     return code_;
   }
-  // What a C function answers that returns a pointer.
+  // The return value of a C function that returns a pointer.
   std::nullptr_t null() const {
     if (code_ != 0) [[unlikely]]
       tell_answer(0);
@@ -52,7 +52,7 @@ class [[nodiscard]] Status {
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
-// The same for a failure that programs are told to pass over: the next failure takes its place.
+// The same for a failure that programs are advised to ignore: the next failure replaces it.
 [[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
 
 // Puts words before the newest sentence of this thread and gives it another code; older ones stay.

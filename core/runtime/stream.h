@@ -48,26 +48,28 @@ class Stream {
   // Runs the work here, before it returns, when nothing is queued or running; false, and nothing
   // done, otherwise.
   bool run_if_idle(void (*run)(void* context), void* context);
-  void submit(Task task);  // without memory it waits and runs the task here; a task of this stream,
-                           // which cannot wait, gets std::bad_alloc, and nothing is submitted
-  // The same without ever waiting, for tasks that wait themselves: throws std::bad_alloc without
-  // memory; false, and nothing submitted, when the system gives no thread.
+  // Queues the task. If there is no memory for that, waits for the stream and runs the task here; a
+  // task of this stream cannot wait for it and gets std::bad_alloc, and nothing is submitted.
+  void submit(Task task);
+  // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
+  // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
   // Waits for what was submitted before; false when the deadline came first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
     return waiter.wait(deadline);
   }
-  // While one is there the destructor waits. To be made under visiting(), unless it is certain that
-  // no other thread destroys the stream.
+  // The destructor of the stream waits while a Waiter exists. Make it under visiting(), unless no
+  // other thread can destroy the stream.
   class Waiter {
    public:
     explicit Waiter(Stream& stream);
     Waiter(Stream& stream, uint64_t submitted);  // of submitted_if_busy
     ~Waiter();
     Waiter(const Waiter&) = delete;
-    bool wait(Deadline deadline) const;  // for what was submitted before the waiter was made, or
-                                         // that number was told
+    // Waits for what was submitted before the waiter was made or, with the second constructor,
+    // before that number was read.
+    bool wait(Deadline deadline) const;
     TaskFailure forget_failure() const;
 
    private:
@@ -88,7 +90,7 @@ class Stream {
   // The context of that stream; nullptr when either is gone: the stream of a callback may be
   // destroyed by force while the callback runs.
   static Context* owner_here();
-  // Lets the calling thread pass for one that runs a task of the stream.
+  // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
   enum class Waited { came, too_long, interrupted };
   Waited wait_here(Signal& signal, Deadline deadline);
@@ -147,7 +149,7 @@ Status take_failures(const char* call, PickStream pick, void* context);
 
 // ---- for libraries beside this one, whose work runs on the calling thread ----
 
-// Waits for what was submitted; what failed in it is left for whoever synchronises.
+// Waits for what was submitted; failures stay for the next synchronisation.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
 // Makes the next synchronisation of the stream fail, as if one of its tasks had.
 extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When streams work, for whoever asks (openaclnn trace): nobody by default, at the price of one
-// load before and after each piece of work.
+// Tells a listener (openaclnn trace) when streams work. By default there is none, at the price of
+// one load before and after each piece of work.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ inline int64_t steady_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// A piece of work for as long as it lives. Not told when no stream runs it.
+// A piece of work that lasts as long as the object. Not reported if no stream runs it.
 class Work {
  public:
   explicit Work(const char* name) : name_(name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 refuses the shapes, and nobody looks at what it answers.
+// Phase 1 refuses the shapes, and the program ignores its status.
 #include "mistake.h"
 
 int main() {

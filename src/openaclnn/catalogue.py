@@ -9,7 +9,7 @@ from typing import Any
 
 from .schema import Op, Parameter
 from .shapes import Form
-from .table import OPS, PRODUCTS
+from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint, columns
 
 SHORT = {"FLOAT": "fp32", "FLOAT16": "fp16", "BFLOAT16": "bf16", "DOUBLE": "fp64"}
@@ -25,6 +25,7 @@ def as_data(op: Op) -> dict[str, Any]:
         "doc": op.doc,
         "products": list(op.products),
         "dtypes": list(op.dtypes),
+        "dtypes_any": list(op.computed),
         "parameters": [
             {
                 "name": p.name,
@@ -128,6 +129,7 @@ def show_operator(op: Op, paint: Paint) -> None:
         accepted["output"] += ", rounded once"
     accepted["shapes"] = shapes(op)
     accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
+    accepted["any"] = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
 
     print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n\n    {op.formula}")
     print(f"\n{paint('Parameters', 'bold')}")
@@ -144,13 +146,14 @@ def show_operator(op: Op, paint: Paint) -> None:
 
 
 def show_table(paint: Paint) -> None:
-    head = ["operator", "Python", *(p.key for p in PRODUCTS), "dtypes"]
+    head = ["operator", "Python", *(p.key for p in PRODUCTS), "dtypes", "with product any"]
     rows = [
         [
             op.name,
             op.python,
             *("yes" if p.key in op.products else "-" for p in PRODUCTS),
             " ".join(SHORT[d] for d in op.dtypes),
+            " ".join(f"+{SHORT[d]}" for d in op.beyond),
         ]
         for op in OPS
     ]
@@ -163,6 +166,12 @@ def show_table(paint: Paint) -> None:
     for product in PRODUCTS:
         half = "" if product.bfloat16 else "  (no bf16)"
         print(paint(f"{product.key:>5}  {product.title}{half}", "dim"))
+    print(
+        paint(
+            f"{ANY.key:>5}  {ANY.title}: every operator, with all dtypes that the library computes",
+            "dim",
+        )
+    )
     print(f"\nOne operator in full: openaclnn ops {OPS[0].name}")
 
 

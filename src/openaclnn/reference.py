@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tools do with the formulas: evaluate them exactly, draw inputs, measure errors.
 
-Tests, `verify` and the docs use it; nothing here runs the library."""
+The tests, `openaclnn demo` and the tools use it; nothing here runs the library."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16",
         beyond="DOUBLE",
         formula="|self| <= max(lambd, 0) ? 0 : self",
-        doc="Sets what is no larger than lambd to zero and keeps the rest as it is.",
+        doc="Sets values whose magnitude is at most lambd to zero and keeps the others.",
         gradient=gradient("aclnnHardshrinkBackward", gradOutput="d out", gradInput="d self"),
     ),
     op(

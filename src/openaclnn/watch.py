@@ -192,44 +192,45 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "check",
         check,
         "run a program and report every mistake it makes with acl",
-        "Runs a program in check mode: device memory cannot be touched by the host, and every use\n"
-        "that would fail on the device, or now and then, is reported with the places it comes\n"
-        "from: reading before synchronising, or what nothing has written; streams that race;\n"
-        "tensors and copies past what was allocated; use after free, leaks. docs/check_mode.md\n"
-        "shows a report of each kind, and says what check mode does not see.\n\n"
-        "The last line on standard error, after `openaclnn check: `, and the exit status:\n"
-        "  no mistakes                that of the program\n"
+        "Runs a program in check mode. The host cannot touch device memory, and every mistake\n"
+        "that would make the program fail on the device, always or sometimes, is reported with\n"
+        "the places it comes from: reading before synchronising, or reading what was never\n"
+        "written; streams that race; tensors and copies that exceed an allocation; use after\n"
+        "free; leaks. $(openaclnn home)/share/docs/check_mode.md shows a report of each kind\n"
+        "and says what check mode does not see.\n\n"
+        "The last line on standard error, after `openaclnn check: `, determines the exit status:\n"
+        "  no mistakes                the program's own\n"
         f"  N mistakes                 {MISTAKES_MADE}, or --exit-code\n"
         "  N mistakes with M consequences\n"
         "                             the same: M more calls failed because of them\n"
-        "  nothing was checked: ...   that of the program, and "
-        f"{NOTHING_CHECKED} where that is 0, unless --exit-code is 0\n"
-        "  ended by signal N ...      128 + N, or as after mistakes where there were any\n\n"
-        f"{WRONG_USE} is wrong use of this command; 127 and 126, a program that cannot start.\n\n"
+        f"  nothing was checked: ...   the program's own; {NOTHING_CHECKED} instead of 0, unless\n"
+        "                             --exit-code is 0\n"
+        "  ended by signal N ...      128 + N, or the one for mistakes if there were any\n\n"
+        f"{WRONG_USE} means wrong use of this command, 127 and 126 a program that cannot start.\n\n"
         "  openaclnn check ./program argument\n"
         "  openaclnn check --json reports.json --exit-code 1 ./program\n"
-        "  OPENACLNN_CHECK=1 ./program     the same, of a program that finds the libraries itself",
+        "  OPENACLNN_CHECK=1 ./program     the same for a program that finds the libraries itself",
     )
     checked.add_argument(
         "--json",
         metavar="FILE",
-        help="write the reports as JSON; - is standard output, and what the program writes there "
-        "goes to standard error",
+        help="also write the reports as JSON; with - they go to standard output, and what the "
+        "program writes there goes to standard error",
     )
     checked.add_argument(
         "--exit-code",
         metavar="N",
         type=exit_status,
         default=MISTAKES_MADE,
-        help=f"exit status after a mistake, {MISTAKES_MADE} unless given; 0: that of the program",
+        help=f"exit status after a mistake, {MISTAKES_MADE} by default; 0 keeps the program's own",
     )
     traced = command(
         "trace",
         trace,
         "run a program and show every call of acl it makes",
         "Runs a program and shows its calls of acl and aclnn functions with their arguments,\n"
-        "shapes and dtypes, what streams worked on and how long, and a table at the end.\n"
-        "docs/trace.md explains what is shown.\n\n"
+        "shapes and dtypes, what streams worked on and for how long, and a table at the end.\n"
+        "$(openaclnn home)/share/docs/trace.md explains the output.\n\n"
         "The exit status is that of the program.\n\n"
         "  openaclnn trace ./program argument\n"
         "  openaclnn trace -o trace.json --text trace.txt ./program\n\n"
@@ -239,7 +240,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "-o", "--output", metavar="FILE", help="write a trace for Perfetto and Chrome"
     )
     traced.add_argument(
-        "--text", metavar="FILE", help="write the text there and not to standard error"
+        "--text", metavar="FILE", help="write the text to FILE instead of to standard error"
     )
     for sub in (checked, traced):
         sub.add_argument(
