@@ -19,6 +19,7 @@ PROGRAMS = {
     "test_check_mode",
     "test_compatibility",
     "test_examples",
+    "test_npu_distributed",
     "test_processes",
     "test_programs",
     "test_readme",

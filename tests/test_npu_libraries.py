@@ -44,7 +44,7 @@ def message(acl) -> str:
     return acl.aclGetRecentErrMsg().decode()
 
 
-@pytest.mark.parametrize("name", names.NEEDED)
+@pytest.mark.parametrize("name", [*names.NEEDED, *names.WANTED])
 def test_libraries_have_the_names_that_the_wheel_needs(name):
     assert ctypes.CDLL(str(FOLDER / f"lib{name}.so"))
     if shutil.which("readelf"):

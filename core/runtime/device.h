@@ -27,8 +27,9 @@ struct Context {
 
 HandlePool<Context>& contexts();
 
-int32_t
-device_count();  // OPENACLNN_DEVICES, default 1, and of those what ASCEND_RT_VISIBLE_DEVICES lists
+// OPENACLNN_DEVICES, default LOCAL_WORLD_SIZE or 1, and of those what ASCEND_RT_VISIBLE_DEVICES
+// lists
+int32_t device_count();
 // Of the calling thread. When it has none, or a destroyed one: that of the default device, or
 // nullptr without a default device.
 Context* current_context();

@@ -93,6 +93,8 @@ class Library:
             *("-fPIC", "-std=c++20", "-O2", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1"),
             *("-fvisibility=hidden", "-w", f"-I{sources()}", f"-I{home() / 'include'}"),
             *("-isystem", f"{self.torch / 'include'}"),
+            *("-isystem", f"{self.torch / 'include/torch/csrc/api/include'}"),
+            *("-isystem", f"{sources() / 'core' / 'torch' / 'hccl' / 'declarations'}"),
         ]
 
     def _link_options(self) -> list[str]:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`init_process_group("hccl")` through the torch_npu wheel: the programs of tests/npu_distributed,
+each as several processes, inside `openaclnn npu`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openaclnn.torch_npu.environment import DEFAULTS
+from openaclnn.torch_npu.installed import problem
+
+if importlib.util.find_spec("torch_npu") is None:
+    pytest.skip("torch_npu is not installed: pip install '.[npu]'", allow_module_level=True)
+if problem() is not None:
+    pytest.skip(problem(), allow_module_level=True)
+
+PROGRAMS = Path(__file__).parent / "npu_distributed"
+LIMIT = 240  # seconds until a test is a hang
+
+
+def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int, str]:
+    """The exit status of torch's launcher, and what all ranks printed."""
+    foreign = (*DEFAULTS, "LD_LIBRARY_PATH", "TORCH_DEVICE_BACKEND_AUTOLOAD", "RANK", "WORLD_SIZE")
+    clean = {k: v for k, v in os.environ.items() if k not in foreign}
+    quiet = {"OMP_NUM_THREADS": "1", "OPENACLNN_NPU_NOTICE": "0", "PYTHONWARNINGS": "ignore"}
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone")
+    command = (sys.executable, "-m", "openaclnn", "npu", "--", *launcher)
+    process = subprocess.Popen(
+        [*command, f"--nproc-per-node={ranks}", str(program), *words],
+        env={**clean, **quiet, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        text, _ = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        text, _ = process.communicate()
+        pytest.fail(f"{program.name} did not end within {LIMIT} s:\n{text}")
+    return process.returncode, text
+
+
+def passes(ranks: int, name: str, checks: int, **variables: str) -> None:
+    status, text = start(ranks, PROGRAMS / name, **variables)
+    assert status == 0, text
+    done = re.findall(rf"rank (\d+) of {ranks}: (\d+) checks", text)
+    assert sorted(rank for rank, _ in done) == [str(rank) for rank in range(ranks)], text
+    assert all(int(count) >= checks for _, count in done), text
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_collectives(ranks):
+    passes(ranks, "collectives.py", 16)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_sends_and_order(ranks):
+    passes(ranks, "transfers.py", 8)
+
+
+@pytest.mark.parametrize("queue", ["1", "2"])
+def test_with_the_queue_of_torch_npu(queue):
+    passes(2, "transfers.py", 8, TASK_QUEUE_ENABLE=queue)
