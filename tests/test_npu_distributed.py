@@ -72,3 +72,53 @@ def test_sends_and_order(ranks):
 @pytest.mark.parametrize("queue", ["1", "2"])
 def test_with_the_queue_of_torch_npu(queue):
     passes(2, "transfers.py", 8, TASK_QUEUE_ENABLE=queue)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_training_equals_one_process(ranks):
+    passes(ranks, "training.py", 5)
+
+
+SECONDS = {"HCCL_EXEC_TIMEOUT": "5", "HCCL_CONNECT_TIMEOUT": "5"}
+
+
+@pytest.mark.parametrize(
+    ("way", "sentence"),
+    [
+        ("raises", "all ranks must be alive, but one ended or failed: "),
+        ("killed", "all ranks must be alive, but one ended or failed: "),
+        ("leaves", "all ranks must be alive, but one ended or failed: "),
+        ("sleeps", "all ranks must take part within HCCL_EXEC_TIMEOUT = 5 s, but one did not"),
+        ("missing", "all of the 2 ranks must come within HCCL_CONNECT_TIMEOUT = 5 s, but rank 1"),
+    ],
+)
+def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence):
+    # The others raise at once; without HCCL_EXEC_TIMEOUT, which only some of these ways wait for,
+    # they would wait for half an hour.
+    timeouts = SECONDS if way in ("sleeps", "missing") else {}
+    status, text = start(2, PROGRAMS / "failing.py", way, **timeouts)
+    assert status != 0
+    raised = re.search(r"^rank 0 after (\d+) s: (.*?)(?=^\[rank|\Z)", text, re.M | re.S)
+    assert raised is not None, text
+    assert sentence in raised[2], text
+    assert "rank 0 has" not in text  # no result that only looks like one
+
+
+def test_the_failure_reaches_ranks_that_are_not_neighbours():
+    status, text = start(4, PROGRAMS / "failing.py", "killed")
+    assert status != 0
+    assert "all ranks must be alive, but one ended or failed" in text
+    assert not re.search(r"^rank \d has", text, re.M), text
+
+
+def test_the_example_of_the_page(tmp_path):
+    page = (PROGRAMS.parents[1] / "docs" / "npu_processes.md").read_text()
+    (tmp_path / "train.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
+    command = "openaclnn npu -- torchrun --standalone --nproc-per-node=2 train.py"
+    assert f"```bash\n{command}\n```" in page
+    losses = []
+    for ranks in (1, 2):
+        status, text = start(ranks, tmp_path / "train.py")
+        assert status == 0, text
+        losses.append(float(re.search(rf"loss of {ranks} processes: (\S+)", text)[1]))
+    assert losses[0] == pytest.approx(losses[1], abs=2e-4)

@@ -113,7 +113,7 @@ std::string first_line(const std::exception& error) {
   std::string text = own != nullptr ? own->what_without_backtrace() : error.what();
   text = text.substr(0, text.find('\n'));
   if (!text.empty() && text.front() == '[' && has(text, "] ")) text.erase(0, text.find("] ") + 2);
-  return text.substr(0, text.find(". This may indicate"));
+  return text.substr(0, text.find(". This "));  // gloo guesses at causes
 }
 
 int64_t seconds_of(const char* variable, int64_t otherwise) {
