@@ -104,6 +104,15 @@ def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence):
     assert "rank 0 has" not in text  # no result that only looks like one
 
 
+def test_the_timeout_of_the_group_ends_the_process():
+    """torch_npu's own, which is not openaclnn's sentence."""
+    status, text = start(2, PROGRAMS / "failing.py", "sleeps", TIMEOUT="5")
+    assert status != 0
+    assert "OpType=ALLREDUCE" in text, text
+    assert "Timeout(ms)=5000" in text, text
+    assert "rank 0 has" not in text, text
+
+
 def test_the_failure_reaches_ranks_that_are_not_neighbours():
     status, text = start(4, PROGRAMS / "failing.py", "killed")
     assert status != 0

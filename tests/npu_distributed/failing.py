@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 import sys
@@ -14,7 +15,8 @@ from ranks import RANK, RANKS
 
 FAILS = RANK == RANKS - 1
 torch.npu.set_device(RANK)
-dist.init_process_group("hccl")
+limit = datetime.timedelta(seconds=float(os.environ.get("TIMEOUT", "1800")))
+dist.init_process_group("hccl", timeout=limit)
 x = torch.ones(1000, device="npu")
 if sys.argv[1] != "missing":
     dist.all_reduce(x)
