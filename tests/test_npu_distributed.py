@@ -29,13 +29,17 @@ LIMIT = 240  # seconds until a test is a hang
 
 def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int, str]:
     """The exit status of torch's launcher, and what all ranks printed."""
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone")
+    command = (sys.executable, "-m", "openaclnn", "npu", "--", *launcher)
+    return run(*command, f"--nproc-per-node={ranks}", str(program), *words, **variables)
+
+
+def run(*command: str, **variables: str) -> tuple[int, str]:
     foreign = (*DEFAULTS, "LD_LIBRARY_PATH", "TORCH_DEVICE_BACKEND_AUTOLOAD", "RANK", "WORLD_SIZE")
     clean = {k: v for k, v in os.environ.items() if k not in foreign}
     quiet = {"OMP_NUM_THREADS": "1", "OPENACLNN_NPU_NOTICE": "0", "PYTHONWARNINGS": "ignore"}
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone")
-    command = (sys.executable, "-m", "openaclnn", "npu", "--", *launcher)
     process = subprocess.Popen(
-        [*command, f"--nproc-per-node={ranks}", str(program), *words],
+        command,
         env={**clean, **quiet, **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -47,7 +51,7 @@ def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         text, _ = process.communicate()
-        pytest.fail(f"{program.name} did not end within {LIMIT} s:\n{text}")
+        pytest.fail(f"{command} did not end within {LIMIT} s:\n{text}")
     return process.returncode, text
 
 
@@ -131,3 +135,10 @@ def test_the_example_of_the_page(tmp_path):
         assert status == 0, text
         losses.append(float(re.search(rf"loss of {ranks} processes: (\S+)", text)[1]))
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
+
+
+def test_processes_that_import_openaclnn_npu(tmp_path):
+    status, text = run(sys.executable, str(PROGRAMS / "spawned.py"), str(tmp_path / "store"))
+    assert status == 0, text
+    for rank in range(2):
+        assert f"rank {rank} has the sum" in text
