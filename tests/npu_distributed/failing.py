@@ -14,7 +14,7 @@ import torch.distributed as dist
 from ranks import RANK, RANKS
 
 FAILS = RANK == RANKS - 1
-torch.npu.set_device(RANK)
+torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
 limit = datetime.timedelta(seconds=float(os.environ.get("TIMEOUT", "1800")))
 dist.init_process_group("hccl", timeout=limit)
 x = torch.ones(1000, device="npu")

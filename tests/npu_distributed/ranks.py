@@ -42,7 +42,7 @@ def close(found: torch.Tensor, wanted: torch.Tensor, ulps: float) -> None:
 
 
 def run(timeout: float | None = None) -> None:
-    torch.npu.set_device(RANK)
+    torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("hccl")
     for function in CHECKS:
         try:
