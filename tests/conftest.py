@@ -26,6 +26,7 @@ PROGRAMS = {
     "test_dlpack",
     "test_examples",
     "test_npu",
+    "test_npu_distributed",
     "test_npu_libraries",
     "test_plan_memory",
     "test_processes",

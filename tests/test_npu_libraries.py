@@ -44,7 +44,7 @@ def message(acl) -> str:
     return acl.aclGetRecentErrMsg().decode()
 
 
-@pytest.mark.parametrize("name", names.NEEDED)
+@pytest.mark.parametrize("name", [*names.NEEDED, *names.WANTED])
 def test_libraries_have_the_names_that_the_wheel_needs(name):
     assert ctypes.CDLL(str(FOLDER / f"lib{name}.so"))
     if shutil.which("readelf"):
@@ -81,6 +81,46 @@ def result_widths(function) -> list[int]:
 @pytest.mark.parametrize("name", names.WORKING)
 def test_working_functions_are_there(acl, name):
     assert getattr(acl, name)
+
+
+# ---- libhccl ----
+
+
+def test_communication_needs_the_compiled_library_and_says_so(acl):
+    root = (ctypes.c_char * 4108)(*b"left behind")
+    assert acl.HcclGetRootInfo(root) == 5
+    assert "must find the library that `openaclnn npu` compiles" in message(acl)
+    assert not any(root.raw)
+
+
+def test_communicators_that_are_none_are_refused(acl):
+    other, one = ctypes.create_string_buffer(64), ctypes.c_uint64(1)
+    calls = {
+        "HcclCommDestroy": lambda comm: (comm,),
+        "HcclGetCommAsyncError": lambda comm: (comm, other),
+        "HcclAllReduce": lambda comm: (other, other, one, 4, 0, comm, None),
+        "HcclRecv": lambda comm: (other, one, 4, 0, comm, None),
+        "HcclBatchSendRecv": lambda comm: (other, 1, comm, None),
+    }
+    for name, arguments in calls.items():
+        for comm in (None, other):
+            assert getattr(acl, name)(*arguments(comm)) == 1
+            assert f"{name}: comm must be alive" in message(acl)
+    assert not any(other.raw)
+
+
+def test_arguments_of_communicators(acl):
+    comm = ctypes.c_void_p(1)
+    root = ctypes.create_string_buffer(4108)
+    assert acl.HcclCommInitRootInfoConfig(2, root, 2, None, ctypes.byref(comm)) == 1
+    assert "rank must be in [0, nRanks), but got 2 of 2" in message(acl)
+    assert comm.value is None
+    assert acl.HcclCommInitRootInfoConfig(2, None, 0, None, ctypes.byref(comm)) == 2
+    assert "rootInfo must not be NULL" in message(acl)
+    assert acl.HcclGroupEnd() == 1
+    assert "HcclGroupStart must come first" in message(acl)
+    assert acl.HcclGroupStart() == 0
+    assert acl.HcclGroupEnd() == 0
 
 
 # ---- operators by type ----

@@ -64,8 +64,10 @@ void tell_device_list(const char* list, int32_t present, int32_t used) {
 }
 
 int32_t count_devices() {
+  // torchrun and accelerate set it; a program that they start has one device a process.
+  const int64_t processes = environment_number("LOCAL_WORLD_SIZE", 1, kMaxDevices, 1);
   const auto present =
-      static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, 1));
+      static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, processes));
   const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
   if (visible == nullptr) return present;
   std::string_view list = visible;  // ascending ids; the first that is not one ends the list

@@ -27,7 +27,8 @@ struct Context {
 
 HandlePool<Context>& contexts();
 
-// OPENACLNN_DEVICES (default 1), restricted to the devices that ASCEND_RT_VISIBLE_DEVICES lists.
+// OPENACLNN_DEVICES (default LOCAL_WORLD_SIZE, or 1), restricted to the devices that
+// ASCEND_RT_VISIBLE_DEVICES lists.
 int32_t device_count();
 // Returns the context of the calling thread. If it has none, or a destroyed one, returns that of
 // the default device, or nullptr if there is no default device.

@@ -147,9 +147,15 @@ Status take_failures(const char* call, PickStream pick, void* context);
 
 }  // namespace openaclnn
 
-// ---- for libraries beside this one, whose work runs on the calling thread ----
+// ---- for libraries beside this one ----
 
 // Waits for what was submitted; failures stay for the next synchronisation.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
 // Makes the next synchronisation of the stream fail, as if one of its tasks had.
 extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);
+// Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
+extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
+                                       void (*drop)(void* context), void* context);
+// For the task that runs: the next synchronisation of its stream fails, and that of every other
+// stream of the context, for they wait for the events behind the task and use its results.
+extern "C" void openaclnn_fail_context(int32_t code, const char* sentence);

@@ -193,3 +193,17 @@ int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence) 
   if (status.ok()) found->fail_task(code, "%s", sentence);
   return status.code();
 }
+
+int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*drop)(void* context),
+                            void* context) {
+  Stream* stream = nullptr;
+  Status status = find_stream(handle, &stream);
+  try {
+    if (status.ok() && !stream->hand_over({run, drop, context}))
+      status = no_thread("openaclnn_hand_over");
+  } catch (const std::bad_alloc&) {
+    status = fail(ACL_ERROR_BAD_ALLOC, "memory must be available, but it ran out");
+  }
+  if (!status.ok()) drop(context);
+  return status.code();
+}

@@ -132,3 +132,14 @@ Status take_failures(const char* call, PickStream pick, void* context) {
 }
 
 }  // namespace openaclnn
+
+void openaclnn_fail_context(int32_t code, const char* sentence) {
+  using namespace openaclnn;
+  const Stream* own = Stream::running_here();
+  Context* context = Stream::owner_here();
+  std::lock_guard lock(visiting());
+  streams().for_each([&](Stream& stream) {
+    const bool same = context != nullptr && stream.owner() == context;
+    if (&stream == own || same) stream.fail_task(code, "%s", sentence);
+  });
+}

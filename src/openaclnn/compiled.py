@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,7 @@ class Library:
     sources: Path
     generated: Mapping[str, str]  # by file name; those that end in .cpp are compiled
     soname: str | None = None  # the name under which a loader looks for it
+    declarations: Sequence[str] = ()  # folders of `sources` that stand in for headers of others
 
     def target(self) -> Path:
         """The file of the build that fits, whether it is there or not."""
@@ -94,37 +96,49 @@ class Library:
     def _options(self) -> list[str]:
         include = self.torch.folder / "include"
         return [
-            *("-shared", "-fPIC", "-std=c++20", "-O2", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1"),
+            *("-fPIC", "-std=c++20", "-O2", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1"),
             *("-fvisibility=hidden", "-w", f"-I{self.sources}", f"-I{home() / 'include'}"),
             *(f"-isystem{include}", f"-isystem{include / 'torch/csrc/api/include'}"),
+            *(f"-isystem{self.sources / folder}" for folder in self.declarations),
         ]
 
     def _link_options(self) -> list[str]:
         """Libraries are found under their sonames among what the process has loaded."""
         return [
-            *([f"-Wl,-soname,{self.soname}"] if self.soname else []),
+            *("-shared", *([f"-Wl,-soname,{self.soname}"] if self.soname else [])),
             *(f"-L{self.torch.folder / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch"),
             *(f"-L{home() / 'lib64'}", "-lopenaclnn"),
         ]
 
+    def _run(self, command: Sequence[str], log: Path) -> None:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise BuildError(f"the compiler {command[0]} could not be started: {error}") from None
+        if done.returncode != 0:
+            log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
+            raise BuildError(f"the compiler {command[0]} failed; what it said is in {log}")
+
     def _compile(self, command: Sequence[str], target: Path) -> None:
+        log = target.with_suffix(".log")
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
             for name, text in self.generated.items():
                 (Path(folder) / name).write_text(text)
-            files = [str(Path(folder) / name) for name in self.generated if name.endswith(".cpp")]
+            options = [*self._options(), f"-I{folder}"]
+
+            def compiled(file: Path) -> str:
+                made = str(file.with_suffix(".o"))
+                self._run([*command, *options, "-c", str(file), "-o", made], log)
+                return made
+
+            units = sorted(Path(folder).glob("*.cpp"))
+            if len(units) == 1:  # compiled and linked by one command
+                parts = [*options, str(units[0])]
+            else:
+                with ThreadPoolExecutor(os.cpu_count()) as threads:
+                    parts = list(threads.map(compiled, units))
             made = Path(folder) / target.name
-            arguments = [*command, *self._options(), f"-I{folder}", *files, "-o", str(made)]
-            arguments += self._link_options()
-            try:
-                done = subprocess.run(arguments, capture_output=True, text=True)
-            except OSError as error:
-                raise BuildError(
-                    f"the compiler {command[0]} could not be started: {error}"
-                ) from None
-            if done.returncode != 0:
-                log = target.with_suffix(".log")
-                log.write_text(f"{shlex.join(arguments)}\n{done.stdout}{done.stderr}")
-                raise BuildError(f"the compiler {command[0]} failed; what it said is in {log}")
+            self._run([*command, *parts, "-o", str(made), *self._link_options()], log)
             os.replace(made, target)  # at once: nobody sees half a file
 
     def build(self) -> Path:

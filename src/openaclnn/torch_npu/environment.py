@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..settings import home
-from .names import NEEDED
+from .names import NEEDED, WANTED
 from .provider import provider
 
 # Of an installed CANN: torch_npu would look there for operators first.
@@ -39,7 +39,7 @@ def libraries() -> list[Path]:
     """What torch_npu names, to be loaded in this order."""
     root = home() / "lib64"
     return [
-        *(root / "npu" / f"lib{name}.so" for name in NEEDED),
+        *(root / "npu" / f"lib{name}.so" for name in (*NEEDED, *WANTED)),
         root / "libopapi.so",
     ]
 

@@ -16,6 +16,8 @@ VERSION = "2.13.0"
 
 # The libraries that the wheel names, without their lib and .so.
 NEEDED = ("hccl", "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel")
+# Those that it looks for when it wants a function of them.
+WANTED = ("hcomm",)
 
 WORKING = {
     "aclInit": "as for C programs, and says once that no NPU computes here",
@@ -60,6 +62,29 @@ WORKING = {
     "aclAppLog": "to the terminal where ASCEND_SLOG_PRINT_TO_STDOUT is 1",
     "MsprofGetHashId": "FNV-1a",
     "MsprofSysCycleTime": "nanoseconds",
+    "HcclGetRootInfo": "",
+    "HcclCommInitRootInfo": "",
+    "HcclCommInitRootInfoConfig": "the name of the communicator is kept, other settings pass",
+    "HcclCommDestroy": "waits until what was sent is received",
+    "HcclGetCommName": "",
+    "HcclGetCommAsyncError": "",
+    "HcclGetCommConfigCapability": "3",
+    "HcclSetConfig": "nothing to set: results are deterministic",
+    "HcclAllReduce": "",
+    "HcclBroadcast": "",
+    "HcclAllGather": "",
+    "HcclAllGatherV": "",
+    "HcclReduceScatter": "",
+    "HcclReduceScatterV": "",
+    "HcclReduce": "",
+    "HcclScatter": "",
+    "HcclAlltoAll": "",
+    "HcclAlltoAllV": "",
+    "HcclSend": "does not wait for the receiver",
+    "HcclRecv": "",
+    "HcclBatchSendRecv": "",
+    "HcclGroupStart": "",
+    "HcclGroupEnd": "",
 }
 
 REFUSED = """

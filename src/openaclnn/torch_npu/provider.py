@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of operators that ATen computes, under a name that torch_npu searches after
-libopapi.so: operators of openaclnn itself come first.
+"""The library of operators that ATen computes and of communication over gloo, under a name that
+torch_npu searches after libopapi.so: operators of openaclnn itself come first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,20 @@ def library() -> Library:
     own = torch()
     assert own is not None  # installed.problem() comes first
     sources = home() / "share" / "aten"
-    files = sorted((sources / "core" / "torch" / "aten").glob("*.cpp"))
-    # One unit: torch's headers take three quarters of the time of each.
-    together = "".join(f'#include "core/torch/aten/{file.name}"\n' for file in files)
-    generated = {"library.cpp": together, "rows.cpp": source()}
-    return Library("the operators that ATen computes", own, sources, generated, SONAME)
+    generated = {"rows.cpp": source()}
+    # One unit of each folder: torch's headers take three quarters of the time of each file.
+    for folder in ("aten", "hccl"):
+        files = sorted((sources / "core" / "torch" / folder).glob("*.cpp"))
+        together = "".join(f'#include "core/torch/{folder}/{file.name}"\n' for file in files)
+        generated[f"{folder}.cpp"] = together
+    return Library(
+        "the operators that ATen computes",
+        own,
+        sources,
+        generated,
+        soname=SONAME,
+        declarations=("core/torch/hccl/declarations",),
+    )
 
 
 def provider() -> Path:

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communication between processes, in two halves: hccl.cpp has the C functions and makes their work
+// tasks of streams; core/torch/hccl moves the data. They meet in the types of this file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace openaclnn::hccl {
+
+// HcclResult, as far as it is returned here.
+enum Result : int32_t {
+  kSuccess = 0,
+  kParameter = 1,
+  kNull = 2,
+  kInternal = 4,
+  kNotSupported = 5,
+  kTimeout = 9,
+  kConnect = 12,
+  kRemote = 21,
+};
+
+// What went wrong, as a sentence without the name of the C function.
+struct __attribute__((visibility("default"))) Failure : std::runtime_error {
+  Failure(Result code, const std::string& sentence) : std::runtime_error(sentence), code(code) {}
+  Result code;
+};
+
+// Data that goes to one rank or comes from one.
+struct Part {
+  bool sends;
+  void* data;
+  uint64_t count;
+  int32_t dtype;  // HcclDataType
+  uint32_t peer;
+};
+
+// One call, with all that it needs when its turn comes.
+struct Collective {
+  enum class Kind : uint8_t {
+    all_reduce,
+    broadcast,
+    all_gather,
+    reduce_scatter,  // `sizes` elements for each rank, at `starts`; `count` everywhere if empty
+    reduce,
+    exchange,  // `parts`; all of their sends are awaited
+    batch,     // `parts`; sends may be under way when it is over
+  } kind;
+  const char* call;  // the C function
+  void* send = nullptr;
+  void* receive = nullptr;
+  uint64_t count = 0;
+  int32_t dtype = 0;      // HcclDataType
+  int32_t operation = 0;  // HcclReduceOp
+  uint32_t root = 0;
+  std::vector<Part> parts;
+  std::vector<uint64_t> sizes, starts;
+};
+
+// The ranks that have joined under one root info. Functions throw Failure.
+class Communicator {
+ public:
+  Communicator(std::string name, uint32_t rank, uint32_t ranks)
+      : name(std::move(name)), rank(rank), ranks(ranks) {}
+  virtual ~Communicator() = default;
+  // On the thread of the stream. Calls of one communicator come in the same order on every rank.
+  virtual void perform(const Collective& collective) = 0;
+  // Waits for what was sent and not yet received.
+  virtual void flush() = 0;
+  // What has failed so far; kSuccess for nothing.
+  virtual Result state() = 0;
+
+  const std::string name;
+  const uint32_t rank, ranks;
+};
+
+struct Engine {
+  virtual ~Engine() = default;
+  // Text of at most 255 characters under which ranks find each other.
+  virtual std::string root_info() = 0;
+  // Waits until all ranks have joined.
+  virtual std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
+                                             uint32_t rank, uint32_t ranks) = 0;
+};
+
+// What the library of operators that ATen computes exports.
+using FindEngine = Engine* (*)();
+inline constexpr char kFindEngine[] = "openaclnn_hccl_engine";
+
+}  // namespace openaclnn::hccl

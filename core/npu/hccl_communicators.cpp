@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Communicators: their life, and their work as tasks of streams. The calling thread does not wait,
+// so that ranks may call two communicators in different orders, and a failure is one of the stream.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "core/npu/hccl_calls.h"
+#include "core/npu/hccl_task.h"
+#include "core/runtime/handles.h"
+#include "core/runtime/status.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn::hccl {
+namespace {
+
+HandlePool<Shared>& communicators() { return pool_of<Shared>(1 << 12); }
+
+int32_t code_of(Result result) {
+  switch (result) {
+    case kParameter:
+    case kNull: return ACL_ERROR_INVALID_PARAM;
+    case kNotSupported: return ACL_ERROR_API_NOT_SUPPORT;
+    case kTimeout: return ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+    default: return ACL_ERROR_RT_INTERNAL_ERROR;
+  }
+}
+
+// Its library lies where the environment of `openaclnn npu` finds it, or is loaded.
+Engine& engine() {
+  static Engine* const found = [] {
+    void* library = dlopen("libaclnn_math.so", RTLD_NOW);
+    void* function = library == nullptr ? nullptr : dlsym(library, kFindEngine);
+    return function == nullptr ? nullptr : reinterpret_cast<FindEngine>(function)();
+  }();
+  if (found == nullptr)
+    throw Failure(kNotSupported,
+                  "communication must find the library that `openaclnn npu` compiles, but it is "
+                  "not loaded");
+  return *found;
+}
+
+struct Job {
+  Shared communicator;
+  Collective collective;
+
+  void run() const {
+    const char* call = collective.call;
+    const auto failed = [&](Result result, const char* sentence) {
+      const std::string text = call + (" of " + communicator->name) + ": " + sentence;
+      openaclnn_fail_context(code_of(result), text.c_str());
+    };
+    try {
+      communicator->perform(collective);
+    } catch (const Failure& failure) {
+      failed(failure.code, failure.what());
+    } catch (const std::exception& error) {
+      failed(kInternal, error.what());
+    }
+  }
+};
+
+int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, const char* name,
+             void** comm) {
+  return guarded(call, [&] {
+    not_null("rootInfo", root);
+    not_null("comm", comm);
+    *comm = nullptr;
+    if (rank >= ranks)
+      throw Failure(kParameter, "rank must be in [0, nRanks), but got " + std::to_string(rank) +
+                                    " of " + std::to_string(ranks));
+    const std::string text(root, strnlen(root, kRootInfoBytes));
+    *comm = communicators().create(engine().join(text, name, rank, ranks));
+    if (*comm == nullptr) throw Failure(kInternal, "too many communicators are alive");
+  });
+}
+
+}  // namespace
+
+int32_t failed(const char* call, Result result, const char* sentence) {
+  (void)fail(code_of(result), "%s: %s", call, sentence).code();
+  return result;
+}
+
+Shared find(void* handle) {
+  const HandlePool<Shared>::Hold hold(communicators(), handle);
+  if (!hold) throw Failure(kParameter, "comm must be alive, but was destroyed or never created");
+  return *hold;
+}
+
+void submit(Shared communicator, Collective collective, void* stream) {
+  const char* call = collective.call;
+  auto* job = new Job{std::move(communicator), std::move(collective)};
+  const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
+  const auto drop = [](void* own) { delete static_cast<Job*>(own); };
+  if (openaclnn_hand_over(stream, run, drop, job) != 0)
+    throw Failure(kInternal, std::string(call) + " must become a task, but " + take_sentence());
+}
+
+}  // namespace openaclnn::hccl
+
+using namespace openaclnn::hccl;
+
+int32_t HcclGetRootInfo(char* rootInfo) {
+  return guarded("HcclGetRootInfo", [&] {
+    not_null("rootInfo", rootInfo);
+    std::memset(rootInfo, 0, kRootInfoBytes);
+    const std::string text = engine().root_info();
+    std::memcpy(rootInfo, text.data(), std::min(text.size(), kRootInfoBytes - 1));
+  });
+}
+
+int32_t HcclCommInitRootInfo(uint32_t nRanks, const char* rootInfo, uint32_t rank, void** comm) {
+  return join("HcclCommInitRootInfo", nRanks, rootInfo, rank, "", comm);
+}
+
+int32_t HcclCommInitRootInfoConfig(uint32_t nRanks, const char* rootInfo, uint32_t rank,
+                                   const void* config, void** comm) {
+  constexpr size_t name = 32, length = 128;  // where the name lies
+  std::string text;
+  if (config != nullptr && *static_cast<const size_t*>(config) >= name + length) {
+    const char* begin = static_cast<const char*>(config) + name;
+    text.assign(begin, strnlen(begin, length));
+  }
+  return join("HcclCommInitRootInfoConfig", nRanks, rootInfo, rank, text.c_str(), comm);
+}
+
+int32_t HcclCommDestroy(void* comm) {
+  return guarded("HcclCommDestroy", [&] {
+    const Shared own = find(comm);
+    communicators().destroy(comm);
+    own->flush();
+  });
+}
+
+int32_t HcclGetCommName(void* comm, char* name) {
+  return guarded("HcclGetCommName", [&] {
+    not_null("commName", name);
+    snprintf(name, 128, "%s", find(comm)->name.c_str());
+  });
+}
+
+int32_t HcclGetCommAsyncError(void* comm, int32_t* error) {
+  return guarded("HcclGetCommAsyncError", [&] {
+    not_null("asyncError", error);
+    *error = find(comm)->state();
+  });
+}
+
+// 3: the settings of a communicator include its name.
+uint32_t HcclGetCommConfigCapability(void) { return 3; }
+
+int32_t HcclSetConfig(int32_t, int32_t) { return kSuccess; }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each call does. Data that is only moved goes as bytes; data that is reduced goes in a dtype
+// that gloo reduces: 16-bit floats in float, which also rounds them once only.
+#include "core/torch/hccl/gloo.h"
+
+namespace openaclnn::hccl {
+namespace {
+
+at::ScalarType scalar_type(int32_t dtype) {
+  constexpr at::ScalarType types[] = {at::kChar,   at::kShort,  at::kInt,    at::kHalf,
+                                      at::kFloat,  at::kLong,   at::kUInt64, at::kByte,
+                                      at::kUInt16, at::kUInt32, at::kDouble, at::kBFloat16};
+  if (dtype >= 0 && dtype < static_cast<int32_t>(std::size(types))) return types[dtype];
+  if (dtype == 15) return at::kFloat8_e4m3fn;
+  if (dtype == 16) return at::kFloat8_e5m2;
+  throw Failure(kNotSupported,
+                "dataType must be one that torch has, but got " + std::to_string(dtype));
+}
+
+Tensor wrap(const void* data, uint64_t count, at::ScalarType type) {
+  const auto options = at::TensorOptions().dtype(type).device(at::kCPU);
+  if (count == 0) return at::empty({0}, options);
+  return at::from_blob(const_cast<void*>(data), {static_cast<int64_t>(count)}, options);
+}
+
+Tensor typed(const void* data, uint64_t count, int32_t dtype) {
+  return wrap(data, count, scalar_type(dtype));
+}
+
+Tensor bytes(const void* data, uint64_t count, int32_t dtype) {
+  return wrap(data, count * c10::elementSize(scalar_type(dtype)), at::kByte);
+}
+
+at::ScalarType reduced_in(at::ScalarType type) {
+  switch (type) {
+    case at::kShort:
+    case at::kUInt16: return at::kInt;
+    case at::kUInt32:
+    case at::kUInt64: return at::kLong;
+    case at::kHalf:
+    case at::kBFloat16: return at::kFloat;
+    case at::kFloat8_e4m3fn:
+    case at::kFloat8_e5m2: throw Failure(kNotSupported, "8-bit floats cannot be reduced");
+    default: return type;
+  }
+}
+
+c10d::ReduceOp reduction(int32_t operation) {
+  using c10d::ReduceOp;
+  switch (operation) {
+    case 0: return ReduceOp::SUM;
+    case 1: return ReduceOp::PRODUCT;
+    case 2: return ReduceOp::MAX;
+    case 3: return ReduceOp::MIN;
+    default: break;
+  }
+  throw Failure(kNotSupported, "op must be in [0, 3], but got " + std::to_string(operation));
+}
+
+bool compares(int32_t operation) { return operation == 2 || operation == 3; }
+
+}  // namespace
+
+void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
+  c10d::AllreduceOptions options;
+  options.reduceOp = reduction(operation);
+  const at::ScalarType type = values.scalar_type(), wide = reduced_in(type);
+  Tensor work = values;
+  // The numbers of 64 bits without a sign are those with one, in the same order once the upper bit
+  // is turned; sums and products are the same modulo 2^64.
+  const bool turned = type == at::kUInt64 && compares(operation);
+  if (type == at::kUInt64) {
+    work = values.view(at::kLong);
+    if (turned) work = work.bitwise_xor(INT64_MIN);
+  } else if (wide != type) {
+    work = values.to(wide);
+  }
+  std::vector<Tensor> list{work};
+  Work pending;
+  {
+    const std::lock_guard lock(order_);
+    pending = group_->allreduce(list, options);
+  }
+  pending->wait();
+  if (turned) work.bitwise_xor_(INT64_MIN);
+  if (turned) work = work.view(at::kUInt64);
+  if (wide != type && (type != at::kUInt64 || turned)) values.copy_(work);
+}
+
+// Receives are asked for first. Sends to this rank itself meet its receives in their order.
+void GlooCommunicator::exchange(const std::vector<Part>& parts, bool eager) {
+  std::deque<const Part*> own;
+  for (const Part& part : parts) {
+    if (part.peer >= ranks)
+      throw Failure(kParameter, "a rank must be in [0, " + std::to_string(ranks) + "), but got " +
+                                    std::to_string(part.peer));
+    if (part.sends && part.peer == rank) own.push_back(&part);
+  }
+  std::vector<Work> works;
+  std::vector<Tensor> kept;
+  {
+    const std::lock_guard lock(order_);
+    for (const bool sends : {false, true}) {
+      for (const Part& part : parts) {
+        if (part.sends != sends || part.count == 0) continue;
+        Tensor data = bytes(part.data, part.count, part.dtype);
+        const int peer = static_cast<int>(part.peer);
+        if (part.peer == rank) {
+          if (sends) continue;
+          if (own.empty()) throw Failure(kParameter, "a rank must send what it receives of itself");
+          data.copy_(bytes(own.front()->data, part.count, part.dtype));
+          own.pop_front();
+          continue;
+        }
+        if (sends && eager) data = data.clone();
+        std::vector<Tensor> list{data};
+        Work work = sends ? group_->send(list, peer, 0) : group_->recv(list, peer, 0);
+        if (sends && eager) {
+          sends_.add(std::move(work), std::move(data));
+        } else {
+          works.push_back(std::move(work));
+          kept.push_back(std::move(data));
+        }
+      }
+    }
+  }
+  for (const Work& work : works) work->wait();
+}
+
+void GlooCommunicator::run(const Collective& c) {
+  using Kind = Collective::Kind;
+  const auto waited = [&](auto give) {
+    Work work;
+    {
+      const std::lock_guard lock(order_);
+      work = give();
+    }
+    work->wait();
+  };
+  switch (c.kind) {
+    case Kind::exchange: return exchange(c.parts, false);
+    case Kind::batch: return exchange(c.parts, true);
+    case Kind::all_reduce: {
+      if (c.count == 0) return;
+      Tensor values = typed(c.receive, c.count, c.dtype);
+      if (c.send != c.receive) values.copy_(typed(c.send, c.count, c.dtype));
+      return reduce(values, c.operation);
+    }
+    case Kind::broadcast: {
+      if (c.count == 0) return;
+      std::vector<Tensor> list{bytes(c.send, c.count, c.dtype)};
+      c10d::BroadcastOptions options;
+      options.rootRank = c.root;
+      return waited([&] { return group_->broadcast(list, options); });
+    }
+    case Kind::all_gather: {
+      if (c.count == 0) return;
+      Tensor from = bytes(c.send, c.count, c.dtype);
+      Tensor to = bytes(c.receive, c.count * ranks, c.dtype);
+      return waited([&] { return group_->_allgather_base(to, from); });
+    }
+    case Kind::reduce_scatter: {
+      uint64_t total = c.count * ranks;
+      uint64_t start = c.count * rank;
+      if (!c.sizes.empty()) {
+        total = 0;
+        for (uint32_t i = 0; i < ranks; ++i) total = std::max(total, c.starts[i] + c.sizes[i]);
+        start = c.starts[rank];
+      }
+      if (total == 0) return;
+      Tensor all = typed(c.send, total, c.dtype).clone();
+      reduce(all, c.operation);
+      const auto begin = static_cast<int64_t>(start), size = static_cast<int64_t>(c.count);
+      typed(c.receive, c.count, c.dtype).copy_(all.slice(0, begin, begin + size));
+      return;
+    }
+    case Kind::reduce: {
+      if (c.count == 0) return;
+      Tensor all = typed(c.send, c.count, c.dtype).clone();
+      reduce(all, c.operation);
+      if (rank == c.root) typed(c.receive, c.count, c.dtype).copy_(all);
+      return;
+    }
+  }
+}
+
+}  // namespace openaclnn::hccl

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks find each other in a store of the first one, whose address is the root info; failures
+// become sentences.
+#include <c10/util/Exception.h>
+
+#include <map>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "core/runtime/immortal.h"
+#include "core/torch/hccl/address.h"
+#include "core/torch/hccl/gloo.h"
+
+namespace openaclnn::hccl {
+namespace {
+
+using std::chrono::seconds;
+
+bool has(const std::string& text, const char* word) { return text.find(word) != text.npos; }
+
+// One server for all communicators that this process is the first rank of.
+const c10d::TCPStore& server() {
+  static Immortal<c10::intrusive_ptr<c10d::TCPStore>> store([] {
+    c10d::TCPStoreOptions options;
+    options.port = 0;
+    options.isServer = true;
+    options.waitWorkers = false;
+    options.timeout = seconds(connect_timeout());
+    return c10::make_intrusive<c10d::TCPStore>(own_address(), options);
+  }());
+  return **store;
+}
+
+// Each has a thread, so communicators share them.
+std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
+  static Immortal<std::mutex> mutex;
+  static Immortal<std::map<std::string, std::shared_ptr<gloo::transport::Device>>> devices;
+  const std::lock_guard lock(*mutex);
+  auto& found = (*devices)[address];
+  if (found == nullptr) found = Gloo::createDeviceForHostname(address);
+  return found;
+}
+
+std::string present(uint32_t rank) { return "present " + std::to_string(rank); }
+
+// The group of gloo waits for the longer timeout; who is missing is found out here.
+void await_all(c10d::Store& store, uint32_t rank, uint32_t ranks) {
+  store.set(present(rank), std::vector<uint8_t>{1});
+  std::vector<std::string> keys;
+  for (uint32_t i = 0; i < ranks; ++i) keys.push_back(present(i));
+  try {
+    store.wait(keys, seconds(connect_timeout()));
+    return;
+  } catch (const std::exception& error) {
+    std::string missing;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ranks; ++i) {
+      if (store.check({present(i)})) continue;
+      missing += (count++ == 0 ? "" : ", ") + std::to_string(i);
+    }
+    if (count == 0) throw Failure(kConnect, first_line(error));
+    throw Failure(kTimeout, "all of the " + std::to_string(ranks) +
+                                " ranks must come within HCCL_CONNECT_TIMEOUT = " +
+                                std::to_string(connect_timeout()) + " s, but rank " + missing +
+                                (count == 1 ? " has" : " have") + " not");
+  }
+}
+
+struct GlooEngine final : Engine {
+  std::string root_info() override {
+    static std::atomic<uint64_t> count = 0;
+    const c10d::TCPStore& store = server();
+    return "openaclnn " + store.getHost() + " " + std::to_string(store.getPort()) + " " +
+           std::to_string(count++);
+  }
+
+  std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
+                                     uint32_t rank, uint32_t ranks) override {
+    char host[128], id[32];
+    unsigned port = 0;
+    if (sscanf(root_info.c_str(), "openaclnn %127s %u %31s", host, &port, id) != 3)
+      throw Failure(kParameter, "rootInfo must come from HcclGetRootInfo");
+    try {
+      c10d::TCPStoreOptions options;
+      options.port = static_cast<uint16_t>(port);
+      options.waitWorkers = false;
+      options.timeout = seconds(connect_timeout());
+      auto server = c10::make_intrusive<c10d::TCPStore>(host, options);
+      auto store = c10::make_intrusive<c10d::PrefixStore>(id, std::move(server));
+      await_all(*store, rank, ranks);
+      auto group = Gloo::Options::create(seconds(execution_timeout()));
+      const char* chosen = std::getenv("HCCL_IF_IP");
+      group->devices.push_back(device_at(
+          chosen != nullptr && *chosen != '\0' ? chosen : address_towards(host, options.port)));
+      group->threads = 1;
+      return std::make_shared<GlooCommunicator>(
+          name.empty() ? std::string("pair_") + id : name, rank, ranks,
+          c10::make_intrusive<Gloo>(store, static_cast<int>(rank), static_cast<int>(ranks), group));
+    } catch (const Failure&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw Failure(kConnect, "rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+                                  " must reach the others, but: " + first_line(error));
+    }
+  }
+};
+
+}  // namespace
+
+// Without the place in the source that gloo and c10d put before or behind.
+std::string first_line(const std::exception& error) {
+  const auto* own = dynamic_cast<const c10::Error*>(&error);
+  std::string text = own != nullptr ? own->what_without_backtrace() : error.what();
+  text = text.substr(0, text.find('\n'));
+  if (!text.empty() && text.front() == '[' && has(text, "] ")) text.erase(0, text.find("] ") + 2);
+  return text.substr(0, text.find(". This "));  // gloo guesses at causes
+}
+
+int64_t seconds_of(const char* variable, int64_t otherwise) {
+  const char* text = std::getenv(variable);
+  const int64_t value = text == nullptr ? 0 : std::atoll(text);
+  return value > 0 ? value : otherwise;
+}
+
+void GlooCommunicator::lost(const std::string& text) const {
+  if (has(text, "imed out") || has(text, "imeout"))
+    throw Failure(kTimeout, "all ranks must take part within HCCL_EXEC_TIMEOUT = " +
+                                std::to_string(execution_timeout()) + " s, but one did not");
+  const bool remote = has(text, "onnection") || has(text, "eer") || has(text, "ocket");
+  throw Failure(remote ? kRemote : kInternal,
+                remote ? "all ranks must be alive, but one ended or failed: " + text : text);
+}
+
+void GlooCommunicator::perform(const Collective& collective) {
+  try {
+    if (state() != kSuccess) {
+      const std::lock_guard lock(failed_);
+      throw Failure(failure_->code, std::string("an earlier call failed: ") + failure_->what());
+    }
+    try {
+      run(collective);
+    } catch (const Failure&) {
+      throw;
+    } catch (const std::exception& error) {
+      lost(first_line(error));
+    }
+  } catch (const Failure& failure) {
+    const std::lock_guard lock(failed_);
+    if (!failure_) failure_ = failure;
+    throw;
+  }
+}
+
+void GlooCommunicator::flush() {
+  if (const std::string failure = sends_.flush(); !failure.empty()) lost(failure);
+}
+
+Result GlooCommunicator::state() {
+  const std::lock_guard lock(failed_);
+  if (const std::string failure = failure_ ? "" : sends_.failure(); !failure.empty()) {
+    try {
+      lost(failure);
+    } catch (const Failure& found) {
+      failure_ = found;
+    }
+  }
+  return failure_ ? failure_->code : kSuccess;
+}
+
+Sends::~Sends() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Sends::add(Work work, Tensor data) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back({std::move(work), std::move(data)});
+  if (!thread_.joinable()) thread_ = std::thread([this] { this->work(); });
+  changed_.notify_all();
+}
+
+std::string Sends::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return waiting_.empty(); });
+  return failure_;
+}
+
+std::string Sends::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Sends::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const Send& oldest = waiting_.front();  // stays where it is while others are added
+    lock.unlock();
+    std::string failure;
+    try {
+      oldest.work->wait();
+    } catch (const std::exception& error) {
+      failure = first_line(error);
+    }
+    lock.lock();
+    if (failure_.empty()) failure_ = failure;
+    waiting_.pop_front();
+    changed_.notify_all();
+  }
+}
+
+}  // namespace openaclnn::hccl
+
+extern "C" __attribute__((visibility("default"))) openaclnn::hccl::Engine* openaclnn_hccl_engine() {
+  static openaclnn::Immortal<openaclnn::hccl::GlooEngine> engine;
+  return &*engine;
+}

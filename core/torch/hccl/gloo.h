@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A communicator on c10d's ProcessGroupGloo: the ranks' CPU tensors over the same memory.
+#pragma once
+
+#define USE_C10D_GLOO
+#include <ATen/ATen.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "core/npu/hccl.h"
+
+namespace openaclnn::hccl {
+
+using at::Tensor;
+using Gloo = c10d::ProcessGroupGloo;
+using Work = c10::intrusive_ptr<c10d::Work>;
+
+// Sends that nobody waits for: gloo delivers when the other side receives. One thread waits for
+// them in their order, so that a failure is noticed and their memory goes.
+class Sends {
+ public:
+  ~Sends();
+  void add(Work work, Tensor data);
+  std::string flush();    // what the first failed one says; "" when all were received
+  std::string failure();  // the same, so far
+
+ private:
+  void work();
+
+  struct Send {
+    Work work;
+    Tensor data;
+  };
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Send> waiting_;
+  std::string failure_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+class GlooCommunicator final : public Communicator {
+ public:
+  GlooCommunicator(std::string name, uint32_t rank, uint32_t ranks, c10::intrusive_ptr<Gloo> group)
+      : Communicator(std::move(name), rank, ranks), group_(std::move(group)) {}
+
+  void perform(const Collective& collective) override;
+  void flush() override;
+  Result state() override;
+
+ private:
+  void run(const Collective& collective);
+  void reduce(Tensor& values, int32_t operation);
+  void exchange(const std::vector<Part>& parts, bool eager);
+  [[noreturn]] void lost(const std::string& text) const;
+
+  const c10::intrusive_ptr<Gloo> group_;
+  std::mutex order_;  // work is given to the group by one thread at a time
+  std::mutex failed_;
+  std::optional<Failure> failure_;  // the first: the ranks are no longer at the same place
+  Sends sends_;
+};
+
+std::string first_line(const std::exception& error);
+int64_t seconds_of(const char* variable, int64_t otherwise);
+inline int64_t connect_timeout() { return seconds_of("HCCL_CONNECT_TIMEOUT", 120); }
+inline int64_t execution_timeout() { return seconds_of("HCCL_EXEC_TIMEOUT", 1836); }
+
+}  // namespace openaclnn::hccl

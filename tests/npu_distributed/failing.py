@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last rank fails in the way that the argument names; the others must notice."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from ranks import RANK, RANKS
+
+FAILS = RANK == RANKS - 1
+torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
+limit = datetime.timedelta(seconds=float(os.environ.get("TIMEOUT", "1800")))
+dist.init_process_group("hccl", timeout=limit)
+x = torch.ones(1000, device="npu")
+if sys.argv[1] != "missing":
+    dist.all_reduce(x)
+    torch.npu.synchronize()
+if FAILS:
+    match sys.argv[1]:
+        case "raises":
+            raise ValueError("this rank has a mistake")
+        case "leaves":
+            os._exit(0)
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "sleeps" | "missing":
+            time.sleep(600)
+begin = time.monotonic()
+try:
+    match sys.argv[1:]:
+        case [_, "receive"]:
+            dist.recv(x, RANKS - 1)
+        case _:
+            dist.all_reduce(x)
+    print(f"rank {RANK} has {x.sum().item()}", flush=True)
+except RuntimeError as error:
+    print(f"rank {RANK} after {time.monotonic() - begin:.0f} s: {error}", flush=True)
+    raise
