@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 UNARY = "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac log log10 log1p log2 neg"
 UNARY += " reciprocal round sigmoid sign sin sinh sqrt tan tanh trunc"
@@ -97,6 +98,35 @@ def attention(device: str, dtype: torch.dtype, causal: bool) -> list[torch.Tenso
     return [out, *torch.autograd.grad(out.float().square().sum(), (q, k, v))]
 
 
+def recurrent(layer: Any, device: str, *shape: int, packed: bool = False) -> list[torch.Tensor]:
+    """Results and all gradients of a layer with weights of its own."""
+    for i, parameter in enumerate(layer.parameters()):
+        parameter.data = drawn("cpu", *parameter.shape, low=-0.5, high=0.5, seed=i)
+    layer = layer.to(device)
+    x = drawn(device, *shape, low=-1, high=1).requires_grad_()
+    given = pack_padded_sequence(x, torch.tensor([5, 3, 2])) if packed else x
+    results, last = layer(given)
+    if packed:
+        results = pad_packed_sequence(results)[0]
+    found = [results, *(last if isinstance(last, tuple) else [last])]
+    total = sum((t * t.detach().cos()).sum() for t in found)
+    # torch_npu takes the gradient of packed inputs from the first rows of the padded one.
+    inputs = [*layer.parameters()] if packed else [x, *layer.parameters()]
+    return [*found, *torch.autograd.grad(total, inputs)]
+
+
+def embedding_bag(device: str, mode: str, **options: Any) -> list[torch.Tensor]:
+    index = torch.tensor([0, 1, 2, 4, 4], device=device)
+    offsets = torch.tensor([0, 2, 5], device=device)
+    if not options.get("include_last_offset"):
+        offsets = offsets[:2]
+    if mode == "weighted":
+        mode, options["per_sample_weights"] = "sum", drawn(device, 5)
+    return gradient(
+        lambda w: F.embedding_bag(index, w, offsets, mode=mode, **options), drawn(device, 5, 3)
+    )
+
+
 def with_out(call: Callable[..., Any], device: str, *arguments: Any, dtype: Any = None) -> Any:
     made = call(*arguments)
     out = torch.empty_like(made, device=device)
@@ -144,6 +174,35 @@ def various() -> Iterator[tuple[str, Callable[[str], Any]]]:
         lambda d: trained(torch.optim.AdamW, d, fused=d == "npu", amsgrad=True),
     )
     yield "GradScaler", scaled
+    for kind in (torch.nn.LSTM, torch.nn.GRU):
+        for options in (
+            {},
+            {"bias": False},
+            {"bidirectional": True, "num_layers": 2, "batch_first": True},
+        ):
+            yield (
+                f"{kind.__name__} {options}",
+                lambda d, k=kind, o=options: recurrent(k(3, 4, **o), d, 5, 3, 3),
+            )
+    for options in ({}, {"bidirectional": True}):
+        yield (
+            f"LSTM packed {options}",
+            lambda d, o=options: recurrent(torch.nn.LSTM(3, 4, **o), d, 5, 3, 3, packed=True),
+        )
+    yield "LSTMCell", lambda d: recurrent(torch.nn.LSTMCell(3, 4), d, 2, 3)
+    for mode in ("sum", "mean", "max", "weighted"):
+        for options in ({}, {"padding_idx": 1}, {"include_last_offset": True}):
+            yield (
+                f"embedding_bag {mode} {options}",
+                lambda d, m=mode, o=options: embedding_bag(d, m, **o),
+            )
+    for p in (float("inf"), -float("inf"), 0.5, 0, 1, 2, 3):
+        yield f"norm {p}", lambda d, p=p: torch.linalg.vector_norm(drawn(d, 3, 4), p, 1)
+        if p != 0:  # which is a count
+            yield (
+                f"norm of all {p}",
+                lambda d, p=p: gradient(lambda x: torch.linalg.vector_norm(x, p), drawn(d, 3, 4)),
+            )
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for causal in (False, True):
             yield f"attention {dtype} {causal}", lambda d, t=dtype, c=causal: attention(d, t, c)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators by the name of their type, the interface before aclnn. Identity is there, a copy:
-// torch_npu casts formats with it. All others are refused by name.
+// torch_npu casts formats with it. Under torch_npu ATen computes some more: those of
+// src/openaclnn/aten/types.txt. All others are refused by name.
 #include <cstring>
 #include <string>
 
@@ -32,11 +33,12 @@ Status refuse(const char* call, const char* type, int inputs, const aclTensorDes
   std::string tensors;
   for (int i = 0; i < inputs; ++i) tensors += (i > 0 ? ", " : "") + shown(given[i]);
   const aclopAttr* own = attributes().find(attribute);
-  return fail(ACL_ERROR_OP_NOT_FOUND,
-              "%s: opType must be Identity, but got %s, of inputs %s%s%s; openaclnn has aclnn "
-              "operators, and none of the older interface by type",
-              call, type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
-              own == nullptr ? "" : own->text.c_str());
+  return fail(
+      ACL_ERROR_OP_NOT_FOUND,
+      "%s: opType must be Identity or one of src/openaclnn/aten/types.txt, but got %s, of "
+      "inputs %s%s%s; openaclnn has aclnn operators, and few of the older interface by type",
+      call, type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
+      own == nullptr ? "" : own->text.c_str());
 }
 
 Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer* source,
@@ -73,8 +75,14 @@ Status execute(const char* call, const char* type, int inputs,
   Status status = not_null(call, "opType", type);
   if (status.ok() && inputs > 0) status = not_null(call, "inputDesc", input_descriptions);
   if (!status.ok()) return status;
-  if (std::strcmp(type, "Identity") != 0)
-    return refuse(call, type, inputs, input_descriptions, attribute);
+  if (std::strcmp(type, "Identity") != 0) {
+    bool known = false;
+    status = run_typed(
+        call,
+        {type, inputs, input_descriptions, given, outputs, output_descriptions, places, attribute},
+        stream, &known);
+    return known ? status : refuse(call, type, inputs, input_descriptions, attribute);
+  }
   if (inputs != 1 || outputs != 1) {
     return fail(ACL_ERROR_INVALID_PARAM,
                 "%s: Identity must have one input and one output, but got %d and %d", call, inputs,

@@ -149,7 +149,7 @@ aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   return status.code();
 }
 
-// ---- attributes: kept as text, for the sentence that tells which call was refused ----
+// ---- attributes: as text for the sentence that tells which call was refused, and as values ----
 
 namespace {
 
@@ -165,15 +165,23 @@ aclError set_attribute(const char* call, aclopAttr* handle, const char* name, Sh
                    if (!text.empty()) text += ", ";
                    text += name;
                    text += '=';
-                   return show(text);
+                   attribute->values.push_back({name, {}, {}, {}});
+                   return show(text, attribute->values.back());
                  })
       .code();
 }
 
 template <class T>
+void keep(Attribute& kept, const T* values, int count) {
+  kept.integers.assign(values, values + count);
+  kept.reals.assign(values, values + count);
+}
+
+template <class T>
 aclError set_number(const char* call, aclopAttr* attr, const char* name, T value) {
-  return set_attribute(call, attr, name, [&](std::string& text) {
+  return set_attribute(call, attr, name, [&](std::string& text, Attribute& kept) {
     text += std::to_string(value);
+    keep(kept, &value, 1);
     return Status();
   });
 }
@@ -191,8 +199,11 @@ Status show_list(const char* call, int count, const T* values, std::string& text
 
 template <class T>
 aclError set_list(const char* call, aclopAttr* attr, const char* name, int count, const T* values) {
-  return set_attribute(call, attr, name,
-                       [&](std::string& text) { return show_list(call, count, values, text); });
+  return set_attribute(call, attr, name, [&](std::string& text, Attribute& kept) {
+    const Status status = show_list(call, count, values, text);
+    if (status.ok() && count > 0) keep(kept, values, count);
+    return status;
+  });
 }
 
 }  // namespace
@@ -223,9 +234,10 @@ aclError aclopSetAttrDataType(aclopAttr* attr, const char* attrName, aclDataType
 
 aclError aclopSetAttrString(aclopAttr* attr, const char* attrName, const char* attrValue) {
   constexpr const char* call = "aclopSetAttrString";
-  return set_attribute(call, attr, attrName, [&](std::string& text) {
+  return set_attribute(call, attr, attrName, [&](std::string& text, Attribute& kept) {
     if (Status status = not_null(call, "attrValue", attrValue); !status.ok()) return status;
     text += attrValue;
+    kept.text = attrValue;
     return Status();
   });
 }
@@ -248,7 +260,7 @@ aclError aclopSetAttrListFloat(aclopAttr* attr, const char* attrName, int numVal
 aclError aclopSetAttrListListInt(aclopAttr* attr, const char* attrName, int numLists,
                                  const int* numValues, const int64_t* const values[]) {
   constexpr const char* call = "aclopSetAttrListListInt";
-  return set_attribute(call, attr, attrName, [&](std::string& text) {
+  return set_attribute(call, attr, attrName, [&](std::string& text, Attribute&) {
     if (numLists > 0) {
       Status status = not_null(call, "numValues", numValues);
       if (status.ok()) status = not_null(call, "values", values);

@@ -8,7 +8,20 @@
 #include <vector>
 
 #include "acl/acl_base_rt.h"
+#include "acl/acl_rt.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/status.h"
+
+namespace openaclnn::npu {
+
+// An attribute by its name: a text, or numbers, one unless it is a list.
+struct Attribute {
+  std::string name, text;
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+};
+
+}  // namespace openaclnn::npu
 
 struct aclTensorDesc {
   aclDataType dtype;
@@ -36,10 +49,26 @@ struct aclDataBuffer {
 
 struct aclopAttr {
   std::string text;  // "axis=1, keep_dims=true"
+  std::vector<openaclnn::npu::Attribute> values;
 };
 
 namespace openaclnn::npu {
 HandlePool<aclTensorDesc>& descriptions();
 HandlePool<aclDataBuffer>& buffers();
 HandlePool<aclopAttr>& attributes();
+
+// An operator by type, as aclopCompileAndExecute gets it.
+struct Typed {
+  const char* type;
+  int inputs;
+  const aclTensorDesc* const* input_descriptions;
+  const aclDataBuffer* const* sources;
+  int outputs;
+  const aclTensorDesc* const* output_descriptions;
+  const aclDataBuffer* const* places;
+  const aclopAttr* attribute;
+};
+
+// Runs it where ATen has it: typed.h. known: whether the type is there.
+Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known);
 }  // namespace openaclnn::npu

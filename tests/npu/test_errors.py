@@ -51,10 +51,13 @@ def test_an_index_out_of_range():
     )
 
 
-def test_a_missing_operator_is_named():
-    layer = torch.nn.LSTM(3, 4).npu()
-    text = raised(lambda: layer(torch.ones(2, 2, 3, device="npu")))
-    assert "opType must be Identity, but got DynamicRNN" in text
+def test_packed_gru_which_torch_npu_does_not_know_is_no_garbage():
+    layer = torch.nn.GRU(3, 4).npu()
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        torch.ones(3, 2, 3, device="npu"), torch.tensor([3, 1])
+    )
+    with pytest.raises(RuntimeError, match="invalid for input of size"):
+        torch.nn.utils.rnn.pad_packed_sequence(layer(packed)[0])
 
 
 def test_a_missing_aclnn_operator_is_named():

@@ -34,7 +34,7 @@ def test_this_torch_has_what_the_rows_name(library):
 
 
 def test_both_functions_of_every_row_are_exported(library):
-    for row in rows():
+    for row in (row for row in rows() if not row.is_type):
         assert getattr(library, row.name)
         assert getattr(library, f"{row.name}GetWorkspaceSize")
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from torch import nn
 
-STEPS = 20
+# All of the curve in one mode of the queue, its start in the others.
+STEPS = 200 if os.environ.get("TASK_QUEUE_ENABLE") == "0" else 20
 
 
 class Transformer(nn.Module):
@@ -43,6 +46,42 @@ def convolutions() -> nn.Module:
     )  # fmt: skip
 
 
+class UNet(nn.Module):
+    """One level of a UNet: down, a bottleneck, up, and the skip between them."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+
+        def block(before: int, after: int) -> nn.Module:
+            return nn.Sequential(
+                nn.Conv2d(before, after, 3, padding=1), nn.GroupNorm(4, after), nn.SiLU()
+            )
+
+        self.first, self.down = block(1, width), nn.Conv2d(width, width, 3, stride=2, padding=1)
+        self.middle, self.last = block(width, width), block(2 * width, width)
+        self.head = nn.Linear(4 * width, 31)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        high = self.first(x)
+        low = nn.functional.interpolate(self.middle(self.down(high)), scale_factor=2.0)
+        joined = self.last(torch.cat([high, low], 1))
+        return self.head(nn.functional.adaptive_avg_pool2d(joined, 2).flatten(1))
+
+
+class Reader(nn.Module):
+    """Words to a class through an LSTM and a GRU."""
+
+    def __init__(self, words: int = 31, width: int = 16) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width)
+        self.lstm = nn.LSTM(width, width, batch_first=True, bidirectional=True)
+        self.gru = nn.GRU(2 * width, width, batch_first=True)
+        self.head = nn.Linear(width, words)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.gru(self.lstm(self.words(x))[0])[0][:, -1])
+
+
 def tokens() -> torch.Tensor:
     return torch.randint(0, 31, (4, 16))
 
@@ -51,6 +90,8 @@ MODELS = {
     "mlp": (mlp, lambda: torch.randn(64, 16)),
     "convolutions": (convolutions, lambda: torch.randn(8, 1, 8, 8)),
     "transformer": (Transformer, tokens),
+    "unet": (UNet, lambda: torch.randn(4, 1, 8, 8)),
+    "recurrent": (Reader, tokens),
 }
 
 

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct Call {
 
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
 };
+
+// Phase 2 of what make() returns: waits for the stream and computes.
+int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and dims
 // of one more or fewer. An undefined result, or no tensor to take it, is left out.

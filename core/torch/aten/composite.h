@@ -96,6 +96,7 @@ extern const Composite attention_composites[];
 extern const Composite indexing_composites[];
 extern const Composite loss_composites[];
 extern const Composite random_composites[];
+extern const Composite recurrent_composites[];
 extern const Composite training_composites[];
 extern const Composite various_composites[];
 

@@ -218,29 +218,41 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
   });
 }
 
-int32_t run(int index, void* executor, void* stream) {
-  const Row& row = rows[index];
-  const int32_t code = guarded(row, [&]() -> int32_t {
-    const Call* found = calls().find(executor);
-    if (found == nullptr || found->row != &row)
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: executor must come from %sGetWorkspaceSize and be run once", row.name,
-                  row.name)
-          .code();
-    const Call call = *found;
-    calls().destroy(executor);
-    if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
-    counts()[static_cast<size_t>(index)].fetch_add(1, std::memory_order_relaxed);
+int32_t perform(const Row& row, const std::function<Call()>& make, void* stream) {
+  return guarded(row, [&]() -> int32_t {
     const KernelsOnly guard;
+    const Call call = make();
+    if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
+    counts()[static_cast<size_t>(&row - rows)].fetch_add(1, std::memory_order_relaxed);
     compute(call);
     return ACLNN_SUCCESS;
   });
+}
+
+int32_t run(int index, void* executor, void* stream) {
+  const Row& row = rows[index];
+  Call* found = calls().find(executor);
+  int32_t code = 0;
+  if (found == nullptr || found->row != &row) {
+    code =
+        fail(ACLNN_ERR_PARAM_INVALID,
+             "%s: executor must come from %sGetWorkspaceSize and be run once", row.name, row.name)
+            .code();
+  } else {
+    const auto take = [&] {
+      Call call = std::move(*found);
+      calls().destroy(executor);
+      return call;
+    };
+    code = perform(row, take, stream);
+  }
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
 const Composite* find_composite(const char* name) {
-  for (const Composite* table : {attention_composites, indexing_composites, loss_composites,
-                                 random_composites, training_composites, various_composites}) {
+  for (const Composite* table :
+       {attention_composites, indexing_composites, loss_composites, random_composites,
+        recurrent_composites, training_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }

@@ -33,6 +33,21 @@ void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Ou
   out = at::where(hot.movedim(-1, axis), on, off);
 }
 
+void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor weights, Out out,
+                           Out bag, Out size, Out largest, Text mode, bool by_frequency, bool,
+                           bool last_offset, int64_t padding) {
+  const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
+  if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
+  const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
+      weight, indices, offsets, by_frequency, how, false, weights, last_offset, padding);
+  out = value;
+  size = its_size.narrow(0, 0, value.size(0));
+  largest = its_largest.narrow(0, 0, std::min(its_largest.size(0), value.size(0)));
+  // ATen leaves the bag of each index out where its own gradient needs none; torch_npu's does.
+  const Tensor places = at::arange(indices.numel(), offsets.options());
+  bag = at::searchsorted(offsets, places, false, true) - 1;
+}
+
 void masked_select(Tensor self, Tensor mask, Sized out) { out = at::masked_select(self, mask); }
 
 void nonzero(Tensor self, Sized out) { out = at::nonzero(self); }
@@ -91,6 +106,7 @@ const Composite indexing_composites[] = {
     ENTRY(index),
     ENTRY(scatter),
     ENTRY(one_hot),
+    ENTRY(embedding_bag_by_type),
     ENTRY(masked_select),
     ENTRY(nonzero),
     ENTRY(unique2),

@@ -59,8 +59,8 @@ struct Row {
   const char* overload;  // "" for the only one
   const Argument* arguments;
   int argument_count;
-  int outputs[8];  // the parameters that take the results, ending with -1
-  bool in_float;   // 16-bit floats are computed in float
+  int outputs[10];  // the parameters that take the results, ending with -1
+  bool in_float;    // 16-bit floats are computed in float
 };
 
 extern const Row rows[];

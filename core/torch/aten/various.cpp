@@ -99,6 +99,30 @@ void qr(Tensor self, int64_t mode, Out q, Out r) {
   r = upper;
 }
 
+// ---- a norm in two steps: of powers the sum, then its root; of infinity the extreme ----
+
+// torch_npu passes the largest 32-bit integers, rounded to float, for the infinities.
+double power(double p) {
+  constexpr double kInfinite = 2147483648.0;
+  return std::abs(p) >= kInfinite - 1 ? std::copysign(INFINITY, p) : p;
+}
+
+void lp_norm_reduce(Tensor self, Out out, double p, Ints axes, bool keep) {
+  const at::OptionalIntArrayRef dims =
+      axes.empty() ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(axes);
+  const double exponent = power(p);
+  if (std::isinf(exponent)) {
+    out = at::linalg_vector_norm(self, exponent, dims, keep);
+  } else {
+    out = at::sum(at::pow(at::abs(self), exponent), dims, keep);
+  }
+}
+
+void lp_norm_update(Tensor self, Out out, double p) {
+  const double exponent = power(p);
+  out = std::isinf(exponent) ? self : at::pow(self, 1 / exponent);
+}
+
 }  // namespace
 
 const Composite various_composites[] = {
@@ -117,6 +141,8 @@ const Composite various_composites[] = {
     ENTRY(max_pool3d_backward),
     ENTRY(svd),
     ENTRY(qr),
+    ENTRY(lp_norm_reduce),
+    ENTRY(lp_norm_update),
     {},
 };
 

@@ -9,6 +9,8 @@ right is the operator of ATen with its overload and leading arguments: parameter
 false, numbers, "text", or the dtype of out. Its results go to the written parameters that are no
 arguments, in their order, or else to the first. `in float` computes 16-bit floats in float. Where
 one operator of ATen does not do, `composite name` stands for a function of core/torch/aten.
+A name without aclnn is a type of the interface before aclnn: tensors come in this order, the
+others are attributes, by these names.
 A row goes on in lines that start with a blank.
 """
 
@@ -55,6 +57,11 @@ class Row:
     arguments: tuple[str, ...]
     in_float: bool
     inplace: bool = False  # the C function has no out: self takes its place
+
+    @property
+    def is_type(self) -> bool:
+        """An operator of the interface before aclnn, by type: it has no functions of its own."""
+        return not self.name.startswith("aclnn")
 
     @property
     def outputs(self) -> tuple[int, ...]:

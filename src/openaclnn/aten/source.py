@@ -83,5 +83,5 @@ def source() -> str:
         + "".join(map(entry, found))
         + f"}};\nconst int row_count = {len(found)};\n\n}}  // namespace openaclnn::aten\n\n"
         + "using namespace openaclnn::aten;\n\n"
-        + "".join(functions(i, row) for i, row in enumerate(found))
+        + "".join(functions(i, row) for i, row in enumerate(found) if not row.is_type)
     )

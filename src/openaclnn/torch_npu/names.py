@@ -44,7 +44,7 @@ WORKING = {
     "aclopSetAttrListInt": "",
     "aclopSetAttrListFloat": "",
     "aclopSetAttrListListInt": "",
-    "aclopCompileAndExecute": "Identity, a copy; other types are refused by name",
+    "aclopCompileAndExecute": "Identity, and what ATen computes; others are refused by name",
     "aclopCompileAndExecuteV2": "the same",
     "aclSetCompileopt": "kept; nothing is compiled",
     "aclGetCompileoptSize": "",

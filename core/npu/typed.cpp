@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/npu/typed.h"
+
+#include <dlfcn.h>
+
+#include "aclnn/acl_meta.h"
+#include "core/npu/description.h"
+
+namespace openaclnn::npu {
+namespace {
+
+// The tensors of one call, destroyed with it.
+class Handles {
+ public:
+  Handles() = default;
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  ~Handles() {
+    for (const void* handle : made_) {
+      if (handle != nullptr) aclDestroyTensor(static_cast<const aclTensor*>(handle));
+    }
+  }
+
+  // A description without a dtype is an argument that is left out.
+  Status add(const char* call, const char* type, const aclTensorDesc* described,
+             const aclDataBuffer* held) {
+    const aclTensorDesc* d = descriptions().find(described);
+    const aclDataBuffer* buffer = buffers().find(held);
+    if (d == nullptr || (buffer == nullptr && d->dtype != ACL_DT_UNDEFINED)) {
+      return fail(ACL_ERROR_INVALID_PARAM,
+                  "%s: descriptions and buffers of %s must be alive, but one was destroyed or "
+                  "never created",
+                  call, type);
+    }
+    if (d->dtype == ACL_DT_UNDEFINED) {
+      made_.push_back(nullptr);
+      return {};
+    }
+    std::vector<int64_t> strides(d->dims.size());
+    int64_t count = 1;
+    for (size_t i = strides.size(); i-- > 0;) {
+      strides[i] = count;
+      count *= d->dims[i];
+    }
+    if (static_cast<size_t>(count) * aclDataTypeSize(d->dtype) > buffer->size) {
+      return fail(ACL_ERROR_INVALID_PARAM,
+                  "%s: %s must have buffers of at least %zu bytes, but got %zu", call, type,
+                  static_cast<size_t>(count) * aclDataTypeSize(d->dtype), buffer->size);
+    }
+    const aclTensor* tensor =
+        aclCreateTensor(d->dims.data(), d->dims.size(), d->dtype, strides.data(), 0, d->format,
+                        d->dims.data(), d->dims.size(), buffer->data);
+    if (tensor == nullptr) {
+      return fail(ACL_ERROR_INVALID_PARAM,
+                  "%s: %s must have tensors that aclCreateTensor makes, but got dtype %d and rank "
+                  "%zu",
+                  call, type, static_cast<int>(d->dtype), d->dims.size());
+    }
+    made_.push_back(tensor);
+    return {};
+  }
+
+  const void* const* data() const { return made_.data(); }
+  int count() const { return static_cast<int>(made_.size()); }
+
+ private:
+  std::vector<const void*> made_;
+};
+
+// The library is there in a process of torch_npu, and only there.
+RunTyped provider() {
+  static const RunTyped found = [] {
+    void* library = dlopen(kTypedLibrary, RTLD_LAZY | RTLD_LOCAL);
+    return library == nullptr ? nullptr
+                              : reinterpret_cast<RunTyped>(dlsym(library, kTypedFunction));
+  }();
+  return found;
+}
+
+}  // namespace
+
+Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known) {
+  *known = false;
+  const RunTyped run = provider();
+  if (run == nullptr) return {};
+  const TypedCall question = {given.type, nullptr, 0, nullptr, 0, nullptr, -1};
+  if (run(&question, nullptr) != 0) return {};
+  *known = true;
+  Handles inputs, outputs;
+  for (int i = 0; i < given.inputs; ++i) {
+    const Status status =
+        inputs.add(call, given.type, given.input_descriptions[i], given.sources[i]);
+    if (!status.ok()) return status;
+  }
+  for (int i = 0; i < given.outputs; ++i) {
+    const Status status =
+        outputs.add(call, given.type, given.output_descriptions[i], given.places[i]);
+    if (!status.ok()) return status;
+  }
+  std::vector<TypedAttribute> values;
+  if (const aclopAttr* own = attributes().find(given.attribute); own != nullptr) {
+    for (const Attribute& a : own->values)
+      values.push_back(
+          {a.name.c_str(), a.text.c_str(), a.integers.data(), a.reals.data(), a.integers.size()});
+  }
+  const TypedCall made = {given.type,
+                          inputs.data(),
+                          inputs.count(),
+                          outputs.data(),
+                          outputs.count(),
+                          values.data(),
+                          static_cast<int>(values.size())};
+  return Status(run(&made, stream));
+}
+
+}  // namespace openaclnn::npu

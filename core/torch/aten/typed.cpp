@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of the older interface by type: rows whose name is no function's. Tensors come in the
+// order of the row, attributes by name; both phases are one call.
+#include "core/npu/typed.h"
+
+#include <unordered_map>
+
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+using npu::TypedAttribute;
+using npu::TypedCall;
+
+const Row* find_type(const std::string& type) {
+  static const auto types = [] {
+    std::unordered_map<std::string, const Row*> found;
+    for (int i = 0; i < row_count; ++i) {
+      if (std::string_view(rows[i].name).substr(0, 5) != "aclnn") found[rows[i].name] = &rows[i];
+    }
+    return found;
+  }();
+  const auto found = types.find(type);
+  return found == types.end() ? nullptr : found->second;
+}
+
+IValue attribute(const TypedCall& call, const Parameter& parameter) {
+  for (int i = 0; i < call.attribute_count; ++i) {
+    const TypedAttribute& a = call.attributes[i];
+    if (std::string_view(a.name) != parameter.name) continue;
+    if (parameter.kind == Kind::text) return std::string(a.text);
+    if (parameter.kind == Kind::ints)
+      return c10::List<int64_t>(at::ArrayRef<int64_t>(a.integers, a.count));
+    if (a.count != 1)
+      throw Refusal(std::string(a.name) + " must be one number, but got " +
+                    std::to_string(a.count));
+    switch (parameter.kind) {
+      case Kind::integer: return a.integers[0];
+      case Kind::flag: return a.integers[0] != 0;
+      default: return a.reals[0];
+    }
+  }
+  throw Refusal(std::string(parameter.name) + " must be given, but is no attribute of the call");
+}
+
+Call as_call(const Row& row, const TypedCall& given) {
+  Call call{&row, {}, {}};
+  int inputs = 0, outputs = 0;
+  for (int i = 0; i < row.parameter_count; ++i) {
+    const Parameter& parameter = row.parameters[i];
+    const void* handle = nullptr;
+    if (parameter.kind != Kind::tensor) {
+      call.values.push_back(attribute(given, parameter));
+    } else {
+      int& next = parameter.written ? outputs : inputs;
+      const int count = parameter.written ? given.output_count : given.input_count;
+      if (next < count) handle = (parameter.written ? given.outputs : given.inputs)[next];
+      ++next;
+      call.values.push_back(to_ivalue(parameter, Value{.pointer = handle}));
+    }
+    call.handles.push_back(handle);
+  }
+  if (given.input_count > inputs || given.output_count > outputs)
+    throw Refusal("there must be at most " + std::to_string(inputs) + " inputs and " +
+                  std::to_string(outputs) + " outputs, but got " +
+                  std::to_string(given.input_count) + " and " + std::to_string(given.output_count));
+  return call;
+}
+
+}  // namespace
+}  // namespace openaclnn::aten
+
+// Asks whether the type is there where attribute_count is -1.
+extern "C" __attribute__((visibility("default"))) int32_t
+openaclnn_aten_by_type(const openaclnn::npu::TypedCall* call, void* stream) {
+  using namespace openaclnn::aten;
+  const Row* row = find_type(call->type);
+  if (row == nullptr) return -1;
+  if (call->attribute_count < 0) return 0;
+  return perform(*row, [&] { return as_call(*row, *call); }, stream);
+}
