@@ -28,7 +28,7 @@ from support import (
 
 import openaclnn
 from openaclnn import _core
-from openaclnn.reference import CANONICAL_NAN, REFERENCES, numpy_dtype, sample
+from openaclnn.reference import CANONICAL_NAN, REFERENCES, numpy_dtype, sample, special_values
 
 LENGTHS = range(131)
 OFFSETS = (0, 1, 2, 3, 5, 7, 8, 13)
@@ -189,6 +189,33 @@ def test_nan_in_any_tile(op):
                 out = np.zeros_like(some[0])
                 call(op, [x.copy() for x in some], attributes, out)
                 assert_same(out, expected, f"{dtype}, NaN at {places}, streaming from {streaming}")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.2])
+@pytest.mark.parametrize("op", rows())
+def test_special_values_among_numbers(op, share):
+    """A few, at the ends of pieces too, and many: each result is the one of its value alone."""
+    edges = (0, 63, 64, 127, 2047, 2048, 16383, 16384, 16384 + 63, 2 * 16384 - 1, 40000, 3 * 16384)
+    rng = np.random.default_rng(SEED)
+    for dtype in op.dtypes:
+        inputs, attributes = numbers(op, 3 * 16384 + 77, dtype)
+        special = special_values(op, dtype, attributes)
+        places = np.union1d(edges, np.flatnonzero(rng.random(inputs[0].size) < share))
+        for x in inputs:
+            x[places] = rng.choice(special, places.size)
+        alone = call(op, [np.repeat(x[places], 2)[::2] for x in inputs], attributes)
+        some = [x[places] for x in inputs]
+        assert_accurate(op, some, attributes, alone, SEED)
+        ordinary = np.setdiff1d(np.arange(inputs[0].size), places)
+        expected = np.empty_like(inputs[0])
+        expected[places] = alone
+        expected[ordinary] = call(op, [x[ordinary] for x in inputs], attributes)
+        what = f"{dtype}, {places.size} special values"
+        assert_same(call(op, inputs, attributes), expected, what)
+        if op.inplace or len(inputs) == 1:
+            onto = [x.copy() for x in inputs]
+            result = call(op, onto, attributes, onto[0])
+            assert_same(result, expected, f"{what}, onto the input")
 
 
 @pytest.mark.parametrize("op", rows())

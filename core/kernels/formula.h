@@ -21,8 +21,8 @@
 //       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
 //       float general(float x) const;   // the result for every x
 //
-// and `general` runs for whole tiles in which one element asks for it; whose result is taken is
-// each element's own affair.
+// and `general` runs for whole tiles, or for groups of packed values (packed.h), in which one
+// element asks for it; whose result is taken is each element's own affair.
 #pragma once
 
 #include <cstdint>

@@ -139,53 +139,60 @@ template <class Type, class F, class Raw, class... In>
 // often: logit_grad fp32, 1 Mi, 1.03 times as long.
 inline constexpr int64_t kLongTile = 16384;
 
+// What one element that asks for `general` costs: the other elements of its group pay with it.
+inline constexpr int64_t kGroup = 64;
+
 // work(first, count) for tiles of n values.
-template <int64_t tile>
-inline void each_tile(int64_t n, const auto& work) {
+inline void each_tile(int64_t tile, int64_t n, const auto& work) {
   for (int64_t i = 0; i < n; i += tile) work(i, tile < n - i ? tile : n - i);
 }
 
-// compute(first, count, past) of tiles, past the cache unless the one before was read again;
-// mend(…) of those where it says no.
-inline void each_long_tile(int64_t n, bool stream, const auto& compute, const auto& mend) {
-  bool past = stream;
-  each_tile<kLongTile>(n, [&](int64_t i, int64_t count) {
-    const bool right = compute(i, count, past);
-    if (!right) mend(i, count);
-    past = stream && right;
+// Group by group; false where some element asked for `general`.
+template <class Type, class F, class Raw, class... In>
+[[gnu::noinline]] bool run_groups(const F& f, Raw* out, int64_t n, const In... in) {
+  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+  bool usual = true;
+  Raw other[kGroup];
+  each_tile(kGroup, n, [&](int64_t i, int64_t count) {
+    Raw* const to = apart ? out + i : other;
+    if (!run_registers_quick<Type>(f, to, count, false, in + i...)) {
+      run_widened<Type>(f, to, count, in + i...);
+      usual = false;
+    }
+    if (!apart) std::memcpy(out + i, other, count * sizeof(Raw));
   });
+  return usual;
 }
 
-// One element costs the others of its tile no more than the way of strided ones.
+// Whole tiles while nobody asks for `general`. A tile in which somebody does goes again group by
+// group, and so do those behind it, until one has nobody who asks.
 template <class Type, class F, class Raw, class... In>
-[[gnu::noinline]] void run_short_tiles(const F& f, Raw* out, int64_t n, const In... in) {
-  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
+  const bool apart = ((out != in) && ...);
+  bool usual = true;
   Raw other[kTile<float>];
-  each_tile<kTile<float>>(n, [&](int64_t i, int64_t count) {
+  each_tile(apart ? kLongTile : kTile<float>, n, [&](int64_t i, int64_t count) {
     Raw* const to = apart ? out + i : other;
-    if (!run_registers_quick<Type>(f, to, count, false, in + i...))
-      run_widened<Type>(f, to, count, in + i...);
-    if (!apart) std::memcpy(out + i, other, count * sizeof(Raw));
+    usual = usual && run_registers_quick<Type>(f, to, count, stream && apart, in + i...);
+    if (!usual) {
+      usual = run_groups<Type>(f, out + i, count, in + i...);
+    } else if (!apart) {
+      std::memcpy(out + i, other, count * sizeof(Raw));
+    }
   });
 }
 
 template <class Type, class F, class Raw, class... In>
 void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   if constexpr (requires { f.limit; }) {
-    const bool apart = ((out != in) && ...);
-    if (!apart) return run_short_tiles<Type>(f, out, n, in...);
-    const auto compute = [&](int64_t i, int64_t count, bool past) {
-      return run_registers_quick<Type>(f, out + i, count, past, in + i...);
-    };
-    each_long_tile(n, stream, compute, [&](int64_t i, int64_t count) {
-      run_short_tiles<Type>(f, out + i, count, in + i...);
-    });
+    run_tiles<Type>(f, out, n, stream, in...);
   } else if constexpr (in_registers<F, In...>) {
-    const auto compute = [&](int64_t i, int64_t count, bool past) {
-      return run_registers_summed<Type>(f, out + i, count, past, in + i...);
-    };
-    each_long_tile(n, stream, compute,
-                   [&](int64_t i, int64_t count) { make_canonical<Type>(out + i, count); });
+    bool past = stream;  // the cache, unless the tile before was read again
+    each_tile(kLongTile, n, [&](int64_t i, int64_t count) {
+      const bool right = run_registers_summed<Type>(f, out + i, count, past, in + i...);
+      if (!right) make_canonical<Type>(out + i, count);
+      past = stream && right;
+    });
   } else {
     if constexpr (__is_same(Raw, float)) {
       if (!stream) return run(f, out, n, in...);  // straight from memory to memory
