@@ -25,7 +25,8 @@ enum Result : int32_t {
 
 // What went wrong, as a sentence without the name of the C function.
 struct __attribute__((visibility("default"))) Failure : std::runtime_error {
-  Failure(Result code, const std::string& sentence) : std::runtime_error(sentence), code(code) {}
+  Failure(Result its_code, const std::string& sentence)
+      : std::runtime_error(sentence), code(its_code) {}
   Result code;
 };
 
@@ -56,15 +57,15 @@ struct Collective {
   int32_t dtype = 0;      // HcclDataType
   int32_t operation = 0;  // HcclReduceOp
   uint32_t root = 0;
-  std::vector<Part> parts;
-  std::vector<uint64_t> sizes, starts;
+  std::vector<Part> parts{};
+  std::vector<uint64_t> sizes{}, starts{};
 };
 
 // The ranks that have joined under one root info. Functions throw Failure.
 class Communicator {
  public:
-  Communicator(std::string name, uint32_t rank, uint32_t ranks)
-      : name(std::move(name)), rank(rank), ranks(ranks) {}
+  Communicator(std::string its_name, uint32_t its_rank, uint32_t all_ranks)
+      : name(std::move(its_name)), rank(its_rank), ranks(all_ranks) {}
   virtual ~Communicator() = default;
   // On the thread of the stream. Calls of one communicator come in the same order on every rank.
   virtual void perform(const Collective& collective) = 0;
