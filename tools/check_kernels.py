@@ -160,13 +160,11 @@ def form_of(name: str) -> str | None:
 
 def check_loops(level: str, obj: Path) -> Iterator[str]:
     register = REGISTER[level]
-    found = 0
     conversions = dict(CONVERSIONS[level])
     for name, code in functions([obj]):
         loops = innermost_loops(code)
         form = form_of(name)
         if form and (level, form) not in EXEMPT:
-            found += 1
             vector = sum(any(PACKED.fullmatch(n) for n in wide(loop, register)) for loop in loops)
             narrow = [loop for loop in loops if not wide(loop, register)]
             scalar = sum(any(SCALAR.fullmatch(n) for _, n, _ in loop) for loop in narrow)
@@ -182,8 +180,6 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
                     has, not_has = (set(part.split()) for part in f"{marks}|".split("|")[:2])
                     if has <= names and not names & not_has:
                         del conversions[conversion]
-    if not found:
-        yield f"{obj.name} of kernels_{level} has no loops that this check looks for."
     for conversion in conversions:
         subject = f"{conversion} of kernels_{level}, {obj.name},"
         yield f"{subject} has no loop that works in {register[1:]} registers."
@@ -193,6 +189,8 @@ def check(level: str, objects: list[Path]) -> list[str]:
     findings = list(check_symbols(level, objects))
     for obj in objects if level in REGISTER else []:
         findings += check_loops(level, obj)
+    if level in REGISTER and not forms(level, objects):
+        findings.append(f"kernels_{level} has no loops that this check looks for.")
     return findings
 
 
