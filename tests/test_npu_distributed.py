@@ -142,3 +142,9 @@ def test_processes_that_import_openaclnn_npu(tmp_path):
     assert status == 0, text
     for rank in range(2):
         assert f"rank {rank} has the sum" in text
+
+
+def test_calls_that_a_task_could_not_survive():
+    status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"))
+    assert status == 0, text
+    assert "all were refused" in text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives, sends and receives of libhccl and libhcomm: their C arguments as one Collective.
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "core/npu/hccl_calls.h"
 #include "core/npu/hccl_task.h"
@@ -14,33 +14,41 @@ int32_t submit(void* comm, void* stream, const Collective& collective) {
   return guarded(collective.call, [&] { submit(find(comm), collective, stream); });
 }
 
-// Between HcclGroupStart and HcclGroupEnd sends and receives are gathered.
+// Between HcclGroupStart and HcclGroupEnd sends and receives are gathered, in the order of the
+// calls: every rank works on its communicators in that order.
 struct Group {
+  struct Batch {
+    void *comm, *stream;
+    std::vector<Part> parts;
+  };
   int depth = 0;
-  std::map<std::pair<void*, void*>, std::vector<Part>> parts;  // of communicator and stream
+  std::vector<Batch> batches;
+
+  std::vector<Part>& parts_of(void* comm, void* stream) {
+    for (Batch& batch : batches) {
+      if (batch.comm == comm && batch.stream == stream) return batch.parts;
+    }
+    return batches.emplace_back(Batch{comm, stream, {}}).parts;
+  }
 };
 thread_local Group group;
 
 int32_t transfer(const char* call, void* comm, void* stream, const Part& part) {
-  if (group.depth == 0) {
-    return submit(comm, stream, {.kind = Collective::Kind::batch, .call = call, .parts = {part}});
-  }
   return guarded(call, [&] {
-    (void)find(comm);
-    group.parts[{comm, stream}].push_back(part);
+    const Shared own = find(comm);
+    if (group.depth > 0) return group.parts_of(comm, stream).push_back(part);
+    submit(own, {.kind = Collective::Kind::batch, .call = call, .parts = {part}}, stream);
   });
 }
 
-size_t width(int32_t dtype) {
-  constexpr uint8_t widths[] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2, 16, 0, 1, 1, 1, 1};
-  const bool known = dtype >= 0 && dtype < static_cast<int32_t>(sizeof widths);
-  if (!known || widths[dtype] == 0)
-    throw Failure(kNotSupported, "dataType must be in [0, 17], but got " + std::to_string(dtype));
-  return widths[dtype];
-}
-
-void* at(const void* data, uint64_t index, int32_t dtype) {
-  return static_cast<char*>(const_cast<void*>(data)) + index * width(dtype);
+// `count` elements from element `first` on.
+Part part(bool sends, const void* data, uint64_t first, uint64_t count, int32_t dtype,
+          uint32_t peer) {
+  if (count == 0) return {sends, nullptr, 0, dtype, peer};
+  check_buffer(data, count);
+  check_buffer(data, first);
+  auto* const bytes = static_cast<char*>(const_cast<void*>(data));
+  return {sends, bytes + first * width(dtype), count, dtype, peer};
 }
 
 const uint64_t* numbers(const char* name, const void* list) {
@@ -115,6 +123,10 @@ int32_t HcclReduceScatterV(void* sendBuf, const void* sendCounts, const void* se
     const uint64_t* sizes = numbers("sendCounts", sendCounts);
     const uint64_t* starts = numbers("sendDispls", sendDispls);
     made.sizes.assign(sizes, sizes + own->ranks);
+    if (made.sizes[own->rank] != recvCount)
+      throw Failure(kParameter, "recvCount must be the sendCounts of this rank, " +
+                                    std::to_string(made.sizes[own->rank]) + ", but is " +
+                                    std::to_string(recvCount));
     made.starts.assign(starts, starts + own->ranks);
     submit(own, std::move(made), stream);
   });
@@ -152,8 +164,8 @@ int32_t HcclAllGatherV(void* sendBuf, uint64_t sendCount, void* recvBuf, const v
     const uint64_t* counts = numbers("recvCounts", recvCounts);
     const uint64_t* starts = numbers("recvDispls", recvDispls);
     for (uint32_t i = 0; i < own.ranks; ++i) {
-      parts.push_back({true, sendBuf, sendCount, dataType, i});
-      parts.push_back({false, at(recvBuf, starts[i], dataType), counts[i], dataType, i});
+      parts.push_back(part(true, sendBuf, 0, sendCount, dataType, i));
+      parts.push_back(part(false, recvBuf, starts[i], counts[i], dataType, i));
     }
   });
 }
@@ -162,9 +174,9 @@ int32_t HcclScatter(void* sendBuf, void* recvBuf, uint64_t recvCount, int32_t da
                     uint32_t root, void* comm, void* stream) {
   return exchange("HcclScatter", comm, stream, [&](const Communicator& own, auto& parts) {
     for (uint32_t i = 0; own.rank == root && i < own.ranks; ++i) {
-      parts.push_back({true, at(sendBuf, i * recvCount, dataType), recvCount, dataType, i});
+      parts.push_back(part(true, sendBuf, i * recvCount, recvCount, dataType, i));
     }
-    parts.push_back({false, recvBuf, recvCount, dataType, root});
+    parts.push_back(part(false, recvBuf, 0, recvCount, dataType, root));
   });
 }
 
@@ -172,8 +184,8 @@ int32_t HcclAlltoAll(const void* sendBuf, uint64_t sendCount, int32_t sendType, 
                      uint64_t recvCount, int32_t recvType, void* comm, void* stream) {
   return exchange("HcclAlltoAll", comm, stream, [&](const Communicator& own, auto& parts) {
     for (uint32_t i = 0; i < own.ranks; ++i) {
-      parts.push_back({true, at(sendBuf, i * sendCount, sendType), sendCount, sendType, i});
-      parts.push_back({false, at(recvBuf, i * recvCount, recvType), recvCount, recvType, i});
+      parts.push_back(part(true, sendBuf, i * sendCount, sendCount, sendType, i));
+      parts.push_back(part(false, recvBuf, i * recvCount, recvCount, recvType, i));
     }
   });
 }
@@ -187,8 +199,8 @@ int32_t HcclAlltoAllV(const void* sendBuf, const void* sendCounts, const void* s
     const uint64_t* received = numbers("recvCounts", recvCounts);
     const uint64_t* to = numbers("rdispls", rdispls);
     for (uint32_t i = 0; i < own.ranks; ++i) {
-      parts.push_back({true, at(sendBuf, from[i], sendType), sent[i], sendType, i});
-      parts.push_back({false, at(recvBuf, to[i], recvType), received[i], recvType, i});
+      parts.push_back(part(true, sendBuf, from[i], sent[i], sendType, i));
+      parts.push_back(part(false, recvBuf, to[i], received[i], recvType, i));
     }
   });
 }
@@ -227,9 +239,12 @@ int32_t HcclGroupEnd(void) {
   return guarded(call, [&] {
     if (group.depth == 0) throw Failure(kParameter, "HcclGroupStart must come first");
     if (--group.depth > 0) return;
-    for (auto& [where, parts] : std::exchange(group.parts, {})) {
-      submit(find(where.first), {.kind = Kind::batch, .call = call, .parts = std::move(parts)},
-             where.second);
+    std::vector<Group::Batch> batches = std::exchange(group.batches, {});
+    std::vector<Shared> owners;  // all of them are alive, or nothing is sent
+    for (const Group::Batch& batch : batches) owners.push_back(find(batch.comm));
+    for (size_t i = 0; i < batches.size(); ++i) {
+      submit(owners[i], {.kind = Kind::batch, .call = call, .parts = std::move(batches[i].parts)},
+             batches[i].stream);
     }
   });
 }

@@ -63,12 +63,46 @@ struct Job {
   }
 };
 
+constexpr uint32_t kMostRanks = 1 << 16;
+
+void check_rank(const char* name, uint32_t rank, uint32_t ranks) {
+  if (rank >= ranks)
+    throw Failure(kParameter, std::string(name) + " must be in [0, " + std::to_string(ranks) +
+                                  "), but got " + std::to_string(rank));
+}
+
+// What a task could not survive.
+void check(const Collective& c, const Communicator& own) {
+  using Kind = Collective::Kind;
+  for (const Part& part : c.parts) {
+    (void)width(part.dtype);
+    check_buffer(part.data, part.count, own.ranks);
+    check_rank("a rank", part.peer, own.ranks);
+  }
+  for (size_t i = 0; i < c.sizes.size(); ++i) {
+    check_buffer(c.send, c.sizes[i], own.ranks);
+    check_buffer(c.send, c.starts[i], own.ranks);
+  }
+  if (c.kind == Kind::exchange || c.kind == Kind::batch) return;
+  (void)width(c.dtype);
+  const bool reduces = c.kind != Kind::broadcast && c.kind != Kind::all_gather;
+  if (reduces && (c.operation < 0 || c.operation > 3))
+    throw Failure(kNotSupported, "op must be in [0, 3], but got " + std::to_string(c.operation));
+  check_buffer(c.send, c.sizes.empty() ? c.count : 0, own.ranks);
+  if (c.kind == Kind::broadcast || c.kind == Kind::reduce) check_rank("root", c.root, own.ranks);
+  if (c.kind == Kind::broadcast || (c.kind == Kind::reduce && c.root != own.rank)) return;
+  check_buffer(c.receive, c.count, own.ranks);
+}
+
 int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, const char* name,
              void** comm) {
   return guarded(call, [&] {
     not_null("rootInfo", root);
     not_null("comm", comm);
     *comm = nullptr;
+    if (ranks > kMostRanks)
+      throw Failure(kParameter, "nRanks must be at most " + std::to_string(kMostRanks) +
+                                    ", but got " + std::to_string(ranks));
     if (rank >= ranks)
       throw Failure(kParameter, "rank must be in [0, nRanks), but got " + std::to_string(rank) +
                                     " of " + std::to_string(ranks));
@@ -79,6 +113,28 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
 }
 
 }  // namespace
+
+// 12 to 14 and 17 are no numbers that torch has.
+size_t width(int32_t dtype) {
+  constexpr uint8_t widths[] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2, 0, 0, 0, 1, 1};
+  const bool known = dtype >= 0 && dtype < static_cast<int32_t>(sizeof widths);
+  if (!known || widths[dtype] == 0)
+    throw Failure(kNotSupported,
+                  "dataType must be in [0, 11], 15 or 16, but got " + std::to_string(dtype));
+  return widths[dtype];
+}
+
+// Elements of all ranks together: what follows from counts cannot overflow, in bytes of up to 16
+// for an element.
+constexpr uint64_t kMostElements = uint64_t{1} << 58;
+
+void check_buffer(const void* data, uint64_t count, uint32_t ranks) {
+  if (count > kMostElements / ranks)
+    throw Failure(kParameter, "a count must be at most 2^58 for all ranks together, but got " +
+                                  std::to_string(count) + " of " + std::to_string(ranks));
+  if (data == nullptr && count > 0)
+    throw Failure(kNull, "a buffer must not be NULL where its count is " + std::to_string(count));
+}
 
 int32_t failed(const char* call, Result result, const char* sentence) {
   (void)fail(code_of(result), "%s: %s", call, sentence).code();
@@ -92,6 +148,7 @@ Shared find(void* handle) {
 }
 
 void submit(Shared communicator, Collective collective, void* stream) {
+  check(collective, *communicator);
   const char* call = collective.call;
   auto* job = new Job{std::move(communicator), std::move(collective)};
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };

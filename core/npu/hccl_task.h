@@ -28,6 +28,11 @@ inline void not_null(const char* name, const void* pointer) {
   if (pointer == nullptr) throw Failure(kNull, std::string(name) + " must not be NULL");
 }
 
+size_t width(int32_t dtype);  // bytes of an element
+
+// Memory of `count` elements, in calls of so many ranks.
+void check_buffer(const void* data, uint64_t count, uint32_t ranks = 1);
+
 Shared find(void* comm);
 
 // The call becomes a task of the stream.

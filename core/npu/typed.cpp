@@ -37,15 +37,23 @@ class Handles {
       return {};
     }
     std::vector<int64_t> strides(d->dims.size());
-    int64_t count = 1;
+    int64_t count = 1, bytes = 0;
+    const auto width = static_cast<int64_t>(aclDataTypeSize(d->dtype));
+    bool counted = width > 0;
     for (size_t i = strides.size(); i-- > 0;) {
       strides[i] = count;
-      count *= d->dims[i];
+      counted = counted && d->dims[i] >= 0 && !__builtin_mul_overflow(count, d->dims[i], &count);
     }
-    if (static_cast<size_t>(count) * aclDataTypeSize(d->dtype) > buffer->size) {
+    if (!counted || __builtin_mul_overflow(count, width, &bytes)) {
+      return fail(ACL_ERROR_INVALID_PARAM,
+                  "%s: %s must have tensors that fit the address space, of a dtype with a size, "
+                  "but got dtype %d and rank %zu",
+                  call, type, static_cast<int>(d->dtype), d->dims.size());
+    }
+    if (static_cast<size_t>(bytes) > buffer->size) {
       return fail(ACL_ERROR_INVALID_PARAM,
                   "%s: %s must have buffers of at least %zu bytes, but got %zu", call, type,
-                  static_cast<size_t>(count) * aclDataTypeSize(d->dtype), buffer->size);
+                  static_cast<size_t>(bytes), buffer->size);
     }
     const aclTensor* tensor =
         aclCreateTensor(d->dims.data(), d->dims.size(), d->dtype, strides.data(), 0, d->format,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock of two words, which memory of zeros is, for what two threads seldom want at once: to take
-// and to leave it unwanted costs one compare-exchange and one store. It may be held while work
-// runs. A child of fork finds it free: a thread that held it stayed in the parent.
+// This lock is for what two threads seldom want at once: where nobody waits, taking it costs one
+// compare-exchange and leaving it one store. It may be held while work runs. Its two words may come
+// from memory of zeros. A child of fork finds it free, since the threads of the parent are gone.
 //
 // The lock is fair: threads draw tickets and are served in that order. A thread that runs one
 // executor in a loop would otherwise take the lock again before one that waits has woken up, and
@@ -33,6 +33,7 @@ class ForkSafeLock {
            next_.compare_exchange_strong(next, after(ticket), std::memory_order_relaxed);
   }
   void unlock() {
+    if (is_of_parent(next_.load(std::memory_order_relaxed))) return;  // it was held across a fork
     const uint32_t mine = served();
     // Read before the store, after which the lock may be gone: who waits until it is free may then
     // free its memory.
@@ -50,6 +51,7 @@ class ForkSafeLock {
     const uint32_t first = process_generation() << 16;
     return (word & ~kTickets) == first ? word : first;
   }
+  static bool is_of_parent(uint32_t word) { return word != in_this_process(word); }
   static uint32_t after(uint32_t word) { return (word & ~kTickets) | ((word + 1) & kTickets); }
 
   uint32_t served() const { return in_this_process(served_.load(std::memory_order_acquire)); }

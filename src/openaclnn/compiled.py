@@ -87,9 +87,12 @@ class Library:
         digest = hashlib.sha256()
         for path in sorted(self.sources.rglob("*")):
             if path.is_file():
-                digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+                name = str(path.relative_to(self.sources))
+                digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
         facts = [self.torch.version, self.torch.git, config()["version"], *(compiler() or [])]
-        digest.update("\0".join([*facts, *self.generated.values()]).encode())
+        facts += [*self._options(), *self._link_options()]
+        facts += [part for item in self.generated.items() for part in item]
+        digest.update("\0".join(facts).encode())
         name = f"torch-{self.torch.release}-{digest.hexdigest()[:16]}"
         return cache() / name / self.soname if self.soname else cache() / f"{name}.so"
 

@@ -64,10 +64,32 @@ Tensor stacked(const Tensor& x, int64_t hidden) {
   return at::empty({x.size(0), x.size(1), hidden}, at::kFloat);
 }
 
+void check_weights(const Tensor& input, const Tensor& hidden, int64_t gates) {
+  const bool fits = input.dim() == 2 && hidden.dim() == 2 &&
+                    hidden.size(1) == gates * hidden.size(0) && input.size(1) == hidden.size(1);
+  if (fits) return;
+  const auto shape = [](const Tensor& x) {
+    std::string text;
+    for (const int64_t size : x.sizes()) text += (text.empty() ? "" : ", ") + std::to_string(size);
+    return "(" + text + ")";
+  };
+  throw Refusal("weights must have the shapes (features, " + std::to_string(gates) +
+                " hidden) and (hidden, " + std::to_string(gates) + " hidden), but got " +
+                shape(input) + " and " + shape(hidden));
+}
+
+void check_bias(const Tensor& bias, const Tensor& weight) {
+  if (bias.defined() && bias.numel() != weight.size(1))
+    throw Refusal("a bias must have " + std::to_string(weight.size(1)) + " elements, but got " +
+                  std::to_string(bias.numel()));
+}
+
 void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, Tensor lengths,
              Tensor h0, Tensor c0, Out y, Out h_out, Out c_out, Out i_out, Out j_out, Out f_out,
              Out o_out, Out tanh_out, Text gate_order, double forget_bias, Text direction) {
   const Order order(gate_order);
+  check_weights(weight_input, weight_hidden, 4);
+  check_bias(bias, weight_hidden);
   const int64_t hidden = weight_hidden.size(0);
   const Tensor wi = wide(weight_input), wh = wide(weight_hidden);
   Tensor inputs = at::matmul(wide(x), wi);
@@ -125,6 +147,7 @@ LstmGradient lstm_backward(const Tensor& given_x, const Tensor& weight_input,
                            const Tensor& dh_last, const Tensor& dc_last, const Tensor (&gates)[5],
                            const Tensor& lengths, const Text& gate_order, const Text& direction) {
   const Order order(gate_order);
+  check_weights(weight_input, weight_hidden, 4);
   const int64_t hidden = weight_hidden.size(0), features = weight_input.size(0);
   const Ints shape = {gates[0].size(0), gates[0].size(1), hidden};
   const Tensor x = wide(given_x).reshape({shape[0], shape[1], features});
@@ -218,6 +241,9 @@ void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input,
          Text gate_order, bool reset_after, Text direction) {
   must_be_absent("seq_length", lengths);
   const bool r_first = reset_first(gate_order, reset_after);
+  check_weights(weight_input, weight_hidden, 3);
+  check_bias(bias_input, weight_hidden);
+  check_bias(bias_hidden, weight_hidden);
   const int64_t hidden = weight_hidden.size(0);
   const Tensor wh = wide(weight_hidden);
   Tensor inputs = at::matmul(wide(x), wide(weight_input));
@@ -247,6 +273,7 @@ void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tenso
   must_be_absent("seq_length", lengths);
   must_be_absent("mask", mask);
   const bool r_first = reset_first(gate_order, reset_after);
+  check_weights(weight_input, weight_hidden, 3);
   const int64_t hidden = weight_hidden.size(0);
   const Tensor wi = wide(weight_input), wh = wide(weight_hidden);
   const Tensor first = state(h0, x, hidden);

@@ -87,31 +87,39 @@ void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
   if (wide != type && (type != at::kUInt64 || turned)) values.copy_(work);
 }
 
-// Receives are asked for first. Sends to this rank itself meet its receives in their order.
-void GlooCommunicator::exchange(const std::vector<Part>& parts, bool eager) {
-  std::deque<const Part*> own;
+// What this rank sends to itself meets what it receives from itself, in their order.
+void GlooCommunicator::exchange_with_itself(const std::vector<Part>& parts) {
+  std::deque<const Part*> sent, received;
   for (const Part& part : parts) {
-    if (part.peer >= ranks)
-      throw Failure(kParameter, "a rank must be in [0, " + std::to_string(ranks) + "), but got " +
-                                    std::to_string(part.peer));
-    if (part.sends && part.peer == rank) own.push_back(&part);
+    if (part.peer == rank && part.count > 0) (part.sends ? sent : received).push_back(&part);
   }
+  if (sent.size() != received.size())
+    throw Failure(kParameter, "a rank must receive from itself what it sends to itself, but " +
+                                  std::to_string(sent.size()) + " sends meet " +
+                                  std::to_string(received.size()) + " receives");
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const Tensor from = bytes(sent[i]->data, sent[i]->count, sent[i]->dtype);
+    Tensor to = bytes(received[i]->data, received[i]->count, received[i]->dtype);
+    if (from.numel() != to.numel())
+      throw Failure(kParameter, "a rank must receive from itself as many bytes as it sends, but " +
+                                    std::to_string(from.numel()) + " meet " +
+                                    std::to_string(to.numel()));
+    to.copy_(from);
+  }
+}
+
+// Receives are asked for first.
+void GlooCommunicator::exchange(const std::vector<Part>& parts, bool eager) {
+  exchange_with_itself(parts);
   std::vector<Work> works;
   std::vector<Tensor> kept;
   {
     const std::lock_guard lock(order_);
     for (const bool sends : {false, true}) {
       for (const Part& part : parts) {
-        if (part.sends != sends || part.count == 0) continue;
+        if (part.sends != sends || part.count == 0 || part.peer == rank) continue;
         Tensor data = bytes(part.data, part.count, part.dtype);
         const int peer = static_cast<int>(part.peer);
-        if (part.peer == rank) {
-          if (sends) continue;
-          if (own.empty()) throw Failure(kParameter, "a rank must send what it receives of itself");
-          data.copy_(bytes(own.front()->data, part.count, part.dtype));
-          own.pop_front();
-          continue;
-        }
         if (sends && eager) data = data.clone();
         std::vector<Tensor> list{data};
         Work work = sends ? group_->send(list, peer, 0) : group_->recv(list, peer, 0);

@@ -55,6 +55,7 @@ class GlooCommunicator final : public Communicator {
  private:
   void run(const Collective& collective);
   void reduce(Tensor& values, int32_t operation);
+  void exchange_with_itself(const std::vector<Part>& parts);
   void exchange(const std::vector<Part>& parts, bool eager);
   [[noreturn]] void lost(const std::string& text) const;
 
