@@ -53,16 +53,19 @@ def test_sharded(failed, case):
     assert case not in failed, failed[case]
 
 
-@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize("order", ["before", "after", "probed"])
 def test_nothing_is_imported_before_its_time(order):
     """torch.distributed.tensor takes half a second; whichever comes first, the rules are there."""
     code = """
 import sys, torch
 import openaclnn.torch
 assert ("torch.distributed.tensor" in sys.modules) == ("DTensor" in globals())
+PROBE
 from torch.distributed.tensor import DTensor
 rules = DTensor._op_dispatcher.sharding_propagator.op_strategy_funcs
 assert torch.ops.openaclnn.elu.default in rules
 """
+    probe = "import importlib.util; importlib.util.find_spec('torch.distributed.tensor')"
+    code = code.replace("PROBE", probe if order == "probed" else "")
     first = "from torch.distributed.tensor import DTensor\n" if order == "before" else ""
     subprocess.run([sys.executable, "-W", "ignore", "-c", first + code], check=True)
