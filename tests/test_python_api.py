@@ -258,3 +258,9 @@ def test_streams_keep_what_they_use_alive():
             stream.synchronize()
         del stream  # waits for its work
         assert (y == -(streams + 1)).all()
+
+
+def test_a_plan_says_what_it_is():
+    x = np.ones(3, np.float32)
+    plan = openaclnn.plan("aclnnLeakyRelu", x, 0.1, np.empty_like(x))
+    assert repr(plan) == "<openaclnn.Plan aclnnLeakyRelu, workspace 0 bytes>"

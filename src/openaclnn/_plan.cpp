@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "_plan.h"
 
+#include <nanobind/stl/string.h>
+
 #include <mutex>
 #include <new>
 #include <string>
