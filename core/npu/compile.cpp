@@ -53,10 +53,9 @@ Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer
                 "never created",
                 call);
   }
-  const size_t element = aclDataTypeSize(in->dtype);
-  size_t bytes = element;
-  for (const int64_t dim : in->dims) bytes *= static_cast<size_t>(dim);
-  if (in->dtype != out->dtype || element == 0 || bytes > data->size || bytes > place->size) {
+  size_t bytes = 0;
+  const bool counted = byte_count(*in, &bytes);
+  if (in->dtype != out->dtype || !counted || bytes > data->size || bytes > place->size) {
     return fail(ACL_ERROR_INVALID_PARAM,
                 "%s: Identity must have buffers of at least %zu bytes and one dtype, but got %zu "
                 "bytes of dtype %d and %zu of dtype %d",

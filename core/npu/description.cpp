@@ -13,6 +13,17 @@ HandlePool<aclTensorDesc>& descriptions() { return pool_of<aclTensorDesc>(1 << 1
 HandlePool<aclDataBuffer>& buffers() { return pool_of<aclDataBuffer>(1 << 18); }
 HandlePool<aclopAttr>& attributes() { return pool_of<aclopAttr>(1 << 16); }
 
+bool byte_count(const aclTensorDesc& description, size_t* bytes) {
+  auto count = static_cast<int64_t>(aclDataTypeSize(description.dtype));
+  if (count == 0) return false;
+  for (size_t i = description.dims.size(); i-- > 0;) {
+    const int64_t dim = description.dims[i];
+    if (dim < 0 || __builtin_mul_overflow(count, dim, &count)) return false;
+  }
+  *bytes = static_cast<size_t>(count);
+  return true;
+}
+
 namespace {
 
 constexpr int kMostDims = 25;

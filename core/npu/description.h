@@ -54,6 +54,8 @@ struct aclopAttr {
 
 namespace openaclnn::npu {
 HandlePool<aclTensorDesc>& descriptions();
+// The bytes of a dense tensor; false where they do not fit int64_t or the dtype has no size.
+bool byte_count(const aclTensorDesc& description, size_t* bytes);
 HandlePool<aclDataBuffer>& buffers();
 HandlePool<aclopAttr>& attributes();
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators: their life, and their work as tasks of streams. The calling thread does not wait,
 // so that ranks may call two communicators in different orders, and a failure is one of the stream.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "acl/acl_rt.h"
 #include "core/npu/hccl_calls.h"
 #include "core/npu/hccl_task.h"
+#include "core/npu/provider.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
@@ -29,12 +28,10 @@ int32_t code_of(Result result) {
   }
 }
 
-// Its library lies where the environment of `openaclnn npu` finds it, or is loaded.
 Engine& engine() {
   static Engine* const found = [] {
-    void* library = dlopen("libaclnn_math.so", RTLD_NOW);
-    void* function = library == nullptr ? nullptr : dlsym(library, kFindEngine);
-    return function == nullptr ? nullptr : reinterpret_cast<FindEngine>(function)();
+    const auto find = reinterpret_cast<FindEngine>(npu::find_provided(kFindEngine));
+    return find == nullptr ? nullptr : find();
   }();
   if (found == nullptr)
     throw Failure(kNotSupported,

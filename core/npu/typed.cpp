@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/npu/typed.h"
 
-#include <dlfcn.h>
-
 #include "aclnn/acl_meta.h"
 #include "core/npu/description.h"
+#include "core/npu/provider.h"
 
 namespace openaclnn::npu {
 namespace {
@@ -36,24 +35,23 @@ class Handles {
       made_.push_back(nullptr);
       return {};
     }
-    std::vector<int64_t> strides(d->dims.size());
-    int64_t count = 1, bytes = 0;
-    const auto width = static_cast<int64_t>(aclDataTypeSize(d->dtype));
-    bool counted = width > 0;
-    for (size_t i = strides.size(); i-- > 0;) {
-      strides[i] = count;
-      counted = counted && d->dims[i] >= 0 && !__builtin_mul_overflow(count, d->dims[i], &count);
-    }
-    if (!counted || __builtin_mul_overflow(count, width, &bytes)) {
+    size_t bytes = 0;
+    if (!byte_count(*d, &bytes)) {
       return fail(ACL_ERROR_INVALID_PARAM,
                   "%s: %s must have tensors that fit the address space, of a dtype with a size, "
                   "but got dtype %d and rank %zu",
                   call, type, static_cast<int>(d->dtype), d->dims.size());
     }
-    if (static_cast<size_t>(bytes) > buffer->size) {
+    if (bytes > buffer->size) {
       return fail(ACL_ERROR_INVALID_PARAM,
-                  "%s: %s must have buffers of at least %zu bytes, but got %zu", call, type,
-                  static_cast<size_t>(bytes), buffer->size);
+                  "%s: %s must have buffers of at least %zu bytes, but got %zu", call, type, bytes,
+                  buffer->size);
+    }
+    std::vector<int64_t> strides(d->dims.size());
+    int64_t count = 1;
+    for (size_t i = strides.size(); i-- > 0;) {
+      strides[i] = count;
+      count *= d->dims[i];
     }
     const aclTensor* tensor =
         aclCreateTensor(d->dims.data(), d->dims.size(), d->dtype, strides.data(), 0, d->format,
@@ -75,21 +73,11 @@ class Handles {
   std::vector<const void*> made_;
 };
 
-// The library is there in a process of torch_npu, and only there.
-RunTyped provider() {
-  static const RunTyped found = [] {
-    void* library = dlopen(kTypedLibrary, RTLD_LAZY | RTLD_LOCAL);
-    return library == nullptr ? nullptr
-                              : reinterpret_cast<RunTyped>(dlsym(library, kTypedFunction));
-  }();
-  return found;
-}
-
 }  // namespace
 
 Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known) {
   *known = false;
-  const RunTyped run = provider();
+  static const auto run = reinterpret_cast<RunTyped>(find_provided(kTypedFunction));
   if (run == nullptr) return {};
   const TypedCall question = {given.type, nullptr, 0, nullptr, 0, nullptr, -1};
   if (run(&question, nullptr) != 0) return {};

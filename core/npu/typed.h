@@ -7,7 +7,6 @@
 
 namespace openaclnn::npu {
 
-constexpr const char* kTypedLibrary = "libaclnn_math.so";
 constexpr const char* kTypedFunction = "openaclnn_aten_by_type";
 
 // A text, or numbers, one unless it is a list.

@@ -26,6 +26,8 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
 
 // A datagram socket that is connected sends nothing, but the system has chosen its own address.
 std::string address_towards(const std::string& host, uint16_t port) {
+  if (const char* chosen = std::getenv("HCCL_IF_IP"); chosen != nullptr && *chosen != '\0')
+    return chosen;
   addrinfo wanted = {}, *list = nullptr;
   wanted.ai_socktype = SOCK_DGRAM;
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list) != 0)
@@ -46,10 +48,8 @@ std::string address_towards(const std::string& host, uint16_t port) {
 }
 
 std::string own_address() {
-  if (const char* chosen = std::getenv("HCCL_IF_IP"); chosen != nullptr && *chosen != '\0')
-    return chosen;
   const char* master = std::getenv("MASTER_ADDR");
-  return master == nullptr || *master == '\0' ? kLoopback : address_towards(master, 9);
+  return address_towards(master == nullptr || *master == '\0' ? kLoopback : master, 9);
 }
 
 }  // namespace openaclnn::hccl

@@ -7,10 +7,11 @@
 
 namespace openaclnn::hccl {
 
-// The address of this machine on the way to the host; that of the loopback if there is no way.
+// HCCL_IF_IP, or else the address of this machine on the way to the host; that of the loopback if
+// there is no way.
 std::string address_towards(const std::string& host, uint16_t port);
 
-// HCCL_IF_IP, or the address towards MASTER_ADDR, or without either that of the loopback.
+// The address towards MASTER_ADDR, or towards the loopback if that is not set.
 std::string own_address();
 
 }  // namespace openaclnn::hccl

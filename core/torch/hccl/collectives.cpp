@@ -6,15 +6,13 @@
 namespace openaclnn::hccl {
 namespace {
 
+// HcclDataType and HcclReduceOp come here checked: submit() refuses what has no place below.
 at::ScalarType scalar_type(int32_t dtype) {
   constexpr at::ScalarType types[] = {at::kChar,   at::kShort,  at::kInt,    at::kHalf,
                                       at::kFloat,  at::kLong,   at::kUInt64, at::kByte,
                                       at::kUInt16, at::kUInt32, at::kDouble, at::kBFloat16};
-  if (dtype >= 0 && dtype < static_cast<int32_t>(std::size(types))) return types[dtype];
-  if (dtype == 15) return at::kFloat8_e4m3fn;
-  if (dtype == 16) return at::kFloat8_e5m2;
-  throw Failure(kNotSupported,
-                "dataType must be one that torch has, but got " + std::to_string(dtype));
+  if (dtype < static_cast<int32_t>(std::size(types))) return types[dtype];
+  return dtype == 15 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
 }
 
 Tensor wrap(const void* data, uint64_t count, at::ScalarType type) {
@@ -47,14 +45,9 @@ at::ScalarType reduced_in(at::ScalarType type) {
 
 c10d::ReduceOp reduction(int32_t operation) {
   using c10d::ReduceOp;
-  switch (operation) {
-    case 0: return ReduceOp::SUM;
-    case 1: return ReduceOp::PRODUCT;
-    case 2: return ReduceOp::MAX;
-    case 3: return ReduceOp::MIN;
-    default: break;
-  }
-  throw Failure(kNotSupported, "op must be in [0, 3], but got " + std::to_string(operation));
+  constexpr ReduceOp::RedOpType operations[] = {ReduceOp::SUM, ReduceOp::PRODUCT, ReduceOp::MAX,
+                                                ReduceOp::MIN};
+  return operations[operation];
 }
 
 bool compares(int32_t operation) { return operation == 2 || operation == 3; }
@@ -76,12 +69,7 @@ void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
     work = values.to(wide);
   }
   std::vector<Tensor> list{work};
-  Work pending;
-  {
-    const std::lock_guard lock(order_);
-    pending = group_->allreduce(list, options);
-  }
-  pending->wait();
+  finish([&] { return group_->allreduce(list, options); });
   if (turned) work.bitwise_xor_(INT64_MIN);
   if (turned) work = work.view(at::kUInt64);
   if (wide != type && (type != at::kUInt64 || turned)) values.copy_(work);
@@ -137,14 +125,6 @@ void GlooCommunicator::exchange(const std::vector<Part>& parts, bool eager) {
 
 void GlooCommunicator::run(const Collective& c) {
   using Kind = Collective::Kind;
-  const auto waited = [&](auto give) {
-    Work work;
-    {
-      const std::lock_guard lock(order_);
-      work = give();
-    }
-    work->wait();
-  };
   switch (c.kind) {
     case Kind::exchange: return exchange(c.parts, false);
     case Kind::batch: return exchange(c.parts, true);
@@ -159,13 +139,13 @@ void GlooCommunicator::run(const Collective& c) {
       std::vector<Tensor> list{bytes(c.send, c.count, c.dtype)};
       c10d::BroadcastOptions options;
       options.rootRank = c.root;
-      return waited([&] { return group_->broadcast(list, options); });
+      return finish([&] { return group_->broadcast(list, options); });
     }
     case Kind::all_gather: {
       if (c.count == 0) return;
       Tensor from = bytes(c.send, c.count, c.dtype);
       Tensor to = bytes(c.receive, c.count * ranks, c.dtype);
-      return waited([&] { return group_->_allgather_base(to, from); });
+      return finish([&] { return group_->_allgather_base(to, from); });
     }
     case Kind::reduce_scatter: {
       uint64_t total = c.count * ranks;

@@ -89,9 +89,7 @@ struct GlooEngine final : Engine {
       auto store = c10::make_intrusive<c10d::PrefixStore>(id, std::move(server));
       await_all(*store, rank, ranks);
       auto group = Gloo::Options::create(seconds(execution_timeout()));
-      const char* chosen = std::getenv("HCCL_IF_IP");
-      group->devices.push_back(device_at(
-          chosen != nullptr && *chosen != '\0' ? chosen : address_towards(host, options.port)));
+      group->devices.push_back(device_at(address_towards(host, options.port)));
       group->threads = 1;
       return std::make_shared<GlooCommunicator>(
           name.empty() ? std::string("pair_") + id : name, rank, ranks,

@@ -53,6 +53,16 @@ class GlooCommunicator final : public Communicator {
   Result state() override;
 
  private:
+  // Waits for the work that give() hands to the group.
+  template <class F>
+  void finish(F give) {
+    Work work;
+    {
+      const std::lock_guard lock(order_);
+      work = give();
+    }
+    work->wait();
+  }
   void run(const Collective& collective);
   void reduce(Tensor& values, int32_t operation);
   void exchange_with_itself(const std::vector<Part>& parts);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/npu/provider.h"
+
+#include <dlfcn.h>
+
+namespace openaclnn::npu {
+
+void* find_provided(const char* function) {
+  static void* const library = dlopen("libaclnn_math.so", RTLD_LAZY | RTLD_LOCAL);
+  return library == nullptr ? nullptr : dlsym(library, function);
+}
+
+}  // namespace openaclnn::npu
