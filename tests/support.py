@@ -15,6 +15,7 @@ import pytest
 import openaclnn
 from openaclnn import judging
 from openaclnn.comparing import worst_elements
+from openaclnn.layouts import LAYOUTS as LAYOUTS
 from openaclnn.reference import (
     REFERENCES,
     evaluate,
@@ -130,45 +131,6 @@ def refusal_of(call) -> tuple[int | type, str]:
     with pytest.raises((openaclnn.AclnnError, TypeError)) as caught:
         call()
     return getattr(caught.value, "status", TypeError), str(caught.value)
-
-
-# ---- layouts: the same values elsewhere in memory ----
-
-
-def _strided(x):
-    wide = np.ones([2 * n + 1 for n in x.shape], x.dtype)
-    wide[tuple(slice(1, None, 2) for _ in x.shape)] = x
-    return wide[tuple(slice(1, None, 2) for _ in x.shape)]
-
-
-def _flipped(x):
-    back = tuple(slice(None, None, -1) for _ in x.shape)
-    return x[back].copy()[back]
-
-
-def _offset(x):
-    flat = np.ones(x.size + 3, x.dtype)
-    flat[3:] = x.reshape(-1)
-    return flat[3:].reshape(x.shape)
-
-
-def _padded(x):
-    if x.ndim == 0:
-        return x.copy()
-    wide = np.ones((*x.shape[:-1], x.shape[-1] + 5), x.dtype)
-    wide[..., 2:-3] = x
-    return wide[..., 2:-3]
-
-
-LAYOUTS = {
-    "contiguous": lambda x: x.copy(),
-    "transposed": lambda x: x.T.copy().T,
-    "swapped": lambda x: x.swapaxes(0, -1).copy().swapaxes(0, -1) if x.ndim else x.copy(),
-    "strided": _strided,
-    "flipped": _flipped,
-    "offset": _offset,
-    "padded": _padded,
-}
 
 
 def wide_dtypes(op: Op) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import programs, watch
 from .catalogue import as_data, find_operator, markdown, nearest, show_operator, show_table
-from .commands import compare
+from .commands import compare, verify
 from .settings import config, home
 from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint
@@ -181,6 +181,7 @@ def parser() -> argparse.ArgumentParser:
     )
     ops.add_argument("--markdown", action="store_true", help="print the table of the README")
     compare.add_command(command)
+    verify.add_command(command)
     programs.add_commands(command)
     watch.add_commands(command)
     npu.add_commands(command)

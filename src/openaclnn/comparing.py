@@ -230,4 +230,6 @@ def shown(value: Any) -> tuple[float, str]:
     """A number and its bits in hexadecimal."""
     array = np.asarray(value)
     bits = int(array.view(f"u{array.dtype.itemsize}"))
-    return float(array.astype(np.float64)), f"0x{bits:0{2 * array.dtype.itemsize}x}"
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        number = float(array.astype(np.float64))
+    return number, f"0x{bits:0{2 * array.dtype.itemsize}x}"

@@ -102,7 +102,7 @@ def number(value: Any) -> Any:
     return value
 
 
-def _element_data(element: Element) -> dict[str, Any]:
+def element_data(element: Element) -> dict[str, Any]:
     def both(found: tuple[float, str]) -> dict[str, Any]:
         return {"value": number(found[0]), "bits": found[1]}
 
@@ -131,7 +131,7 @@ def _output_data(compared: Compared) -> dict[str, Any]:
         "histogram": dict(compared.histogram),
         "mismatches": dict(compared.mismatches),
         "other_nans": output.other_nans,
-        "worst": [_element_data(element) for element in compared.worst],
+        "worst": [element_data(element) for element in compared.worst],
     }
 
 

@@ -41,12 +41,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     sub.add_argument("files", nargs="+", metavar="FILE.npy", help="results, then inputs")
     add = sub.add_argument
     add("--op", required=True, metavar="OPERATOR", help="C or Python name")
-    add("--standard", default="ours", help="ours (the default), single, double or allclose")
-    add("--ulp", type=float, help="the distance that ours allows, in place of the promised one")
-    add("--level", default="L1", help="of double: L0, L1 (the default) or L2")
+    add_standard(sub)
     add("--benchmark", action="append", metavar="FILE.npy", help="of double: what another got")
-    add("--rtol", type=float, help="of allclose")
-    add("--atol", type=float, help="of allclose")
     add("--dtype", help="what raw bits are, and mine if its array is wider: fp16, bf16, fp32, fp64")
     add("--worst", type=int, default=5, metavar="N", help="elements to show (5)")
     add("--json", action="store_true", help="print JSON for programs")
@@ -59,6 +55,23 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
             metavar=parameter.kind,
             help=f"of {', '.join(rows)}",
         )
+
+
+def add_standard(sub: argparse.ArgumentParser) -> None:
+    """The options that choose a standard; `standard_of` reads them."""
+    add = sub.add_argument
+    add("--standard", default="ours", help="ours (the default), single, double or allclose")
+    add("--ulp", type=float, help="the distance that ours allows, in place of the promised one")
+    add("--level", default="L1", help="of double: L0, L1 (the default) or L2")
+    add("--rtol", type=float, help="of allclose")
+    add("--atol", type=float, help="of allclose")
+
+
+def standard_of(arguments: argparse.Namespace) -> Any:
+    from ..standards import Standard
+
+    a = arguments
+    return Standard(a.standard, a.ulp, a.level, a.rtol, a.atol)
 
 
 def _attributes() -> dict[str, tuple[Parameter, list[str]]]:
