@@ -24,6 +24,7 @@ PROGRAMS = {
     "test_readme",
     "test_torch_threads",
     "test_trace",
+    "test_verify_docs",
     "test_verify_libraries",
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .dtypes import array_of, as_dtype, dtype_of
 from .formulas import ROUNDED
-from .judging import Output, outputs
+from .judging import Output, outputs, wide
 from .plan import find
 from .reference import Array, input_shapes
 from .schema import Op
@@ -230,6 +230,4 @@ def shown(value: Any) -> tuple[float, str]:
     """A number and its bits in hexadecimal."""
     array = np.asarray(value)
     bits = int(array.view(f"u{array.dtype.itemsize}"))
-    with np.errstate(invalid="ignore"):  # a signalling NaN
-        number = float(array.astype(np.float64))
-    return number, f"0x{bits:0{2 * array.dtype.itemsize}x}"
+    return float(wide(array)), f"0x{bits:0{2 * array.dtype.itemsize}x}"

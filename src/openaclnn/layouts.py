@@ -29,18 +29,20 @@ def _swapped(x: Array) -> Array:
 
 
 def _strided(x: Array) -> Array:
-    wide = np.ones([2 * n + 1 for n in x.shape], x.dtype)
+    wide: Array = np.ones([2 * n + 1 for n in x.shape], x.dtype)
     odd: tuple[Any, ...] = (
         ...,
         *(slice(1, None, 2) for _ in x.shape),
     )  # ... keeps an array of rank 0 an array
-    wide[odd] = x
-    return wide[odd]
+    view: Array = wide[odd]
+    view[...] = x
+    return view
 
 
 def _flipped(x: Array) -> Array:
     back: tuple[Any, ...] = (..., *(slice(None, None, -1) for _ in x.shape))
-    return x[back].copy()[back]
+    flipped: Array = x[back].copy()[back]
+    return flipped
 
 
 def _offset(x: Array) -> Array:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .judging import Output
+from .judging import Output, wide
 from .reference import Array, bound_of
 
 STANDARDS = ("ours", "single", "double", "allclose")
@@ -140,10 +140,8 @@ def _classes(output: Output) -> Verdict | None:
 
 def _errors(output: Output) -> tuple[Array, Array, Array]:
     """Got, golden and |got - golden| where both are finite."""
-    finite = np.isfinite(output.got.astype(np.float64)) & np.isfinite(
-        output.nearest.astype(np.float64)
-    )
-    got, golden = output.got[finite].astype(np.float64), output.expected[finite].astype(np.float64)
+    finite = np.isfinite(wide(output.got)) & np.isfinite(wide(output.nearest))
+    got, golden = wide(output.got[finite]), wide(output.expected[finite])
     return finite, golden, np.abs(got - golden)
 
 
@@ -174,8 +172,8 @@ def _single(output: Output) -> Verdict:
 
 
 def _double(output: Output, level: str, benchmark: Array) -> Verdict:
-    near = output.nearest.astype(np.float64)
-    got, other = output.got.astype(np.float64), benchmark.astype(np.float64)
+    near = wide(output.nearest)
+    got, other = wide(output.got), wide(benchmark)
     odd = ~(np.isfinite(got) & np.isfinite(near))
     as_either = (got == near) | (np.isnan(got) & np.isnan(near))
     as_either |= (got == other) | (np.isnan(got) & np.isnan(other))
@@ -183,7 +181,7 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
         wrong = odd & ~as_either
         reason = _counted(wrong, "are NaN or infinite otherwise than golden and benchmark")
         return Verdict(False, reason, wrong, {"differing": float(np.count_nonzero(wrong))}, {})
-    golden = output.expected.astype(np.float64)
+    golden = wide(output.expected)
     below, allowed = SMALL[output.dtype]
     finite = ~odd & np.isfinite(other)
     small = finite & (np.abs(golden) < below)
