@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from xml.etree import ElementTree
 
 import numpy as np
@@ -122,6 +123,25 @@ def test_mistakes_of_files_are_one_sentence(case, sentence, tmp_path, capsys):
     file.write_text(json.dumps({"schema": SCHEMA, "cases": [case]}), encoding="utf-8")
     assert main(["verify", "--cases", str(file)]) == 2
     assert capsys.readouterr().err.startswith(f"openaclnn verify: {sentence}")
+
+
+def test_without_ml_dtypes(monkeypatch, capsys):
+    """NumPy alone has no bfloat16: it is left out by name, and asked for it is a sentence."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert main(["verify", "openaclnn:v2", "--op", "hardshrink", "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == (
+        "openaclnn verify: BFLOAT16 is left out: it needs ml_dtypes (pip install ml_dtypes)\n"
+    )
+    assert "BFLOAT16" not in shown.out
+    assert main(["verify", "--op", "hardshrink", "--dtype", "bf16"]) == 2
+    told = "openaclnn verify: --dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes\n"
+    assert capsys.readouterr().err == told
+    x = np.zeros(3, np.uint16)
+    with pytest.raises(
+        ValueError, match=r"^dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes$"
+    ):
+        openaclnn.compare(x, "elu", x, dtype="bf16")
 
 
 def test_double_on_product_any(capsys):

@@ -27,7 +27,19 @@ def dtype_of(given: Any, who: str = "dtype") -> str:
     stem = word.lower().removeprefix("acl_").rpartition(".")[2].lstrip("<=|")
     if stem not in _BY_SPELLING:
         raise ValueError(f"{who} must be a float dtype ({KNOWN}), but got {given!r}")
-    return _BY_SPELLING[stem]
+    dtype = _BY_SPELLING[stem]
+    if module := missing_module(dtype):
+        raise ValueError(f"{who} {dtype} needs {module}: pip install {module}")
+    return dtype
+
+
+def missing_module(dtype: str) -> str:
+    """The module without which NumPy has no such dtype; empty where it has it."""
+    try:
+        numpy_dtype(dtype)
+    except ModuleNotFoundError as error:
+        return str(error.name)
+    return ""
 
 
 def _word(given: Any) -> str:

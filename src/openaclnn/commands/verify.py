@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..dtypes import dtype_of
+from ..dtypes import dtype_of, missing_module
 from ..settings import config
 from ..table import ANY, OPS, PRODUCTS
 from ..text_table import Paint
@@ -135,7 +135,11 @@ def _cases(arguments: argparse.Namespace) -> list[Case]:
     from ..verify.generate import FLOATS, generate
 
     ops = [operator(name) for name in arguments.op] if arguments.op else list(OPS)
-    dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or FLOATS]
+    dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
+    for dtype in dtypes:
+        if module := missing_module(dtype):
+            told = f"{dtype} is left out: it needs {module} (pip install {module})"
+            print(f"openaclnn verify: {told}", file=sys.stderr)
     if arguments.cases:
         made = [
             case

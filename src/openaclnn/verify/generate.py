@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..dtypes import missing_module
 from ..layouts import OF_C
 from ..reference import REFERENCES, input_shapes
 from ..schema import Op, Product
@@ -33,7 +34,7 @@ FLOATS = ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE")
 
 def generate(ops: Iterable[Op], dtypes: Iterable[str], product: Product, seed: int) -> list[Case]:
     """The cases of some operators in some dtypes, as far as the product has them."""
-    wanted = set(dtypes)
+    wanted = {dtype for dtype in dtypes if not missing_module(dtype)}
     return [
         case
         for op in ops
@@ -76,7 +77,8 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
                 yield {"shapes": ordered, "values": ordinary, "layout": next(layouts)}
     if op.output == "castable" and not op.inplace:
         for other in FLOATS:
-            if other != dtype and (product.bfloat16 or other != "BFLOAT16"):
+            accepted = product.bfloat16 or other != "BFLOAT16"
+            if other != dtype and accepted and not missing_module(other):
                 yield {"shape": usual, "values": ordinary, "out": other}
     if any(p.companion for p in op.tensors) and dtype in ("FLOAT16", "BFLOAT16"):
         for shape in (usual, *shapes):
