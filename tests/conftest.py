@@ -37,6 +37,8 @@ PROGRAMS = {
     "test_torch_ops_sharding",
     "test_torch_threads",
     "test_trace",
+    "test_verify_docs",
+    "test_verify_libraries",
 }
 
 

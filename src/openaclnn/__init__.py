@@ -6,6 +6,8 @@ and the exact C names (`openaclnn.aclnn`). Arrays are NumPy arrays, torch CPU te
 producers; nothing is copied on the way in.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import aclnn
 from ._core import Plan, Stream
 from .errors import AclnnError
@@ -15,7 +17,21 @@ from .plan import plan
 from .settings import config, home, products, set_num_threads, set_product
 from .table import OPS
 
+if TYPE_CHECKING:
+    from .comparing import compare
+
 __version__: str = config()["version"]
+
+
+def __getattr__(name: str) -> Any:
+    """`compare` brings the references with it, which operators do not need: when asked for."""
+    if name == "compare":
+        from .comparing import compare
+
+        globals()[name] = compare
+        return compare
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "OPS",
@@ -23,6 +39,7 @@ __all__ = [
     "Plan",
     "Stream",
     "aclnn",
+    "compare",
     "config",
     "home",
     "plan",

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import programs, watch
 from .catalogue import as_data, find_operator, markdown, nearest, show_operator, show_table
+from .commands import compare, verify
 from .settings import config, home
 from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint
@@ -179,6 +180,8 @@ def parser() -> argparse.ArgumentParser:
         "name", nargs="?", metavar="OPERATOR", help="C or Python name; all operators when left out"
     )
     ops.add_argument("--markdown", action="store_true", help="print the table of the README")
+    compare.add_command(command)
+    verify.add_command(command)
     programs.add_commands(command)
     watch.add_commands(command)
     npu.add_commands(command)

@@ -110,9 +110,9 @@ def bound_of(op: Op, dtype: str) -> float:
     return REFERENCES[op.kernel].bound["DOUBLE" if dtype == "DOUBLE" else "FLOAT"]
 
 
-def scaled_error(op: Op, actual: Array, reference: Array, terms: Array) -> float:
-    """The largest error as a share of the bound: of `bound_of` times the sum of absolute terms,
-    beside the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
+def scaled_errors(op: Op, actual: Array, reference: Array, terms: Array) -> Array:
+    """Each error as a share of the bound: of `bound_of` times the sum of absolute terms, beside
+    the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
     form = FORMATS[dtype_name(actual.dtype)]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
@@ -121,8 +121,12 @@ def scaled_error(op: Op, actual: Array, reference: Array, terms: Array) -> float
         allowed = bound * terms + step * np.abs(reference) + least
         error = np.abs(actual.astype(np.float64) - reference) / allowed
     same = (actual.astype(np.float64) == reference) | (np.isnan(actual) & np.isnan(reference))
-    worst = np.where(same, 0, np.where(np.isnan(error), np.inf, error))
-    return float(worst.max(initial=0))
+    return np.where(same, 0, np.where(np.isnan(error), np.inf, error))
+
+
+def scaled_error(op: Op, actual: Array, reference: Array, terms: Array) -> float:
+    """The largest of `scaled_errors`."""
+    return float(scaled_errors(op, actual, reference, terms).max(initial=0))
 
 
 def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn verify`: cases from the rows against libraries, torch, or openaclnn itself."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..dtypes import dtype_of, missing_module
+from ..settings import config
+from ..table import ANY, OPS, PRODUCTS
+from ..text_table import Paint
+from ..watch import unwritable, write_json
+from .compare import WRONG_USE, add_standard, standard_of
+
+if TYPE_CHECKING:
+    from ..verify.cases import Case
+    from ..verify.providers import Provider
+
+SEED = 1
+
+
+def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
+    sub = command(
+        "verify",
+        run,
+        "verify a library, torch or openaclnn with cases made from the rows",
+        "Makes cases from the rows (dtypes, shapes, layouts, attributes, values; all from one\n"
+        "seed), has them computed, and judges every element. A provider is\n\n"
+        "  openaclnn        this library, with each instruction set of this CPU (the default)\n"
+        "  openaclnn:v3     one of them\n"
+        "  torch            eager PyTorch on the CPU\n"
+        "  library:PATH     a shared library with the aclnn C interface, in a child process, so\n"
+        "                   that a crash or a hang is a finding and the run goes on\n\n"
+        "  openaclnn verify\n"
+        "  openaclnn verify library:./libmine.so --op elu --dtype fp16\n"
+        "  openaclnn verify torch --standard double --benchmark openaclnn --junit report.xml\n"
+        "  openaclnn verify --op elu --list > cases.json   (edit them, then --cases cases.json)\n\n"
+        "Exit status: 0 when all passed, 1 when something failed, 2 when nothing was verified.",
+    )
+    add = sub.add_argument
+    add("providers", nargs="*", metavar="PROVIDER", help="what computes (openaclnn)")
+    add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
+    add("--dtype", action="append", metavar="DTYPE", help="only this one; may be repeated")
+    add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")
+    add("--only", action="append", metavar="ID", help="only this case; may be repeated")
+    add("--cases", metavar="FILE.json", help="cases of a file in place of those from the rows")
+    add("--list", action="store_true", help="print the cases as such a file and run none")
+    add("--timeout", type=float, default=20.0, metavar="S", help="seconds a call may take (20)")
+    add("--json", metavar="FILE", help="write all results; - for standard output")
+    add("--junit", metavar="FILE", help="write them as JUnit XML")
+    add("--quiet", action="store_true", help="no progress on standard error")
+    add_standard(sub)
+    add("--benchmark", metavar="PROVIDER", help="of double: the other implementation (torch)")
+
+
+def run(arguments: argparse.Namespace, paint: Paint) -> int:
+    from ..verify.cases import SCHEMA
+
+    opened: list[Provider] = []
+    try:
+        cases = _cases(arguments)
+        if arguments.list:
+            listed = [case.as_data() for case in cases]
+            print(json.dumps({"schema": SCHEMA, "seed": arguments.seed, "cases": listed}, indent=1))
+            return 0
+        if any(unwritable("verify", f"--{n}", getattr(arguments, n)) for n in ("json", "junit")):
+            return WRONG_USE
+        return _verify(arguments, cases, opened, paint)
+    except ValueError as error:  # BadCase, BadProvider, a standard that there is not
+        print(f"openaclnn verify: {error}", file=sys.stderr)
+        return WRONG_USE
+    finally:
+        for provider in opened:
+            provider.close()
+
+
+def _verify(
+    arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
+) -> int:
+    from ..verify.progress import Progress
+    from ..verify.providers import named
+    from ..verify.report import Report, as_data, junit, summary
+    from ..verify.running import Runner
+
+    standard = standard_of(arguments)
+    for word in arguments.providers or ["openaclnn"]:
+        opened += named(word, arguments.timeout)
+    providers, benchmark = list(opened), None
+    if standard.name == "double":
+        (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout)
+        opened += others
+    elif arguments.benchmark:
+        raise ValueError("--benchmark must come with --standard double")
+    progress = Progress(sys.stderr, len(cases))
+    start = time.monotonic()
+    quiet: Callable[[Any], None] = lambda case: None  # noqa: E731
+    results = Runner(providers, standard, benchmark).run(
+        cases, quiet if arguments.quiet else progress
+    )
+    if not arguments.quiet:
+        progress.close()
+    names = [provider.name for provider in providers]
+    took = time.monotonic() - start
+    report = Report(results, names, standard, _again(arguments), arguments.seed, took)
+    print(summary(report, paint), file=sys.stderr if arguments.json == "-" else sys.stdout)
+    if arguments.json:
+        write_json(arguments.json, as_data(report))
+    if arguments.junit:
+        Path(arguments.junit).write_text(junit(report), encoding="utf-8")
+    if not report.compared:
+        return WRONG_USE
+    return 1 if report.failed else 0
+
+
+def _again(arguments: argparse.Namespace) -> list[str]:
+    """The options that a single case needs, too."""
+    words = []
+    for name in ("standard", "ulp", "level", "rtol", "atol", "benchmark", "cases"):
+        value = getattr(arguments, name)
+        default = {"standard": "ours", "level": "L1"}.get(name)
+        if value is not None and value != default:
+            words += [f"--{name}", str(value)]
+    return words
+
+
+def _cases(arguments: argparse.Namespace) -> list[Case]:
+    """Those of the file or of the rows, as far as the options let them."""
+    from ..verify.cases import BadCase, operator
+    from ..verify.generate import FLOATS, generate
+
+    ops = [operator(name) for name in arguments.op] if arguments.op else list(OPS)
+    dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
+    for dtype in dtypes:
+        if module := missing_module(dtype):
+            told = f"{dtype} is left out: it needs {module} (pip install {module})"
+            print(f"openaclnn verify: {told}", file=sys.stderr)
+    if arguments.cases:
+        made = [
+            case
+            for case in read(arguments.cases, arguments.seed)
+            if case.op in ops and case.dtype in dtypes
+        ]
+    else:
+        key = config()["product"]
+        product = next(p for p in (*PRODUCTS, ANY) if p.key == key)
+        made = generate(ops, dtypes, product, arguments.seed)
+    if arguments.only:
+        known = {case.id for case in made}
+        if missing := [name for name in arguments.only if name not in known]:
+            raise BadCase(f"there is no case {missing[0]}; --list shows them")
+        made = [case for case in made if case.id in arguments.only]
+    if not made:
+        raise BadCase(f"there are no such cases on product {config()['product']}")
+    return made
+
+
+def read(path: str, seed: int) -> Sequence[Case]:
+    """The cases of a file."""
+    from ..verify.cases import SCHEMA, BadCase, from_data
+
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCase(f"{path} must be a JSON file, but: {error}") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
+        raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')
+    cases = [from_data(entry, i, seed) for i, entry in enumerate(data["cases"])]
+    if len({case.id for case in cases}) < len(cases):
+        raise BadCase(f"{path} must not have two cases of one id")
+    return cases

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same values elsewhere in memory. Tests and `openaclnn verify` put tensors there.
+
+Each gives a view of memory of its own, which begins where the root of the view does; what lies
+between the elements is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def _contiguous(x: Array) -> Array:
+    return x.copy()
+
+
+def _transposed(x: Array) -> Array:
+    return x.T.copy().T
+
+
+def _swapped(x: Array) -> Array:
+    return x.swapaxes(0, -1).copy().swapaxes(0, -1) if x.ndim else x.copy()
+
+
+def _strided(x: Array) -> Array:
+    wide: Array = np.ones([2 * n + 1 for n in x.shape], x.dtype)
+    odd: tuple[Any, ...] = (
+        ...,
+        *(slice(1, None, 2) for _ in x.shape),
+    )  # ... keeps an array of rank 0 an array
+    view: Array = wide[odd]
+    view[...] = x
+    return view
+
+
+def _flipped(x: Array) -> Array:
+    back: tuple[Any, ...] = (..., *(slice(None, None, -1) for _ in x.shape))
+    flipped: Array = x[back].copy()[back]
+    return flipped
+
+
+def _offset(x: Array) -> Array:
+    flat = np.ones(x.size + 3, x.dtype)
+    flat[3:] = x.reshape(-1)
+    return flat[3:].reshape(x.shape)
+
+
+def _padded(x: Array) -> Array:
+    if x.ndim == 0:
+        return x.copy()
+    wide = np.ones((*x.shape[:-1], x.shape[-1] + 5), x.dtype)
+    wide[..., 2:-3] = x
+    return wide[..., 2:-3]
+
+
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "contiguous": _contiguous,
+    "transposed": _transposed,
+    "swapped": _swapped,
+    "strided": _strided,
+    "flipped": _flipped,
+    "offset": _offset,
+    "padded": _padded,
+}
+# The strides of aclTensor are not negative.
+OF_C = tuple(name for name in LAYOUTS if name != "flipped")
+
+
+def root(x: Array) -> Array:
+    """The array whose memory a view is in."""
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return x
+
+
+def place(x: Array) -> tuple[int, tuple[int, ...]]:
+    """Offset in the root and strides of a view, in elements."""
+    size = x.dtype.itemsize
+    offset = (x.ctypes.data - root(x).ctypes.data) // size
+    return offset, tuple(s // size for s in x.strides)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A case: one call of one operator, so that it can be written down and made again."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..catalogue import find_operator
+from ..dtypes import dtype_of
+from ..layouts import OF_C
+from ..plan import find
+from ..reference import REFERENCES, Array, input_shapes
+from ..schema import Op
+from . import values as kinds
+
+SCHEMA = "openaclnn-verify-cases-1"
+Shape = tuple[int, ...]
+
+# Calls that must be refused, and with which status.
+MISTAKES = {"null input": 161001, "wrong shape": 161002}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call. The inputs follow from the rest."""
+
+    id: str
+    op: Op
+    dtype: str  # of the first input
+    shapes: tuple[Shape, ...]  # of the inputs
+    attributes: Mapping[str, Any] = field(hash=False)
+    values: str = "mixed"
+    layout: str = "contiguous"
+    seed: int = 0
+    companion: str | None = None  # dtype of the tensors that may have another
+    out: str | None = None  # dtype of the output, where it may have another
+    mistake: str = ""  # of MISTAKES
+
+    @property
+    def input_dtypes(self) -> list[str]:
+        other = self.companion or self.dtype
+        return [other if p.companion else self.dtype for p in self.op.inputs_]
+
+    @property
+    def output_dtypes(self) -> list[str]:
+        other = self.companion or self.dtype
+        return [other if p.companion else self.out or self.dtype for p in self.op.outputs]
+
+    def inputs(self) -> list[Array]:
+        return kinds.draw(
+            self.op, self.shapes, self.input_dtypes, self.values, self.attributes, self.seed
+        )
+
+    def told(self) -> str:
+        """What is particular to it, in words."""
+        shapes = " ".join(str(list(s)) for s in dict.fromkeys(self.shapes))
+        parts = [f"shape {shapes}", f"layout {self.layout}", f"values {self.values}"]
+        parts += [f"{k} = {v}" for k, v in self.attributes.items() if v is not None]
+        parts += [f"companions {self.companion}"] if self.companion else []
+        parts += [f"output {self.out}"] if self.out else []
+        parts += [self.mistake] if self.mistake else []
+        return ", ".join(parts)
+
+    def as_data(self) -> dict[str, Any]:
+        """What `from_data` reads."""
+        data: dict[str, Any] = {
+            "id": self.id,
+            "op": self.op.python,
+            "dtype": self.dtype,
+            "shapes": [list(s) for s in self.shapes],
+            "attributes": {k: _written(v) for k, v in self.attributes.items()},
+            "values": self.values,
+            "layout": self.layout,
+            "seed": self.seed,
+        }
+        for name in ("companion", "out", "mistake"):
+            if value := getattr(self, name):
+                data[name] = value
+        return data
+
+
+def seed_of(base: int, name: str) -> int:
+    """The seed of a case: of its own, whatever other cases there are."""
+    return zlib.crc32(f"{base}/{name}".encode())
+
+
+def _written(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class BadCase(ValueError):
+    """A case that cannot be made: one sentence."""
+
+
+def from_data(data: Any, position: int, base: int = 0) -> Case:
+    """A case of a file. Only `op` is needed; the rest has defaults."""
+    where = f"case {position}"
+    if not isinstance(data, dict) or "op" not in data:
+        raise BadCase(f'{where} must be an object with "op", but is {data!r}')
+    fields = {"id", "op", "dtype", "shape", "shapes", "attributes", "values", "layout", "seed",
+              "companion", "out", "mistake"}  # fmt: skip
+    if unknown := sorted(set(data) - fields):
+        raise BadCase(f"{where} has {unknown[0]!r}, but the fields are {', '.join(sorted(fields))}")
+    op = find_operator(str(data["op"]))
+    if op is None:
+        raise BadCase(f"{where}: there is no operator {data['op']}")
+    reference = REFERENCES[op.kernel]
+    dtype = _dtype(where, data.get("dtype", op.dtypes[0]))
+    attributes = _attributes(where, op, data.get("attributes", {}))
+    values = _one_of(where, "values", data.get("values", "ordinary"), kinds.names(op, dtype))
+    name = str(data.get("id", f"{op.python}/{dtype}/file-{position}"))
+    first = kinds.shape_of(op, dtype, values, attributes)
+    if first is None:
+        first = _shape(where, data.get("shape", reference.example))
+    try:
+        shapes = tuple(input_shapes(op, first, attributes))
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise BadCase(f"{where}: {op.python} cannot have shape {list(first)}") from None
+    if "shapes" in data and kinds.shape_of(op, dtype, values, attributes) is None:
+        shapes = tuple(_shape(where, s) for s in data["shapes"])
+        if len(shapes) != len(op.inputs_):
+            raise BadCase(f"{where}: shapes must be {len(op.inputs_)}, but are {len(shapes)}")
+    mistake = data.get("mistake", "")
+    if mistake:
+        _one_of(where, "mistake", mistake, list(MISTAKES))
+    return Case(
+        id=name,
+        op=op,
+        dtype=dtype,
+        shapes=shapes,
+        attributes=attributes,
+        values=values,
+        layout=_one_of(where, "layout", data.get("layout", "contiguous"), OF_C),
+        seed=int(data.get("seed", seed_of(base, name))),
+        companion=_dtype(where, data["companion"]) if data.get("companion") else None,
+        out=_dtype(where, data["out"]) if data.get("out") else None,
+        mistake=mistake,
+    )
+
+
+def _dtype(where: str, given: Any) -> str:
+    try:
+        return dtype_of(given)
+    except ValueError as error:
+        raise BadCase(f"{where}: {error}") from None
+
+
+def _one_of(where: str, what: str, given: Any, known: Any) -> str:
+    if given not in known:
+        raise BadCase(f"{where}: {what} must be one of {', '.join(known)}, but is {given!r}")
+    return str(given)
+
+
+def _shape(where: str, given: Any) -> Shape:
+    sizes = given if isinstance(given, list | tuple) else None
+    if sizes is None or not all(isinstance(n, int) and n >= 0 for n in sizes) or len(sizes) > 8:
+        raise BadCase(f"{where}: a shape must be a list of at most 8 sizes, but is {given!r}")
+    return tuple(sizes)
+
+
+def _attributes(where: str, op: Op, given: Any) -> dict[str, Any]:
+    """The first set of the operator's reference, changed as given."""
+    chosen = dict(REFERENCES[op.kernel].attributes[0])
+    if not isinstance(given, dict):
+        raise BadCase(f"{where}: attributes must be an object, but are {given!r}")
+    for name, value in given.items():
+        if name not in chosen:
+            raise BadCase(
+                f"{where}: {op.python} has no attribute {name!r}; it has {', '.join(chosen)}"
+            )
+        is_float = any(
+            p.python_name == name and p.kind in ("scalar", "double") for p in op.attributes
+        )
+        try:
+            chosen[name] = float(value) if is_float else value
+        except (TypeError, ValueError):
+            raise BadCase(f"{where}: {name} must be a number, but is {value!r}") from None
+    return chosen
+
+
+def operator(name: str) -> Op:
+    """The row of a C or Python name, or a ValueError with the one that was meant."""
+    return find_operator(name) or find(name)[1]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases from the rows: dtypes, shapes, layouts, attributes and values, all from one seed.
+
+Of an operator in a dtype: every attribute set with every kind of values, the layouts taking turns;
+every shape in two layouts; broadcasting, outputs and companions of other dtypes where the row has
+them; one tensor large enough to be split over threads; and calls that must be refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..dtypes import missing_module
+from ..layouts import OF_C
+from ..reference import REFERENCES, input_shapes
+from ..schema import Op, Product
+from . import values as kinds
+from .cases import MISTAKES, Case, Shape, seed_of
+
+USUAL = (5, 3, 67)
+LARGE = ((1 << 18) + 3,)
+SHAPES: tuple[Shape, ...] = (
+    (), (1,), (7,), (0,), (2, 0, 3), (6, 11), (3, 1, 5), (2, 3, 4, 5), (2, 1, 2, 1, 3, 1, 2, 2),
+    (65_537,),
+)  # fmt: skip
+BROADCASTS: tuple[tuple[Shape, Shape], ...] = (
+    ((2, 3, 4), ()), ((4,), (2, 3, 4)), ((3, 1), (1, 4)), ((5, 1, 3, 1), (2, 1, 70)),
+    ((0, 1), (1, 3)), ((1,), (1, 1, 1)),
+)  # fmt: skip
+FLOATS = ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE")
+
+
+def generate(ops: Iterable[Op], dtypes: Iterable[str], product: Product, seed: int) -> list[Case]:
+    """The cases of some operators in some dtypes, as far as the product has them."""
+    wanted = {dtype for dtype in dtypes if not missing_module(dtype)}
+    return [
+        case
+        for op in ops
+        for dtype in op.accepted(product)
+        if dtype in wanted
+        for case in of_one(op, dtype, product, seed)
+    ]
+
+
+def of_one(op: Op, dtype: str, product: Product, seed: int) -> list[Case]:
+    made = []
+    for i, fields in enumerate(_fields(op, dtype, product)):
+        name = f"{op.python}/{dtype}/{i}"
+        chosen: dict[str, Any] = {"attributes": REFERENCES[op.kernel].attributes[0]} | fields
+        if "shapes" not in chosen:
+            shape = chosen.pop("shape")
+            chosen["shapes"] = tuple(input_shapes(op, shape, chosen["attributes"]))
+        made.append(Case(name, op, dtype, seed=seed_of(seed, name), **chosen))
+    return made
+
+
+def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
+    summed = kinds.is_summed(op)
+    ordinary = "ordinary" if summed else "mixed"
+    layouts = itertools.cycle(OF_C)
+    usual, shapes, large = _shapes(op)
+    for attributes, values in itertools.product(
+        REFERENCES[op.kernel].attributes, kinds.names(op, dtype)
+    ):
+        shape = kinds.shape_of(op, dtype, values, attributes) or usual
+        fields = {"shape": shape, "attributes": attributes, "values": values}
+        yield fields | {"layout": next(layouts)}
+    for shape in shapes:
+        yield {"shape": shape, "values": ordinary}
+        yield {"shape": shape, "values": ordinary, "layout": next(layouts)}
+    yield {"shape": large, "values": ordinary}
+    if op.shapes == "broadcast":
+        for pair in BROADCASTS:
+            for ordered in (pair, pair[::-1]):
+                yield {"shapes": ordered, "values": ordinary, "layout": next(layouts)}
+    if op.output == "castable" and not op.inplace:
+        for other in FLOATS:
+            accepted = product.bfloat16 or other != "BFLOAT16"
+            if other != dtype and accepted and not missing_module(other):
+                yield {"shape": usual, "values": ordinary, "out": other}
+    if any(p.companion for p in op.tensors) and dtype in ("FLOAT16", "BFLOAT16"):
+        for shape in (usual, *shapes):
+            yield {"shape": shape, "values": ordinary, "companion": "FLOAT"}
+    for mistake in MISTAKES:
+        if op.inplace and mistake == "wrong shape":  # there is no second shape
+            continue
+        yield {"shape": usual, "values": "ordinary", "mistake": mistake}
+
+
+def _shapes(op: Op) -> tuple[Shape, tuple[Shape, ...], Shape]:
+    """The usual one, others, and a large one. Sums keep the sizes that have names in the row,
+    which their attributes must go with: the first two of the example."""
+    if not kinds.is_summed(op):
+        return USUAL, SHAPES, LARGE
+    example = REFERENCES[op.kernel].example
+    named = example[:2]
+    others = ((), (1,), (64,), (7, 1, 5), (3, 2, 1, 2, 3, 2), (1025,))
+    return example, tuple((*named, *rest) for rest in others), (*named, 96, 128)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What computes the cases: one small interface, and the words by which people name one.
+
+openaclnn           this library, one provider for each instruction set of this CPU
+openaclnn:v3        one of them
+torch               eager PyTorch on the CPU
+library:PATH        a shared library with the aclnn C interface, in a child process
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ..reference import Array
+from ..settings import config, home
+from .cases import Case
+
+LEVELS = ("v2", "v3", "v4")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case: results, or what went wrong instead."""
+
+    results: tuple[Array | None, ...] | None = None
+    kind: str = ""  # refused, accepted, crashed, hung, damaged, unsteady
+    sentence: str = ""
+
+
+class Provider(Protocol):
+    """Computes cases."""
+
+    @property
+    def name(self) -> str: ...
+
+    def missing(self, case: Case) -> str:
+        """Why it cannot be asked for this case; empty when it can."""
+        ...
+
+    def run(self, case: Case, inputs: Sequence[Array]) -> Outcome: ...
+
+    def close(self) -> None: ...
+
+
+class BadProvider(ValueError):
+    """A provider that there is not: one sentence."""
+
+
+def levels() -> list[str]:
+    """The instruction sets that this CPU has, oldest first."""
+    newest = str(config()["kernels"])
+    return list(LEVELS[: LEVELS.index(newest) + 1]) if newest in LEVELS else [newest]
+
+
+def named(word: str, timeout: float) -> list[Provider]:
+    """The providers of a word."""
+    from .library import LibraryProvider
+    from .torch_provider import TorchProvider
+
+    if word == "torch":
+        return [TorchProvider()]
+    kind, _, rest = word.partition(":")
+    if kind == "library" and rest:
+        if not Path(rest).is_file():
+            raise BadProvider(f"library:{rest} must be a file, but there is none")
+        return [LibraryProvider(word, str(Path(rest).resolve()), timeout, dict(os.environ))]
+    if kind == "openaclnn":
+        known = levels()
+        if rest and rest not in known:
+            raise BadProvider(f"{word} must be one of {', '.join(known)} on this CPU")
+        chosen = [rest] if rest else known
+        # The oldest has one thread: the same bits show that neither number counts.
+        return [_ours(level, timeout, alone=i == 0 and not rest) for i, level in enumerate(chosen)]
+    raise BadProvider(
+        f"a provider must be openaclnn, openaclnn:LEVEL, torch or library:PATH, but is {word!r}"
+    )
+
+
+def _ours(level: str, timeout: float, alone: bool) -> Provider:
+    from .library import LibraryProvider
+
+    variables = os.environ | {"OPENACLNN_ISA": level, "OPENACLNN_PRODUCT": config()["product"]}
+    if alone:
+        variables["OPENACLNN_NUM_THREADS"] = "1"
+    path = str(home() / "lib64" / "libopapi_nn.so")
+    return LibraryProvider(f"openaclnn:{level}", path, timeout, variables)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was found: a summary for a terminal, JSON, JUnit XML."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ..comparison_text import described, element_data, number
+from ..settings import config
+from ..standards import Standard
+from ..table import DEFAULT_PRODUCT
+from ..text_table import Paint, columns
+from .running import FAILED, LEFT_OUT, PASSED, Result
+
+SHOWN = 3  # findings of an operator in a dtype
+
+
+@dataclass(frozen=True)
+class Report:
+    """All results of a run, and how it was asked for."""
+
+    results: Sequence[Result]
+    providers: Sequence[str]
+    standard: Standard
+    options: Sequence[str]  # words that a single case needs too
+    seed: int
+    seconds: float
+
+    @property
+    def failed(self) -> list[Result]:
+        return [r for r in self.results if r.status == FAILED]
+
+    @property
+    def compared(self) -> int:
+        return sum(r.status != LEFT_OUT for r in self.results)
+
+    def groups(self) -> Iterator[tuple[str, str, str, list[Result]]]:
+        """Operator, dtype, provider and its results, in the order of the run."""
+        order: dict[tuple[str, str], None] = {}
+        for r in self.results:
+            order.setdefault((r.case.op.python, r.case.dtype))
+        by_group: dict[tuple[str, str, str], list[Result]] = {}
+        for r in self.results:
+            by_group.setdefault((r.case.op.python, r.case.dtype, r.provider), []).append(r)
+        for op, dtype in order:
+            for provider in self.providers:
+                yield op, dtype, provider, by_group.get((op, dtype, provider), [])
+
+    def command(self, result: Result) -> str:
+        """The words that make a case again."""
+        words = ["openaclnn", "verify", result.provider, *self.options]
+        words += ["--seed", str(self.seed), "--only", result.case.id]
+        product = config()["product"]
+        before = "" if product == DEFAULT_PRODUCT else f"OPENACLNN_PRODUCT={product} "
+        return before + shlex.join(words)
+
+
+# ---- for people ----
+
+
+def summary(report: Report, paint: Paint) -> str:
+    """A row for each operator and dtype, a column for each provider; then the findings."""
+    lines = [_head(report, paint), ""]
+    rows, verdicts = [["operator", "dtype", *report.providers]], []
+    for (op, dtype), group in groupby(report.groups(), lambda g: g[:2]):
+        cells = [_cell(results) for *_, results in group]
+        rows.append([op, dtype, *(text for text, _ in cells)])
+        verdicts.append(all(good for _, good in cells))
+    table = columns(rows)
+    lines.append(paint(table[0], "bold"))
+    for line, good in zip(table[1:], verdicts, strict=True):
+        lines.append(line if good else paint(line, "red"))
+    for op, dtype, provider, results in report.groups():
+        lines += _findings(report, op, dtype, provider, results, paint)
+    return "\n".join([*lines, "", _closing(report, paint)])
+
+
+def _head(report: Report, paint: Paint) -> str:
+    cases = len({id(r.case) for r in report.results})
+    told = f"{cases:,} cases, seed {report.seed}, {described(report.standard)}"
+    return f"{paint('openaclnn verify', 'bold')}  {told}"
+
+
+def _cell(results: Sequence[Result]) -> tuple[str, bool]:
+    done = [r for r in results if r.status != LEFT_OUT]
+    failed = [r for r in done if r.status == FAILED]
+    if failed:
+        kinds = ", ".join(dict.fromkeys(r.kind for r in failed))
+        return f"{len(failed)} of {len(done)} FAILED: {kinds}", False
+    if not done:
+        return "-", True
+    # An output of another dtype has another unit and another bound.
+    worst = max((r for r in done if r.case.out is None), key=lambda r: r.error, default=done[0])
+    measured = f", {worst.error:.4f} {worst.unit}" if worst.unit else ""
+    return f"{len(done)} passed{measured}", True
+
+
+def _findings(
+    report: Report, op: str, dtype: str, provider: str, results: Sequence[Result], paint: Paint
+) -> list[str]:
+    failed = [r for r in results if r.status == FAILED]
+    if not failed:
+        return []
+    head = f"{provider}: {op} {dtype}: {len(failed)} of {len(results)} cases failed"
+    lines = ["", paint(head, "red", "bold")]
+    for kind, same in groupby(sorted(failed, key=lambda r: r.kind), lambda r: r.kind):
+        of_kind = list(same)
+        for r in of_kind[:SHOWN]:
+            lines += [f"  {kind}: {r.sentence}", f"    {r.case.told()}"]
+            lines.append(paint(f"    {report.command(r)}", "dim"))
+        if len(of_kind) > SHOWN:
+            lines.append(f"  {kind}: and {len(of_kind) - SHOWN} more")
+    left = [r for r in results if r.status == LEFT_OUT]
+    if left:
+        lines.append(f"  {len(left)} cases were left out: {left[-1].sentence}")
+    return lines
+
+
+def _closing(report: Report, paint: Paint) -> str:
+    failed, took = len(report.failed), f"{report.seconds:.1f} s"
+    left = sum(r.status == LEFT_OUT for r in report.results)
+    rest = f", {left:,} left out" if left else ""
+    if failed:
+        text = f"{failed:,} of {report.compared:,} FAILED{rest} ({took})"
+        return paint(text, "bold", "red")
+    if not report.compared:
+        return paint(f"nothing was verified{rest} ({took})", "bold", "red")
+    return paint(f"All {report.compared:,} passed{rest} ({took})", "bold", "green")
+
+
+# ---- for programs ----
+
+
+def environment() -> dict[str, Any]:
+    now = config()
+    return {
+        "openaclnn": now["version"],
+        "product": now["product"],
+        "kernels": now["kernels"],
+        "threads": now["threads"],
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+    }
+
+
+def _result_data(report: Report, r: Result) -> dict[str, Any]:
+    data: dict[str, Any] = {"id": r.case.id, "provider": r.provider, "status": r.status}
+    if r.status == PASSED:
+        return data | {"error": number(r.error), "unit": r.unit}
+    data["sentence"] = r.sentence
+    if r.status == FAILED:
+        data |= {
+            "kind": r.kind,
+            "error": number(r.error),
+            "unit": r.unit,
+            "worst": [element_data(element) for element in r.worst],
+            "case": r.case.as_data(),
+            "command": report.command(r),
+        }
+    return data
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    counts = [
+        {
+            "operator": op,
+            "dtype": dtype,
+            "provider": provider,
+            **{status: sum(r.status == status for r in rs) for status in (PASSED, FAILED)},
+            "left_out": sum(r.status == LEFT_OUT for r in rs),
+            "worst": number(max((r.error for r in rs), default=0.0)),
+            "unit": next((r.unit for r in rs if r.unit), ""),
+        }
+        for op, dtype, provider, rs in report.groups()
+    ]
+    return {
+        "schema": "openaclnn-verify-1",
+        "seed": report.seed,
+        "standard": report.standard.name,
+        "passed": not report.failed and report.compared > 0,
+        "seconds": round(report.seconds, 3),
+        "environment": environment(),
+        "summary": counts,
+        "results": [_result_data(report, r) for r in report.results],
+    }
+
+
+def junit(report: Report) -> str:
+    """A test suite for each provider and operator in a dtype, a test case for each case."""
+    top = ElementTree.Element("testsuites", name="openaclnn verify")
+    for op, dtype, provider, results in report.groups():
+        suite = ElementTree.SubElement(top, "testsuite", name=f"{provider}.{op}.{dtype}")
+        counted = {"failures": FAILED, "skipped": LEFT_OUT}
+        suite.set("tests", str(len(results)))
+        for name, status in counted.items():
+            suite.set(name, str(sum(r.status == status for r in results)))
+        for r in results:
+            case = ElementTree.SubElement(suite, "testcase", name=r.case.id)
+            case.set("classname", f"{provider}.{op}.{dtype}")
+            case.set("time", f"{r.seconds:.6f}")
+            if r.status == FAILED:
+                failure = ElementTree.SubElement(case, "failure", type=r.kind)
+                failure.set("message", _printable(r.sentence))
+                failure.text = _printable(f"{r.case.told()}\n{report.command(r)}")
+            elif r.status == LEFT_OUT:
+                ElementTree.SubElement(case, "skipped", message=_printable(r.sentence))
+    ElementTree.indent(top)
+    return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Without what XML cannot hold: a library may write anything."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases against providers: what each computed, judged."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..comparing import Element, worst_elements
+from ..comparison_text import pair
+from ..judging import Output, outputs
+from ..reference import Array
+from ..standards import Standard, Verdict, verdict
+from .cases import Case
+from .providers import Outcome, Provider
+
+DEATHS = 3  # crashes and hangs of an operator in a dtype, after which the rest of it is left out
+PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one case with one provider."""
+
+    case: Case
+    provider: str
+    status: str  # passed, failed, left out
+    kind: str = ""  # wrong, differs, crashed, hung, status, refused, damaged, unsteady
+    sentence: str = ""  # why it failed or was left out
+    error: float = 0.0  # the greatest distance, in `unit`
+    unit: str = ""
+    worst: tuple[Element, ...] = ()
+    seconds: float = 0.0
+
+
+class Runner:
+    """Puts cases to providers, one after the other."""
+
+    def __init__(
+        self,
+        providers: Sequence[Provider],
+        standard: Standard,
+        benchmark: Provider | None = None,
+    ) -> None:
+        self._providers, self._standard, self._benchmark = providers, standard, benchmark
+        self._deaths: Counter[tuple[str, str, str]] = Counter()
+
+    def run(self, cases: Iterable[Case], tell: Callable[[Case], None]) -> list[Result]:
+        """Results in the order of the cases; `tell` is called before each."""
+        found = []
+        for case in cases:
+            tell(case)
+            inputs = case.inputs()
+            other = self._golden_of_benchmark(case, inputs)
+            first: tuple[str, tuple[Array | None, ...]] | None = None
+            for provider in self._providers:
+                result, computed = self._one(provider, case, inputs, other)
+                if computed is not None and provider.name.startswith("openaclnn"):
+                    if first is None:
+                        first = provider.name, computed
+                    elif result.status == PASSED and not same_bits(first[1], computed):
+                        told = f"the bits are not those of {first[0]}"
+                        result = Result(case, provider.name, FAILED, "differs", told)
+                found.append(result)
+        return found
+
+    def _golden_of_benchmark(self, case: Case, inputs: Sequence[Array]) -> Any:
+        if self._benchmark is None or self._benchmark.missing(case):
+            return None
+        return self._benchmark.run(case, [x.copy() for x in inputs]).results
+
+    def _one(
+        self, provider: Provider, case: Case, inputs: Sequence[Array], benchmark: Any
+    ) -> tuple[Result, tuple[Array | None, ...] | None]:
+        def left_out(why: str) -> tuple[Result, None]:
+            return Result(case, provider.name, LEFT_OUT, sentence=why), None
+
+        if why := provider.missing(case):
+            return left_out(why)
+        group = (provider.name, case.op.name, case.dtype)
+        if self._deaths[group] >= DEATHS:
+            return left_out(f"it crashed or hung {DEATHS} times before")
+        if self._standard.name == "double" and benchmark is None and not case.mistake:
+            return left_out("the benchmark has no result")
+        start = time.perf_counter()
+        outcome = provider.run(case, [x.copy() for x in inputs])
+        seconds = time.perf_counter() - start
+        if outcome.kind:
+            self._deaths[group] += outcome.kind in ("crashed", "hung")
+            failed = Result(case, provider.name, FAILED, outcome.kind, outcome.sentence)
+            return failed, None
+        if case.mistake:
+            return Result(case, provider.name, PASSED, seconds=seconds), None
+        try:
+            judged = self._judged(case, inputs, outcome, benchmark)
+        except ValueError as error:  # a shape, or a dtype that the standard has no numbers for
+            if "standard has numbers" in str(error):
+                return left_out(str(error))
+            return Result(case, provider.name, FAILED, "wrong", str(error)), None
+        return self._result(case, provider.name, judged, seconds), outcome.results
+
+    def _judged(
+        self, case: Case, inputs: Sequence[Array], outcome: Outcome, benchmark: Any
+    ) -> list[tuple[Output, Verdict]]:
+        results = outcome.results
+        assert results is not None
+        found = outputs(case.op, inputs, case.attributes, results)
+        names = [p.result_name for p in case.op.outputs]
+        others = dict(zip(names, benchmark or [None] * len(names), strict=True))
+        return [(output, verdict(output, self._standard, others[output.name])) for output in found]
+
+    def _result(
+        self, case: Case, provider: str, judged: list[tuple[Output, Verdict]], seconds: float
+    ) -> Result:
+        errors = [greatest(output) for output, _ in judged if output.got.size]
+        error, unit = max(errors, default=(0.0, ""))
+        wrong = next(((o, v) for o, v in judged if not v.passed), None)
+        if wrong is None:
+            return Result(case, provider, PASSED, error=error, unit=unit, seconds=seconds)
+        output, found = wrong
+        worst = worst_elements(output, found, 3)
+        told = f"{output.name}: {found.reason}"
+        if worst:
+            told += f"; {element_told(output, worst[0])}"
+        return Result(case, provider, FAILED, "wrong", told, error, unit, worst, seconds)
+
+
+def greatest(output: Output) -> tuple[float, str]:
+    """The greatest distance: in ulp, or as a share of what is allowed where results are sums."""
+    if output.terms is not None:
+        return float(output.of_promise.max()), "of bound"
+    return float(output.ulp.max()), "ulp"
+
+
+def element_told(output: Output, element: Element) -> str:
+    """[3, 4]: x = -1.5 (0xbe00) must make -0.77 (0x..), but made ..."""
+    given = ", ".join(f"{name} = {pair(*x)}" for name, x in element.inputs.items())
+    at = f"at {list(element.index)}"
+    due, got = pair(*element.nearest), pair(*element.got)
+    return f"{at} {given} must make {due}, but made {got}".replace("  ", " ")
+
+
+def same_bits(one: Sequence[Array | None], other: Sequence[Array | None]) -> bool:
+    return all(
+        (a is None) == (b is None)
+        and (a is None or b is None or np.array_equal(_bits(a), _bits(b)))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _bits(x: Array) -> Array:
+    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")

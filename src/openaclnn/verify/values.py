@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of inputs, by name, drawn from a seed.
+
+ordinary    the domain of the operator, as formulas.py has it
+mixed       the same, a quarter replaced by special values
+special     every combination of special values: zeros, infinities, NaN, denormals, the ends of the
+            range, where the formula switches, and the neighbours of these
+every       all 65,536 patterns of a 16-bit dtype, each input in an order of its own
+bits        any bits: every exponent, NaN and infinity among them
+hard        where an approximation is at its worst, for operators that say where that is
+uniform     between -5 and 5
+normal      a mean between -100 and 100, a standard deviation between 1 and 25
+small       between -0.001 and 0.001
+outliers    ordinary, one in a thousand times 1000
+
+Results that are sums have no special values, of which one would leave nothing to see; there only
+the first input is as named, and the others are ordinary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..reference import REFERENCES, Array, Attributes, numpy_dtype, special_values
+from ..schema import Op
+
+POINTWISE = (
+    "ordinary", "mixed", "special", "every", "bits", "hard", "uniform", "normal", "small",
+    "outliers",
+)  # fmt: skip
+SUMMED = ("ordinary", "uniform", "normal", "small", "outliers")
+PATTERNS = 1 << 16
+
+
+def is_summed(op: Op) -> bool:
+    """Whether results are sums, which are judged by the sum of their absolute terms."""
+    return REFERENCES[op.kernel].terms is not None
+
+
+def names(op: Op, dtype: str) -> list[str]:
+    """The kinds of values that an operator has in a dtype."""
+    if is_summed(op):
+        return list(SUMMED)
+    left_out = {"hard"} if REFERENCES[op.kernel].hard is None else set()
+    if numpy_dtype(dtype).itemsize != 2:
+        left_out.add("every")
+    return [name for name in POINTWISE if name not in left_out]
+
+
+def shape_of(op: Op, dtype: str, values: str, attributes: Attributes) -> tuple[int, ...] | None:
+    """The only shape that goes with the values, if there is one."""
+    if values == "every":
+        return (PATTERNS,)
+    if values == "special":
+        return (special_values(op, dtype, attributes).size ** len(op.inputs_),)
+    return None
+
+
+def draw(
+    op: Op,
+    shapes: Sequence[tuple[int, ...]],
+    dtypes: Sequence[str],
+    values: str,
+    attributes: Attributes,
+    seed: int,
+) -> list[Array]:
+    """One array for each input."""
+    rng = np.random.default_rng(seed)
+    if values == "special":
+        special = [special_values(op, dtype, attributes) for dtype in dtypes]
+        return [x.reshape(-1).copy() for x in np.meshgrid(*special, indexing="ij")]
+    made = []
+    for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
+        kind = "ordinary" if is_summed(op) and i > 0 else values
+        made.append(_one(op, i, math.prod(shape), dtype, kind, attributes, rng).reshape(shape))
+    return made
+
+
+def _one(
+    op: Op, i: int, n: int, dtype: str, values: str, a: Attributes, rng: np.random.Generator
+) -> Array:
+    kind, reference = numpy_dtype(dtype), REFERENCES[op.kernel]
+    if values in ("every", "bits"):
+        unsigned = np.dtype(f"u{kind.itemsize}")
+        if values == "every":
+            return rng.permutation(PATTERNS).astype(unsigned).view(kind)
+        return rng.integers(0, np.iinfo(unsigned).max, n, unsigned, endpoint=True).view(kind)
+    drawn: Any
+    if values == "hard" and reference.hard is not None:
+        drawn = reference.hard(rng, a, n)
+    elif values in ("uniform", "small"):
+        drawn = rng.uniform(-1, 1, n) * (5 if values == "uniform" else 1e-3)
+    elif values == "normal":
+        drawn = rng.normal(rng.uniform(-100, 100), rng.uniform(1, 25), n)
+    else:
+        drawn = reference.domain[i](rng, n)
+    if values == "outliers":
+        drawn = np.where(rng.random(n) < 1e-3, drawn * 1000, drawn)
+    with np.errstate(all="ignore"):
+        array: Array = np.asarray(drawn).astype(kind)
+    if values == "mixed":
+        chosen = rng.random(n) < 0.25
+        array[chosen] = rng.choice(special_values(op, dtype, a), np.count_nonzero(chosen))
+    return array

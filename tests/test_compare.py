@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openaclnn.compare: it passes what the library computes, finds what was put wrong, and says so."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from support import SEED, all_rows, call, cases, grid, results, rows
+
+import openaclnn
+from openaclnn.dtypes import dtype_of
+from openaclnn.reference import REFERENCES, numpy_dtype, sample
+from openaclnn.standards import THRESHOLD
+
+ELU = next(op for op in openaclnn.OPS if op.name == "aclnnElu")
+
+
+def inputs_of(op, inputs):
+    return {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+
+
+def compare(op, inputs, attributes, got, **options):
+    mine = got[0] if len(got) == 1 else got
+    return openaclnn.compare(mine, op.python, **inputs_of(op, inputs), **attributes, **options)
+
+
+@pytest.mark.parametrize(("op", "dtype", "attributes"), cases())
+def test_ours_passes_and_a_wrong_element_does_not(op, dtype, attributes):
+    """Every row: one element moved by 8 units in the last place is found, by index and bits."""
+    shape = REFERENCES[op.kernel].example
+    inputs = sample(op, shape, dtype, SEED, attributes)
+    got = results(op, inputs, attributes)
+    found = compare(op, inputs, attributes, got)
+    assert found, str(found)
+    for which, x in enumerate(got):
+        near = [o for o in found.outputs if o.output.name == op.outputs[which].result_name]
+        if not near or not x.size:
+            continue
+        numbers = np.argwhere(np.isfinite(x) & (np.abs(x.astype(np.float64)) > 1e-3))
+        if not len(numbers):
+            continue
+        at = tuple(numbers[len(numbers) // 2])
+        wrong = [y.copy() for y in got]
+        kept = near[0].output.terms
+        terms = 1.0 if kept is None else float(kept[at])
+        digits = np.finfo(x.dtype).nmant if dtype != "BFLOAT16" else 7
+        off = max(abs(float(x[at])), terms) * 2.0 ** (3 - digits) * (16 if dtype == "FLOAT" else 1)
+        wrong[which][at] = (float(x[at]) + off) if kept is not None else float(x[at]) * 1.5
+        told = compare(op, inputs, attributes, tuple(wrong))
+        assert not told
+        failed = next(o for o in told.outputs if o.output.name == near[0].output.name)
+        assert failed.worst[0].index == tuple(map(int, at))
+        value, bits = failed.worst[0].got
+        assert value == float(wrong[which][at])
+        assert int(bits, 16) == int(wrong[which][at].view(f"u{x.dtype.itemsize}"))
+        assert sum(failed.histogram.values()) == x.size
+
+
+@pytest.mark.parametrize("op", rows())
+def test_special_values_are_told_by_kind(op):
+    attributes = REFERENCES[op.kernel].attributes[0]
+    inputs = grid(op, "FLOAT", attributes)
+    got = call(op, inputs, attributes)
+    assert compare(op, inputs, attributes, (got,))
+    changes = {
+        "NaN instead of a number": (np.isfinite(got), math.nan),
+        "a number instead of NaN": (np.isnan(got), 1.0),
+        "infinite instead of finite": (np.isfinite(got) & (np.abs(got) < 1e30), math.inf),
+        "finite instead of infinite": (np.isinf(got), 1.0),
+        "zero of the other sign": ((got == 0) & ~np.signbit(got), -0.0),
+    }
+    for kind, (where, value) in changes.items():
+        places = np.argwhere(where)
+        if not len(places):
+            continue
+        wrong = got.copy()
+        wrong[tuple(places[0])] = value
+        told = compare(op, inputs, attributes, (wrong,))
+        assert not told
+        assert told.outputs[0].mismatches.get(kind) == 1, kind
+        assert f"1 x {kind}" in str(told)
+
+
+X = np.linspace(-4, 4, 1000, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (np.float16, "FLOAT16"), ("bf16", "BFLOAT16"), ("BFLOAT16", "BFLOAT16"),
+        ("ACL_FLOAT16", "FLOAT16"), ("torch.bfloat16", "BFLOAT16"), ("fp32", "FLOAT"),
+        (np.dtype("<f8"), "DOUBLE"), ("<f2", "FLOAT16"), ("half", "FLOAT16"), (float, "DOUBLE"),
+    ],
+)  # fmt: skip
+def test_dtypes_as_people_write_them(given, name):
+    assert dtype_of(given) == name
+
+
+def test_dtypes_of_ml_dtypes_and_torch():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert dtype_of(ml_dtypes.bfloat16) == "BFLOAT16"
+    assert dtype_of(np.dtype(ml_dtypes.bfloat16)) == "BFLOAT16"
+    torch = pytest.importorskip("torch")
+    for kind, name in (
+        (torch.bfloat16, "BFLOAT16"),
+        (torch.half, "FLOAT16"),
+        (torch.float, "FLOAT"),
+    ):
+        assert dtype_of(kind) == name
+
+
+@pytest.mark.parametrize("given", ["int8", np.int32, "complex64", "", object(), None, "fp8"])
+def test_other_dtypes_are_refused(given):
+    with pytest.raises(ValueError, match=r"^dtype must be a float dtype \(.*\), but got "):
+        dtype_of(given)
+
+
+def test_raw_bits_and_wide_arrays():
+    """What NumPy makes of a bfloat16 file, bits in integers, results of 16 bits in float32."""
+    half = X.astype(numpy_dtype("BFLOAT16"))
+    y = openaclnn.elu(half)
+    for raw in ("V2", np.uint16, np.int16):
+        assert openaclnn.compare(y.view(raw), "elu", half.view(raw), dtype="bf16")
+    assert openaclnn.compare(y.astype(np.float32), "elu", half, dtype="bf16")
+    with pytest.raises(ValueError, match=r"^x must have a float dtype, but has uint16; for raw"):
+        openaclnn.compare(y, "elu", half.view(np.uint16))
+    with pytest.raises(ValueError, match=r"^mine must hold values of FLOAT16, but has 0.1"):
+        openaclnn.compare(np.full(1000, 0.1, np.float32), "elu", X.astype(np.float16), dtype="fp16")
+    assert openaclnn.compare(openaclnn.elu(X).astype(">f4"), "elu", X.astype(">f4"))
+
+
+@pytest.mark.parametrize("op", all_rows())
+def test_tensors_of_torch(op):
+    torch = pytest.importorskip("torch")
+    attributes = REFERENCES[op.kernel].attributes[0]
+    for dtype in ("FLOAT", "BFLOAT16"):
+        inputs = sample(op, REFERENCES[op.kernel].example, dtype, SEED, attributes)
+        got = results(op, inputs, attributes)
+
+        def tensor(x):
+            plain = x.view(np.int16) if x.dtype.itemsize == 2 else x
+            made = torch.from_numpy(plain.copy())
+            return made.view(torch.bfloat16) if x.dtype.itemsize == 2 else made
+
+        assert compare(op, [tensor(x) for x in inputs], attributes, tuple(map(tensor, got)))
+
+
+# ---- standards ----
+
+
+@pytest.mark.parametrize("dtype", THRESHOLD)
+def test_the_single_benchmark_at_its_limits(dtype):
+    """MERE < T and MARE < 10 T, T on either side."""
+    x = np.full(1000, 2.0).astype(numpy_dtype(dtype))
+    threshold = THRESHOLD[dtype]
+    golden = x.astype(np.float64) + 1e-7
+
+    def passes(error):
+        mine = (x.astype(np.float64) + error * golden).astype(np.float32)
+        return (
+            openaclnn.compare(mine, "hardshrink", x, standard="single")
+            and (mine.astype(np.float64) != 2).any()
+        )
+
+    standard = "single"
+    spread = np.zeros(1000)
+    spread[0] = 9 * 2.0**-13  # judged as FLOAT, whose T is 2^-13
+    assert passes(spread)
+    spread[0] = 11 * 2.0**-13
+    assert not passes(spread)
+    assert not passes(np.full(1000, 1.1 * 2.0**-13))
+    assert passes(np.full(1000, 0.9 * 2.0**-13))
+    step = x.copy()
+    step[0] = 2 * (1 + 11 * threshold)
+    assert not openaclnn.compare(step, "hardshrink", x, standard=standard)
+    step[0] = 2 * (1 + 8 * threshold)
+    assert openaclnn.compare(step, "hardshrink", x, standard=standard)
+
+
+def test_the_double_benchmark():
+    rng = np.random.default_rng(SEED)
+    x = rng.uniform(-5, 5, 5000).astype(np.float32)
+    y = openaclnn.elu(x)
+    noise = rng.normal(0, 1e-6, x.size)
+
+    def found(mine, other, level="L1"):
+        options = {"standard": "double", "benchmark": other.astype(np.float32), "level": level}
+        return openaclnn.compare(mine.astype(np.float32), "elu", x, **options)
+
+    rough = y * (1 + noise)
+    assert found(y, rough)
+    assert found(rough, rough)
+    assert found(y * (1 + 1.7 * noise), rough, "L0")
+    assert not found(y * (1 + 1.7 * noise), rough, "L1")
+    assert not found(y * (1 + 1.4 * noise), rough, "L2")
+    broken = y.copy()
+    broken[3] = np.nan
+    told = found(broken, rough)
+    assert not told
+    assert "1 of 5,000 elements are NaN" in str(told)
+    assert found(broken, broken)  # as the benchmark has it
+    with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
+        openaclnn.compare(y, "elu", x, standard="double")
+
+
+def test_allclose_and_ulp():
+    y = openaclnn.elu(X)
+    assert openaclnn.compare(y * np.float32(1 + 1e-6), "elu", X, standard="allclose")
+    assert not openaclnn.compare(y * np.float32(1 + 1e-4), "elu", X, standard="allclose")
+    assert openaclnn.compare(y * np.float32(1 + 1e-4), "elu", X, standard="allclose", rtol=1e-3)
+    off = np.nextafter(np.nextafter(y, np.float32(9)), np.float32(9))
+    assert not openaclnn.compare(off, "elu", X)
+    assert openaclnn.compare(off, "elu", X, ulp=3)
+
+
+# ---- what people read, and mistakes ----
+
+
+def test_the_report_and_the_data():
+    x = X.astype(np.float16)
+    y = openaclnn.elu(x)
+    y[7] = np.nan
+    found = openaclnn.compare(y, "elu", x)
+    text = str(found)
+    assert text.startswith("FAILED aclnnElu, the accuracy that openaclnn promises\n")
+    assert "out [1000] FLOAT16: FAILED: 1 of 1,000 elements are off by more than 0.501 ulp" in text
+    assert re.search(
+        r"^ +\[7\] +-3\.\d+ \(0xc\w{3}\) +-0\.\d+ \(0x\w{4}\) +nan \(0x7e00\)", text, re.M
+    )
+    data = json.loads(json.dumps(found.as_data(), allow_nan=False))
+    (output,) = data["outputs"]
+    assert (data["operator"], data["passed"], output["wrong"]) == ("aclnnElu", False, 1)
+    assert output["worst"][0]["index"] == [7]
+    assert output["worst"][0]["got"] == {"value": "nan", "bits": "0x7e00"}
+    assert sum(output["histogram"].values()) == 1000
+
+
+def test_arguments_in_the_order_of_the_function():
+    y = openaclnn.elu_backward(X, 1.0, 1.0, 1.0, False, X)
+    assert openaclnn.compare(y, "elu_backward", X, 1.0, 1.0, 1.0, False, X)
+    assert openaclnn.compare(
+        y, "aclnnEluBackward", X, 1.0, 1.0, 1.0, is_result=False, self_or_result=X
+    )
+    changed = X.copy()
+    openaclnn.leaky_relu_(changed, 0.1)
+    assert openaclnn.compare(changed, "leaky_relu_", X, 0.1)
+    empty = np.zeros((0, 3), np.float32)
+    assert openaclnn.compare(empty, "elu", empty)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "kind", "sentence"),
+    [
+        ((X, "elu"), {}, TypeError, "compare: elu takes x, alpha, .*, but x is missing"),
+        ((X, "elu", X), {"slope": 1}, TypeError, "compare: elu takes .*, but got 'slope'"),
+        ((X, "elu", X), {"x": X}, TypeError, "compare: elu takes .*, but got 'x' twice"),
+        ((X, "elu", X), {"alpha": X}, TypeError, "compare: alpha must be a number, but got "),
+        ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean aclnnElu"),
+        ((X[1:], "elu", X), {}, ValueError, r"out must have the shape \[1000\], but got \[999\]"),
+        ((X > 0, "elu", X), {}, ValueError, "mine must be a float|mine must have a float dtype"),
+        ((X, "elu", X), {"standard": "best"}, ValueError, "standard must be one of ours, single"),
+        ((X, "elu", X), {"worst": -1}, ValueError, "worst must be a number of elements"),
+        ((X, "elu", X), {"ulp": -1.0}, ValueError, "ulp must be at least 0, but got -1.0"),
+        ((X, "logit_grad", X, X[1:]), {}, ValueError, "x, dy must have shapes that go together"),
+        (((X, X), "group_norm_swish", X, X, X), {"num_groups": 1}, ValueError, "x, gamma, beta"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_sentences(given, named, kind, sentence):
+    with pytest.raises(kind, match=f"^{sentence}"):
+        openaclnn.compare(*given, **named)
+
+
+def test_double_has_no_threshold():
+    x = X.astype(np.float64)
+    openaclnn.set_product("any")
+    with pytest.raises(ValueError, match=r"^the single standard has numbers for FLOAT16, BFLOAT16"):
+        openaclnn.compare(openaclnn.elu(x), "elu", x, standard="single")

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn compare`: files of every row, verdicts as exit status, JSON, and sentences."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support import SEED, all_rows, results
+
+import openaclnn
+from openaclnn.cli import main
+from openaclnn.reference import REFERENCES, sample
+
+
+def words(op, attributes):
+    """The attributes as options of the command."""
+    given = {name: value for name, value in attributes.items() if value is not None}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+
+
+@pytest.mark.parametrize("op", all_rows())
+@pytest.mark.parametrize("dtype", ["FLOAT", "BFLOAT16"])
+def test_every_row(op, dtype, tmp_path, capsys):
+    attributes = REFERENCES[op.kernel].attributes[0]
+    inputs = sample(op, REFERENCES[op.kernel].example, dtype, SEED, attributes)
+    got = results(op, inputs, attributes)
+    files = []
+    for i, x in enumerate((*got, *inputs)):
+        files.append(str(tmp_path / f"{i}.npy"))
+        np.save(files[-1], x)
+    command = ["compare", *files, "--op", op.name, *words(op, attributes)]
+    command += ["--dtype", "bf16"] * (dtype == "BFLOAT16")
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith(f"PASSED {op.name}")
+    wrong = got[0].astype(got[0].dtype, copy=True)
+    wrong.flat[3] = np.nan if not np.isnan(wrong.flat[3]) else 1
+    np.save(files[0], wrong)
+    assert main([*command, "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["outputs"][0]["worst"][0]["index"] == [
+        int(i) for i in np.unravel_index(3, wrong.shape)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["y.npy", "--op", "elu"], "elu takes 2 files (out, x), but got 1"),
+        (["y.npy", "y.npy", "--op", "elo"], "there is no operator elo; did you mean aclnnElu?"),
+        (["y.npy", "no.npy", "--op", "elu"], "no.npy must be a .npy file, but: "),
+        (["y.npy", "y.npy", "--op", "elu", "--eps", "1"], "elu takes x, alpha, scale, input_scale"),
+        (["y.npy", "y.npy", "--op", "elu", "--dtype", "int8"], "dtype must be a float dtype"),
+        (["y.npy", "y.npy", "--op", "elu", "--standard", "x"], "standard must be one of ours"),
+    ],
+)
+def test_wrong_use_is_one_sentence(given, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("y.npy", openaclnn.elu(np.zeros(3, np.float32)))
+    assert main(["compare", *given]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"openaclnn compare: {sentence}")
+    assert told.count("\n") == 1

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command openaclnn verify: torch found out, reports, files of cases, sentences."""
+
+from __future__ import annotations
+
+import json
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import openaclnn
+from openaclnn.cli import main
+from openaclnn.verify.cases import SCHEMA
+
+
+def test_torch_is_found_where_it_is_wrong(tmp_path, capsys):
+    """Two of the known defects (docs/numerics_peers.md): attributes rounded to the dtype of the
+    tensor, and products that overflow on the way."""
+    pytest.importorskip("torch")
+    file = tmp_path / "cases.json"
+    text = {
+        "schema": SCHEMA,
+        "cases": [
+            {"id": "eps", "op": "logit", "dtype": "bf16", "attributes": {"eps": 1e-3},
+             "values": "special"},
+            {"id": "alpha", "op": "elu_backward", "dtype": "fp32", "attributes": {"alpha": 1e10},
+             "values": "bits", "shape": [1 << 16]},
+            {"id": "good", "op": "leaky_relu", "dtype": "fp16", "shape": [3, 5]},
+        ],
+    }  # fmt: skip
+    file.write_text(json.dumps(text), encoding="utf-8")
+    report = tmp_path / "report.json"
+    command = ["verify", "torch", "--cases", str(file), "--json", str(report), "--quiet"]
+    assert main(command) == 1
+    told = capsys.readouterr().out
+    by_id = {r["id"]: r for r in json.loads(report.read_text(encoding="utf-8"))["results"]}
+    assert by_id["good"]["status"] == "passed"
+    assert by_id["eps"]["worst"][0]["got"]["value"] in ("inf", "-inf")
+    assert by_id["alpha"]["kind"] == "wrong"
+    again = by_id["eps"]["command"]
+    assert again in told
+    assert main(again.split()[1:]) == 1
+    assert "1 of 1 FAILED" in capsys.readouterr().out
+
+
+def test_the_double_benchmark_of_torch(capsys):
+    pytest.importorskip("torch")
+    command = ["verify", "openaclnn", "--op", "elu", "--dtype", "fp32", "--quiet"]
+    main([*command, "--standard", "double", "--benchmark", "torch"])
+    assert "double benchmark, L1" in capsys.readouterr().out
+    assert main([*command, "--standard", "double", "--benchmark", "openaclnn"]) == 0
+
+
+def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
+    files = [tmp_path / "r.json", tmp_path / "r.xml"]
+    command = ["verify", "--op", "aclnnLogitGrad", "--op", "group_norm_swish", "--dtype", "bf16"]
+    assert main([*command, "--json", str(files[0]), "--junit", str(files[1])]) == 0
+    shown = capsys.readouterr()
+    assert "100%" not in shown.out
+    assert "cases  logit_grad BFLOAT16" in shown.err
+    data = json.loads(files[0].read_text(encoding="utf-8"))
+    providers = {entry["provider"] for entry in data["summary"]}
+    assert data["passed"]
+    assert data["environment"]["numpy"] == np.__version__
+    assert f"All {len(data['results']):,} passed" in shown.out
+    suites = ElementTree.parse(files[1]).getroot()
+    assert len(suites) == 2 * len(providers)
+    assert sum(int(suite.get("tests")) for suite in suites) == len(data["results"])
+    assert {suite.get("failures") for suite in suites} == {"0"}
+
+
+def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
+    assert main(["verify", "--op", "hardshrink", "--dtype", "fp16", "--list"]) == 0
+    text = capsys.readouterr().out
+    file = tmp_path / "cases.json"
+    file.write_text(text, encoding="utf-8")
+    count = len(json.loads(text)["cases"])
+    assert main(["verify", "openaclnn:v2", "--cases", str(file), "--quiet"]) == 0
+    assert f"All {count} passed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["no"], "a provider must be openaclnn, openaclnn:LEVEL, torch or library:PATH"),
+        (["openaclnn:v9"], "openaclnn:v9 must be one of v2"),
+        (["library:/no/such.so"], "library:/no/such.so must be a file, but there is none"),
+        ([f"library:{__file__}"], f"library:{__file__} must be a library that loads, but: "),
+        (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
+        (["--dtype", "int8"], "--dtype must be a float dtype"),
+        (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
+        (["--cases", "/no/file"], "/no/file must be a JSON file, but: "),
+        (["--standard", "best"], "standard must be one of ours, single, double, allclose"),
+        (["--benchmark", "torch"], "--benchmark must come with --standard double"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_one_sentence(given, sentence, capsys):
+    assert main(["verify", *given]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"openaclnn verify: {sentence}")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ({}, 'case 0 must be an object with "op", but is {}'),
+        ({"op": "elo"}, "case 0: there is no operator elo"),
+        ({"op": "elu", "what": 1}, "case 0 has 'what', but the fields are "),
+        ({"op": "elu", "dtype": "int8"}, "case 0: dtype must be a float dtype"),
+        ({"op": "elu", "shape": [-1]}, "case 0: a shape must be a list of at most 8 sizes"),
+        ({"op": "elu", "attributes": {"eps": 1}}, "case 0: elu has no attribute 'eps'; it has"),
+        ({"op": "elu", "attributes": {"alpha": "x"}}, "case 0: alpha must be a number, but is 'x'"),
+        ({"op": "elu", "values": "every", "dtype": "fp32"}, "case 0: values must be one of"),
+        ({"op": "elu", "layout": "flipped"}, "case 0: layout must be one of contiguous"),
+        ({"op": "elu", "mistake": "x"}, "case 0: mistake must be one of null input, wrong shape"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_files_are_one_sentence(case, sentence, tmp_path, capsys):
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"schema": SCHEMA, "cases": [case]}), encoding="utf-8")
+    assert main(["verify", "--cases", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"openaclnn verify: {sentence}")
+
+
+def test_without_ml_dtypes(monkeypatch, capsys):
+    """NumPy alone has no bfloat16: it is left out by name, and asked for it is a sentence."""
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert main(["verify", "openaclnn:v2", "--op", "hardshrink", "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == (
+        "openaclnn verify: BFLOAT16 is left out: it needs ml_dtypes (pip install ml_dtypes)\n"
+    )
+    assert "BFLOAT16" not in shown.out
+    assert main(["verify", "--op", "hardshrink", "--dtype", "bf16"]) == 2
+    told = "openaclnn verify: --dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes\n"
+    assert capsys.readouterr().err == told
+    x = np.zeros(3, np.uint16)
+    with pytest.raises(
+        ValueError, match=r"^dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes$"
+    ):
+        openaclnn.compare(x, "elu", x, dtype="bf16")
+
+
+def test_double_on_product_any(capsys):
+    """The product of the process is that of the library in the child."""
+    openaclnn.set_product("any")
+    assert main(["verify", "openaclnn:v2", "--op", "logit", "--dtype", "fp64", "--quiet"]) == 0
+    assert "DOUBLE" in capsys.readouterr().out
