@@ -72,10 +72,10 @@ int threads_from_environment() {
                                              std::clamp(cpus, 1, kMaxThreads)));
 }
 
-// How many items a block has: few, so that little is left over at the end, but about half a grain
-// (with a quarter 64 Ki elements fp32 take 3.5 instead of 3.0 us), and at most 32 blocks a thread,
-// twice as many after rounding. Takes the one of the two neighbouring sizes that splits more
-// evenly.
+// Returns how many items a block has. Small blocks leave little over at the end, but a block has
+// about half a grain (with a quarter 64 Ki elements fp32 take 3.5 instead of 3.0 us), and a thread
+// has at most 32 blocks, twice as many after rounding. Of the two neighbouring sizes the function
+// takes the one that splits n more evenly.
 int64_t block_for(int64_t n, int64_t grain, int threads) {
   static_assert(64 * kMaxThreads <= Share::kMaxBlocks);
   const int64_t half = std::max<int64_t>(grain / 2, 1);

@@ -52,7 +52,7 @@ class [[nodiscard]] Status {
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
-// The same for a failure that programs are advised to ignore: the next failure replaces it.
+// Does what `fail` does for a failure that programs may ignore: the next failure replaces it.
 [[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
 
 // Puts words before the newest sentence of this thread and gives it another code; older ones stay.

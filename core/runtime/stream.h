@@ -156,6 +156,7 @@ extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char*
 // Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
 extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
                                        void (*drop)(void* context), void* context);
-// For the task that runs: the next synchronisation of its stream fails, and that of every other
-// stream of the context, for they wait for the events behind the task and use its results.
+// A task that fails calls this while it runs. The next synchronisation of its stream fails, and
+// that of every other stream of the context, since they wait for events behind the task and use
+// its results.
 extern "C" void openaclnn_fail_context(int32_t code, const char* sentence);

@@ -25,11 +25,11 @@ The build, the package and the tests import this module; it needs nothing but th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from .shapes import ANY_SHAPE, Form, parse
+from .shapes import ANY_SHAPE, Form, bind, parse
 
 Kind = Literal["tensor", "scalar", "double", "int64", "bool", "text"]
 Role = Literal["input", "output", "inout", "attribute"]
@@ -155,6 +155,13 @@ class Op:
         if any(form.sizes for form in forms):
             return "named"
         return "same" if forms == {ANY_SHAPE} else "broadcast"
+
+    def known_sizes(
+        self, shapes: Mapping[str, Sequence[Any]], attributes: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The sizes by name, from the shapes of some inputs and the attributes by Python name."""
+        forms = {p.name: p.form for p in self.inputs_}
+        return {p.name: attributes[p.python_name] for p in self.attributes} | bind(forms, shapes)
 
     @property
     def inplace(self) -> bool:
