@@ -147,7 +147,8 @@ def test_demo_on_every_product(product: Product) -> None:
 def test_demo_fails_when_a_promise_is_broken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("openaclnn.demo.accuracy", lambda op, compute, output: (output, 0.25))
+    demo = "openaclnn.commands.demo"
+    monkeypatch.setattr(f"{demo}.accuracy", lambda op, compute, output: (output, 0.25))
     assert main(["demo"]) == 1
     shown = capsys.readouterr().out
     assert "BROKEN" in shown

@@ -11,7 +11,7 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/stack_room.h"
-#include "core/runtime/thread.h"
+#include "core/runtime/start_thread.h"
 
 namespace openaclnn {
 

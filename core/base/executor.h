@@ -20,7 +20,6 @@
 #include "core/runtime/fork_lock.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
-#include "core/runtime/stream.h"
 
 namespace openaclnn {
 
@@ -138,15 +137,5 @@ inline constexpr size_t kWorkspaceAlignment = 64;  // of what is booked in it
 // Of its address: kernels keep fp64 sums, fp32 values and 64-bit atomics there, and nothing larger
 // is read or written as one object. aclrtMalloc gives 64, malloc 16.
 inline constexpr size_t kWorkspaceAddressAlignment = 8;
-
-// Runs a copy of the plan on the stream, after what was submitted before, and with `alone` locked.
-void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
-             ForkSafeLock* alone = nullptr);
-
-// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
-// consumed unless phase 2 is refused; of several threads that run it one does, and the others are
-// refused.
-Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-              aclOpExecutor* executor, void* stream);
 
 }  // namespace openaclnn

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/npu/calls.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/guard.h"
 
 namespace openaclnn::npu {

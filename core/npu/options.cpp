@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/npu/calls.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
 

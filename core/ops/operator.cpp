@@ -18,6 +18,7 @@
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/product.h"
+#include "core/ops/launch.h"
 
 namespace openaclnn {
 namespace {

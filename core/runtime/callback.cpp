@@ -13,7 +13,7 @@
 #include <new>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
@@ -21,12 +21,13 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/timeline.h"
+#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
 namespace {
 
-struct Turn : Signal {  // comes when a callback that its stream waits for has returned
+struct Turn : Moment {  // comes when a callback that its stream waits for has returned
   bool dropped = false;
 };
 

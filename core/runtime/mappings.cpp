@@ -3,7 +3,7 @@
 // Mappings that touch each other are one stretch of memory: programs divide it without regard to
 // where one ends.
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/observer.h"

@@ -17,8 +17,8 @@
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
-#include "core/runtime/share.h"
-#include "core/runtime/thread.h"
+#include "core/runtime/parallel_share.h"
+#include "core/runtime/start_thread.h"
 #include "core/runtime/torch_threads.h"
 
 namespace openaclnn {

@@ -18,7 +18,7 @@
 
 #include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/signal.h"
+#include "core/runtime/moment.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -93,7 +93,7 @@ class Stream {
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
   enum class Waited { came, too_long, interrupted };
-  Waited wait_here(Signal& signal, Deadline deadline);
+  Waited wait_here(Moment& moment, Deadline deadline);
   // Kept, if it is the first, until a synchronisation takes it; later tasks run all the same.
   [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
   TaskFailure failure();
@@ -122,7 +122,7 @@ class Stream {
   std::condition_variable wake_waiters_;
   std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
   std::thread worker_;
-  Signal* waits_for_ = nullptr;            // of wait_here
+  Moment* waits_for_ = nullptr;            // of wait_here
   std::atomic<bool> interrupted_ = false;  // wait_here is over
   bool working_ = false;                   // the worker is in its loop
   bool busy_ = false;                      // a task is running, on the worker or inline
@@ -134,16 +134,6 @@ class Stream {
   TaskFailure failure_;
   std::atomic<bool> failed_ = false;
 };
-
-HandlePool<Stream>& streams();
-
-// Waits for what was submitted so far to all streams that `pick` accepts; false when the deadline
-// came first. Other threads may submit to, create and destroy streams meanwhile; `pick` must not
-// block. With a deadline it needs memory.
-using PickStream = bool (*)(Stream& stream, void* context);
-bool drain_streams(PickStream pick, void* context, Deadline deadline = {});
-// The first failure among them; forgets all of theirs.
-Status take_failures(const char* call, PickStream pick, void* context);
 
 }  // namespace openaclnn
 

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import difflib
-import textwrap
 from typing import Any
 
 from .schema import Op, Parameter
 from .shapes import Form
-from .table import ANY, OPS, PRODUCTS
-from .text_table import Paint, columns
+from .table import OPS
 
 SHORT = {"FLOAT": "fp32", "FLOAT16": "fp16", "BFLOAT16": "bf16", "DOUBLE": "fp64"}
 PHASE2 = "void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream"
@@ -68,6 +66,9 @@ def python_signature(op: Op) -> str:
     return _wrapped(f"openaclnn.{op.python}(", arguments, end=")")
 
 
+FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats
+
+
 def role(p: Parameter) -> str:
     """What a parameter is for, and when it may be NULL."""
     text = {"inout": "input and output"}.get(p.role, p.role)
@@ -77,13 +78,6 @@ def role(p: Parameter) -> str:
         return f"{text}, may be NULL unless {p.condition}"
     optional = p.kind in ("tensor", "scalar") and not p.required
     return f"{text}, may be NULL" if optional else text
-
-
-def _about(p: Parameter) -> str:
-    return role(p) if p.default is None else f"{role(p)}, in Python {p.default} unless given"
-
-
-FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats
 
 
 def shapes(op: Op) -> str:
@@ -115,64 +109,6 @@ def companions(op: Op) -> str:
         f"{', '.join(names)}: all that of {first}, or all FLOAT beside 16 bits; "
         "results follow the inputs among them"
     )
-
-
-def show_operator(op: Op, paint: Paint) -> None:
-    accepted = {"dtypes": ", ".join(op.dtypes)}
-    if "BFLOAT16" in op.dtypes:
-        accepted["dtypes"] += " (BFLOAT16 where the product has it)"
-    if not op.inplace:
-        castable = op.output == "castable"
-        accepted["output"] = "any float dtype" if castable else "the dtype of the first input"
-        if told := companions(op):
-            accepted["output"] += f" ({told})"
-        accepted["output"] += ", rounded once"
-    accepted["shapes"] = shapes(op)
-    accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
-    accepted["any"] = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
-
-    print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n\n    {op.formula}")
-    print(f"\n{paint('Parameters', 'bold')}")
-    for line in columns([[p.name, p.c_type, _about(p)] for p in op.parameters]):
-        print(f"    {line}")
-    print(f"\n{paint('Python', 'bold')}")
-    print(textwrap.indent(python_signature(op), "    "))
-    print(f'\n{paint("C", "bold")}\n    #include "aclnnop/{op.header}"')
-    print(textwrap.indent("\n".join(c_signatures(op)), "    "))
-    print(f"\n{paint('Accepted', 'bold')}")
-    for name, text in accepted.items():
-        lines = textwrap.wrap(text, 84)
-        print(f"    {name:8}  " + "\n              ".join(lines))
-
-
-def show_table(paint: Paint) -> None:
-    head = ["operator", "Python", *(p.key for p in PRODUCTS), "dtypes", "with product any"]
-    rows = [
-        [
-            op.name,
-            op.python,
-            *("yes" if p.key in op.products else "-" for p in PRODUCTS),
-            " ".join(SHORT[d] for d in op.dtypes),
-            " ".join(f"+{SHORT[d]}" for d in op.beyond),
-        ]
-        for op in OPS
-    ]
-    lines = columns([head, *rows], "ll" + "c" * len(PRODUCTS))
-    print(paint(lines[0], "bold"))
-    for line, op in zip(lines[1:], OPS, strict=True):
-        print(line)
-        print(paint(f"    {op.formula}", "dim"))
-    print()
-    for product in PRODUCTS:
-        half = "" if product.bfloat16 else "  (no bf16)"
-        print(paint(f"{product.key:>5}  {product.title}{half}", "dim"))
-    print(
-        paint(
-            f"{ANY.key:>5}  {ANY.title}: every operator, with all dtypes that the library computes",
-            "dim",
-        )
-    )
-    print(f"\nOne operator in full: openaclnn ops {OPS[0].name}")
 
 
 def find_operator(name: str) -> Op | None:

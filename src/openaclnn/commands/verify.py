@@ -15,8 +15,8 @@ from ..dtypes import dtype_of, missing_module
 from ..settings import config
 from ..table import ANY, OPS, PRODUCTS
 from ..text_table import Paint
-from ..watch import unwritable, write_json
 from .compare import WRONG_USE, add_standard, standard_of
+from .watch import unwritable, write_json
 
 if TYPE_CHECKING:
     from ..verify.cases import Case

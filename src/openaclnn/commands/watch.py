@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..settings import home
+from ..text_table import Paint
 from .programs import become, environment
-from .settings import home
-from .text_table import Paint
 
 MISTAKES_MADE = 66  # exit status of a program that made a mistake, unless told otherwise
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at

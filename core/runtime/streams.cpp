@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// All streams of the process: the pool, waiting for many of them, and what fork leaves of them.
-#include "core/runtime/stream_visit.h"
+// All streams of the process: how they are found, waited for, and what fork leaves of them.
+#include "core/runtime/streams.h"
 
 #include <optional>
 #include <vector>
 
+#include "acl/acl_rt.h"
+#include "core/runtime/device.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/stream.h"
 
 namespace openaclnn {
 namespace {
@@ -105,6 +106,31 @@ HandlePool<Stream>& streams() {
     return pool_of<Stream>(kMaxStreams);
   }();
   return pool;
+}
+
+Status find_stream(const void* handle, Stream** stream, const char* call) {
+  if (handle == nullptr) {
+    const Context* context = current_context();
+    if (context == nullptr) {
+      return fail(ACL_ERROR_RT_CONTEXT_NULL,
+                  "the default stream needs a current context: call aclrtSetDevice first");
+    }
+    *stream = context->stream;
+    return {};
+  }
+  Stream* found = streams().find(handle);
+  if (found == nullptr) {
+    tell_refused(call, kStreamThing, "stream", handle);
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "stream must be alive, but %p was destroyed or never created", handle);
+  }
+  if (found->owner() == nullptr) {
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
+                "the context of stream must be alive, but that of %p was destroyed or reset",
+                handle);
+  }
+  *stream = found;
+  return {};
 }
 
 bool drain_streams(PickStream pick, void* context, Deadline deadline) {
