@@ -184,6 +184,13 @@ def test_info_shows_and_obeys_the_variables() -> None:
         assert variable in shown
 
 
+def test_info_says_why_torch_has_no_threads() -> None:
+    """0 alone would read as if the library had none."""
+    for setting, reason in (("1", "torch 2.10 or newer is not loaded here"), ("0", "switched off")):
+        shown = command("info", OPENACLNN_TORCH_THREADS=setting).stdout
+        assert re.search(rf"^torch_threads +none: {reason}  ", shown, re.M), shown
+
+
 def test_ops() -> None:
     shown = command("ops").stdout
     data = json.loads(command("ops", "--json").stdout)
