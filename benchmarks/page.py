@@ -87,8 +87,8 @@ def heading(path: Path, about: dict[str, Any]) -> str:
     text = f"\n## {path.stem.replace('_', ' ')}\n\n"
     text += f"{about['date'][:10]}, {about['cpu']}, {about['threads']} threads on {about['cpus']} "
     text += f"CPUs, load average {about['load_average_before']:.1f} before the start; "
-    text += f"openaclnn {config['version']} ({config['kernels']} kernels, {config['compiler']}), {', '.join(versions)}. "
-    text += f"Medians of {about['rounds']} rounds. `{about['command']}`\n"
+    text += f"openaclnn {config['version']} ({config['kernels']} kernels, {config['compiler']}), "
+    text += f"{', '.join(versions)}. Medians of {about['rounds']} rounds. `{about['command']}`\n"
     if "samples" in about:
         text += f"\n{about['samples']} samples. Another machine slowed a core during "
         text += f"{about['samples_repeated']} more, which were repeated, and during "
