@@ -32,7 +32,8 @@ def op_header(ops) -> str:
     text += '#include "aclnn/aclnn_base.h"\n#include "aclnn_util.h"\n\n'
     text += '#ifdef __cplusplus\nextern "C" {\n#endif\n'
     for op in ops:
-        text += f"\n/* {op.doc}\n *\n *     {op.formula}\n */\n"
+        formula = "".join(f" *     {line}\n" for line in catalogue.formula_lines(op, 88))
+        text += f"\n/* {op.doc}\n *\n{formula} */\n"
         text += "".join(f"ACLNN_API {prototype}\n" for prototype in c_signatures(op))
     return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
@@ -227,13 +228,14 @@ def function(index: int, op) -> str:
     formats = catalogue.FORMATS.replace("NULL", "None")
     facts += [f"{p.python_name}: {formats}." for p in given if p.kind == "text"]
     facts.append(f"C: {op.name}.")
+    formula = textwrap.indent(pythonic("\n".join(catalogue.formula_lines(op, 84))), " " * 8)
     lines = "\n".join(
         textwrap.fill(fact, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
         for fact in facts
     )
     return (
         f"\n\n{head}\n"
-        f'    """{op.doc}\n\n        {pythonic(op.formula)}\n\n'
+        f'    """{op.doc}\n\n{formula}\n\n'
         f"{lines}\n"
         f'    """\n{unpack}    result: {returns} = launch({index}, {arguments})\n'
         "    return result\n"

@@ -21,9 +21,10 @@ def page(op) -> str:
         for p in op.outputs
         if p.condition
     )
+    formula = "\n".join(catalogue.formula_lines(op, 94))
     prototypes = "\n".join(c_signatures(op))
     return (
-        f"# {op.name}\n\n{op.doc}\n\n```\n{op.formula}\n```\n\n"
+        f"# {op.name}\n\n{op.doc}\n\n```\n{formula}\n```\n\n"
         f"| parameter | C type | role | default in Python |\n| --- | --- | --- | --- |\n{rows}\n"
         f"* Products: {titles}.\n"
         f"* Dtypes of the inputs: {', '.join(op.dtypes)} (BFLOAT16 where the product has it).\n"

@@ -134,8 +134,8 @@ namespace openaclnn {
 HandlePool<aclOpExecutor>& executors();
 
 inline constexpr size_t kWorkspaceAlignment = 64;  // of what is booked in it
-// Of its address: kernels keep fp64 sums, fp32 values and 64-bit atomics there, and nothing larger
-// is read or written as one object. aclrtMalloc gives 64, malloc 16.
+// The alignment of its address: kernels keep fp64 sums, fp32 values and 64-bit atomics there, and
+// nothing larger is read or written as one object. aclrtMalloc gives 64, malloc 16.
 inline constexpr size_t kWorkspaceAddressAlignment = 8;
 
 }  // namespace openaclnn

@@ -39,7 +39,7 @@ bool is_libc(const Dl_info& info) {
   return std::strncmp(name, "libc.so", 7) == 0 || std::strncmp(name, "libpthread", 10) == 0;
 }
 
-// From the first frame beyond the innermost ones that this library has.
+// The stack from the first frame outside this library on.
 Stack outside(void* const* frames, int count) {
   int first = 0;
   for (Dl_info own; first < count; ++first) {
@@ -121,7 +121,7 @@ char* next_line(char** text) {
   return line;
 }
 
-// addr2line tells two lines for each address: the function, and file:line, with ?? where it does
+// addr2line prints two lines for each address: the function, and file:line, with ?? where it does
 // not know.
 void ask_addr2line(Frame* frames, int count) {
   static char output[1 << 14];  // reports are made one at a time

@@ -160,7 +160,7 @@ aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   return status.code();
 }
 
-// ---- attributes: as text for the sentence that tells which call was refused, and as values ----
+// ---- attributes: as text for the sentence that says which call was refused, and as values ----
 
 namespace {
 

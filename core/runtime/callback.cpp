@@ -34,7 +34,7 @@ struct Turn : Moment {  // comes when a callback that its stream waits for has r
 struct Callback {
   aclrtCallback function;
   void* data;
-  Stream* stream;              // only compared: destruction by force may end it, even with a `turn`
+  Stream* stream;              // only compared: a forced destruction may end it, even with a `turn`
   std::shared_ptr<Turn> turn;  // nullptr: the stream does not wait
 
   void run() const {

@@ -47,7 +47,7 @@ struct Event {
 
 HandlePool<Event>& events();
 
-// Guards what events hold, so that a handle destroyed by another thread is an answer as well. No
+// Guards what events hold, so that a handle destroyed by another thread is reported as well. No
 // other lock is taken under it.
 std::mutex& event_mutex();
 

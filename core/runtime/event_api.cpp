@@ -17,7 +17,7 @@ using namespace openaclnn;
 
 namespace {
 
-// Of aclrtSetOpWaitTimeout; 0: for ever.
+// The timeout that aclrtSetOpWaitTimeout set; 0: no limit.
 std::atomic<uint32_t> wait_seconds = 0;
 
 constexpr uint32_t kFlags =

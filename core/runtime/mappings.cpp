@@ -141,7 +141,7 @@ aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle
   return status.code();
 }
 
-// Without a device, and after aclFinalize, too.
+// Works without a device and after aclFinalize, too.
 aclError aclrtUnmapMem(void* virPtr) {
   Status status = not_null("aclrtUnmapMem", "virPtr", virPtr);
   if (status.ok()) status = unmap(virPtr);

@@ -170,11 +170,11 @@ class Pool {
 
   // Wakes a worker after its share was opened. Accesses to the share and to `asleep` have one total
   // order. We write the share and then read `asleep`; the worker writes `asleep` and then reads the
-  // share; so at least one of the two sees what the other wrote. Our store of 0 may come late, when
-  // the worker has finished this region and sleeps until the next: it then wakes for nothing,
-  // stores 1 again and looks at its share again. A late 0 cannot hide a sleeping worker from the
-  // next region, which is only opened after that store, by the thread that then owns the pool: the
-  // worker does not sleep before it has stored 1 again, and the wake() of that region sees the 1.
+  // share; so at least one of the two sees what the other wrote. Our store of 0 may be late: the
+  // worker may already have finished this region and sleep. It then wakes once for nothing, stores
+  // 1 again and reads its share again. A late 0 cannot hide a sleeping worker from the next region:
+  // that region is opened after our store, the worker stores 1 again before it sleeps, and so the
+  // wake() of that region sees the 1.
   static void wake(Progress& progress) {
     if (progress.asleep.load() == 0) return;
     progress.asleep.store(0);

@@ -85,7 +85,7 @@ void Stream::submit(Task task) {
     if (!busy_) wake_worker_.notify_one();
     return;
   }
-  if (running == this) return;  // whoever runs the present task goes on with this one
+  if (running == this) return;  // the thread that runs the present task goes on with this one
   while (!queue_.empty()) {
     if (busy_) {
       wake_worker_.wait(lock);
@@ -208,7 +208,7 @@ bool Stream::orphan(Context* owner) {
   return true;
 }
 
-// Without destructors: the mutex may be locked and the queue half-way in a thread of the parent.
+// Runs no destructors: in the parent, a thread may hold the mutex or be changing the queue.
 void Stream::reset_after_fork() {
   new (&mutex_) std::mutex;
   new (&wake_worker_) std::condition_variable;

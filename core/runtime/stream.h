@@ -54,7 +54,7 @@ class Stream {
   // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
   // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
-  // Waits for what was submitted before; false when the deadline came first.
+  // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
     return waiter.wait(deadline);
@@ -75,7 +75,7 @@ class Stream {
    private:
     Stream& stream_;
     uint64_t target_;
-    bool present_;  // false: all was done and well, and the stream is not touched again
+    bool present_;  // false: all tasks are done without failure; the stream is not touched again
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks ever; 0 when nothing is queued or running
@@ -84,8 +84,8 @@ class Stream {
   bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
 
   // ---- for the task that runs ----
-  // The stream whose task the calling thread is running, or nullptr: to wait for that one would be
-  // to wait for oneself.
+  // The stream whose task the calling thread is running, or nullptr. The thread must not wait for
+  // that stream, since it would wait for itself.
   static const Stream* running_here();
   // The context of that stream; nullptr when either is gone: the stream of a callback may be
   // destroyed by force while the callback runs.

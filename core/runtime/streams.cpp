@@ -37,7 +37,7 @@ class Gate {
   int inside_ = 0;
 };
 
-// Without a deadline: a marker in every busy stream, which needs no memory when there is none.
+// Waits without a deadline, for a marker in every busy stream; needs no memory if none is busy.
 void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
   Gate gate;
   {
@@ -55,8 +55,9 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
   gate.wait();
 }
 
-// With one: nothing is left in a stream when it comes first. Only the stream that is waited for
-// right now has to stay; one that was destroyed meanwhile has done its work.
+// Waits with a deadline; if the deadline comes first, no marker is left in a stream. Only the
+// stream that is waited for right now has to stay; one that was destroyed meanwhile has done its
+// work.
 bool wait_until(PickStream pick, void* context, Deadline deadline,
                 std::vector<const Stream*>& waited) {
   struct Target {

@@ -20,7 +20,7 @@ class Call {
     argument_[position] = {argument, std::move(value)};
     if (count_ <= position) count_ = position + 1;
   }
-  // The stream will work on it, told what it works on.
+  // The stream will work on it; the call has recorded what that is.
   void submits(const void* stream, const aclOpExecutor* executor) {
     submission_ = Recorder::get().submit(name_, stream, executor, arguments());
   }

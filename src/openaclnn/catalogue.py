@@ -20,6 +20,7 @@ def as_data(op: Op) -> dict[str, Any]:
         "python": op.python,
         "header": f"aclnnop/{op.header}",
         "formula": op.formula,
+        "where": list(op.where),
         "doc": op.doc,
         "products": list(op.products),
         "dtypes": list(op.dtypes),
@@ -36,6 +37,20 @@ def as_data(op: Op) -> dict[str, Any]:
             for p in op.parameters
         ],
     }
+
+
+def formula_lines(op: Op, width: int) -> list[str]:
+    """The formula, then the definitions of its letters; lines break between equations."""
+    lines: list[str] = []
+    for head, equations in (("", op.formula.split("; ")), ("where ", op.where)):
+        for i, equation in enumerate(equations):
+            if i and len(f"{lines[-1]}; {equation};") <= width:
+                lines[-1] += f"; {equation}"
+                continue
+            if i:
+                lines[-1] += ";"
+            lines.append((" " * len(head) if i else head) + equation)
+    return lines
 
 
 def c_signatures(op: Op) -> list[str]:
@@ -135,8 +150,10 @@ def markdown() -> str:
     """The table of the README; tools/refresh.py puts it there."""
     text = "| operator | Python | formula | dtypes | products |\n| --- | --- | --- | --- | --- |\n"
     for op in OPS:
-        formula = op.formula.replace("|", "\\|")
-        cells = [f"`{op.name}`", f"`{op.python}`", f"`{formula}`"]
+        formula = f"`{op.formula}`"
+        if op.where:
+            formula += f" where {', '.join(f'`{definition}`' for definition in op.where)}"
+        cells = [f"`{op.name}`", f"`{op.python}`", formula.replace("|", "\\|")]
         cells += [", ".join(op.dtypes), ", ".join(op.products)]
         text += f"| {' | '.join(cells)} |\n"
     return text

@@ -122,7 +122,8 @@ class Op:
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
     rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
-    formula: str
+    formula: str  # in terms of the parameters, functions and the letters that `where` defines
+    where: tuple[str, ...]
     doc: str
     gradient: Gradient | None = None
 
@@ -248,6 +249,7 @@ def op(
     dtypes: str,
     formula: str,
     doc: str,
+    where: str = "",
     beyond: str = "",
     family: str = "elementwise",
     sizes: str = "",
@@ -259,6 +261,7 @@ def op(
 ) -> Op:
     """A row. Lists are written as words: products="910 A2 A3". Named sizes are explained as
     sizes="N: samples, C: channels % numGroups, numGroups: groups": C is a multiple of numGroups.
+    The letters of the formula are defined in where="v = h * gamma + beta; h = (x - mean) * rstd".
     """
     words = [part.strip().split(": ") for part in sizes.split(",") if part]
     counted = {name: text.partition(" % ")[0] for name, text in words}
@@ -279,6 +282,7 @@ def op(
         output=output,
         rules=tuple(rules),
         formula=formula,
+        where=tuple(part.strip() for part in where.split(";") if part),
         doc=doc,
         gradient=gradient,
     )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..catalogue import formula_lines
 from ..errors import AclnnError
 from ..plan import plan
 from ..reference import (
@@ -237,7 +238,9 @@ def _left_out(product: Product) -> dict[str, str]:
 def _show_operator(
     op: Op, product: Product, left_out: Mapping[str, str], paint: Paint
 ) -> list[bool]:
-    print(f"\n{paint(op.name, 'bold', 'cyan')}  {op.formula}")
+    print(f"\n{paint(op.name, 'bold', 'cyan')}")
+    for formula in formula_lines(op, 92):
+        print(f"  {formula}")
     if not op.accepted(product):
         other = f"OPENACLNN_PRODUCT={op.products[-1]} openaclnn demo"
         print(f"  not on {product.title}; try:  {other}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 from collections.abc import Callable
 
 from ..settings import config, home
@@ -51,6 +53,12 @@ def show_home(_: argparse.Namespace, paint: Paint) -> int:
     return 0
 
 
+def _why_no_torch_threads() -> str:
+    if os.environ.get("OPENACLNN_TORCH_THREADS") == "0":
+        return "switched off"
+    return "torch 2.10 or newer is not loaded here" if "torch" not in sys.modules else "unusable"
+
+
 def show_info(arguments: argparse.Namespace, paint: Paint) -> int:
     values = config()
     if arguments.json:
@@ -58,6 +66,8 @@ def show_info(arguments: argparse.Namespace, paint: Paint) -> int:
         return 0
     titles = {p.key: f"{p.key}, {p.title}" for p in (*PRODUCTS, ANY)}
     shown = {**values, "product": titles[values["product"]]}
+    if values["torch_threads"] == 0:
+        shown["torch_threads"] = f"none: {_why_no_torch_threads()}"
     rows = [
         [name, f"{value:,}" if isinstance(value, int) else str(value), VARIABLES.get(name, "")]
         for name, value in shown.items()

@@ -15,6 +15,7 @@ from ..catalogue import (
     c_signatures,
     companions,
     find_operator,
+    formula_lines,
     markdown,
     nearest,
     python_signature,
@@ -62,7 +63,8 @@ def show_operator(op: Op, paint: Paint) -> None:
     accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
     accepted["any"] = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
 
-    print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n\n    {op.formula}")
+    print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n")
+    print(textwrap.indent("\n".join(formula_lines(op, 92)), "    "))
     print(f"\n{paint('Parameters', 'bold')}")
     for line in columns([[p.name, p.c_type, _about(p)] for p in op.parameters]):
         print(f"    {line}")
@@ -92,7 +94,8 @@ def show_table(paint: Paint) -> None:
     print(paint(lines[0], "bold"))
     for line, op in zip(lines[1:], OPS, strict=True):
         print(line)
-        print(paint(f"    {op.formula}", "dim"))
+        for formula in formula_lines(op, 112):
+            print(paint(f"    {formula}", "dim"))
     print()
     for product in PRODUCTS:
         half = "" if product.bfloat16 else "  (no bf16)"

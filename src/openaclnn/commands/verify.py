@@ -56,7 +56,11 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--junit", metavar="FILE", help="write them as JUnit XML")
     add("--quiet", action="store_true", help="no progress on standard error")
     add_standard(sub)
-    add("--benchmark", metavar="PROVIDER", help="of double: the other implementation (torch)")
+    add(
+        "--benchmark",
+        metavar="PROVIDER",
+        help="for --standard double: the other implementation (torch)",
+    )
 
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:

@@ -18,7 +18,9 @@ from ..settings import home
 from ..text_table import Paint
 from .programs import become, environment
 
-MISTAKES_MADE = 66  # exit status of a program that made a mistake, unless told otherwise
+MISTAKES_MADE = (
+    66  # exit status of a program that made a mistake, unless --exit-code says otherwise
+)
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
 WRONG_USE = 2  # exit status, as argparse has it
 NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math", "acl_op_compiler")
@@ -46,7 +48,7 @@ def run_beside(
 
 
 def as_shell(ended: int) -> int:
-    """The exit status that a shell tells."""
+    """The exit status that a shell reports."""
     return 128 - ended if ended < 0 else ended
 
 
@@ -96,7 +98,7 @@ def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, ended: int) -> str:
-    """What is said at the end; the library itself tells the number of mistakes."""
+    """What is said at the end; the library itself prints the number of mistakes."""
     by_signal = f"ended by signal {-ended}" if ended < 0 else ""
     if mistakes:
         return by_signal
