@@ -11,7 +11,7 @@ from typing import Any
 
 from . import programs, watch
 from .catalogue import as_data, find_operator, markdown, nearest, show_operator, show_table
-from .settings import config, home
+from .settings import config
 from .table import ANY, OPS, PRODUCTS
 from .text_table import Paint
 from .torch_npu import command as npu
@@ -29,8 +29,11 @@ VARIABLES = {
 # ---- home, info ----
 
 
-def show_home(_: argparse.Namespace, paint: Paint) -> int:
-    print(home())
+def show_home(arguments: argparse.Namespace, paint: Paint) -> int:
+    try:
+        print(programs.directory(aten=arguments.aten))
+    except programs.NoDirectory as error:
+        return programs.refuse("home", error)
     return 0
 
 
@@ -144,7 +147,7 @@ def parser() -> argparse.ArgumentParser:
         "  openaclnn demo\n"
         "  OPENACLNN_NUM_THREADS=1 openaclnn demo",
     )
-    command(
+    shown_home = command(
         "home",
         show_home,
         "print the installation directory for C and C++",
@@ -155,6 +158,12 @@ def parser() -> argparse.ArgumentParser:
         "  g++ prog.cpp -I$H/include -I$H/include/aclnn -I$H/include/aclnnop \\\n"
         "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog\n\n"
         "The same in one: openaclnn cc prog.cpp -o prog",
+    )
+    shown_home.add_argument(
+        "--aten",
+        action="store_true",
+        help="print one whose libraries also have the operators that ATen computes; it is made on "
+        "first use, with the PyTorch that is installed and a C++ compiler",
     )
     info = command(
         "info",

@@ -5,6 +5,9 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <ATen/Parallel.h>
+#include <torch/headeronly/version.h>
+
 #include <atomic>
 #include <mutex>
 
@@ -229,23 +232,30 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
   });
 }
 
-int32_t run(int index, void* executor, void* stream) {
+namespace {
+
+int32_t run_now(int index, void* executor, void* stream) {
   const Row& row = rows[index];
   Call* found = calls().find(executor);
-  int32_t code = 0;
   if (found == nullptr || found->row != &row) {
-    code =
-        fail(ACLNN_ERR_PARAM_INVALID,
-             "%s: executor must come from %sGetWorkspaceSize and be run once", row.name, row.name)
-            .code();
-  } else {
-    const auto take = [&] {
-      Call call = std::move(*found);
-      calls().destroy(executor);
-      return call;
-    };
-    code = perform(row, take, stream);
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor must come from %sGetWorkspaceSize and be run once", row.name,
+                row.name)
+        .code();
   }
+  const auto take = [&] {
+    Call call = std::move(*found);
+    calls().destroy(executor);
+    return call;
+  };
+  return perform(row, take, stream);
+}
+
+}  // namespace
+
+// For torch_npu.
+int32_t run(int index, void* executor, void* stream) {
+  const int32_t code = run_now(index, executor, stream);
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
@@ -263,6 +273,10 @@ const Composite* find_composite(const char* name) {
 }  // namespace openaclnn::aten
 
 using namespace openaclnn::aten;
+
+// For C programs.
+extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_provider = {
+    rows_digest, TORCH_ABI_VERSION, plan, run_now, [](int count) { at::set_num_threads(count); }};
 
 // For tests: the name of a row, NULL after the last; how often it ran; what it lacks in this torch,
 // "" for nothing.

@@ -65,8 +65,19 @@ struct Row {
 
 extern const Row rows[];
 extern const int row_count;
+extern const char* const rows_digest;  // of all of them: two libraries with the same have the same
 
 int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor);
 int32_t run(int row, void* executor, void* stream);
+
+// What the libraries for C programs (core/aten) find in the library in which ATen computes.
+struct Provider {
+  const char* rows_digest;
+  uint64_t torch_abi;  // aoti_torch_abi_version() of the torch that it was compiled for
+  int32_t (*plan)(int row, const Value* values, uint64_t* workspace_size, void** executor);
+  int32_t (*run)(int row, void* executor, void* stream);
+  void (*set_threads)(int count);
+};
+inline constexpr char kProvider[] = "openaclnn_aten_provider";
 
 }  // namespace openaclnn::aten
