@@ -41,6 +41,8 @@ def header(file: str, names: tuple[str, ...]) -> str:
         row = prototypes.functions()[name]
         text += f"\n/* ATen: {row.op}{'.' + row.overload if row.overload else ''} */\n"
         text += "".join(f"ACLNN_API {line}\n" for line in prototypes.prototypes(row))
+    for name, parameters in prototypes.PLAIN.get(file, {}).items():
+        text += f"\nACLNN_API aclnnStatus {name}({parameters});\n"
     text += "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
     return text if own is None else own + text
 
@@ -55,6 +57,7 @@ def jumps(target: str) -> str:
     """Own operators go to `target`, the others to the library beside."""
     own = libraries()["opapi"]
     others = [both for name in provided() for both in (f"{name}GetWorkspaceSize", name)]
+    others += [name for plain in prototypes.PLAIN.values() for name in plain]
     text = f'// {SPDX}\n// {NOTE}\n#define FORWARD_TO {target}\n#include "core/names/forward.h"\n\n'
     text += "".join(f"FORWARD({name})\n" for name in own)
     text += "\n#undef FORWARD_TO\n#define FORWARD_TO openaclnn_\n"

@@ -253,8 +253,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         sub.add_argument(
             "--aten",
             action="store_true",
-            help="with the libraries of `openaclnn home --aten`, which have the operators that ATen "
-            "computes",
+            help="with the libraries of `openaclnn home --aten`, which have what ATen computes",
         )
         sub.add_argument(
             "program",

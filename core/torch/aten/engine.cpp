@@ -116,6 +116,22 @@ void in_float(torch::jit::Stack& stack) {
   }
 }
 
+// The tensors in the dtype that holds all of them and out: what is multiplied in 16 bits for an out
+// of 32 is summed in 32.
+void promoted(torch::jit::Stack& stack, const Call& call) {
+  const Tensor out = call.tensor(static_cast<size_t>(call.row->outputs[0]));
+  std::optional<at::ScalarType> all;
+  if (out.defined()) all = out.scalar_type();
+  for (const IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::ScalarType own = value.toTensor().scalar_type();
+    all = all ? c10::promoteTypes(*all, own) : own;
+  }
+  for (IValue& value : stack) {
+    if (value.isTensor() && value.toTensor().defined()) value = value.toTensor().to(*all);
+  }
+}
+
 torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
   const Row& row = *call.row;
   torch::jit::Stack stack;
@@ -128,7 +144,8 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }
   }
-  if (row.in_float) in_float(stack);
+  if (row.computed == Row::Computed::in_float) in_float(stack);
+  if (row.computed == Row::Computed::promoted) promoted(stack, call);
   return stack;
 }
 
@@ -261,8 +278,8 @@ int32_t run(int index, void* executor, void* stream) {
 
 const Composite* find_composite(const char* name) {
   for (const Composite* table :
-       {attention_composites, indexing_composites, loss_composites, random_composites,
-        recurrent_composites, training_composites, various_composites}) {
+       {attention_composites, indexing_composites, inference_composites, loss_composites,
+        random_composites, recurrent_composites, training_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }

@@ -60,7 +60,11 @@ struct Row {
   const Argument* arguments;
   int argument_count;
   int outputs[10];  // the parameters that take the results, ending with -1
-  bool in_float;    // 16-bit floats are computed in float
+  enum class Computed : uint8_t {
+    as_given,
+    in_float,  // 16-bit floats in float
+    promoted,  // tensors of several dtypes in the one that holds them all, that of out among them
+  } computed;
 };
 
 extern const Row rows[];

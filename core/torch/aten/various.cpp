@@ -81,6 +81,11 @@ void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kerne
 
 // ---- matrices ----
 
+void triangular_solve(Tensor b, Tensor a, bool upper, bool transpose, bool unit, Out x, Out copy) {
+  x = at::linalg_solve_triangular(transpose ? a.mT() : a, b, upper != transpose, true, unit);
+  copy = a;
+}
+
 void svd(Tensor self, bool full, bool vectors, Out s, Out u, Out v) {
   const auto [left, values, right] = at::_linalg_svd(self, full, vectors);
   s = values;
@@ -140,6 +145,7 @@ const Composite various_composites[] = {
     ENTRY(max_pool2d_mask_backward),
     ENTRY(max_pool3d_backward),
     ENTRY(svd),
+    ENTRY(triangular_solve),
     ENTRY(qr),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),

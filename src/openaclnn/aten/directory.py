@@ -59,7 +59,7 @@ def directory() -> Path:
         raise BuildError(NO_TORCH)
     provider = library().build()
     root = home()
-    texts = sorted((root / "share" / "cmake").rglob("*.cmake")) + [root / "set_env.sh"]
+    texts = [*sorted((root / "share" / "cmake").rglob("*.cmake")), root / "set_env.sh"]
     listed = sorted(path.name for path in (root / "lib64").rglob("*.so"))
     facts = [str(root), str(torch.folder), *listed, *(text.read_text() for text in texts)]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:8]

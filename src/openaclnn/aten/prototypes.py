@@ -19,6 +19,7 @@ TYPES = {
     "floats": "aclFloatArray*",
     "text": "char*",
     "int": "int64_t",
+    "int32": "int32_t",
     "byte": "int8_t",
     "double": "double",
     "float": "float",
@@ -47,11 +48,20 @@ grouped_matmul_v3 GroupedMatmulV3
 hardsigmoid Hardsigmoid
 logsoftmax LogSoftmax
 pow PowTensorScalar PowScalarTensor
-repeat_interleave RepeatInterleave RepeatInterleaveInt RepeatInterleaveIntWithDim RepeatInterleaveWithDim
+repeat_interleave RepeatInterleaveInt RepeatInterleaveIntWithDim RepeatInterleaveWithDim
 sum ReduceSum
 trans_matmul_weight TransMatmulWeight
 upsample_nearest_2d UpsampleNearest2d UpsampleNearest2dV2
 """
+
+
+# Functions of one phase, by the header they are in: core/aten has them.
+PLAIN = {
+    "aclnn_trans_matmul_weight.h": {
+        "aclnnCalculateMatmulWeightSizeV2": "const aclIntArray* tensorShape, aclDataType dataType, "
+        "uint64_t* weightTensorSize",
+    },
+}
 
 
 def is_written(row: Row, parameter: Parameter) -> bool:

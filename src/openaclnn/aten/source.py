@@ -60,7 +60,7 @@ def entry(row: Row) -> str:
     return (
         f'    {{"{row.name}", {row.name}_parameters, {len(row.parameters)}, "{row.op}", '
         f"{overload}, {arguments}, {len(row.arguments)}, {{{outputs}}}, "
-        f"{str(row.in_float).lower()}}},\n"
+        f"Row::Computed::{row.computed}}},\n"
     )
 
 
