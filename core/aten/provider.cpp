@@ -72,16 +72,4 @@ Status find_provider(const char* call, const Provider** found) {
   return {};
 }
 
-int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor) {
-  const Provider* provider = nullptr;
-  const Status status = find_provider(rows[row].name, &provider);
-  return status.ok() ? provider->plan(row, values, workspace_size, executor) : status.code();
-}
-
-int32_t run(int row, void* executor, void* stream) {
-  const Provider* provider = nullptr;
-  const Status status = find_provider(rows[row].name, &provider);
-  return status.ok() ? provider->run(row, executor, stream) : status.code();
-}
-
 }  // namespace openaclnn::aten

@@ -6,6 +6,7 @@
 
 #include "core/base/list.h"
 #include "core/base/scalar.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -30,7 +31,7 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
     throw Refusal(std::string(parameter.name) + " must have memory, but its address is NULL");
   const auto bytes = static_cast<int64_t>(c10::elementSize(options.dtype().toScalarType()));
   const int64_t begin = tensor.dtype == ACL_INT4 ? tensor.offset / 2 : tensor.offset * bytes;
-  char* first = static_cast<char*>(tensor.data) + begin;
+  char* first = static_cast<char*>(openaclnn_reachable(tensor.data)) + begin;
   return at::for_blob(first, sizes)
       .strides(strides)
       .target_device(at::kCPU)

@@ -212,6 +212,19 @@ std::vector<std::atomic<uint64_t>>& counts() {
 
 }  // namespace
 
+Call prepared(const Row& row, const Value* values) {
+  const KernelsOnly guard;
+  Call call{&row, {}, {}};
+  call.values.reserve(static_cast<size_t>(row.parameter_count));
+  for (int i = 0; i < row.parameter_count; ++i) {
+    const Parameter& parameter = row.parameters[i];
+    call.values.push_back(to_ivalue(parameter, values[i]));
+    const bool is_tensor = parameter.kind == Kind::tensor;
+    call.handles.push_back(is_tensor ? values[i].pointer : nullptr);
+  }
+  return call;
+}
+
 int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   const Row& row = rows[index];
   return guarded(row, [&] {
@@ -219,16 +232,7 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
       return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
                   row.name)
           .code();
-    const KernelsOnly guard;
-    Call call{&row, {}, {}};
-    call.values.reserve(static_cast<size_t>(row.parameter_count));
-    for (int i = 0; i < row.parameter_count; ++i) {
-      const Parameter& parameter = row.parameters[i];
-      call.values.push_back(to_ivalue(parameter, values[i]));
-      const bool is_tensor = parameter.kind == Kind::tensor;
-      call.handles.push_back(is_tensor ? values[i].pointer : nullptr);
-    }
-    Call* made = calls().create(std::move(call));
+    Call* made = calls().create(prepared(row, values));
     if (made == nullptr)
       return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, "%s: too many executors are alive", row.name)
           .code();
@@ -238,41 +242,60 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
   });
 }
 
+namespace {
+
+void compute_counted(const Call& call) {
+  const KernelsOnly guard;
+  counts()[static_cast<size_t>(call.row - rows)].fetch_add(1, std::memory_order_relaxed);
+  compute(call);
+}
+
+int32_t prepare_for_c(int index, const Value* values, void** call) {
+  return guarded(rows[index], [&] {
+    *call = new Call(prepared(rows[index], values));
+    return ACLNN_SUCCESS;
+  });
+}
+
+int32_t compute_for_c(const void* call) {
+  const Call& made = *static_cast<const Call*>(call);
+  return guarded(*made.row, [&] {
+    compute_counted(made);
+    return ACLNN_SUCCESS;
+  });
+}
+
+void drop_for_c(void* call) { delete static_cast<Call*>(call); }
+
+}  // namespace
+
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream) {
   return guarded(row, [&]() -> int32_t {
     const KernelsOnly guard;
     const Call call = make();
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
-    counts()[static_cast<size_t>(&row - rows)].fetch_add(1, std::memory_order_relaxed);
-    compute(call);
+    compute_counted(call);
     return ACLNN_SUCCESS;
   });
 }
 
-namespace {
-
-int32_t run_now(int index, void* executor, void* stream) {
+int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
   const Row& row = rows[index];
   Call* found = calls().find(executor);
+  int32_t code = 0;
   if (found == nullptr || found->row != &row) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize and be run once", row.name,
-                row.name)
-        .code();
+    code =
+        fail(ACLNN_ERR_PARAM_INVALID,
+             "%s: executor must come from %sGetWorkspaceSize and be run once", row.name, row.name)
+            .code();
+  } else {
+    const auto take = [&] {
+      Call call = std::move(*found);
+      calls().destroy(executor);
+      return call;
+    };
+    code = perform(row, take, stream);
   }
-  const auto take = [&] {
-    Call call = std::move(*found);
-    calls().destroy(executor);
-    return call;
-  };
-  return perform(row, take, stream);
-}
-
-}  // namespace
-
-// For torch_npu.
-int32_t run(int index, void* executor, void* stream) {
-  const int32_t code = run_now(index, executor, stream);
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
@@ -293,7 +316,8 @@ using namespace openaclnn::aten;
 
 // For C programs.
 extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_provider = {
-    rows_digest, TORCH_ABI_VERSION, plan, run_now, [](int count) { at::set_num_threads(count); }};
+    rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
+    compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};
 
 // For tests: the name of a row, NULL after the last; how often it ran; what it lacks in this torch,
 // "" for nothing.

@@ -60,7 +60,7 @@ def entry(row: Row) -> str:
     return (
         f'    {{"{row.name}", {row.name}_parameters, {len(row.parameters)}, "{row.op}", '
         f"{overload}, {arguments}, {len(row.arguments)}, {{{outputs}}}, "
-        f"Row::Computed::{row.computed}}},\n"
+        f"{str(row.inplace).lower()}, Row::Computed::{row.computed}}},\n"
     )
 
 
@@ -75,8 +75,8 @@ def functions(index: int, row: Row) -> str:
         f"PHASE NAME({row.name}GetWorkspaceSize)({typed}, uint64_t* size, void** executor) {{\n"
         f"  const Value values[] = {{{values}}};\n"
         f"  return plan({index}, values, size, executor);\n}}\n"
-        f"PHASE NAME({row.name})(void*, uint64_t, void* executor, void* stream) {{\n"
-        f"  return run({index}, executor, stream);\n}}\n"
+        f"PHASE NAME({row.name})(void* workspace, uint64_t size, void* executor, void* stream) {{\n"
+        f"  return run({index}, workspace, size, executor, stream);\n}}\n"
     )
 
 
