@@ -7,6 +7,7 @@ tests/aten has the calls of a plain C++ client, each compared with numbers of it
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import random
 import re
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn.aten import prototypes
+from openaclnn.aten import catalogue, prototypes
 from openaclnn.table import OPS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -269,7 +270,7 @@ def test_trace_shows_both_phases_and_the_work_of_the_stream(calls, layer):
     for line in (
         r" host .* aclnnMatmulGetWorkspaceSize\(self: FLOAT \[6, 32\] at .*, other: FLOAT16 "
         r"\[32, 32\] at .*, out: FLOAT \[6, 32\] at .*, cubeMathType: 0, workspaceSize: &0, .* = 0",
-        r" host .* aclnnMatmul\(workspace: NULL, workspaceSize: 0, executor: .*, stream: stream 1\) = ",
+        r" host .* aclnnMatmul\(workspace: NULL, workspaceSize: 0, executor: .*, stream: stream 1",
         r" stream  1 .* aclnnInplaceAdd\(self: FLOAT \[6, 32\] .*, other: .*, alpha: FLOAT 1\)",
         r"^stream 1 +aclnnMatmul +6 ",
     ):
@@ -350,3 +351,42 @@ print(acl.aclGetRecentErrMsg().decode())
     plan, run, sentence = done.stdout.splitlines()[:3]
     assert (plan, run) == ("0", "161002"), done.stdout + done.stderr
     assert re.search(r"aclnnMm: .*shapes cannot be multiplied", sentence)
+
+
+# ---- what the commands list ----
+
+
+def test_the_list_has_every_operator_with_what_computes_it():
+    shown = command("ops", "--aten").stdout
+    data = json.loads(command("ops", "--aten", "--json").stdout)
+    assert [entry["name"] for entry in data] == sorted(prototypes.functions())
+    for entry in data:
+        assert re.search(rf"^{entry['name']} .*{re.escape(entry['computed_by'])}$", shown, re.M)
+        assert entry["limits"]
+    own = command("ops").stdout  # stays short
+    assert "aclnnMatmul" not in own
+    assert command("ops", "aclnnMatmul").stdout == command("ops", "--aten", "matmul").stdout
+    full = " ".join(command("ops", "aclnnWeightQuantBatchMatmulV2").stdout.split())
+    for part in (
+        "aclnnop/aclnn_weight_quant_batch_matmul_v2.h",
+        "int32_t antiquantGroupSize",
+        "INT4",
+    ):
+        assert part in full
+    wrong = command("ops", "--aten", "aclnnMatmull")
+    assert wrong.returncode == 2
+    assert wrong.stderr == (
+        "openaclnn ops: ATen computes no aclnnMatmull; did you mean aclnnMatmul?\n"
+    )
+
+
+def test_what_is_refused_by_name_belongs_to_a_composite():
+    composites = {row.op for row in prototypes.functions().values() if row.overload is None}
+    assert set(catalogue.REFUSED) <= composites
+
+
+def test_the_headers_of_the_list_declare_the_prototypes(home):
+    for name, row in prototypes.functions().items():
+        text = (home / "include" / "aclnnop" / catalogue.header(name)).read_text(encoding="utf-8")
+        for prototype in prototypes.prototypes(row):
+            assert prototype in text, name

@@ -47,7 +47,7 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
     for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_AICPU_PATH", "TOOLCHAIN_HOME"):
         result[name] = root
     result["ASCEND_OPP_PATH"] = f"{root}/opp"
-    for name, folder in (
+    for name, part in (
         ("PATH", "/bin"),
         ("LD_LIBRARY_PATH", "/lib64"),
         ("LIBRARY_PATH", "/lib64"),
@@ -55,7 +55,7 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
         ("PKG_CONFIG_PATH", "/share/pkgconfig"),
     ):
         before = base.get(name)
-        result[name] = f"{root}{folder}" + (f":{before}" if before else "")
+        result[name] = f"{root}{part}" + (f":{before}" if before else "")
     return result
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from ..catalogue import PHASE2, wrapped
 from . import Parameter, Row, rows
 
 # C types of the kinds; what is written is not const.
@@ -26,12 +27,6 @@ TYPES = {
     "bool": "bool",
     "dtype": "aclDataType",
 }
-PHASE2 = (
-    "void* workspace",
-    "uint64_t workspaceSize",
-    "aclOpExecutor* executor",
-    "aclrtStream stream",
-)
 
 # Headers that have more functions than their name tells, or another spelling. The functions are
 # also in the header of their own name.
@@ -76,12 +71,12 @@ def declaration(row: Row, parameter: Parameter) -> str:
 
 
 def prototypes(row: Row) -> tuple[str, str]:
-    """Both phases, each on one line."""
+    """Both phases."""
     given = [declaration(row, p) for p in row.given]
-    phase1 = ", ".join([*given, "uint64_t* workspaceSize", "aclOpExecutor** executor"])
+    phase1 = [*given, "uint64_t* workspaceSize", "aclOpExecutor** executor"]
     return (
-        f"aclnnStatus {row.name}GetWorkspaceSize({phase1});",
-        f"aclnnStatus {row.name}({', '.join(PHASE2)});",
+        wrapped(f"aclnnStatus {row.name}GetWorkspaceSize(", phase1, end=");"),
+        wrapped(f"aclnnStatus {row.name}(", PHASE2.split(", "), end=");"),
     )
 
 
