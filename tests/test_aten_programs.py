@@ -21,6 +21,7 @@ import pytest
 
 import openaclnn
 from openaclnn.aten import catalogue, prototypes
+from openaclnn.programs import environment
 from openaclnn.table import OPS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -196,6 +197,24 @@ def the_example_in_torch(torch) -> dict:
     return {"attention": attention, "layer": out, "convolution": convolved}
 
 
+def test_the_environment_is_that_of_set_env(home):
+    base = {"PATH": os.environ["PATH"]}
+    script = f". '{home}/set_env.sh' && env -0"
+    told = subprocess.run(["bash", "-c", script], env=base, capture_output=True, check=True)
+    set_env = dict(e.split("=", 1) for e in told.stdout.decode().split("\0") if "=" in e)
+    for name, value in environment(base, home).items():
+        assert set_env[name] == value
+        assert str(home) in value
+
+
+@pytest.mark.skipif(shutil.which("pkg-config") is None, reason="needs pkg-config")
+def test_pkg_config_finds_the_directory(home):
+    variables = {**os.environ, "PKG_CONFIG_PATH": f"{home}/share/pkgconfig"}
+    words = ["pkg-config", "--variable=libdir", "openaclnn"]
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).resolve() == (home / "lib64").resolve()
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 def test_cmake_finds_the_component(home, layer, tmp_path):
     def configured(prefix: Path) -> subprocess.CompletedProcess[str]:
@@ -232,6 +251,7 @@ MISTAKES = [
     (2, "use_after_free: aclnnAdd would work on self"),
     (3, "never_written: aclnnAdd reads self, 16 bytes"),
     (4, "view_outside_allocation: aclnnAdd got self, whose view spans bytes 0 to 20"),
+    (8, r"refused: aclnnAdd returned 161002: The size of .*\n +here aclnnAdd: main in mistakes"),
     (5, r"unsynchronised_streams: aclnnInplaceAdd writes self, .* aclnnAdd writes it \(out\)"),
 ]
 

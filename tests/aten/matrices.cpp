@@ -140,9 +140,11 @@ void solved() {
     for (int64_t j = i + 1; j < n; ++j) a[static_cast<size_t>(i * n + j)] = 0;
   }
   const Numbers b = times(a, x, n, n, 2).value;
-  const Array matrix({n, n}, a), right({n, 2}, b), out({n, 2}), copy({n, n});
-  CALL(TriangularSolve, right, matrix, false, false, false, out, copy);
-  expect("aclnnTriangularSolve", out, x, 64, Numbers(x.size(), 2));
+  for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16}) {
+    const Array matrix({n, n}, a, dtype), right({n, 2}, b), out({n, 2}), copy({n, n});
+    CALL(TriangularSolve, right, matrix, false, false, false, out, copy);
+    expect("aclnnTriangularSolve", out, x, 64, Numbers(x.size(), 2));
+  }
 }
 
 // One picture of c channels, [c, h, w], with weights [o, c, 3, 3], strides of 2 and padding of 1.

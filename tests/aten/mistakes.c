@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of an operator that ATen computes, right (0) and with one mistake each: 1 reads the
  * result before the stream is synchronised, 2 has freed the input, 3 never wrote it, 4 describes
- * more memory than there is, 5 reads on another stream. 6 runs a plan again, 7 sets an address. */
+ * more memory than there is, 5 reads on another stream. 6 runs a plan again, 7 sets an address, 8
+ * adds tensors of sizes that do not go together. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +19,9 @@ static void must(int good, const char* what) {
 
 int main(int argc, char** argv) {
   const int mistake = argc > 1 ? atoi(argv[1]) : 0;
-  float x[4] = {0, 1, 2, 3};
+  const size_t bytes = mistake == 8 ? 20 : 16;
+  const int apart = mistake == 4 || mistake == 8;
+  float x[5] = {0, 1, 2, 3, 4};
   int64_t shape[1] = {4}, large[1] = {5};
   void *a, *b;
   aclrtStream stream, other;
@@ -29,14 +32,15 @@ int main(int argc, char** argv) {
   aclScalar* alpha;
   must(aclInit(NULL) == 0 && aclrtSetDevice(0) == 0, "aclInit");
   must(aclrtCreateStream(&stream) == 0 && aclrtCreateStream(&other) == 0, "aclrtCreateStream");
-  aclrtMalloc(&a, sizeof x, ACL_MEM_MALLOC_HUGE_FIRST);
-  aclrtMalloc(&b, sizeof x, ACL_MEM_MALLOC_HUGE_FIRST);
-  if (mistake != 3) aclrtMemcpy(a, sizeof x, x, sizeof x, ACL_MEMCPY_HOST_TO_DEVICE);
-  in = aclCreateTensor(mistake == 4 ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
-                       mistake == 4 ? large : shape, 1, a);
+  aclrtMalloc(&a, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc(&b, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+  if (mistake != 3) aclrtMemcpy(a, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+  if (apart) aclrtMemcpy(b, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+  in = aclCreateTensor(apart ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
+                       apart ? large : shape, 1, a);
   out = aclCreateTensor(shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, shape, 1, b);
   alpha = aclCreateScalar(&value, ACL_FLOAT);
-  must(aclnnAddGetWorkspaceSize(in, mistake == 4 ? out : in, alpha, out, &size, &executor) == 0,
+  must(aclnnAddGetWorkspaceSize(in, apart ? out : in, alpha, out, &size, &executor) == 0,
        "aclnnAddGetWorkspaceSize");
   if (mistake == 6) must(aclSetAclOpExecutorRepeatable(executor) == 0, "repeatable");
   if (mistake == 7 && aclSetInputTensorAddr(executor, 0, in, b) != 0)
@@ -54,12 +58,12 @@ int main(int argc, char** argv) {
   if (mistake == 6) {
     x[0] = 10;
     aclrtSynchronizeStream(stream);
-    aclrtMemcpy(a, sizeof x, x, sizeof x, ACL_MEMCPY_HOST_TO_DEVICE);
+    aclrtMemcpy(a, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
     must(aclnnAdd(NULL, size, executor, stream) == 0, "again");
   }
   if (mistake != 1) aclrtSynchronizeStream(stream);
   aclrtSynchronizeStream(other);
-  aclrtMemcpy(x, sizeof x, b, sizeof x, ACL_MEMCPY_DEVICE_TO_HOST);
+  aclrtMemcpy(x, bytes, b, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
   printf("%g %g %g %g\n", x[0], x[1], x[2], x[3]);
   if (mistake == 6) aclDestroyAclOpExecutor(executor);
   aclDestroyScalar(alpha);

@@ -81,8 +81,12 @@ void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kerne
 
 // ---- matrices ----
 
+// ATen has no 16-bit floats here.
 void triangular_solve(Tensor b, Tensor a, bool upper, bool transpose, bool unit, Out x, Out copy) {
-  x = at::linalg_solve_triangular(transpose ? a.mT() : a, b, upper != transpose, true, unit);
+  const at::ScalarType dtype =
+      c10::promoteTypes(c10::promoteTypes(a.scalar_type(), b.scalar_type()), at::kFloat);
+  const Tensor matrix = (transpose ? a.mT() : a).to(dtype);
+  x = at::linalg_solve_triangular(matrix, b.to(dtype), upper != transpose, true, unit);
   copy = a;
 }
 
