@@ -345,8 +345,7 @@ def test_an_own_operator_loads_no_torch(home, tmp_path):
     assert "libtorch_cpu" not in loaded
 
 
-def test_a_refusal_is_a_sentence_and_a_status(home):
-    code = f"""
+REFUSALS = """
 import ctypes
 acl = ctypes.CDLL("{home}/lib64/libascendcl.so")
 ops = ctypes.CDLL("{home}/lib64/libopapi.so")
@@ -361,16 +360,48 @@ def tensor(*shape):
     return ctypes.c_void_p(base.aclCreateTensor(dims, ctypes.c_uint64(len(shape)), 0, None,
         ctypes.c_int64(0), 2, dims, ctypes.c_uint64(len(shape)), memory))
 a, b, out = tensor(2, 3), tensor(4, 5), tensor(2, 5)
-size, executor = ctypes.c_uint64(), ctypes.c_void_p()
-print(ops.aclnnMmGetWorkspaceSize(a, b, out, ctypes.c_int8(0), ctypes.byref(size),
-                                  ctypes.byref(executor)))
-print(ops.aclnnMm(None, ctypes.c_uint64(0), executor, None))
-print(acl.aclGetRecentErrMsg().decode())
+gone = tensor(2, 5)
+base.aclDestroyTensor(gone)
+def call(name, *arguments):
+    size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+    plan, run = getattr(ops, name + "GetWorkspaceSize"), getattr(ops, name)
+    codes = [plan(*arguments, ctypes.byref(size), ctypes.byref(executor))]
+    if codes == [0]:
+        codes += [run(None, ctypes.c_uint64(0), executor, None) for _ in range(2)]
+    print(codes, acl.aclGetRecentErrMsg().decode().strip().replace(chr(10), " "))
+one = ctypes.c_int8(0)
+call("aclnnMm", a, b, out, one)
+call("aclnnMm", None, b, out, one)
+call("aclnnMm", a, b, None, one)
+call("aclnnMm", a, b, gone, one)
+call("aclnnMm", tensor(2, 3), tensor(3, 5), out, one)
+print([ops.aclnnMmGetWorkspaceSize(a, b, out, one, None, None)])
+print(acl.aclGetRecentErrMsg().decode().strip())
+print([ops.aclnnMm(None, ctypes.c_uint64(0), None, None)])
+print(acl.aclGetRecentErrMsg().decode().strip())
 """
-    done = subprocess.run([sys.executable, "-c", code], env=alone(), capture_output=True, text=True)
-    plan, run, sentence = done.stdout.splitlines()[:3]
-    assert (plan, run) == ("0", "161002"), done.stdout + done.stderr
-    assert re.search(r"aclnnMm: .*shapes cannot be multiplied", sentence)
+
+
+def test_a_refusal_is_a_sentence_and_a_status(home):
+    code = REFUSALS.replace("{home}", str(home))
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=alone(), capture_output=True, text=True)
+    told = done.stdout.splitlines()
+    expected = [
+        # Shapes are ATen's; the second run finds the plan consumed.
+        r"\[0, 161002, 161002\] .*aclnnMm: .*executor must come from aclnnMmGetWorkspaceSize",
+        r"\[161001\] .*aclnnMm: self must not be NULL",
+        r"\[161001\] .*aclnnMm: out must not be NULL",
+        r"\[161002\] .*aclnnMm: out must be alive, but was destroyed or never created",
+        r"\[0, 0, 161002\] .*executor must come from aclnnMmGetWorkspaceSize and be run once",
+        r"\[161001\]",
+        r".*aclnnMm: workspaceSize must not be NULL",
+        r"\[161001\]",
+        r".*aclnnMm: executor must not be NULL",
+    ]
+    assert len(told) == len(expected), done.stdout + done.stderr
+    for line, pattern in zip(told, expected, strict=True):
+        assert re.match(pattern, line), line
 
 
 # ---- what the commands list ----

@@ -250,9 +250,34 @@ void compute_counted(const Call& call) {
   compute(call);
 }
 
+// The parameter that must not be NULL, but is: a tensor that ATen needs, or the only place for a
+// result. nullptr for none; composites look at their own.
+const char* missing(const Call& call) {
+  const Row& row = *call.row;
+  const auto is_null = [&](int i) { return call.values[static_cast<size_t>(i)].isNone(); };
+  const bool one_output = row.outputs[0] >= 0 && row.outputs[1] < 0;
+  if (one_output && is_null(row.outputs[0])) return row.parameters[row.outputs[0]].name;
+  const Resolved& found = resolved(row);
+  if (!found.op) return nullptr;
+  const auto& arguments = found.op->schema().arguments();
+  for (int i = 0; i < row.argument_count; ++i) {
+    const Argument& from = row.arguments[i];
+    if (from.from != Argument::From::parameter || !is_null(static_cast<int>(from.integer)))
+      continue;
+    const auto kind = arguments[static_cast<size_t>(i)].type()->kind();
+    if (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::NumberType)
+      return row.parameters[from.integer].name;
+  }
+  return nullptr;
+}
+
 int32_t prepare_for_c(int index, const Value* values, void** call) {
-  return guarded(rows[index], [&] {
-    *call = new Call(prepared(rows[index], values));
+  const Row& row = rows[index];
+  return guarded(row, [&]() -> int32_t {
+    auto made = std::make_unique<Call>(prepared(row, values));
+    if (const char* name = missing(*made); name != nullptr)
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name, name).code();
+    *call = made.release();
     return ACLNN_SUCCESS;
   });
 }
