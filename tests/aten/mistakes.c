@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const int apart = mistake == 4 || mistake == 8;
   float x[5] = {0, 1, 2, 3, 4};
   int64_t shape[1] = {4}, large[1] = {5};
-  void *a, *b;
+  void *a, *b, *c = NULL;
   aclrtStream stream, other;
   aclOpExecutor* executor;
   uint64_t size;
@@ -61,7 +61,15 @@ int main(int argc, char** argv) {
     aclrtMemcpy(a, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
     must(aclnnAdd(NULL, size, executor, stream) == 0, "again");
   }
-  if (mistake != 1) aclrtSynchronizeStream(stream);
+  if (mistake == 9) { /* its phase 2 waits for the stream, but that is not known to programs */
+    aclTensor* more;
+    aclrtMalloc(&c, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    more = aclCreateTensor(shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, shape, 1, c);
+    must(aclnnAddGetWorkspaceSize(in, in, alpha, more, &size, &executor) == 0, "second");
+    must(aclnnAdd(NULL, size, executor, stream) == 0, "second");
+    aclDestroyTensor(more);
+  }
+  if (mistake != 1 && mistake != 9) aclrtSynchronizeStream(stream);
   aclrtSynchronizeStream(other);
   aclrtMemcpy(x, bytes, b, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
   printf("%g %g %g %g\n", x[0], x[1], x[2], x[3]);
@@ -71,6 +79,10 @@ int main(int argc, char** argv) {
   aclDestroyTensor(out);
   if (mistake != 2) aclrtFree(a);
   aclrtFree(b);
+  if (c != NULL) {
+    aclrtSynchronizeStream(stream);
+    aclrtFree(c);
+  }
   aclrtDestroyStream(stream);
   aclrtDestroyStream(other);
   aclrtResetDevice(0);
