@@ -7,7 +7,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/aten/provider.h"
 #include "core/aten/traced.h"
-#include "core/base/foreign.h"
+#include "core/ops/foreign.h"
 #include "core/base/list.h"
 
 namespace openaclnn::aten {

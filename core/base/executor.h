@@ -49,7 +49,7 @@ class Executor {
     bool apart;  // no output may take its place
   };
 
-  // Work of another library (core/base/foreign.h), which any number of tensors may be given to.
+  // Work of another library (core/ops/foreign.h), which any number of tensors may be given to.
   struct Foreign {
     virtual ~Foreign() = default;
     std::vector<Operand> operands;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/foreign.h"
+#include "core/ops/foreign.h"
 
 #include <utility>
 #include <vector>
@@ -7,6 +7,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/plan_observer.h"
 #include "core/runtime/guard.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 namespace {
