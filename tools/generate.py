@@ -3,7 +3,7 @@
 names, the Python functions and the reference pages. Its output is never committed.
 
     python tools/generate.py OUT            everything the build needs
-    python tools/generate.py OUT --docs     the reference pages, OUT/<op>.md
+    python tools/generate.py OUT --docs     the reference pages, OUT/<op>.md, and ATen's operators
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from reference_pages import page
+from reference_pages import aten_page, page
 from rows import ANY, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
 
 
@@ -283,7 +283,8 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder to write into")
     parser.add_argument("--docs", action="store_true", help="write the reference pages instead")
     arguments = parser.parse_args()
-    files = {f"{op.name}.md": page(op) for op in OPS} if arguments.docs else build_files()
+    pages = {f"{op.name}.md": page(op) for op in OPS} if arguments.docs else {}
+    files = {**pages, "operators_of_aten.md": aten_page()} if arguments.docs else build_files()
     for name, text in files.items():
         path = arguments.out / name
         path.parent.mkdir(parents=True, exist_ok=True)

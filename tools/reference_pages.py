@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rows import PRODUCTS, c_signatures, catalogue
+from rows import PRODUCTS, c_signatures, catalogue, load
 
 
 def page(op) -> str:
@@ -33,3 +33,9 @@ def page(op) -> str:
         f"C, header `aclnnop/{op.header}`:\n\n```c\n{prototypes}\n```\n\n"
         f"Python: `openaclnn.{op.python}`.\n"
     )
+
+
+def aten_page() -> str:
+    """All operators that ATen computes, on one page."""
+    text: str = load("aten.catalogue").page()
+    return text

@@ -12,8 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "acl/acl_base_rt.h"
 #include "core/base/tensor.h"
@@ -45,6 +48,12 @@ class Executor {
     bool apart;  // no output may take its place
   };
 
+  // Work of another library (core/ops/foreign.h), which any number of tensors may be given to.
+  struct Foreign {
+    virtual ~Foreign() = default;
+    std::vector<Operand> operands;
+  };
+
   explicit Executor(const void* maker) : maker_(maker) {}
 
   const void* maker() const { return maker_; }  // identity of the operator whose phase 1 made it
@@ -72,6 +81,9 @@ class Executor {
       int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
   void need_stack(size_t bytes);  // what a run takes of a thread's stack, if that is much
   uint64_t book(uint64_t bytes);  // 64-byte aligned offset into the workspace
+  // The operands are those of the work, which lives as long as the plan and its copies.
+  void hold(std::shared_ptr<const Foreign> work) { foreign_ = std::move(work); }
+  static void describe(Operand& operand, const char* name, const Tensor* tensor, Role role);
 
   // ---- between the phases (aclSet…TensorAddr) ----
   enum class Group { inputs, outputs, all };
@@ -91,8 +103,10 @@ class Executor {
   // What a run touches: calls see(Operand) for every tensor that has elements.
   template <class F>
   void for_each_operand(F see) const {
-    for (int i = 0; i < operands_; ++i) {
-      if (operand_[i].present && operand_[i].low < operand_[i].high) see(operand_[i]);
+    const Operand* first = foreign_ != nullptr ? foreign_->operands.data() : operand_;
+    const size_t count = foreign_ != nullptr ? foreign_->operands.size() : operand_count();
+    for (size_t i = 0; i < count; ++i) {
+      if (first[i].present && first[i].low < first[i].high) see(first[i]);
     }
   }
 
@@ -109,6 +123,7 @@ class Executor {
     int64_t items, grain, rounds;
   };
 
+  size_t operand_count() const { return static_cast<size_t>(operands_); }
   void run_part(const Step& step, int64_t round, void* workspace) const;
 
   const void* maker_;
@@ -121,6 +136,7 @@ class Executor {
   Operand operand_[kMaxOperands];
   Step step_[kMaxSteps];
   alignas(16) std::byte call_[kCallBytes];
+  std::shared_ptr<const Foreign> foreign_;  // of most plans nullptr
 };
 
 }  // namespace openaclnn

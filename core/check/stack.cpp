@@ -29,9 +29,10 @@ const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// libopenaclnn and what traces its calls.
+// libopenaclnn, what traces its calls, and what computes operators with ATen.
 bool is_own(const Dl_info& info) {
-  return std::strncmp(file_name(info.dli_fname), "libopenaclnn", 12) == 0;
+  const char* name = file_name(info.dli_fname);
+  return std::strncmp(name, "libopenaclnn", 12) == 0 || std::strcmp(name, "libaclnn_math.so") == 0;
 }
 
 bool is_libc(const Dl_info& info) {

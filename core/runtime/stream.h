@@ -139,7 +139,11 @@ class Stream {
 
 // ---- for libraries beside this one ----
 
-// Waits for what was submitted; failures stay for the next synchronisation.
+// Where a library may read and write what the program knows by this address; in check mode it is
+// another one.
+extern "C" void* openaclnn_reachable(const void* address);
+// Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
+// take it for one of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
 // Makes the next synchronisation of the stream fail, as if one of its tasks had.
 extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);

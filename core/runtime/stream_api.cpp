@@ -59,7 +59,8 @@ void destroy(const char* call, const Stream* stream) {
   tell_synchronised(stream);
 }
 
-// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr.
+// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr, and
+// then it is not the program that waits.
 Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailure* failure) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   Stream* stream = nullptr;
@@ -89,8 +90,9 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
                 "%s: the work of stream must be done within %d milliseconds, but was not", call,
                 timeout);
   }
+  if (failure == nullptr) return {};
   tell_synchronised(stream);
-  if (failure != nullptr) *failure = waiter->forget_failure();
+  *failure = waiter->forget_failure();
   return {};
 }
 
@@ -150,6 +152,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
+
+void* openaclnn_reachable(const void* address) { return reachable(address); }
 
 int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();

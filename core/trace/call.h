@@ -49,7 +49,7 @@ class Call {
   }
 
   const char* name_;
-  std::array<std::pair<const char*, std::string>, 20> argument_;
+  std::array<std::pair<const char*, std::string>, 48> argument_;  // attention has 41
   size_t count_ = 0;
   uint64_t submission_ = 0;
   int64_t begin_ = 0, end_ = 0;

@@ -57,12 +57,12 @@ def c_signatures(op: Op) -> list[str]:
     phase1 = [p.c_declaration for p in op.parameters]
     phase1 += ["uint64_t* workspaceSize", "aclOpExecutor** executor"]
     return [
-        _wrapped(f"aclnnStatus {op.name}GetWorkspaceSize(", phase1, end=");"),
-        _wrapped(f"aclnnStatus {op.name}(", PHASE2.split(", "), end=");"),
+        wrapped(f"aclnnStatus {op.name}GetWorkspaceSize(", phase1, end=");"),
+        wrapped(f"aclnnStatus {op.name}(", PHASE2.split(", "), end=");"),
     ]
 
 
-def _wrapped(head: str, parameters: list[str], end: str, width: int = 94) -> str:
+def wrapped(head: str, parameters: list[str], end: str, width: int = 94) -> str:
     """A prototype over as many lines as it needs."""
     lines = [head]
     for i, parameter in enumerate(parameters):
@@ -78,7 +78,7 @@ def python_signature(op: Op) -> str:
     arguments = [f"{p.python_name}={p.default}" if p.has_default else p.python_name for p in given]
     if not op.inplace:
         arguments += ["*", "out=None"]
-    return _wrapped(f"openaclnn.{op.python}(", arguments, end=")")
+    return wrapped(f"openaclnn.{op.python}(", arguments, end=")")
 
 
 FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats

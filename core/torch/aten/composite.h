@@ -94,6 +94,7 @@ struct Unpacked<function> {
 // The tables, each ending with a name that is nullptr.
 extern const Composite attention_composites[];
 extern const Composite indexing_composites[];
+extern const Composite inference_composites[];
 extern const Composite loss_composites[];
 extern const Composite random_composites[];
 extern const Composite recurrent_composites[];

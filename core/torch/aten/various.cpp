@@ -81,6 +81,15 @@ void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kerne
 
 // ---- matrices ----
 
+// ATen has no 16-bit floats here.
+void triangular_solve(Tensor b, Tensor a, bool upper, bool transpose, bool unit, Out x, Out copy) {
+  const at::ScalarType dtype =
+      c10::promoteTypes(c10::promoteTypes(a.scalar_type(), b.scalar_type()), at::kFloat);
+  const Tensor matrix = (transpose ? a.mT() : a).to(dtype);
+  x = at::linalg_solve_triangular(matrix, b.to(dtype), upper != transpose, true, unit);
+  copy = a;
+}
+
 void svd(Tensor self, bool full, bool vectors, Out s, Out u, Out v) {
   const auto [left, values, right] = at::_linalg_svd(self, full, vectors);
   s = values;
@@ -140,6 +149,7 @@ const Composite various_composites[] = {
     ENTRY(max_pool2d_mask_backward),
     ENTRY(max_pool3d_backward),
     ENTRY(svd),
+    ENTRY(triangular_solve),
     ENTRY(qr),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),

@@ -9,9 +9,10 @@ import os
 import sys
 from collections.abc import Callable
 
-from ..settings import config, home
+from ..settings import config
 from ..table import ANY, PRODUCTS
 from ..text_table import Paint
+from .programs import NoDirectory, directory, refuse
 
 # The environment variable behind a value of config().
 VARIABLES = {
@@ -24,7 +25,7 @@ VARIABLES = {
 
 
 def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
-    command(
+    shown_home = command(
         "home",
         show_home,
         "print the installation directory for C and C++",
@@ -35,6 +36,12 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  g++ prog.cpp -I$H/include -I$H/include/aclnn -I$H/include/aclnnop \\\n"
         "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog\n\n"
         "The same in one: openaclnn cc prog.cpp -o prog",
+    )
+    shown_home.add_argument(
+        "--aten",
+        action="store_true",
+        help="print one whose libraries also have the operators that ATen computes; it is made on "
+        "first use, with the PyTorch that is installed and a C++ compiler",
     )
     info = command(
         "info",
@@ -48,8 +55,11 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
     info.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
-def show_home(_: argparse.Namespace, paint: Paint) -> int:
-    print(home())
+def show_home(arguments: argparse.Namespace, paint: Paint) -> int:
+    try:
+        print(directory(aten=arguments.aten))
+    except NoDirectory as error:
+        return refuse("home", error)
     return 0
 
 

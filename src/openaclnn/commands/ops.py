@@ -9,6 +9,8 @@ import sys
 import textwrap
 from collections.abc import Callable
 
+from ..aten import catalogue as aten
+from ..aten.prototypes import functions as aten_functions
 from ..catalogue import (
     SHORT,
     as_data,
@@ -36,12 +38,19 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "parameters, header, prototypes and Python call.\n\n"
         "  openaclnn ops\n"
         f"  openaclnn ops {OPS[0].name}\n"
-        f"  openaclnn ops {OPS[0].python} --json",
+        f"  openaclnn ops {OPS[0].python} --json\n"
+        "  openaclnn ops --aten               those that ATen computes for C and C++ programs\n"
+        "  openaclnn ops --aten aclnnMatmul",
+    )
+    ops.add_argument(
+        "--aten", action="store_true", help="the operators that ATen computes: openaclnn cc --aten"
     )
     ops.add_argument(
         "name", nargs="?", metavar="OPERATOR", help="C or Python name; all operators when left out"
     )
-    ops.add_argument("--markdown", action="store_true", help="print the table of the README")
+    ops.add_argument(
+        "--markdown", action="store_true", help="print the table of the README, or a page"
+    )
     ops.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
@@ -111,8 +120,12 @@ def show_table(paint: Paint) -> None:
 
 def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
     chosen = list(OPS)
+    if arguments.aten:
+        return show_aten_ops(arguments, paint)
     if arguments.name is not None:
         op = find_operator(arguments.name)
+        if op is None and aten.find(arguments.name) is not None:
+            return show_aten_ops(arguments, paint)
         if op is None:
             meant = nearest(arguments.name)
             hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
@@ -128,4 +141,27 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
         show_operator(chosen[0], paint)
     else:
         show_table(paint)
+    return 0
+
+
+def show_aten_ops(arguments: argparse.Namespace, paint: Paint) -> int:
+    known = aten_functions()
+    chosen = [known[name] for name in sorted(known)]
+    if arguments.name is not None:
+        row = aten.find(arguments.name)
+        if row is None:
+            meant = aten.nearest(arguments.name)
+            hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops --aten"
+            print(f"openaclnn ops: ATen computes no {arguments.name}; {hint}", file=sys.stderr)
+            return 2
+        chosen = [row]
+    if arguments.json:
+        data = [aten.as_data(row) for row in chosen]
+        print(json.dumps(data if arguments.name is None else data[0], indent=2))
+    elif arguments.markdown:
+        print(aten.page(), end="")
+    elif arguments.name is not None:
+        aten.show(chosen[0], paint)
+    else:
+        aten.show_table(paint)
     return 0

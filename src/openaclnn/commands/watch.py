@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..settings import home
 from ..text_table import Paint
-from .programs import become, environment
+from .programs import NoDirectory, become, directory, environment, refuse
 
 MISTAKES_MADE = (
     66  # exit status of a program that made a mistake, unless --exit-code says otherwise
@@ -116,9 +115,13 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
     words = arguments.program
     if unwritable("check", "--json", arguments.json):
         return WRONG_USE
+    try:
+        root = directory(aten=arguments.aten)
+    except NoDirectory as error:
+        return refuse("check", error)
     with tempfile.TemporaryDirectory() as folder:
         lines, seen = Path(folder, "reports"), Path(folder, "seen")
-        variables = environment(os.environ) | {
+        variables = environment(os.environ, root) | {
             "OPENACLNN_CHECK": "1",
             "OPENACLNN_CHECK_EXIT_CODE": str(arguments.exit_code),
             "OPENACLNN_CHECK_JSON": str(lines),
@@ -148,8 +151,12 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("-o", arguments.output), ("--text", arguments.text)):
         if unwritable("trace", option, path):
             return WRONG_USE
-    variables = environment(os.environ)
-    folder = home() / "lib64" / "trace"
+    try:
+        root = directory(aten=arguments.aten)
+    except NoDirectory as error:
+        return refuse("trace", error)
+    variables = environment(os.environ, root)
+    folder = root / "lib64" / "trace"
     before = variables.get("LD_PRELOAD")
     libraries = [str(folder / f"lib{name}.so") for name in NAMES] + ([before] if before else [])
     variables["LD_PRELOAD"] = ":".join(libraries)
@@ -245,6 +252,11 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--text", metavar="FILE", help="write the text to FILE instead of to standard error"
     )
     for sub in (checked, traced):
+        sub.add_argument(
+            "--aten",
+            action="store_true",
+            help="with the libraries of `openaclnn home --aten`, which have what ATen computes",
+        )
         sub.add_argument(
             "program",
             nargs=argparse.REMAINDER,
