@@ -250,9 +250,9 @@ int32_t run(int index, void* executor, void* stream) {
 }
 
 const Composite* find_composite(const char* name) {
-  for (const Composite* table :
-       {attention_composites, indexing_composites, loss_composites, random_composites,
-        recurrent_composites, training_composites, various_composites}) {
+  for (const Composite* table : {attention_composites, indexing_composites, loss_composites,
+                                 normalisation_composites, random_composites, recurrent_composites,
+                                 training_composites, transformer_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }
