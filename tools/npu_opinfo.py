@@ -229,7 +229,9 @@ def main() -> int:
                 show(f"{dtype} {direction}", results)
     document["calls"] = other_calls(arguments.only)
     show("other calls", document["calls"])
-    direct = pytest.main(["-q", "-W", "ignore", "-o", "addopts=", "-p", "no:cacheprovider", *DIRECT])
+    direct = pytest.main(
+        ["-q", "-W", "ignore", "-o", "addopts=", "-p", "no:cacheprovider", *DIRECT]
+    )
     assert direct == 0, "the tests of rows that are called as C functions must pass"
     reached = counts(library)
     document["reached"] = sorted(name for name, count in reached.items() if count > 0)

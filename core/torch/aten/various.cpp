@@ -85,10 +85,6 @@ void max_pool2d_backward(Tensor gradient, Tensor self, Tensor places, Ints kerne
                                              ceil, places.to(at::kLong));
 }
 
-void adaptive_max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Out out) {
-  out = at::adaptive_max_pool3d_backward(gradient, self, places.to(at::kLong));
-}
-
 void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
                       Ints dilation, Out out, int64_t) {
   out = at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3));
@@ -167,7 +163,6 @@ const Composite various_composites[] = {
     ENTRY(max_pool2d_mask_backward),
     ENTRY(max_pool3d_backward),
     ENTRY(max_pool2d_backward),
-    ENTRY(adaptive_max_pool3d_backward),
     ENTRY(conv_depthwise2d),
     ENTRY(confusion_transpose),
     ENTRY(repeat_interleave_grad),
