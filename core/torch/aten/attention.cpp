@@ -184,13 +184,39 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
   if (lse) logarithm = total;
 }
 
+// pseType 1 adds pse before the scale, as the first version does.
+void refuse_other_types(int64_t pse_type, const Tensor& pse) {
+  if (pse_type != 1 && pse.defined())
+    throw Refusal("pseType must be 1 where pse is given, but got " + std::to_string(pse_type));
+}
+
+void flash_attention_v2(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop,
+                        Tensor padding, Tensor mask, Ints prefix, Ints, Ints, double scale,
+                        double keep, int64_t before, int64_t after, int64_t heads, Text layout,
+                        int64_t precise, int64_t sparse, int64_t pse_type, Out largest, Out total,
+                        Out softmax, Out out) {
+  refuse_other_types(pse_type, pse);
+  flash_attention(query, key, value, pse, drop, padding, mask, prefix, scale, keep, before, after,
+                  heads, layout, precise, sparse, largest, total, softmax, out);
+}
+
+void flash_attention_grad_v2(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
+                             Tensor drop, Tensor padding, Tensor mask, Tensor largest, Tensor total,
+                             Tensor softmax, Tensor out, Ints prefix, Ints, Ints, double scale,
+                             double keep, int64_t before, int64_t after, int64_t heads, Text layout,
+                             int64_t precise, int64_t sparse, int64_t pse_type, Out dquery,
+                             Out dkey, Out dvalue, Out dpse) {
+  refuse_other_types(pse_type, pse);
+  flash_attention_grad(query, key, value, gradient, pse, drop, padding, mask, largest, total,
+                       softmax, out, prefix, scale, keep, before, after, heads, layout, precise,
+                       sparse, dquery, dkey, dvalue, dpse);
+}
+
 }  // namespace
 
 const Composite attention_composites[] = {
-    ENTRY(fused_infer_attention),
-    ENTRY(flash_attention),
-    ENTRY(flash_attention_grad),
-    {},
+    ENTRY(fused_infer_attention), ENTRY(flash_attention),         ENTRY(flash_attention_grad),
+    ENTRY(flash_attention_v2),    ENTRY(flash_attention_grad_v2), {},
 };
 
 }  // namespace openaclnn::aten

@@ -79,6 +79,29 @@ void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kerne
                                              ceil, places.to(at::kLong));
 }
 
+void max_pool2d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
+                         Ints padding, Ints dilation, bool ceil, Out out) {
+  out = at::max_pool2d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
+                                             ceil, places.to(at::kLong));
+}
+
+void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
+                      Ints dilation, Out out, int64_t) {
+  out = at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3));
+}
+
+void confusion_transpose(Tensor self, Ints perm, Ints shape, bool transpose_first, Out out) {
+  out = transpose_first ? self.permute(perm).reshape(shape) : self.reshape(shape).permute(perm);
+}
+
+void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor out) {
+  const Tensor wide = at::zeros(out.sizes(), gradient.options());
+  const Tensor places = repeats.numel() == 1
+                            ? at::repeat_interleave(repeats.expand({out.size(dim)}).contiguous())
+                            : at::repeat_interleave(repeats);
+  out.copy_(wide.index_add(dim, places, gradient));
+}
+
 // ---- matrices ----
 
 // ATen has no 16-bit floats here.
@@ -148,6 +171,10 @@ const Composite various_composites[] = {
     ENTRY(max_pool2d_mask),
     ENTRY(max_pool2d_mask_backward),
     ENTRY(max_pool3d_backward),
+    ENTRY(max_pool2d_backward),
+    ENTRY(conv_depthwise2d),
+    ENTRY(confusion_transpose),
+    ENTRY(repeat_interleave_grad),
     ENTRY(svd),
     ENTRY(triangular_solve),
     ENTRY(qr),
