@@ -91,7 +91,6 @@ Status call(const Operator& op, const openaclnn_value* values) {
     if (workspace == nullptr) throw std::bad_alloc();
   }
   const std::unique_ptr<void, decltype(&std::free)> owner(workspace, &std::free);
-  this_thread_calls_torch();
   executor.run_fitting(workspace);
   return {};
 }
@@ -135,6 +134,13 @@ extern "C" int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn
 }
 
 extern "C" int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values) {
+  const Operator& row = operator_of(op);
+  this_thread_calls_torch();
+  return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
+}
+
+extern "C" int32_t openaclnn_call_without_torch(const openaclnn_operator* op,
+                                                const openaclnn_value* values) {
   const Operator& row = operator_of(op);
   return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
 }
