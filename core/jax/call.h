@@ -54,7 +54,7 @@ class Call {
       if (view_[i].rank > kMaxDims) return too_many_dimensions(i);
       lay_out(i);
     }
-    if (openaclnn_call_without_torch(op, value_) == 0) return ffi::Error::Success();
+    if (openaclnn_call_for_xla(op, value_) == 0) return ffi::Error::Success();
     char sentence[1024];
     openaclnn_take_sentence(sentence, sizeof sentence);
     return ffi::Error::InvalidArgument(sentence);

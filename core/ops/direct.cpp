@@ -10,6 +10,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/ops/operator.h"
+#include "core/ops/streaming.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/torch_threads.h"
 
@@ -139,9 +140,10 @@ extern "C" int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_
   return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
 }
 
-extern "C" int32_t openaclnn_call_without_torch(const openaclnn_operator* op,
-                                                const openaclnn_value* values) {
+extern "C" int32_t openaclnn_call_for_xla(const openaclnn_operator* op,
+                                          const openaclnn_value* values) {
   const Operator& row = operator_of(op);
+  const OutputsAreNew no_streaming;
   return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
 }
 

@@ -45,8 +45,8 @@ int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* val
 /* Computes. The calling thread counts as one that calls torch (core/runtime/torch_threads.h). */
 int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values);
 
-/* Computes, on a thread that calls something else than torch. */
-int32_t openaclnn_call_without_torch(const openaclnn_operator* op, const openaclnn_value* values);
+/* Computes for XLA: on a thread that does not call torch, into memory that is new. */
+int32_t openaclnn_call_for_xla(const openaclnn_operator* op, const openaclnn_value* values);
 
 /* The sentence of this thread's newest failure, cut to the size; it is forgotten afterwards. */
 void openaclnn_take_sentence(char* text, size_t size);

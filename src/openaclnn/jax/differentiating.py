@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -85,7 +86,7 @@ def differentiable_call(op: Op, attributes: Attributes) -> Callable[..., tuple[A
 
 def _exact(value: Any) -> tuple[Any, ...]:
     """Tells 0.0 from -0.0, and True from 1, which are equal."""
-    return value, type(value), np.signbit(value) if isinstance(value, float) else None
+    return value, type(value), math.copysign(1.0, value) if isinstance(value, float) else None
 
 
 @lru_cache(maxsize=1024)

@@ -43,6 +43,8 @@ def _attribute(op: Op, p: Parameter, value: Any) -> Any:
 
 
 def _array(op: Op, p: Parameter, value: Any) -> Any:
+    if isinstance(value, jax.Array):  # tracers among them; asarray takes 3 us
+        return value
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):
@@ -60,8 +62,9 @@ def _parameter(p: Parameter) -> inspect.Parameter:
 def function(op: Op) -> Callable[..., Any]:
     """The public function of a row."""
     signature = inspect.Signature([_parameter(p) for p in given(op)])
-    inputs = [p for p in given(op) if p.role != "attribute"]
-    attributes = [p for p in given(op) if p.role == "attribute"]
+    inputs = [(p.python_name, p) for p in given(op) if p.role != "attribute"]
+    attributes = [(p.python_name, p) for p in given(op) if p.role == "attribute"]
+    single = len(op.outputs) == 1
 
     def run(*positional: Any, **named: Any) -> Any:
         try:
@@ -70,10 +73,10 @@ def function(op: Op) -> Callable[..., Any]:
             raise TypeError(f"{op.python}{signature}: {error}") from None
         bound.apply_defaults()
         values = bound.arguments
-        static = {p.python_name: _attribute(op, p, values[p.python_name]) for p in attributes}
-        arrays = [_array(op, p, values[p.python_name]) for p in inputs]
+        static = {name: _attribute(op, p, values[name]) for name, p in attributes}
+        arrays = [_array(op, p, values[name]) for name, p in inputs]
         results = differentiable_call(op, static)(*arrays)
-        return results[0] if len(op.outputs) == 1 else results
+        return results[0] if single else results
 
     run.__name__ = run.__qualname__ = op.python
     run.__module__ = "openaclnn.jax"
