@@ -25,6 +25,7 @@ PROGRAMS = {
     "test_compatibility",
     "test_dlpack",
     "test_examples",
+    "test_jax_building",
     "test_npu",
     "test_npu_distributed",
     "test_npu_libraries",
