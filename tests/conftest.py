@@ -37,6 +37,7 @@ PROGRAMS = {
     "test_torch_ops_sharding",
     "test_torch_threads",
     "test_trace",
+    "test_wheel",
 }
 
 
