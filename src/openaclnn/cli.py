@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from . import programs, watch
+from . import pages, programs, watch
 from .catalogue import as_data, find_operator, markdown, nearest, show_operator, show_table
 from .settings import config, home
 from .table import ANY, OPS, PRODUCTS
@@ -182,6 +182,7 @@ def parser() -> argparse.ArgumentParser:
     programs.add_commands(command)
     watch.add_commands(command)
     npu.add_commands(command)
+    pages.add_commands(command)
     for sub in (info, ops):
         sub.add_argument("--json", action="store_true", help="print JSON for programs")
     return top
