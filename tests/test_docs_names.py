@@ -60,6 +60,7 @@ def selections() -> list[str]:
     return sorted({expression.strip("'") for expression in found})
 
 
+@pytest.mark.programs
 def test_every_selection_selects_a_test():
     expressions = selections()
     assert len(expressions) > 5

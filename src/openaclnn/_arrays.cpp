@@ -18,13 +18,15 @@
 namespace openaclnn::python {
 namespace {
 
-// The name is looked up once; the type it belongs to stays, so that no other has its address.
+// Looking a name up takes longer than an element-wise kernel on few elements, so the first type
+// that has it is remembered, and kept alive, so that no other can have its address.
 bool is_bfloat16(const PyArray_Descr* descr) {
-  static PyObject* bfloat16 = nullptr;
+  static PyObject* known = nullptr;
   auto* const type = reinterpret_cast<PyObject*>(descr->typeobj);
-  if (bfloat16 == nullptr && nb::cast<std::string>(nb::handle(type).attr("__name__")) == "bfloat16")
-    bfloat16 = Py_NewRef(type);
-  return type == bfloat16;
+  if (type == known) return true;
+  if (nb::cast<std::string>(nb::handle(type).attr("__name__")) != "bfloat16") return false;
+  if (known == nullptr) known = Py_NewRef(type);
+  return true;
 }
 
 aclDataType dtype_of(const PyArray_Descr* descr) {
