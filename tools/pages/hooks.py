@@ -126,3 +126,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
     parts = re.split(r"(^(?:```+).*?^```+$)", markdown, flags=re.M | re.S)
     return "".join(p if p.startswith("```") else LINK.sub(moved, p) for p in parts)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    r"""In a table `\|` is a bar: GitHub shows it so in code, too, Python-Markdown with its mark."""
+    return re.sub(r"<td.*?</td>", lambda cell: cell[0].replace(r"\|", "|"), html, flags=re.S)
