@@ -126,6 +126,13 @@ def test_a_program_is_traced(installed, tmp_path):
     assert "aclnnLeakyRelu" in installed.run("trace", program).stderr
 
 
+def test_the_pages_are_there(installed):
+    shown = installed.run("docs").stdout
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"{page.stem} " in shown
+    assert installed.run("docs", "index").stdout.startswith("<!-- SPDX")
+
+
 def test_a_compiler_that_is_missing_is_named(installed):
     sentence = "openaclnn cc: cc must be a program, but there is none\n"
     assert installed.run("cc", "prog.c", status=127).stderr == sentence

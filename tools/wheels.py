@@ -82,7 +82,7 @@ def headers(config: Path, machine: str, multiarch: str, folder: Path) -> Path:
     return folder / "headers"
 
 
-def build(python: str, machine: str, folder: Path) -> Path:
+def build(python: str, machine: str, folder: Path, more: list[str]) -> Path:
     """A wheel with the tag linux_MACHINE."""
     major, minor, config, suffix, multiarch = json.loads(run([python, "-c", ABOUT]))
     stable = (major, minor) >= (3, 12)
@@ -102,6 +102,7 @@ def build(python: str, machine: str, folder: Path) -> Path:
         variables["SETUPTOOLS_EXT_SUFFIX"] = suffix.replace(own, f"{machine}-linux-gnu")
     options = [f"-C{key}={value}" for key, value in settings.items()]
     options += [f"-Ccmake.define.{key}={value}" for key, value in define.items()]
+    options += [f"-Ccmake.define.{word}" for word in more]
     run([python, "-m", "pip", "wheel", "--no-deps", "-w", raw, *options, ROOT], env=variables)
     (wheel,) = raw.glob(f"openaclnn-*-{made}.whl")
     return wheel
@@ -158,11 +159,16 @@ def main() -> int:
     parser.add_argument("--pythons", nargs="+", default=[sys.executable], metavar="PYTHON")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "wheels", help="build folder")
+    parser.add_argument(
+        "--define", nargs="+", default=[], metavar="NAME=VALUE",
+        help="variables of CMake; OPENACLNN_LEVELS=v3 saves two thirds of the kernels in a trial",
+    )  # fmt: skip
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for machine in options.machines:
         for python in options.pythons:
-            wheel = tag(build(python, machine, options.work), machine, options.out, options.work)
+            made = build(python, machine, options.work, options.define)
+            wheel = tag(made, machine, options.out, options.work)
             print(f"{wheel}  {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
     return 0
 
