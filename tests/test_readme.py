@@ -259,18 +259,6 @@ def test_help(name: str) -> None:
     assert f"openaclnn {name}" in command(name, "--help").stdout
 
 
-@pytest.mark.parametrize("name", ["check", "trace"])
-def test_help_names_pages_that_are_installed(name: str) -> None:
-    """A wheel has no docs/ beside it."""
-    shown = command(name, "--help").stdout
-    pages = re.findall(r"(?:\$\(openaclnn home\)/)?[\w/]+\.md", shown)
-    assert pages
-    for page in pages:
-        inside = page.removeprefix("$(openaclnn home)/")
-        assert inside != page, page
-        assert (openaclnn.home() / inside).is_file(), page
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
