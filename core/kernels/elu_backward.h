@@ -31,10 +31,38 @@ struct elu_backward_result_half {
   }
 };
 
+// In float: v + alpha scale is sum + rest, of which the sum's rounding error is exact (Knuth), and
+// both products keep what they lose, so that the last sum alone rounds. If `unit`, inputScale is 1.
+// Otherwise not for g below 2^-60, where g inputScale loses more than its remainder can hold.
+template <bool unit>
+struct elu_backward_result_single {
+  static constexpr bool finite = false;
+  static constexpr uint32_t limit = unit ? 0 : 0u - 0x21800000;  // the bits of 2^-60
+  elu_backward_result wide;
+  float rate, rate_low, high, low;  // inputScale and alpha scale in two parts
+
+  template <class V>
+  auto unusual(V g, V) const {
+    return unit ? bits_of(g) & 0u : 0u - (bits_of(g) & 0x7fffffff);
+  }
+  template <class V>
+  V quick(V g, V v) const {
+    const V shift = all_of<V>(high), factor = all_of<V>(rate);
+    const V sum = v + shift, part = sum - v;
+    const V rest = ((v - (sum - part)) + (shift - part)) + all_of<V>(low);
+    const V k = unit ? g : g * factor, product = k * sum;
+    const V lost = fused(k, rest, fused(k, sum, -product));
+    const V k_lost = fused(g, all_of<V>(rate_low), fused(g, factor, -k));
+    const V y = product + (unit ? lost : fused(k_lost, sum, lost));
+    return v > 0 ? g * all_of<V>(wide.scale) : y;
+  }
+  float general(float g, float v) const { return wide(g, v); }
+};
+
 // In float, wherever exp(inputScale x) is above e^-64 and the result is finite.
 struct elu_backward_quick {
   static constexpr bool finite = false;
-  float scale;
+  float scale, factor;  // of exp(inputScale x)
   elu_backward_wide wide;
   uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of
                    // positive ones smaller
@@ -46,16 +74,51 @@ struct elu_backward_quick {
   float general(float g, float x) const { return wide(g, x); }
 };
 
+// The careful forms of `quick`: for all x, and all g but numbers above 2^67 / factor. There
+// exp(inputScale x) is two factors, and where it is below e^-152 the result is 0.
+template <class Quick>
+struct elu_backward_careful : Quick {
+  void careful() const = delete;
+  static constexpr bool finite = true;
+  float bound;
+  uint32_t limit;
+  explicit elu_backward_careful(const Quick& quick)
+      : Quick(quick),
+        bound(float_of(quick.elu_backward_quick::limit) * (152.0f / 64)),
+        limit(key(0x1p67f / quick.elu_backward_quick::factor)) {}
+
+  // The order of magnitudes, but NaN and infinity come before all numbers.
+  template <class V>
+  static auto key(V g) {
+    return (bits_of(g) << 1) + 0x01000000u;
+  }
+  template <class V>
+  auto unusual(V g, V) const {
+    return key(g);
+  }
+  template <class V>
+  V quick(V g, V x) const {
+    const V least = all_of<V>(bound);
+    return with_one_nan(Quick::carefully(g, x, x < least ? least : x));
+  }
+};
+
 // g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows
 // that the result does not. If `unit`, scale, alpha and inputScale are 1.
 template <bool unit>
 struct elu_backward_single : elu_backward_quick {
   static constexpr int together = unit ? 4 : 2;
   float input_scale, high, low;
+
   template <class V>
-  V quick(V g, V x) const {
+  ReducedF32<V> reduced(V x) const {
+    return reduce(unit ? x : x * all_of<V>(input_scale));
+  }
+
+  // g (high + low) exp(r - c)
+  template <class V>
+  V mantissa(V g, V x, const ReducedF32<V>& t) const {
     const V rate = all_of<V>(input_scale), factor = all_of<V>(high);
-    const ReducedF32<V> t = reduce(unit ? x : x * rate);
     // exp(inputScale x) = 2^n exp(r - c) = 2^n (1 + r + q); c holds what the product and n ln2 lost
     const V n_low = t.n * all_of<V>(kLn2Low);
     const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused(x, rate, -(x * rate)));
@@ -66,13 +129,33 @@ struct elu_backward_single : elu_backward_quick {
     const V rest = fused_minus(t.r, k, main - k);
     const V excess = fused_minus(g, all_of<V>(low), fused_minus(g, factor, k));  // k - g factor
     const V lost = unit ? rest : fused(excess, one_r, rest);
-    const V y = (main - fused_minus(q, k, lost)) * float_of(t.power - (32u << 23));
+    return main - fused_minus(q, k, lost);
+  }
+
+  template <class V>
+  V either(V g, V x, V y) const {
     return x > 0 ? (unit ? g : g * all_of<V>(scale)) : y;
   }
+  template <class V>
+  V quick(V g, V x) const {
+    const ReducedF32<V> t = reduced(x);
+    return either(g, x, mantissa(g, x, t) * float_of(t.power - (32u << 23)));
+  }
+
+  // An infinite g makes the mantissa NaN; times 0 or NaN for x = -infinity or NaN, and else 1, it
+  // is the result.
+  template <class V>
+  V carefully(V g, V x, V bounded) const {
+    const ReducedF32<V> t = reduced(bounded);
+    const PowerInTwo<V> power(t.n - all_of<V>(32), -126);
+    const V y = mantissa(g, bounded, t) * power.first * power.second;
+    return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(1)));
+  }
+
+  auto careful() const { return elu_backward_careful<elu_backward_single>(*this); }
 };
 
 struct elu_backward_half : elu_backward_quick {
-  float factor;
   RateF32 rate;
   template <class V>
   V quick(V g, V x) const {
@@ -80,6 +163,18 @@ struct elu_backward_half : elu_backward_quick {
     const V e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
+
+  template <class V>
+  V carefully(V g, V x, V bounded) const {
+    const Reduced2F32<V> t = reduce_2(bounded, rate);
+    const PowerInTwo<V> power(t.n, -100);
+    const V e = exp2_half(t.f) * power.first;
+    const V exists = x < all_of<V>(-0x1.fffffep127f) ? V{} : e;  // 0 times an infinite g is NaN
+    const V y = (x > 0 ? all_of<V>(scale) : exists * all_of<V>(factor)) * g;
+    return x > 0 ? y : y * power.second;
+  }
+
+  auto careful() const { return elu_backward_careful<elu_backward_half>(*this); }
 };
 
 template <class M>
@@ -117,13 +212,24 @@ struct elu_backward {
               elu_backward_result_half{positive, static_cast<float>(input_scale), high, low});
         }
       }
-      loop(elu_backward_result{positive, input_scale, shift});
+      const elu_backward_result general{positive, input_scale, shift};
+      if constexpr (__is_same(M, Single)) {
+        const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
+        const auto rate = static_cast<float>(input_scale);
+        const bool usual = within(shift, 0x1p-20, 0x1p20) && within(input_scale, 0x1p-20, 0x1p20);
+        if (usual && input_scale == 1)
+          return loop(elu_backward_result_single<true>{general, 1, 0, high, low});
+        const auto rate_low = static_cast<float>(input_scale - rate);
+        if (usual)
+          return loop(elu_backward_result_single<false>{general, rate, rate_low, high, low});
+      }
+      loop(general);
     } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
                within(factor, 0x1p-20, 0x1p60)) {
-      const elu_backward_quick quick{positive, wide,
+      const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
                                      bits_of(static_cast<float>(-64 / input_scale))};
       if constexpr (__is_same(M, Half)) {
-        loop(elu_backward_half{quick, static_cast<float>(factor), RateF32(input_scale * kLog2e)});
+        loop(elu_backward_half{quick, RateF32(input_scale * kLog2e)});
       } else {
         if (scale == 1 && alpha == 1 && input_scale == 1)
           return loop(elu_backward_single<true>{quick, 1, 0x1p32f, 0});

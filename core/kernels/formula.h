@@ -22,7 +22,10 @@
 //       float general(float x) const;   // the result for every x
 //
 // and `general` runs for whole tiles, or for groups of packed values (packed.h), in which one
-// element asks for it; whose result is taken is each element's own affair.
+// element asks for it; whose result is taken is each element's own affair. Between the two may
+// stand `careful()`: a form with the same members for data with special values. Its `quick` takes a
+// few steps more, has the bits of this one wherever this one is right, and one NaN, so that little
+// or nothing is left for `general`.
 #pragma once
 
 #include <cstdint>
@@ -134,6 +137,7 @@ template <class F, class... Inputs>
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
   float* const quick = apart ? out : other;
   if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
+    if constexpr (requires { f.careful(); }) return run_quick(f.careful(), out, n, in...);
     alignas(64) float general[kTile<float>];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
     OPENACLNN_INDEPENDENT
