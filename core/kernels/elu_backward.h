@@ -33,11 +33,12 @@ struct elu_backward_result_half {
 
 // In float: v + alpha scale is sum + rest, of which the sum's rounding error is exact (Knuth), and
 // both products keep what they lose, so that the last sum alone rounds. If `unit`, inputScale is 1.
-// Otherwise not for g below 2^-60, where g inputScale loses more than its remainder can hold.
+// Otherwise `general` takes |g| below 2^-50, but for 0: there g inputScale loses more than its
+// remainder can hold.
 template <bool unit>
 struct elu_backward_result_single {
   static constexpr bool finite = false;
-  static constexpr uint32_t limit = unit ? 0 : 0u - 0x21800000;  // the bits of 2^-60
+  static constexpr uint32_t limit = unit ? 0 : 0u - 0x26800000;  // the bits of 2^-50
   elu_backward_result wide;
   float rate, rate_low, high, low;  // inputScale and alpha scale in two parts
 
@@ -51,9 +52,10 @@ struct elu_backward_result_single {
     const V sum = v + shift, part = sum - v;
     const V rest = ((v - (sum - part)) + (shift - part)) + all_of<V>(low);
     const V k = unit ? g : g * factor, product = k * sum;
-    const V lost = fused(k, rest, fused(k, sum, -product));
+    // What the product is too large by; +0 where it is 0, whose sign a difference then keeps.
+    const V excess = fused_minus(k, sum, product) - k * rest;
     const V k_lost = fused(g, all_of<V>(rate_low), fused(g, factor, -k));
-    const V y = product + (unit ? lost : fused(k_lost, sum, lost));
+    const V y = product - (unit ? excess : fused_minus(k_lost, sum, excess));
     return v > 0 ? g * all_of<V>(wide.scale) : y;
   }
   float general(float g, float v) const { return wide(g, v); }
@@ -142,14 +144,14 @@ struct elu_backward_single : elu_backward_quick {
     return either(g, x, mantissa(g, x, t) * float_of(t.power - (32u << 23)));
   }
 
-  // An infinite g makes the mantissa NaN; times 0 or NaN for x = -infinity or NaN, and else 1, it
-  // is the result.
+  // An infinite g makes the mantissa NaN. The result is then g times a NaN for x = -infinity and
+  // NaN, and an infinity of the sign of g alpha scale for other x.
   template <class V>
   V carefully(V g, V x, V bounded) const {
     const ReducedF32<V> t = reduced(bounded);
     const PowerInTwo<V> power(t.n - all_of<V>(32), -126);
     const V y = mantissa(g, bounded, t) * power.first * power.second;
-    return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(1)));
+    return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(high)));
   }
 
   auto careful() const { return elu_backward_careful<elu_backward_single>(*this); }
