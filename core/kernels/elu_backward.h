@@ -47,7 +47,11 @@ struct elu_backward_result_single {
     return unit ? bits_of(g) & 0u : 0u - (bits_of(g) & 0x7fffffff);
   }
   template <class V>
-  V quick(V g, V v) const {
+  struct Terms {
+    V product, y;
+  };
+  template <class V>
+  Terms<V> terms(V g, V v) const {
     const V shift = all_of<V>(high), factor = all_of<V>(rate);
     const V sum = v + shift, part = sum - v;
     const V rest = ((v - (sum - part)) + (shift - part)) + all_of<V>(low);
@@ -56,9 +60,39 @@ struct elu_backward_result_single {
     const V excess = fused_minus(k, sum, product) - k * rest;
     const V k_lost = fused(g, all_of<V>(rate_low), fused(g, factor, -k));
     const V y = product - (unit ? excess : fused_minus(k_lost, sum, excess));
+    return {product, y};
+  }
+  template <class V>
+  V either(V g, V v, V y) const {
     return v > 0 ? g * all_of<V>(wide.scale) : y;
   }
+
+  template <class V>
+  V quick(V g, V v) const {
+    return either(g, v, terms(g, v).y);
+  }
   float general(float g, float v) const { return wide(g, v); }
+
+  // An infinite g or v makes y NaN, and the product is the result. `general` takes what overflows.
+  struct Careful {
+    static constexpr bool finite = true;
+    static constexpr uint32_t limit = elu_backward_result_single::limit;
+    elu_backward_result_single form;
+
+    template <class V>
+    auto unusual(V g, V v) const {
+      const V y = form.quick(g, v);
+      const auto overflow = zero_unless((g - g) + (v - v) == 0, bits_of(y - y));
+      return larger(form.unusual(g, v), overflow << 1);
+    }
+    template <class V>
+    V quick(V g, V v) const {
+      const Terms<V> t = form.terms(g, v);
+      return with_one_nan(form.either(g, v, t.y == t.y ? t.y : t.product));
+    }
+    float general(float g, float v) const { return form.general(g, v); }
+  };
+  Careful careful() const { return {*this}; }
 };
 
 // In float, wherever exp(inputScale x) is above e^-64 and the result is finite.
@@ -76,33 +110,29 @@ struct elu_backward_quick {
   float general(float g, float x) const { return wide(g, x); }
 };
 
-// The careful forms of `quick`: for all x, and all g but numbers above 2^67 / factor. There
-// exp(inputScale x) is two factors, and where it is below e^-152 the result is 0.
+// The careful form of `quick`, which is right for all g and x. exp(inputScale x) is two factors,
+// and x is at least a bound, where the result is 0. For results that would not be 0 there, g above
+// kLarge is multiplied by 2^-kMore, which is a power of 2 and changes no digits, and its bound is
+// lower. The largest factor of exp that both bounds allow is kFactor.
 template <class Quick>
-struct elu_backward_careful : Quick {
-  void careful() const = delete;
-  static constexpr bool finite = true;
-  float bound;
-  uint32_t limit;
+struct elu_backward_careful : NoDoubts {
+  static constexpr int together = 2;
+  Quick form;
+  float bound, lower;
   explicit elu_backward_careful(const Quick& quick)
-      : Quick(quick),
-        bound(float_of(quick.elu_backward_quick::limit) * (152.0f / 64)),
-        limit(key(0x1p67f / quick.elu_backward_quick::factor)) {}
+      : form(quick),
+        bound(float_of(quick.limit) * (152.0f / 64)),
+        lower(float_of(quick.limit) * (Quick::kLower / 64)) {}
 
-  // The order of magnitudes, but NaN and infinity come before all numbers.
-  template <class V>
-  static auto key(V g) {
-    return (bits_of(g) << 1) + 0x01000000u;
-  }
-  template <class V>
-  auto unusual(V g, V) const {
-    return key(g);
-  }
   template <class V>
   V quick(V g, V x) const {
-    const V least = all_of<V>(bound);
-    return with_one_nan(Quick::carefully(g, x, x < least ? least : x));
+    const auto large = (bits_of(g) & 0x7fffffff) >= bits_of(Quick::kLarge);
+    const V least = large ? all_of<V>(lower) : all_of<V>(bound);
+    const V less = large ? g * all_of<V>(Quick::kLess) : g;
+    const V more = large ? all_of<V>(Quick::kMore) : V{};
+    return with_one_nan(form.carefully(g, x, less, x < least ? least : x, more));
   }
+  float general(float g, float x) const { return form.general(g, x); }
 };
 
 // g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows
@@ -144,13 +174,16 @@ struct elu_backward_single : elu_backward_quick {
     return either(g, x, mantissa(g, x, t) * float_of(t.power - (32u << 23)));
   }
 
+  static constexpr float kLarge = 0x1p30f, kMore = 100, kLess = 0x1p-100f, kLower = 221.5f;
+  static constexpr double kFactor = 0x1p38;  // kLarge kFactor e^-152 and 2^128 kFactor e^-221.5 are
+                                             // below 2^-150
   // An infinite g makes the mantissa NaN. The result is then g times a NaN for x = -infinity and
   // NaN, and an infinity of the sign of g alpha scale for other x.
   template <class V>
-  V carefully(V g, V x, V bounded) const {
+  V carefully(V g, V x, V less, V bounded, V more) const {
     const ReducedF32<V> t = reduced(bounded);
-    const PowerInTwo<V> power(t.n - all_of<V>(32), -126);
-    const V y = mantissa(g, bounded, t) * power.first * power.second;
+    const PowerInTwo<V> power(t.n + (more - all_of<V>(32)), -126);
+    const V y = mantissa(less, bounded, t) * power.first * power.second;
     return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(high)));
   }
 
@@ -166,14 +199,16 @@ struct elu_backward_half : elu_backward_quick {
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
 
+  static constexpr float kLarge = 0x1p50f, kMore = 62, kLess = 0x1p-62f, kLower = 199;
+  static constexpr double kFactor = 0x1p24;  // the same for 2^-134
   template <class V>
-  V carefully(V g, V x, V bounded) const {
+  V carefully(V g, V x, V less, V bounded, V more) const {
     const Reduced2F32<V> t = reduce_2(bounded, rate);
-    const PowerInTwo<V> power(t.n, -100);
+    const PowerInTwo<V> power(t.n + more, -100);
     const V e = exp2_half(t.f) * power.first;
     const V exists = x < all_of<V>(-0x1.fffffep127f) ? V{} : e;  // 0 times an infinite g is NaN
-    const V y = (x > 0 ? all_of<V>(scale) : exists * all_of<V>(factor)) * g;
-    return x > 0 ? y : y * power.second;
+    const V y = exists * all_of<V>(factor) * less * power.second;
+    return x > 0 ? all_of<V>(scale) * g : y;
   }
 
   auto careful() const { return elu_backward_careful<elu_backward_half>(*this); }
@@ -205,6 +240,8 @@ struct elu_backward {
     const double factor = scale * alpha * input_scale;
     const auto positive = static_cast<float>(scale);
     const elu_backward_wide wide(alpha, scale, input_scale);
+    constexpr double kMost =
+        __is_same(M, Half) ? elu_backward_half::kFactor : elu_backward_single<false>::kFactor;
     if (is_result) {
       const double shift = scale * alpha;
       if constexpr (__is_same(M, Half)) {
@@ -227,7 +264,7 @@ struct elu_backward {
       }
       loop(general);
     } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
-               within(factor, 0x1p-20, 0x1p60)) {
+               within(factor, 0x1p-20, kMost)) {
       const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
                                      bits_of(static_cast<float>(-64 / input_scale))};
       if constexpr (__is_same(M, Half)) {

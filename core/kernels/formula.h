@@ -22,10 +22,10 @@
 //       float general(float x) const;   // the result for every x
 //
 // and `general` runs for whole tiles, or for groups of packed values (packed.h), in which one
-// element asks for it; whose result is taken is each element's own affair. Between the two may
-// stand `careful()`: a form with the same members for data with special values. Its `quick` takes a
-// few steps more, has the bits of this one wherever this one is right, and one NaN, so that little
-// or nothing is left for `general`.
+// element asks for it; whose result is taken is each element's own affair. A form may also offer
+// `careful()`, which returns a form with the same members. Its `quick` takes a few steps more, has
+// the same bits where this one is right, makes NaNs canonical, and leaves few values to `general`,
+// or none (NoDoubts). It runs over data with special values, such as 0, infinities and NaN.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,13 @@ inline constexpr int registers_together = kTogether;
 template <class F>
   requires requires { F::together; }
 inline constexpr int registers_together<F> = F::together;
+
+// The members of a form whose `quick` is right for every value.
+struct NoDoubts {
+  static constexpr bool finite = true;
+  static constexpr uint32_t limit = 0;
+  static auto unusual(auto x, auto...) { return bits_of(x) & 0u; }
+};
 
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>

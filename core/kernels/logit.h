@@ -81,8 +81,6 @@ inline constexpr uint32_t kLogarithms[16] = {
 // as small as f, p is 1 and f, up to 1/4, exact. The classical way, p = 2^n, needs more of the
 // polynomial and what f loses besides: 24.6 cycles for 16 values on Zen 4, and here 17.4.
 template <Range range>
-struct logit_careful;
-template <Range range>
 struct logit_quick {
   static constexpr bool finite = true;  // where it is not unusual
   static constexpr bool inside = range == Range::inside;
@@ -123,8 +121,13 @@ struct logit_quick {
 
   template <class V>
   V quick(V x) const {
+    return clamped_result(unclamped(clamped(x), decltype(bits_of(x)){}));
+  }
+
+  // logit(z) - more ln2 / 2^23
+  template <class V>
+  static V unclamped(V z, decltype(bits_of(V{})) more) {
     constexpr uint32_t kSixteenth = 0x00080000, kNear = 6 * kSixteenth;
-    const V z = clamped(x);
     const auto distance = bits_of(z) - bits_of(all_of<V>(1) - z);
     const auto k = zero_unless(distance + kNear >= 2 * kNear, distance & -kSixteenth);
     const V p = float_of(k + bits_of(1.0f));
@@ -136,45 +139,40 @@ struct logit_quick {
     q = fused(q, s, all_of<V>(0x1.55515cp-4f));
     const V ln2 = all_of<V>(0x1.62e430p-24f);  // ln2 / 2^23, relative error 2^-28.4
     const V rest = fused(f * s, q, float_of(pick(kLogarithms, k >> 19)));
-    return clamped_result(fused(as_signed(k), ln2, f + rest));
+    return fused(as_signed(k - more), ln2, f + rest);
   }
 
   float general(float x) const {
     return clamp(static_cast<float>(logit_wide(clamp(x, low, high))), at_low, at_high);
   }
 
-  logit_careful<range> careful() const { return {{*this}}; }
-};
+  // Right for every x: what is below 2^-100 is multiplied by 2^64, of which the logarithm is taken
+  // off again, and what is not between 0 and 1 has a result that needs no arithmetic. 2^64 times a
+  // subnormal number is a difference of two normal ones, for processors take a hundred cycles to
+  // multiply by it.
+  struct Careful : NoDoubts {
+    logit_quick form;
 
-// The same where z is 0, 1 or no number of (0, 1); only what is between 0 and 2^-100 is unusual.
-template <Range range>
-struct logit_careful : logit_quick<range> {
-  using Base = logit_quick<range>;
-  void careful() const = delete;
-  uint32_t limit = Base::inside ? 0 : 0u - bits_of(0x1p-100f);
-
-  template <class V>
-  auto unusual(V x) const {
-    if constexpr (Base::inside) {
-      return bits_of(x) & 0u;
-    } else {
-      return 0u - bits_of(Base::clamp(x, all_of<V>(this->low), all_of<V>(this->high)));
+    template <class V>
+    V quick(V x) const {
+      if constexpr (inside) {
+        return x == x ? form.quick(x) : all_of<V>(__builtin_nanf(""));
+      } else {
+        constexpr uint32_t kMore = 64u << 23, kLeast = 1u << 23;
+        const V z = clamp(x, all_of<V>(form.low), all_of<V>(form.high));
+        const V subnormal = float_of(bits_of(z) + (kMore + kLeast)) - all_of<V>(0x1p-62f);
+        const auto tiny = bits_of(z) < bits_of(0x1p-100f);
+        const V near = bits_of(z) < kLeast ? subnormal : float_of(bits_of(z) + kMore);
+        const V y = unclamped(tiny ? near : z, zero_unless(tiny, bits_of(z) * 0u + kMore));
+        const V infinity = all_of<V>(__builtin_inff()), nan = all_of<V>(__builtin_nanf(""));
+        const V end = z == 0 ? -infinity : z == 1 ? infinity : nan;
+        const V result = bits_of(z) - 1 < bits_of(1.0f) - 1 ? y : end;
+        return clamp(result, all_of<V>(form.at_low), all_of<V>(form.at_high));
+      }
     }
-  }
-
-  template <class V>
-  V quick(V x) const {
-    const V y = Base::quick(x), nan = all_of<V>(__builtin_nanf(""));
-    if constexpr (Base::inside) {
-      return x == x ? y : nan;
-    } else {
-      const V z = Base::clamp(x, all_of<V>(this->low), all_of<V>(this->high));
-      const V infinity = all_of<V>(__builtin_inff());
-      const V end = z == 0 ? -infinity : z == 1 ? infinity : nan;
-      const V result = Base::clamp(end, all_of<V>(this->at_low), all_of<V>(this->at_high));
-      return bits_of(z) - 1 < 0x3f7fffff ? y : result;
-    }
-  }
+    float general(float x) const { return form.general(x); }
+  };
+  Careful careful() const { return {{}, *this}; }
 };
 
 struct logit_nan {
@@ -250,8 +248,6 @@ inline constexpr float kDeep = 0x1p-51f;
 // underflow. If plain, outside is where m < low, and low is at least kDeep: one comparison instead
 // of two and a check; and beyond is 0, which AVX-512 writes with the last product.
 template <bool plain>
-struct logit_grad_careful;
-template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
   // Of dy, 2^-89; if not plain, its bits are shifted by the sign, to the limit of m.
@@ -293,41 +289,49 @@ struct logit_grad_single : logit_grad_bounds {
     return bounded(x, static_cast<float>(dy / (z * (1 - z))));
   }
 
-  logit_grad_careful<plain> careful() const { return {{*this}}; }
-};
+  // The same with 2 d and q / 2, which do not overflow before the result does, and q where the
+  // remainder is NaN: where d is 0, or dy or q infinite or NaN. If m is below 2^-60, it is d, and
+  // is multiplied by 2^64; a subnormal number becomes a difference of normal ones (logit_quick).
+  // `general` takes dy below 2^-89.
+  struct Careful {
+    static constexpr bool finite = true;
+    static constexpr uint32_t limit = 0u - 0x13000000;  // the bits of 2^-89
+    logit_grad_single form;
 
-// The same with 2 d and q / 2, which do not overflow before the result does, and q where the
-// remainder is NaN: where d is 0, or dy or q infinite or NaN. Down to m = 2^-100 what m^2 loses
-// below 2^-149 is 2^-25 of the remainder.
-template <bool plain>
-struct logit_grad_careful : logit_grad_single<plain> {
-  using Base = logit_grad_single<plain>;
-  void careful() const = delete;
-  static constexpr bool finite = true;
-  uint32_t limit = 0u - bits_of(0x1p-100f);
-
-  template <class V>
-  auto unusual(V x, V dy) const {
-    const auto gradient = 0u - (bits_of(dy) & 0x7fffffff);
-    if constexpr (plain) {
-      return gradient;
-    } else {
-      return larger(0u - bits_of(Base::nearer(x)), gradient);
+    template <class V>
+    static auto unusual(V, V dy) {
+      return 0u - (bits_of(dy) & 0x7fffffff);
     }
-  }
 
-  template <class V>
-  V quick(V x, V dy) const {
-    const V m = Base::nearer(x), m2 = m + m, d = fused_minus(m, m2, m2);
-    const V d_low = fused_minus(m, m2, m2 - d), inverse = all_of<V>(1) / d, q = dy * inverse;
-    const V excess = fused(q, d_low, fused(q, d, -dy)), corrected = fused_minus(excess, inverse, q);
-    const V half = corrected == corrected ? corrected : q, y = half + half;
-    if constexpr (plain) {
-      return with_one_nan(m < all_of<V>(this->low) ? V{} : y);
-    } else {
-      return with_one_nan(this->bounded(x, y));
+    template <class V>
+    V quick(V x, V dy) const {
+      const V m = nearer(x);
+      if constexpr (plain) {
+        return with_one_nan(m < all_of<V>(form.low) ? V{} : quotient(m, m, dy));
+      } else {
+        constexpr uint32_t kMore = 64u << 23, kLeast = 1u << 23;
+        const V subnormal = float_of(bits_of(m) + (kMore + kLeast)) - all_of<V>(0x1p-62f);
+        const auto tiny = bits_of(m) < bits_of(0x1p-60f);
+        const V near = bits_of(m) < kLeast ? subnormal : float_of(bits_of(m) + kMore);
+        const V y = quotient(tiny ? near : m, tiny ? V{} : m, dy);
+        return with_one_nan(form.bounded(x, y * (tiny ? all_of<V>(0x1p64f) : all_of<V>(1))));
+      }
     }
-  }
+
+    // dy / (m - m factor)
+    template <class V>
+    static V quotient(V m, V factor, V dy) {
+      const V m2 = m + m, d = fused_minus(factor, m2, m2);
+      const V d_low = fused_minus(factor, m2, m2 - d);
+      const V inverse = all_of<V>(1) / d, q = dy * inverse;
+      const V excess = fused(q, d_low, fused(q, d, -dy)), y = fused_minus(excess, inverse, q);
+      const V half = y == y ? y : q;
+      return half + half;
+    }
+
+    float general(float x, float dy) const { return form.general(x, dy); }
+  };
+  Careful careful() const { return {*this}; }
 };
 
 template <class M>

@@ -137,7 +137,8 @@ inline Reduced2F32<V> reduce_2(V x, RateF32 rate) {
   return {fused(x, all_of<V>(rate.low), f), n, bits_of(shifted) << 23};
 }
 
-// 2^n as two factors, the first 2^max(n, least), for n down to least - 126.
+// 2^n is the product of two factors, of which the first is 2^max(n, least). Right for n > least -
+// 127.
 template <class V>
 struct PowerInTwo {
   V first, second;
