@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openaclnn verify: its cases come from the rows, can be written down and made again, and a run
-tells what it found, in a table, in JSON and in JUnit XML."""
+"""openaclnn verify: its cases come from the rows and can be saved and repeated, and a run reports
+what it found in a table, in JSON and in JUnit XML."""
 
 from __future__ import annotations
 
@@ -132,10 +132,10 @@ def test_wrong_elements_are_found_with_their_inputs():
 
 
 def test_wrong_shapes_and_missing_results():
-    for change, told in ((lambda c, y: y[..., :-1], "shape"), (lambda c, y: None, "None")):
+    for change, shown in ((lambda c, y: y[..., :-1], "shape"), (lambda c, y: None, "None")):
         for result in run_of(Wrong(change), plain_cases()):
             assert (result.status, result.kind) == ("failed", "wrong")
-            assert told in result.sentence
+            assert shown in result.sentence
 
 
 @pytest.mark.parametrize("name", ["single", "allclose"])
@@ -179,9 +179,9 @@ def test_progress_on_a_terminal_and_elsewhere():
             progress(case)
         progress.close()
     groups = len({(c.op.python, c.dtype) for c in cases})
-    told = lines.getvalue().splitlines()
-    assert len(told) == groups
-    assert told[0].endswith(f"0 of {len(cases):,} cases  elu FLOAT")
-    assert re.search(r"s, \d+ s left$", told[1])
+    shown = lines.getvalue().splitlines()
+    assert len(shown) == groups
+    assert shown[0].endswith(f"0 of {len(cases):,} cases  elu FLOAT")
+    assert re.search(r"s, \d+ s left$", shown[1])
     assert live.getvalue().count("\n") == 0
     assert live.getvalue().endswith("\r\033[K")  # nothing of it stays

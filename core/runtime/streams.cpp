@@ -121,7 +121,7 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
   }
   Stream* found = streams().find(handle);
   if (found == nullptr) {
-    tell_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
   }
@@ -141,7 +141,7 @@ bool drain_streams(PickStream pick, void* context, Deadline deadline) {
   } else if (!wait_until(pick, context, deadline, waited)) {
     return false;
   }
-  for (const Stream* stream : waited) tell_synchronised(stream);
+  for (const Stream* stream : waited) notify_synchronised(stream);
   return true;
 }
 
@@ -155,7 +155,7 @@ Status take_failures(const char* call, PickStream pick, void* context) {
       if (first.code == 0) first = failure;
     });
   }
-  return first.tell(call);
+  return first.as_status(call);
 }
 
 }  // namespace openaclnn
