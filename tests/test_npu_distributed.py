@@ -98,6 +98,15 @@ def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence):
     assert "rank 0 has" not in text  # no result that only looks like one
 
 
+def test_seconds_that_are_no_number_are_reported():
+    values = {"HCCL_EXEC_TIMEOUT": "abc", "HCCL_CONNECT_TIMEOUT": "0"}
+    status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"), **values)
+    assert status == 0, text
+    for name, value, used in (("EXEC", "abc", 1836), ("CONNECT", "0", 120)):
+        sentence = f'HCCL_{name}_TIMEOUT must be a whole number from 1 to 2147483, but is "{value}"'
+        assert text.count(f"openaclnn: {sentence}; {used} is used") == 1, text
+
+
 def test_the_timeout_of_the_group_ends_the_process():
     """torch_npu's own, which is not openaclnn's sentence."""
     status, text = start(2, PROGRAMS / "failing.py", "sleeps", TIMEOUT="5")
