@@ -5,6 +5,7 @@ each as several processes, inside `openaclnn npu`.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -123,16 +124,40 @@ def test_the_failure_reaches_ranks_that_are_not_neighbours():
     assert not re.search(r"^rank \d has", text, re.M), text
 
 
-def test_the_example_of_the_page(tmp_path):
+def example(program: str, command: str, folder: Path) -> Path:
+    """The program of the page, whose command must be in it too."""
     page = (PROGRAMS.parents[1] / "docs" / "npu_processes.md").read_text()
-    (tmp_path / "train.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
-    command = "openaclnn npu -- torchrun --standalone --nproc-per-node=2 train.py"
-    assert f"```bash\n{command}\n```" in page
+    assert f"```bash\n{command} {program}\n```" in page
+    text = re.search(rf"```python\n(# {re.escape(program)}\n.*?)```", page, re.S)[1]
+    (folder / program).write_text(text)
+    return folder / program
+
+
+def loss_of(ranks: int, ended: tuple[int, str]) -> float:
+    status, text = ended
+    assert status == 0, text
+    return float(re.search(rf"loss of {ranks} processes: (\S+)", text)[1])
+
+
+def test_the_example_of_torchrun(tmp_path):
+    command = "openaclnn npu -- torchrun --standalone --nproc-per-node=2"
+    program = example("train.py", command, tmp_path)
+    losses = [loss_of(ranks, start(ranks, program)) for ranks in (1, 2)]
+    assert losses[0] == pytest.approx(losses[1], abs=2e-4)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("accelerate") is None,
+    reason="accelerate is not installed: pip install '.[npu-test]'",
+)
+def test_the_example_of_accelerate(tmp_path):
+    launch = "openaclnn npu -- accelerate launch --num_processes="
+    program = example("train_accelerate.py", f"OPENACLNN_DEVICES=2 {launch}2", tmp_path)
+    module = (sys.executable, "-m", "openaclnn", "npu", "--", sys.executable, "-m")
     losses = []
     for ranks in (1, 2):
-        status, text = start(ranks, tmp_path / "train.py")
-        assert status == 0, text
-        losses.append(float(re.search(rf"loss of {ranks} processes: (\S+)", text)[1]))
+        words = ("accelerate.commands.launch", f"--num_processes={ranks}", str(program))
+        losses.append(loss_of(ranks, run(*module, *words, OPENACLNN_DEVICES=str(ranks))))
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
 
 
