@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,53 @@ def test_the_example_of_accelerate(tmp_path):
         words = ("accelerate.commands.launch", f"--num_processes={ranks}", str(program))
         losses.append(loss_of(ranks, run(*module, *words, OPENACLNN_DEVICES=str(ranks))))
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
+
+
+def _ip(words: str) -> bool:
+    try:
+        return subprocess.run(["ip", *words.split()], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def machines():
+    """Two network namespaces with a cable between them: no address of one, its loopback included,
+    is one of the other."""
+    names = [f"openaclnn-{os.getpid()}-{i}" for i in range(2)]
+    ends = [f"oa{i}n{os.getpid() % 100000}" for i in range(2)]
+    try:
+        if not all(_ip(f"netns add {name}") for name in names):
+            pytest.skip("this user must not make network namespaces, or ip is not installed")
+        cable = f"link add {ends[0]} netns {names[0]} type veth peer name {ends[1]}"
+        if not _ip(f"{cable} netns {names[1]}"):
+            pytest.skip("this kernel has no pairs of virtual network devices")
+        for i, (name, end) in enumerate(zip(names, ends, strict=True)):
+            assert _ip(f"-n {name} addr add 10.77.0.{i + 1}/24 dev {end}")
+            assert _ip(f"-n {name} link set lo up")
+            assert _ip(f"-n {name} link set {end} up")
+        yield names
+    finally:
+        for name in names:
+            _ip(f"netns del {name}")
+
+
+@pytest.mark.parametrize("program", ["collectives.py", "transfers.py"])
+def test_two_machines(machines, program):
+    def launch(node: int) -> tuple[int, str]:
+        return run(
+            *("ip", "netns", "exec", machines[node]),
+            *(sys.executable, "-m", "openaclnn", "npu", "--"),
+            *(sys.executable, "-m", "torch.distributed.run", "--nnodes=2", f"--node-rank={node}"),
+            *("--nproc-per-node=2", "--master-addr=10.77.0.1", "--master-port=29533"),
+            str(PROGRAMS / program),
+        )
+
+    with ThreadPoolExecutor() as pool:
+        for node, (status, text) in enumerate(pool.map(launch, range(2))):
+            assert status == 0, text
+            done = sorted(re.findall(r"rank (\d+) of 4: \d+ checks", text))
+            assert done == [str(2 * node), str(2 * node + 1)], text
 
 
 def test_processes_that_import_openaclnn_npu(tmp_path):
