@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import without_diffs
 
 import openaclnn
 from openaclnn.cli import parser
@@ -76,9 +77,7 @@ def test_every_selection_selects_a_test():
 
 
 def test_variables_are_read_and_documented():
-    prose = re.sub(
-        r"^```diff\n.*?^```$", "", "".join(p.read_text("utf-8") for p in PAGES), flags=re.M | re.S
-    )
+    prose = without_diffs("".join(p.read_text("utf-8") for p in PAGES))
     named = set(re.findall(r"\bOPENACLNN_[A-Z_]+", prose))
     code = [p for p in CODE if p.is_relative_to(ROOT / "core") or p.is_relative_to(ROOT / "src")]
     read = {
