@@ -23,12 +23,24 @@ HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Performance
 
-Every figure here is written by `python benchmarks/page.py` from the measurements in \
-[benchmarks/results](../benchmarks/results); how they are made and what the columns mean: \
-[benchmarks/README.md](../benchmarks/README.md). A time is the median of calls with `out=` on \
-memory that is there, both sides in the same process with as many threads; a ratio is \
-the median of those of the rounds. GB/s count the least traffic: every input read once, the output \
-written once.
+`python benchmarks/page.py` writes this page from the measurements in \
+[benchmarks/results](../benchmarks/results). [benchmarks/README.md](../benchmarks/README.md) \
+describes how they are made.
+
+* The library and the others take turns in one process, with the same number of threads, and \
+write to memory that is already allocated (`out=`). A turn of each is a round.
+* A ratio is the median over all rounds. "1.64 (101)" means that openaclnn takes 1/1.64 of the \
+other's time and moves 101 GB/s.
+* GB/s count the least possible traffic: every input is read once, and the output is written once.
+* The streaming loop is a hand-written loop that moves the same traffic with stores that bypass \
+the caches.
+* fp32, bf16 and fp16 are FLOAT, BFLOAT16 and FLOAT16; the last two are the half types. 4Ki to \
+64Mi are numbers of elements.
+* A cell is an operator with one dtype, size and layout. A bar is a figure that the project \
+wants to reach.
+* Layouts: `transposed`: all tensors are transposed; `transposed_in`: only the inputs are; \
+`scalar`, `row`, `column`, `middle`: the gradient is one number, one row or one column, or lacks \
+the middle one of three dimensions, and is broadcast.
 """
 
 
@@ -74,15 +86,15 @@ def heading(path: Path, about: dict[str, Any]) -> str:
     versions = [f"{name} {about[name]}" for name in ("torch", "jax", "numpy") if about.get(name)]
     text = f"\n## {path.stem.replace('_', ' ')}\n\n"
     text += f"{about['date'][:10]}, {about['cpu']}, {about['threads']} threads on {about['cpus']} "
-    text += f"CPUs, load {about['load_average_before']:.1f} before; openaclnn {config['version']} "
-    text += f"({config['kernels']} kernels, {config['compiler']}), {', '.join(versions)}. "
-    text += f"Medians of {about['rounds']} rounds. `{about['command']}`\n"
+    text += f"CPUs, load average {about['load_average_before']:.1f} before the start; "
+    text += f"openaclnn {config['version']} ({config['kernels']} kernels, {config['compiler']}), "
+    text += f"{', '.join(versions)}. Medians of {about['rounds']} rounds. `{about['command']}`\n"
     if "samples" in about:
-        text += f"\n{about['samples']} samples; {about['samples_repeated']} more were taken again, "
-        text += f"and {about['samples_beside_a_slow_core']} kept, though another machine slowed a "
-        text += "core.\n"
+        text += f"\n{about['samples']} samples. Another machine slowed a core during "
+        text += f"{about['samples_repeated']} more, which were repeated, and during "
+        text += f"{about['samples_beside_a_slow_core']} that were kept.\n"
     if about.get("absent"):
-        text += f"\nNot installed there, so without a column: {', '.join(about['absent'])}.\n"
+        text += f"\nNot installed, and therefore without a column: {', '.join(about['absent'])}.\n"
     return text
 
 
@@ -130,12 +142,13 @@ def of_rows(path: Path, results: list[Result]) -> str:
         text += "\nStrided and broadcast inputs, times faster than torch (our GB/s):\n\n"
         text += matrix(strided, "torch", lambda r: (r.op, r.layout), ["operator", "layout"])
     if beside:
-        text += "\nRight after a torch operator, times faster than torch there (our GB/s):\n\n"
+        text += "\nRight after a torch operator, times faster than torch in that place "
+        text += "(our GB/s):\n\n"
         text += matrix(beside, "torch", lambda r: (r.call,), ["operator"])
     peers = {peer: s for peer, s in summary(plain).items() if peer != "torch"}
     for peer, s in peers.items():
         text += f"\nTimes faster than {NAMES[peer]} (our GB/s), geometric mean "
-        text += f"{show(s['geometric_mean'], '.2f')} over {s['cells']} cells; no bar:\n\n"
+        text += f"{show(s['geometric_mean'], '.2f')} over {s['cells']} cells; without a bar:\n\n"
         text += matrix(
             [r for r in plain if peer in r.seconds], peer, lambda r: (r.op,), ["operator"]
         )
@@ -147,7 +160,7 @@ def of_rows(path: Path, results: list[Result]) -> str:
 
 NAMES = {
     "torch": "torch",
-    "recomputed": "torch, which computes y again",
+    "recomputed": "torch, which computes y again before the gradient",
     "compiled": "torch.compile",
     "jax": "JAX",
     "numpy": "NumPy",

@@ -194,7 +194,9 @@ def test_nan_in_any_tile(op):
 @pytest.mark.parametrize("share", [0.001, 0.2])
 @pytest.mark.parametrize("op", rows())
 def test_special_values_among_numbers(op, share):
-    """A few, at the ends of pieces too, and many: each result is the one of its value alone."""
+    """Special values stand at the ends of pieces and between: each element has the bits that it has
+    when it is computed alone.
+    """
     edges = (0, 63, 64, 127, 2047, 2048, 16383, 16384, 16384 + 63, 2 * 16384 - 1, 40000, 3 * 16384)
     rng = np.random.default_rng(SEED)
     for dtype in op.dtypes:

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn import programs
 from openaclnn.cli import main
-from openaclnn.programs import compile_command, environment
+from openaclnn.commands import programs
+from openaclnn.commands.programs import compile_command, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"

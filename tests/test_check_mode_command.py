@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from check_mode import PAGE, PROGRAMS, REPORT, needs_compiler, openaclnn_command, program
 
-from openaclnn.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
+from openaclnn.commands.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
 
 pytestmark = needs_compiler
 

@@ -13,7 +13,7 @@ import pytest
 from test_symbols import exports
 
 import openaclnn
-from openaclnn.programs import environment
+from openaclnn.commands.programs import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "runtime.md"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import SEED, all_rows, assert_sums, bits, results
+from support import SEED, all_rows, assert_accurate, bits, results
 
 import openaclnn
 from openaclnn.formulas_group_norm import BOUND
@@ -110,7 +110,7 @@ def test_gradient_where_sums_of_x_hat_begin(positions, rstd):
         inputs = [dy, *statistics, x, gamma, BETA]
         attributes = attributes_of(GRADIENT)
         found = results(GRADIENT, inputs, attributes)
-        assert_sums(GRADIENT, inputs, attributes, found, SEED)
+        assert_accurate(GRADIENT, inputs, attributes, found, SEED)
         last = [np.moveaxis(np.moveaxis(t, 1, -1).copy(), -1, 1) for t in (dy, x)]
         moved = [last[0], *statistics, last[1], gamma, BETA]
         into = (np.zeros_like(last[0]), *map(np.zeros_like, found[1:]))
@@ -132,7 +132,7 @@ def test_gradient_of_tiny_and_huge_dy(positions, rstd, size):
         inputs = [(dy * size).astype(np.float32), *np.array([[[0]], [[rstd]]], np.float32), x]
         inputs += [GAMMA, BETA]
         attributes = attributes_of(GRADIENT)
-        assert_sums(GRADIENT, inputs, attributes, results(GRADIENT, inputs, attributes), SEED)
+        assert_accurate(GRADIENT, inputs, attributes, results(GRADIENT, inputs, attributes), SEED)
 
 
 def places(positions):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -15,26 +14,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from npu_support import environment
 
 import openaclnn
-from openaclnn.torch_npu.environment import DEFAULTS
-from openaclnn.torch_npu.installed import problem
 from openaclnn.torch_npu.names import refused
-
-if importlib.util.find_spec("torch_npu") is None:
-    pytest.skip("torch_npu is not installed: pip install '.[npu]'", allow_module_level=True)
-if problem() is not None:
-    pytest.skip(problem(), allow_module_level=True)
 
 HERE = Path(__file__).parent
 LIBRARIES = openaclnn.home() / "lib64"
 
 
 def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    foreign = (*DEFAULTS, "LD_LIBRARY_PATH", "TORCH_DEVICE_BACKEND_AUTOLOAD")
-    clean = {k: v for k, v in os.environ.items() if k not in foreign}
     return subprocess.run(
-        words, env={**clean, **variables}, capture_output=True, text=True, cwd=HERE.parent
+        words, env=environment(**variables), capture_output=True, text=True, cwd=HERE.parent
     )
 
 

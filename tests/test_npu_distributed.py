@@ -5,7 +5,6 @@ each as several processes, inside `openaclnn npu`.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import signal
@@ -14,14 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from openaclnn.torch_npu.environment import DEFAULTS
-from openaclnn.torch_npu.installed import problem
-
-if importlib.util.find_spec("torch_npu") is None:
-    pytest.skip("torch_npu is not installed: pip install '.[npu]'", allow_module_level=True)
-if problem() is not None:
-    pytest.skip(problem(), allow_module_level=True)
+from npu_support import environment
 
 PROGRAMS = Path(__file__).parent / "npu_distributed"
 LIMIT = 240  # seconds until a test is a hang
@@ -35,12 +27,10 @@ def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int
 
 
 def run(*command: str, **variables: str) -> tuple[int, str]:
-    foreign = (*DEFAULTS, "LD_LIBRARY_PATH", "TORCH_DEVICE_BACKEND_AUTOLOAD", "RANK", "WORLD_SIZE")
-    clean = {k: v for k, v in os.environ.items() if k not in foreign}
     quiet = {"OMP_NUM_THREADS": "1", "OPENACLNN_NPU_NOTICE": "0", "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(
         command,
-        env={**clean, **quiet, **variables},
+        env=environment(**{**quiet, **variables}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn.catalogue import companions, markdown, shapes
+from openaclnn.catalogue import companions, formula_lines, markdown, shapes
 from openaclnn.cli import main
 from openaclnn.schema import Op, Product
 from openaclnn.table import OPS, PRODUCTS
@@ -89,9 +89,11 @@ def test_both_languages_show_the_same_code() -> None:
 
 
 def test_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks("README.md", "python")
-    assert len(block.splitlines()) == 8
-    exec(compile(block, "README.md", "exec"), {})
+    first, *further = blocks("README.md", "python")
+    assert len(first.splitlines()) == 8
+    names: dict[str, object] = {}
+    for block in (first, *further):  # each goes on where the one before it ended
+        exec(compile(block, "README.md", "exec"), names)
     assert capsys.readouterr().out.split() == ["[-2.", "-1.", "0.", "10.", "20.]"]
 
 
@@ -129,8 +131,9 @@ def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.Co
 
 def test_demo_shows_every_operator_and_keeps_every_promise() -> None:
     shown = command("demo").stdout
+    words = " ".join(shown.split())
     for op in OPS:
-        assert f"{op.name}  {op.formula}" in shown
+        assert f"{op.name} {' '.join(formula_lines(op, 1000))}" in words
     assert "BROKEN" not in shown
     assert "Every promise was kept.\nNo NPU was used" in shown
     assert "\033" not in shown, "colour is for terminals"
@@ -147,7 +150,8 @@ def test_demo_on_every_product(product: Product) -> None:
 def test_demo_fails_when_a_promise_is_broken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("openaclnn.demo.accuracy", lambda op, compute, output: (output, 0.25))
+    demo = "openaclnn.commands.demo"
+    monkeypatch.setattr(f"{demo}.accuracy", lambda op, compute, output: (output, 0.25))
     assert main(["demo"]) == 1
     shown = capsys.readouterr().out
     assert "BROKEN" in shown
@@ -180,11 +184,20 @@ def test_info_shows_and_obeys_the_variables() -> None:
         assert variable in shown
 
 
+def test_info_says_why_torch_has_no_threads() -> None:
+    """0 alone would read as if the library had none."""
+    for setting, reason in (("1", "torch 2.10 or newer is not loaded here"), ("0", "switched off")):
+        shown = command("info", OPENACLNN_TORCH_THREADS=setting).stdout
+        assert re.search(rf"^torch_threads +none: {reason}  ", shown, re.M), shown
+
+
 def test_ops() -> None:
     shown = command("ops").stdout
     data = json.loads(command("ops", "--json").stdout)
     assert [entry["name"] for entry in data] == [op.name for op in OPS]
-    assert all(op.name in shown and op.formula in shown for op in OPS)
+    for op in OPS:
+        assert f"{op.name} " in shown
+        assert "\n    ".join(formula_lines(op, 112)) in shown
     assert [entry["dtypes_any"] for entry in data] == [list(op.computed) for op in OPS]
     for op in OPS:
         (line,) = (line for line in shown.splitlines() if line.startswith(f"{op.name} "))
@@ -199,7 +212,7 @@ def test_ops_in_full(op: Op) -> None:
     assert command("ops", op.python).stdout == shown
     words = " ".join(shown.split())
     every = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
-    for text in (op.doc, op.formula, op.header, f"openaclnn.{op.python}(", every):
+    for text in (op.doc, op.formula, *op.where, op.header, f"openaclnn.{op.python}(", every):
         assert text in words
     for parameter in op.parameters:
         assert parameter.c_declaration in words

@@ -56,6 +56,18 @@ def lacks_of_reference(op: Op) -> list[str]:
     return lacks
 
 
+FUNCTIONS = {"average", "exp", "expm1", "ln", "max", "mean", "min", "sqrt", "sum", "variance"}
+
+
+def undefined(op: Op) -> list[str]:
+    """The names in the formula that are no parameters, functions or definitions of `where`."""
+    defined = [re.fullmatch(r"(\w+)(?:\((\w+)\))? = .+", text) for text in op.where]
+    assert all(defined), f"{op.name}: a definition of where is written as name = formula"
+    known = {*FUNCTIONS, "NaN"} | {p.name for p in op.parameters} | {m[1] for m in defined if m}
+    used = re.findall(r"[A-Za-z]\w*", " ".join([op.formula, *op.where]))
+    return sorted(set(used) - known)
+
+
 def lacks(op: Op) -> list[str]:
     """What has to be added before this row is complete."""
     found = lacks_of_reference(op)
@@ -72,6 +84,8 @@ def lacks(op: Op) -> list[str]:
         found.append("give the row a doc line: one sentence with a capital and a full stop")
     if not op.formula:
         found.append("give the row its formula")
+    for letter in undefined(op):
+        found.append(f'define {letter} of the formula, where="{letter} = ..."')
     for rule in op.rules:
         if rule not in CORE_RULES:
             found.append(f"write the rule {rule} in core/ops/rules.cpp")
@@ -90,13 +104,23 @@ def test_complete(op):
 
 
 def test_what_is_lacking_is_told():
-    bare = replace(OPS[0], kernel="frob", family="frobs", python="frob", doc="", rules=("frobs",))
+    bare = replace(
+        OPS[0],
+        kernel="frob",
+        family="frobs",
+        python="frob",
+        doc="",
+        rules=("frobs",),
+        formula="self > 0 ? self : self * s + c",
+        where=("s = negativeSlope",),
+    )
     assert lacks(bare) == [
         'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write plan_frobs in a file of core/ops",
         "write what the fuzzer checks in tests/fuzz/families/frobs.cpp",
         'add an entry "frob" to PEERS in benchmarks/frobs_peers.py',
         "give the row a doc line: one sentence with a capital and a full stop",
+        'define c of the formula, where="c = ..."',
         "write the rule frobs in core/ops/rules.cpp",
         "tell how to break the rule frobs in RULES of tests/support.py",
     ]

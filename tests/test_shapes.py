@@ -34,18 +34,13 @@ def test_sizes_are_bound_by_the_first_tensor_that_has_them():
     assert shape_of(forms["x"], known) == (2, 12, 5, 7)
 
 
-def known_sizes(op: Op, inputs, attributes):
-    known = {p.name: attributes[p.python_name] for p in op.attributes}
-    forms = {p.name: p.form for p in op.inputs_}
-    return known | bind(forms, {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)})
-
-
 @pytest.mark.parametrize("op", all_rows(lambda op: op.shapes != "broadcast" and not op.inplace))
 def test_results_have_the_shape_that_the_row_gives(op):
     reference = REFERENCES[op.kernel]
     for attributes in reference.attributes:
         inputs = sample(op, reference.example, op.dtypes[0], SEED, attributes)
-        known = known_sizes(op, inputs, attributes)
+        shapes = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
+        known = op.known_sizes(shapes, attributes)
         found = results(op, inputs, attributes)
         wanted = [shape_of(p.form, known) for p in op.outputs]
         assert [y.shape for y in found] == wanted

@@ -223,6 +223,13 @@ def test_replace_in_sequences():
     assert model[0].weight is layers[0].weight
 
 
+def test_replace_takes_a_module():
+    with pytest.raises(
+        TypeError, match=r"^replace: model must be a torch.nn.Module, but got Tensor$"
+    ):
+        ot.replace(torch.ones(3))
+
+
 def test_replace_in_a_forward():
     model = nn.Sequential(nn.Conv2d(6, 6, 1), Residual(), Residual())
     check(model, ["1.norm1", "1.norm2", "2.norm1", "2.norm2"], {})

@@ -41,7 +41,9 @@ def failed(request, tmp_path_factory):
     finally:
         for process in started:
             process.kill()
-    assert [process.returncode for process in started] == [0] * request.param, errors
+    for rank, (process, error) in enumerate(zip(started, errors, strict=True)):
+        if process.returncode != 0:
+            pytest.fail(f"process {rank} ended with {process.returncode}:\n{error}", pytrace=False)
     found = {}
     for rank in range(request.param):
         found |= json.loads((folder / f"{rank}.json").read_text())

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import pytest
-from support import all_rows, is_pointwise, rows
+from support import all_rows, rows, shape_for
 from torch_support import LAYOUTS, arguments, call, operator, same_bits, tensors, torch
 
 import openaclnn.torch as ot
 from openaclnn.gradients import differentiable
-from openaclnn.reference import REFERENCES
 
 functional = torch.nn.functional
 pytestmark = pytest.mark.filterwarnings(
@@ -181,7 +180,7 @@ def test_saved_tensors_may_be_kept_elsewhere():
 
 @pytest.mark.parametrize("op", all_rows())
 def test_vmap(op):
-    shape = (3, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
+    shape = shape_for(op, (3, 5))
     batches = [tensors(op, "FLOAT", shape=shape, seed=seed) for seed in (1, 2, 3)]
     expected = [call(op, inputs) for inputs in batches]
     for dim in (0, -1):
@@ -228,7 +227,7 @@ def test_vmap_over_inputs_of_different_rank(op):
 @pytest.mark.parametrize("op", all_rows(lambda op: op.gradient and not op.inplace))
 def test_gradients_of_each_sample(op):
     """Also of what the samples share, such as gamma and beta."""
-    shape = (3, 5) if is_pointwise(op) else REFERENCES[op.kernel].example
+    shape = shape_for(op, (3, 5))
     inputs = tensors(op, "FLOAT", shape=shape)
     inputs = [x.nan_to_num(0.5, 0.5, 0.5) for x in inputs]
     many = torch.stack([inputs[0], inputs[0] * 0.5])

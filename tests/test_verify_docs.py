@@ -12,7 +12,7 @@ import pytest
 from test_compare_docs import PAGE, blocks
 
 from openaclnn.cli import main
-from openaclnn.programs import compile_command
+from openaclnn.commands.programs import compile_command
 from openaclnn.verify.values import POINTWISE
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import openaclnn
 from openaclnn.cli import main
-from openaclnn.programs import compile_command
+from openaclnn.commands.programs import compile_command
 from openaclnn.verify.cases import SCHEMA
 
 SOURCE = Path(__file__).with_name("broken_library.cpp")

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SEED, is_pointwise
+from support import SEED, shape_for
 
 from openaclnn.gradients import gradient_dtypes
 from openaclnn.reference import REFERENCES, input_shapes, sample
@@ -66,7 +66,7 @@ def operator(op: Op, overload: str = "default"):
 def tensors(op: Op, dtype: str, attributes=None, shape=None, seed=SEED):
     """Ordinary inputs; element-wise, a quarter of them are special."""
     attributes = attributes or PLAIN[op.name]
-    shape = shape or ((3, 41) if is_pointwise(op) else REFERENCES[op.kernel].example)
+    shape = shape or shape_for(op, (3, 41))
     return [to_torch(x) for x in sample(op, shape, dtype, seed, attributes)]
 
 

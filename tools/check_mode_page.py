@@ -53,7 +53,7 @@ def normal(text: str) -> str:
 
 
 def report_of(source: Path, folder: Path) -> str:
-    """What check mode tells of the program, which is run where its source lies."""
+    """What check mode reports of the program, which runs in the folder of its source."""
     program = folder / source.stem
     build(source, program)
     done = subprocess.run(

@@ -3,7 +3,7 @@
 names, the Python functions and the reference pages. Its output is never committed.
 
     python tools/generate.py OUT            everything the build needs
-    python tools/generate.py OUT --docs     the reference pages, OUT/<op>.md
+    python tools/generate.py OUT --docs     the reference pages, OUT/<op>.md, and ATen's operators
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from reference_pages import page
+from reference_pages import aten_page, page
 from rows import ANY, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
 
 
@@ -32,7 +32,8 @@ def op_header(ops) -> str:
     text += '#include "aclnn/aclnn_base.h"\n#include "aclnn_util.h"\n\n'
     text += '#ifdef __cplusplus\nextern "C" {\n#endif\n'
     for op in ops:
-        text += f"\n/* {op.doc}\n *\n *     {op.formula}\n */\n"
+        formula = "".join(f" *     {line}\n" for line in catalogue.formula_lines(op, 88))
+        text += f"\n/* {op.doc}\n *\n{formula} */\n"
         text += "".join(f"ACLNN_API {prototype}\n" for prototype in c_signatures(op))
     return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
@@ -227,13 +228,14 @@ def function(index: int, op) -> str:
     formats = catalogue.FORMATS.replace("NULL", "None")
     facts += [f"{p.python_name}: {formats}." for p in given if p.kind == "text"]
     facts.append(f"C: {op.name}.")
+    formula = textwrap.indent(pythonic("\n".join(catalogue.formula_lines(op, 84))), " " * 8)
     lines = "\n".join(
         textwrap.fill(fact, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
         for fact in facts
     )
     return (
         f"\n\n{head}\n"
-        f'    """{op.doc}\n\n        {pythonic(op.formula)}\n\n'
+        f'    """{op.doc}\n\n{formula}\n\n'
         f"{lines}\n"
         f'    """\n{unpack}    result: {returns} = launch({index}, {arguments})\n'
         "    return result\n"
@@ -245,7 +247,7 @@ def functions() -> str:
     return (
         f'# {SPDX}\n"""One function per row. {NOTE}"""\n\n'
         "from __future__ import annotations\n\nfrom typing import SupportsFloat, TypeVar\n\n"
-        "from ._core import launch\nfrom .outputs import several\n\n"
+        "from ._core import launch\nfrom .results import several\n\n"
         f'__all__ = [{names}]\n\nArray = TypeVar("Array")\n'
         + "".join(function(i, op) for i, op in enumerate(OPS))
     )
@@ -281,7 +283,8 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder to write into")
     parser.add_argument("--docs", action="store_true", help="write the reference pages instead")
     arguments = parser.parse_args()
-    files = {f"{op.name}.md": page(op) for op in OPS} if arguments.docs else build_files()
+    pages = {f"{op.name}.md": page(op) for op in OPS} if arguments.docs else {}
+    files = {**pages, "operators_of_aten.md": aten_page()} if arguments.docs else build_files()
     for name, text in files.items():
         path = arguments.out / name
         path.parent.mkdir(parents=True, exist_ok=True)

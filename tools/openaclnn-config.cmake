@@ -3,8 +3,21 @@
 #
 #   openaclnn::openaclnn    the headers and all libraries that an aclnn program names
 #   openaclnn::ascendcl …   one of them, with the headers
+#   find_package(openaclnn COMPONENTS aten)    the directory must be one of `openaclnn home --aten`
 #   ASCEND_HOME_PATH, ASCEND_PATH, openaclnn_INCLUDE_DIRS, openaclnn_LIBRARIES
 get_filename_component(_openaclnn_home "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+
+foreach(_openaclnn_component ${openaclnn_FIND_COMPONENTS})
+  if(_openaclnn_component STREQUAL aten AND EXISTS "${_openaclnn_home}/lib64/libopenaclnn_aten.so")
+    set(openaclnn_aten_FOUND TRUE)
+  elseif(openaclnn_FIND_REQUIRED_${_openaclnn_component})
+    set(openaclnn_FOUND FALSE)
+    set(openaclnn_NOT_FOUND_MESSAGE "${_openaclnn_home} must have the component ${_openaclnn_component}, but does not; "
+        "there is one, aten, in what `openaclnn home --aten` prints")
+    string(CONCAT openaclnn_NOT_FOUND_MESSAGE ${openaclnn_NOT_FOUND_MESSAGE})
+    return()
+  endif()
+endforeach()
 
 set(openaclnn_INCLUDE_DIRS
   ${_openaclnn_home}/include ${_openaclnn_home}/include/aclnn ${_openaclnn_home}/include/aclnnop)

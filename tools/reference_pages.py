@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rows import PRODUCTS, c_signatures, catalogue
+from rows import PRODUCTS, c_signatures, catalogue, load
 
 
 def page(op) -> str:
@@ -21,9 +21,10 @@ def page(op) -> str:
         for p in op.outputs
         if p.condition
     )
+    formula = "\n".join(catalogue.formula_lines(op, 94))
     prototypes = "\n".join(c_signatures(op))
     return (
-        f"# {op.name}\n\n{op.doc}\n\n```\n{op.formula}\n```\n\n"
+        f"# {op.name}\n\n{op.doc}\n\n```\n{formula}\n```\n\n"
         f"| parameter | C type | role | default in Python |\n| --- | --- | --- | --- |\n{rows}\n"
         f"* Products: {titles}.\n"
         f"* Dtypes of the inputs: {', '.join(op.dtypes)} (BFLOAT16 where the product has it).\n"
@@ -32,3 +33,9 @@ def page(op) -> str:
         f"C, header `aclnnop/{op.header}`:\n\n```c\n{prototypes}\n```\n\n"
         f"Python: `openaclnn.{op.python}`.\n"
     )
+
+
+def aten_page() -> str:
+    """All operators that ATen computes, on one page."""
+    text: str = load("aten.catalogue").page()
+    return text

@@ -11,7 +11,7 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/stack_room.h"
-#include "core/runtime/thread.h"
+#include "core/runtime/start_thread.h"
 
 namespace openaclnn {
 
@@ -68,12 +68,9 @@ bool belongs(Role role, Executor::Group group) {
 
 HandlePool<aclOpExecutor>& executors() { return pool_of<aclOpExecutor>(size_t{1} << 20); }
 
-void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
-                    bool apart) {
-  Operand& operand = operand_[operands_++];
+void Executor::describe(Operand& operand, const char* name, const Tensor* tensor, Role role) {
   operand.name = name;
   operand.role = role;
-  operand.apart = apart;
   operand.present = tensor != nullptr;
   if (tensor == nullptr) return;
   const auto size = static_cast<int64_t>(dtype_size(tensor->dtype));
@@ -86,6 +83,14 @@ void Executor::bind(const char* name, const Tensor* tensor, Role role, void** po
   operand.high = high * size;
   operand.gap = operand.high - operand.low;
   operand.layout = layout_of(*tensor);
+}
+
+void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
+                    bool apart) {
+  Operand& operand = operand_[operands_++];
+  describe(operand, name, tensor, role);
+  operand.apart = apart;
+  if (tensor == nullptr) return;
   operand.pointer = static_cast<uint32_t>(reinterpret_cast<std::byte*>(pointer_in_call) - call_);
   *pointer_in_call = moved(operand.data, operand.offset);
 }
@@ -95,6 +100,7 @@ void Executor::measure_gap(const Tensor& tensor) {
 }
 
 void Executor::reach() {
+  if (foreign_ != nullptr) return;
   for_each_operand([this](const Operand& operand) {
     void* element = reachable(moved(operand.data, operand.offset));
     std::memcpy(call_ + operand.pointer, &element, sizeof element);
@@ -118,6 +124,11 @@ uint64_t Executor::book(uint64_t bytes) {
 }
 
 Status Executor::set_address(Group group, size_t index, void* address) {
+  if (foreign_ != nullptr)
+    return fail(
+        ACLNN_ERR_INNER,
+        "the executor must be of an operator whose addresses can be set, but is of one that "
+        "ATen computes: make a new one");
   // inputs first, then outputs; absent optional tensors keep their index in their group and have
   // none among all
   size_t position = 0;

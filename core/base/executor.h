@@ -12,15 +12,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "acl/acl_base_rt.h"
 #include "core/base/tensor.h"
 #include "core/runtime/fork_lock.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
-#include "core/runtime/stream.h"
 
 namespace openaclnn {
 
@@ -44,6 +46,12 @@ class Executor {
     Role role;
     bool present;
     bool apart;  // no output may take its place
+  };
+
+  // Work of another library (core/ops/foreign.h), which any number of tensors may be given to.
+  struct Foreign {
+    virtual ~Foreign() = default;
+    std::vector<Operand> operands;
   };
 
   explicit Executor(const void* maker) : maker_(maker) {}
@@ -73,6 +81,9 @@ class Executor {
       int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
   void need_stack(size_t bytes);  // what a run takes of a thread's stack, if that is much
   uint64_t book(uint64_t bytes);  // 64-byte aligned offset into the workspace
+  // The operands are those of the work, which lives as long as the plan and its copies.
+  void hold(std::shared_ptr<const Foreign> work) { foreign_ = std::move(work); }
+  static void describe(Operand& operand, const char* name, const Tensor* tensor, Role role);
 
   // ---- between the phases (aclSet…TensorAddr) ----
   enum class Group { inputs, outputs, all };
@@ -92,8 +103,10 @@ class Executor {
   // What a run touches: calls see(Operand) for every tensor that has elements.
   template <class F>
   void for_each_operand(F see) const {
-    for (int i = 0; i < operands_; ++i) {
-      if (operand_[i].present && operand_[i].low < operand_[i].high) see(operand_[i]);
+    const Operand* first = foreign_ != nullptr ? foreign_->operands.data() : operand_;
+    const size_t count = foreign_ != nullptr ? foreign_->operands.size() : operand_count();
+    for (size_t i = 0; i < count; ++i) {
+      if (first[i].present && first[i].low < first[i].high) see(first[i]);
     }
   }
 
@@ -110,6 +123,7 @@ class Executor {
     int64_t items, grain, rounds;
   };
 
+  size_t operand_count() const { return static_cast<size_t>(operands_); }
   void run_part(const Step& step, int64_t round, void* workspace) const;
 
   const void* maker_;
@@ -122,6 +136,7 @@ class Executor {
   Operand operand_[kMaxOperands];
   Step step_[kMaxSteps];
   alignas(16) std::byte call_[kCallBytes];
+  std::shared_ptr<const Foreign> foreign_;  // of most plans nullptr
 };
 
 }  // namespace openaclnn
@@ -135,18 +150,8 @@ namespace openaclnn {
 HandlePool<aclOpExecutor>& executors();
 
 inline constexpr size_t kWorkspaceAlignment = 64;  // of what is booked in it
-// Of its address: kernels keep fp64 sums, fp32 values and 64-bit atomics there, and nothing larger
-// is read or written as one object. aclrtMalloc gives 64, malloc 16.
+// The alignment of its address: kernels keep fp64 sums, fp32 values and 64-bit atomics there, and
+// nothing larger is read or written as one object. aclrtMalloc gives 64, malloc 16.
 inline constexpr size_t kWorkspaceAddressAlignment = 8;
-
-// Runs a copy of the plan on the stream, after what was submitted before, and with `alone` locked.
-void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
-             ForkSafeLock* alone = nullptr);
-
-// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
-// consumed unless phase 2 is refused; of several threads that run it one does, and the others are
-// refused.
-Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
-              aclOpExecutor* executor, void* stream);
 
 }  // namespace openaclnn

@@ -9,7 +9,7 @@
 namespace openaclnn {
 namespace {
 
-// Of element counts and offsets, so that bytes of 16-byte elements still fit 62 bits.
+// The limit of element counts and offsets: bytes of 16-byte elements still fit 62 bits.
 constexpr int64_t kLimit = int64_t{1} << 58;
 
 bool is_empty(const Dims& shape) {

@@ -37,7 +37,7 @@ struct Block {
   bool is_reservation() const { return granules != nullptr && !mapped; }
   uintptr_t end() const { return begin + size; }
   uintptr_t reserved_end() const { return begin + reserved; }
-  // From the address to the end of what was asked for, and of what is reserved.
+  // The bytes from the address to the end of what was asked for, and of what is reserved.
   // In a reservation both go over mappings that touch each other.
   size_t bytes_left(uintptr_t address) const;
   size_t reserved_left(uintptr_t address) const;

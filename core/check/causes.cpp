@@ -25,7 +25,7 @@ struct Named {
   Lack lack;
 };
 
-// By the beginning of the name of a call: what it would have made.
+// Maps the beginning of the name of a call to the kind of object that it makes.
 constexpr Named kMakers[] = {
     {"aclrtSetDevice", Lack::device},      {"aclrtMalloc", Lack::memory},
     {"aclrtCreateStream", Lack::stream},   {"aclrtCreateEvent", Lack::event},
@@ -33,7 +33,7 @@ constexpr Named kMakers[] = {
     {"aclrtMemcpy", Lack::result},         {"aclrtMemset", Lack::result},
 };
 
-// By the name of an argument: what it is given.
+// Maps the name of an argument to the kind of object that is passed for it.
 constexpr Named kArguments[] = {
     {"dst", Lack::memory},      {"src", Lack::memory},        {"devPtr", Lack::memory},
     {"hostPtr", Lack::memory},  {"workspace", Lack::memory},  {"stream", Lack::stream},

@@ -16,6 +16,7 @@
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
+#include "core/runtime/streams.h"
 
 namespace openaclnn {
 

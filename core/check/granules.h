@@ -20,7 +20,7 @@ struct Granules {
   bool map(const char* call, uintptr_t address, size_t size);
   // What is mapped at the address, or was last; nullptr when nothing ever was.
   Block* at(const Block& reservation, uintptr_t address) const;
-  // From the address to where mapped memory ends; 0 when none is mapped there.
+  // The bytes from the address to the end of the mapped memory; 0 if none is mapped there.
   size_t mapped_behind(uintptr_t address) const;
 
  private:

@@ -25,7 +25,7 @@ Way way_of(const void* context) {
 #if defined(__x86_64__)
   return (machine.gregs[REG_ERR] & 2) != 0 ? Way::writes : Way::reads;  // bit 1: a write
 #else
-  (void)machine;  // where the kernel tells it differs between versions
+  (void)machine;  // the kernel stores it in different places in different versions
   return Way::unknown;
 #endif
 }

@@ -3,7 +3,7 @@
 
 namespace openaclnn::check {
 
-// From now on a fault at an address of device memory ends the process with a report.
+// Makes a fault at an address of device memory end the process with a report from now on.
 void watch_host_access();
 
 }  // namespace openaclnn::check

@@ -8,6 +8,7 @@
 #include "core/base/view.h"
 #include "core/check/causes.h"
 #include "core/check/state.h"
+#include "core/runtime/streams.h"
 
 namespace openaclnn::check {
 

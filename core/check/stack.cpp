@@ -29,9 +29,10 @@ const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// libopenaclnn and what traces its calls.
+// libopenaclnn, what traces its calls, and what computes operators with ATen.
 bool is_own(const Dl_info& info) {
-  return std::strncmp(file_name(info.dli_fname), "libopenaclnn", 12) == 0;
+  const char* name = file_name(info.dli_fname);
+  return std::strncmp(name, "libopenaclnn", 12) == 0 || std::strcmp(name, "libaclnn_math.so") == 0;
 }
 
 bool is_libc(const Dl_info& info) {
@@ -39,7 +40,7 @@ bool is_libc(const Dl_info& info) {
   return std::strncmp(name, "libc.so", 7) == 0 || std::strncmp(name, "libpthread", 10) == 0;
 }
 
-// From the first frame beyond the innermost ones that this library has.
+// The stack from the first frame outside this library on.
 Stack outside(void* const* frames, int count) {
   int first = 0;
   for (Dl_info own; first < count; ++first) {
@@ -121,7 +122,7 @@ char* next_line(char** text) {
   return line;
 }
 
-// addr2line tells two lines for each address: the function, and file:line, with ?? where it does
+// addr2line prints two lines for each address: the function, and file:line, with ?? where it does
 // not know.
 void ask_addr2line(Frame* frames, int count) {
   static char output[1 << 14];  // reports are made one at a time

@@ -37,8 +37,8 @@ constexpr int64_t short_channels(int64_t positions) {
 // A bundle of short channels is one group, or groups that fill the tile.
 inline constexpr int64_t kMostChannels =
     kMaxGroupChannels > kShortChannels ? kMaxGroupChannels : kShortChannels;
-// u = dy swish'(v) of a bundle is kept in a slot if it fits, and computed twice if not. All slots
-// together take at most kSlotsBytes.
+// The gradient computes u = dy swish'(v) of a bundle, where v = x̂ γ + β (docs/numerics.md). It
+// keeps u in a slot if it fits, and computes it twice if not. All slots take at most kSlotsBytes.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
 
@@ -62,8 +62,8 @@ struct GroupNormStatistic {  // one value for each (sample, group), in any shape
   int64_t size[8], stride[8];
 };
 
-// Where u is kept between the sweeps: in the place of its dx or, for one group after the other, in
-// the place of the last group's dx.
+// Where the gradient keeps u between its two sweeps: in the memory of the dx of the same group, or
+// in the memory of the last group's dx, for one group after the other.
 enum class Keep : uint8_t { nowhere, in_place, in_last };
 
 struct GroupNormCall {
@@ -72,7 +72,7 @@ struct GroupNormCall {
   GroupNormParameter gamma, beta, dgamma, dbeta;
   int64_t samples, channels, groups, positions;
   int64_t spatial_size[kMaxSpatial];
-  int64_t sample_blocks;           // of samples whose parameter gradients are summed by one item
+  int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
   int64_t bundle;                  // groups of an item
   int64_t rows, columns;           // of a tile: channels × positions
   uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sample block][channel], or, when groups are
@@ -98,7 +98,7 @@ struct GroupNormKernels {
   GroupNormKernel forward, forward_short;     // items: (sample, bundle)
   GroupNormKernel statistics, normalise;      // (sample, rows, segment)
   GroupNormKernel mean_and_rstd;              // (sample, group)
-  GroupNormKernel free_slots;                 // 1
+  GroupNormKernel free_slots;                 // one item
   GroupNormKernel backward, backward_short;   // (sample block, bundle)
   GroupNormKernel sums, input_gradient;       // (sample, rows, segment)
   GroupNormKernel coefficients;               // (sample, group)

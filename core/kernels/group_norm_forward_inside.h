@@ -8,7 +8,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Of rows, but for each channel.
+// The coefficients that the loops over rows hold for a row, here for each channel.
 struct NormalChannels {
   alignas(64) OfChannels high, low, gamma, beta, slope, shift;
 
@@ -83,7 +83,7 @@ class InsideForward : public ForwardRows {
 
   int64_t rows() const { return call_.rows; }
 
-  // Of each channel over one segment.
+  // The moments of each channel over one segment.
   void moments(const Slice& at, Moments* found) {
     const Segment part(call_, at);
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, at, part);

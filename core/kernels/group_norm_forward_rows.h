@@ -187,7 +187,7 @@ class DenseForward : public ForwardRows {
   // So many rows at a time.
   int64_t rows() const { return dense_rows(call_); }
 
-  // Of each row over one segment.
+  // The moments of each row over one segment.
   void moments(const Slice& at, Moments* found) {
     const Segment part(call_, at);
     const auto x = rows_of<Type>(call_.x, at, part);

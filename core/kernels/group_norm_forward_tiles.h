@@ -14,7 +14,7 @@ class TiledForward : public ForwardRows {
 
   int64_t rows() const { return call_.rows; }
 
-  // Of each row over one segment.
+  // The moments of each row over one segment.
   void moments(const Slice& at, Moments* found) {
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);

@@ -8,7 +8,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Of rows, but for each channel.
+// The coefficients that the loops over rows hold for a row, here for each channel.
 struct GradientChannels {
   alignas(64) OfChannels mean, slope, shift, a, b, c;
 };

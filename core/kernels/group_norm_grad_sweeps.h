@@ -12,7 +12,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Of u and of u d, or of u and of u x̂: see GradientRow.
+// The sums of u and of u d, or of u and of u x̂: see GradientRow.
 struct Sums {
   double u, ud;
 };

@@ -36,7 +36,7 @@ inline constexpr int kWideLanes = 16;
 // ahead to L1, Zen 5: 0.98; of 4 Mi 0.94.
 inline constexpr int64_t kMomentsAhead = 8192;
 
-// From Σ (x - pivot) and Σ (x - pivot)².
+// Computes the moments from Σ (x - pivot) and Σ (x - pivot)².
 inline Moments moments_from(int64_t count, double pivot, double sum, double squares) {
   const double n = static_cast<double>(count), mean = sum / n;
   const double rest = squares - sum * mean;

@@ -58,7 +58,7 @@ class ShortForward : ShortGroups {
     }
   }
 
-  // From sums to mean and rstd.
+  // Computes mean and rstd from the sums.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
     const double share = 1 / group_size(call_), eps = call_.eps;
     for (int64_t g = 0; g < groups; ++g) {

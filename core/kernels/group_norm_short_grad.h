@@ -250,7 +250,7 @@ class ShortGradient : ShortGroups {
     }
   }
 
-  // From sums to b and c of each group, and whether fp32 is enough for them all.
+  // Computes b and c of each group from the sums, and whether fp32 is enough for all of them.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
     const double share = 1 / group_size(call_);
     uint32_t mean = 0;

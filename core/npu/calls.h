@@ -65,7 +65,7 @@ OPENACLNN_NPU aclError aclopCompileAndExecuteV2(const char* opType, int numInput
                                                 int engineType, int compileFlag, const char* opPath,
                                                 aclrtStream stream);
 
-// ---- options that are kept and told ----
+// ---- options that are stored and returned ----
 
 OPENACLNN_NPU aclError aclSetCompileopt(int opt, const char* value);
 OPENACLNN_NPU size_t aclGetCompileoptSize(int opt);

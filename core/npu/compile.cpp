@@ -9,7 +9,7 @@
 #include "core/npu/calls.h"
 #include "core/npu/description.h"
 #include "core/npu/queue.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/guard.h"
 
 using namespace openaclnn;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/npu/calls.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/guard.h"
 
 namespace openaclnn::npu {
@@ -160,7 +160,7 @@ aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   return status.code();
 }
 
-// ---- attributes: as text for the sentence that tells which call was refused, and as values ----
+// ---- attributes: as text for the sentence that says which call was refused, and as values ----
 
 namespace {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options that torch_npu sets and asks for. Nothing is compiled here, so those of the compiler are
-// kept and told; arithmetic is that of IEEE 754, with infinities and NaN, and nothing else.
+// stored and returned; arithmetic is that of IEEE 754, with infinities and NaN, and nothing else.
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "core/npu/calls.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
 
@@ -98,7 +98,7 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
   return status.code();
 }
 
-// The switch tells whether overflow is noted where results saturate. They do not: an overflow is
+// The switch says whether overflow is recorded where results saturate. They do not: an overflow is
 // an infinity in the result, with the switch on or off.
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
   constexpr const char* call = "aclrtSetStreamOverflowSwitch";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where torch_npu runs operators from a queue of its own, an error of phase 2 makes it drop all
 // later operators in silence. So a failure there is one of the stream, as on a device: the operator
-// is launched, and the next synchronisation tells what failed.
+// is launched, and the next synchronisation reports what failed.
 #pragma once
 
 #include <cstdlib>

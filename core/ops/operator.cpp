@@ -6,15 +6,19 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/base/view.h"
+#include "core/ops/listed.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/product.h"
+#include "core/ops/launch.h"
 
 namespace openaclnn {
 namespace {
@@ -31,21 +35,16 @@ bool is_in(aclDataType dtype, uint64_t set) {
   return dtype >= 0 && static_cast<int>(dtype) < 64 && (set >> dtype & 1) != 0;
 }
 
-std::string joined(const std::string& list, const std::string& item, bool last) {
-  if (list.empty()) return item;
-  return list + (last ? " or " : ", ") + item;
-}
-
 Status check_product(const Operator& op) {
   const int product = current_product();
   if (products[product].has_everything || (op.products >> product & 1) != 0) return {};
-  std::string having;
+  std::vector<std::string> having;
   for (int i = 0; i < product_count; ++i) {
     if ((op.products >> i & 1) == 0) continue;
-    having = joined(having, products[i].title, op.products >> i == 1);
+    having.push_back(products[i].title);
   }
   return fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: the product must be %s, but is %s", op.name,
-              having.c_str(), products[product].title);
+              listed(having, "or").c_str(), products[product].title);
 }
 
 }  // namespace
@@ -57,12 +56,11 @@ int Operator::find(const char* parameter) const {
 }
 
 std::string dtype_list(uint64_t dtypes) {
-  std::string text;
+  std::vector<std::string> names;
   for (int d = 0; d < 64; ++d) {
-    if ((dtypes >> d & 1) == 0) continue;
-    text = joined(text, dtype_name(static_cast<aclDataType>(d)), dtypes >> d == 1);
+    if ((dtypes >> d & 1) != 0) names.push_back(dtype_name(static_cast<aclDataType>(d)));
   }
-  return text;
+  return listed(names, "or");
 }
 
 Element element_of(aclDataType dtype) {

@@ -132,7 +132,7 @@ aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_siz
 // Whether an argument is there and is looked at at all.
 bool is_wanted(const Operator& op, const Argument* arguments, int i);
 Status check_dtypes(const Operator& op, const Argument* arguments);
-// Of inputs, on the product that is played; none where it lacks the operator.
+// The dtypes of inputs that the current product accepts; none if it lacks the operator.
 uint64_t accepted_dtypes(const Operator& op);
 Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
 Status check_overlap(const Operator& op, const Argument* arguments);

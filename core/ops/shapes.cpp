@@ -2,9 +2,11 @@
 #include "core/ops/shapes.h"
 
 #include <string>
+#include <vector>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/view.h"
+#include "core/ops/listed.h"
 
 namespace openaclnn {
 namespace {
@@ -19,12 +21,9 @@ bool is_given(const Form& form) {
 // "of the channels", "of samples and groups"
 std::string counted(const Form& form) {
   if (form.extent_count == 1) return std::string("of the ") + form.extents[0].count;
-  std::string text = "of ";
-  for (int k = 0; k < form.extent_count; ++k) {
-    if (k > 0) text += k + 1 == form.extent_count ? " and " : ", ";
-    text += form.extents[k].count;
-  }
-  return text;
+  std::vector<std::string> counts;
+  for (int k = 0; k < form.extent_count; ++k) counts.push_back(form.extents[k].count);
+  return "of " + listed(counts, "and");
 }
 
 }  // namespace
@@ -33,6 +32,12 @@ const Tensor* Sizes::tensor(int parameter) const {
   const bool is_tensor = op_.parameters[parameter].kind == Kind::tensor;
   return is_tensor && is_wanted(op_, arguments_, parameter) ? arguments_[parameter].tensor
                                                             : nullptr;
+}
+
+const Tensor* Sizes::binding_input(int parameter) const {
+  const Form& form = op_.forms[parameter];
+  if (op_.parameters[parameter].role == Role::output || form.flat || is_given(form)) return nullptr;
+  return tensor(parameter);
 }
 
 int64_t Sizes::value(const Extent& extent) const {
@@ -50,8 +55,8 @@ Dims Sizes::shape(int parameter) const {
 Status Sizes::check_ranks() const {
   for (int i = 0; i < op_.parameter_count; ++i) {
     const Form& form = op_.forms[i];
-    const Tensor* const input = op_.parameters[i].role == Role::output ? nullptr : tensor(i);
-    if (input == nullptr || form.flat || is_given(form)) continue;
+    const Tensor* const input = binding_input(i);
+    if (input == nullptr) continue;
     const int rank = input->shape.rank, least = form.extent_count;
     if (form.rest ? rank >= least && rank <= kMaxRank : rank == least) continue;
     std::string wanted = std::to_string(least);
@@ -82,22 +87,21 @@ Status Sizes::check_count(int parameter) const {
   int64_t elements = 0, count = 0;
   const bool counted = element_count(wanted, &elements) && element_count(shape, &count);
   if (counted && count == elements && (shape.rank <= 1 || shape[0] == wanted[0])) return {};
-  std::string each;
+  std::vector<std::string> each;
   for (int k = 0; k < form.extent_count; ++k) {
-    if (k > 0) each += k + 1 == form.extent_count ? " and " : ", ";
-    each += std::to_string(wanted[k]) + " " + form.extents[k].count;
+    each.push_back(std::to_string(wanted[k]) + " " + form.extents[k].count);
   }
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: %s must have an element for each of %s, %s first, but got shape %s", op_.name,
-              op_.parameters[parameter].name, each.c_str(), form.extents[0].count,
+              op_.parameters[parameter].name, listed(each, "and").c_str(), form.extents[0].count,
               to_text(shape).c_str());
 }
 
 Status Sizes::read_inputs() {
   for (int i = 0; i < op_.parameter_count; ++i) {
     const Form& form = op_.forms[i];
-    const Tensor* const input = op_.parameters[i].role == Role::output ? nullptr : tensor(i);
-    if (input == nullptr || form.flat || is_given(form)) continue;
+    const Tensor* const input = binding_input(i);
+    if (input == nullptr) continue;
     for (int k = 0; k < form.extent_count; ++k) {
       const int size = form.extents[k].size;
       if ((known_ >> size & 1) == 0) size_[size] = input->shape[k];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From how many bytes of output on a pass stores past the cache.
+// Streaming: outputs of at least the threshold in bytes are stored past the caches. Phase 1 of each
+// family decides it for a call (elementwise.cpp, group_norm.cpp).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 #include <new>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
@@ -21,19 +21,20 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/timeline.h"
+#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
 namespace {
 
-struct Turn : Signal {  // comes when a callback that its stream waits for has returned
+struct Turn : Moment {  // comes when a callback that its stream waits for has returned
   bool dropped = false;
 };
 
 struct Callback {
   aclrtCallback function;
   void* data;
-  Stream* stream;              // only compared: destruction by force may end it, even with a `turn`
+  Stream* stream;              // only compared: a forced destruction may end it, even with a `turn`
   std::shared_ptr<Turn> turn;  // nullptr: the stream does not wait
 
   void run() const {

@@ -8,7 +8,7 @@ namespace openaclnn {
 class Stream;
 
 // Ends the subscription of a stream, if it has one. A callback that the stream waits for and that
-// no thread has taken yet is dropped, which the stream's next synchronisation tells; others stay
+// no thread has taken yet is dropped, which the stream's next synchronisation reports; others stay
 // with the thread.
 void forget_reporter(Stream* stream);
 

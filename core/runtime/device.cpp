@@ -13,11 +13,12 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/streams.h"
 
 namespace openaclnn {
 namespace {

@@ -40,13 +40,4 @@ void set_default_device(int32_t device);
 Status check_device(const char* call, const char* argument, int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
-// Waits for the work of the current context's device, and returns what failed in it.
-Status synchronize_device(const char* call, Deadline deadline);
-
-// The stream behind a handle of the C interface; NULL is the default stream of this thread's
-// current context. Fails, with a sentence that names no call, when the handle is not a live stream,
-// its context is gone, or there is no current context. Observers are told `call`, where it is
-// given.
-Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
-
 }  // namespace openaclnn

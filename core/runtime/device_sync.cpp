@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for everything on a device.
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/guard.h"
+#include "core/runtime/streams.h"
+#include "core/runtime/device_sync.h"
 
 namespace openaclnn {
 namespace {

@@ -18,7 +18,7 @@ constexpr size_t kMaxEvents = 1 << 18;
 void reset_after_fork(Event& event) {
   if (event.point == nullptr) return;
   auto* leak = new (std::nothrow) std::shared_ptr<Point>(event.point);
-  if (leak == nullptr || !event.point->signal.came()) new (&event.point) std::shared_ptr<Point>;
+  if (leak == nullptr || !event.point->reached.came()) new (&event.point) std::shared_ptr<Point>;
   *event.waits = 0;
 }
 
@@ -28,10 +28,10 @@ void Point::reach(Stream& its) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   failure = its.failure();
-  signal.come();
+  reached.come();
 }
 
-void Point::give_up() { signal.come(); }
+void Point::give_up() { reached.come(); }
 
 std::mutex& event_mutex() {
   struct Held {

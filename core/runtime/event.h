@@ -9,8 +9,10 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/signal.h"
+#include "core/runtime/moment.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn {
@@ -25,7 +27,7 @@ struct Point {
   const Stream* const stream;  // an identity: it may be gone
   int64_t nanoseconds = -1;    // when it was reached, on the steady clock; -1: given up
   TaskFailure failure;         // of the work before it, not yet returned by a synchronisation
-  Signal signal;               // after which the rest may be read
+  Moment reached;              // after which the rest may be read
 };
 
 inline constexpr const char* kEventThing = "aclrtEvent";
@@ -45,8 +47,23 @@ struct Event {
 
 HandlePool<Event>& events();
 
-// Guards what events hold, so that a handle destroyed by another thread is an answer as well. No
+// Guards what events hold, so that a handle destroyed by another thread is reported as well. No
 // other lock is taken under it.
 std::mutex& event_mutex();
+
+// f(Event&) under the lock of events, or a failure.
+template <class F>
+Status with_event(const char* call, const void* handle, F f, const char* argument = "event") {
+  if (Status status = not_null(call, argument, handle); !status.ok()) return status;
+  {
+    std::lock_guard lock(event_mutex());
+    Event* event = events().find(handle);
+    if (event != nullptr && !event->destroyed) return f(*event);
+  }
+  tell_refused(call, kEventThing, argument, handle);
+  return fail(ACL_ERROR_RT_INVALID_HANDLE,
+              "%s: %s must be alive, but %p was destroyed or never created", call, argument,
+              handle);
+}
 
 }  // namespace openaclnn

@@ -6,17 +6,18 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
-#include "core/runtime/event_find.h"
+#include "core/runtime/event.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/timeline.h"
+#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
 namespace {
 
-// Of aclrtSetOpWaitTimeout; 0: for ever.
+// The timeout that aclrtSetOpWaitTimeout set; 0: no limit.
 std::atomic<uint32_t> wait_seconds = 0;
 
 constexpr uint32_t kFlags =
@@ -83,7 +84,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   if (!stream->run_if_idle(run, &now)) {
     const auto drop = [](void* own) {
       const std::unique_ptr<Recording> owned(static_cast<Recording*>(own));
-      if (!owned->point->signal.came()) owned->point->give_up();
+      if (!owned->point->reached.came()) owned->point->give_up();
     };
     auto later = std::make_unique<Recording>(now);
     stream->submit({run, drop, later.get()});
@@ -144,7 +145,7 @@ struct Wait {
   void run() const {
     const Work work("aclrtStreamWaitEvent");
     const auto limit = Deadline::in_milliseconds(seconds == 0 ? -1 : seconds * 1000);
-    if (stream->wait_here(point->signal, limit) != Stream::Waited::too_long) return;
+    if (stream->wait_here(point->reached, limit) != Stream::Waited::too_long) return;
     stream->fail_task(ACL_ERROR_RT_WAIT_TIMEOUT,
                       "an event must be reached within the %lld s that aclrtStreamWaitEvent waits, "
                       "but was not; the work behind it ran all the same",
@@ -171,7 +172,7 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
     return prefix_newest(found.code(), "%s: ", call);
   }
   tell_waits(stream, handle);
-  if (own->point == nullptr || own->point->signal.came()) return {};
+  if (own->point == nullptr || own->point->reached.came()) return {};
   own->stream = stream;
   own->seconds = seconds;
   const auto run = [](void* self) { static_cast<Wait*>(self)->run(); };

@@ -33,13 +33,13 @@ class ForkSafeLock {
            next_.compare_exchange_strong(next, after(ticket), std::memory_order_relaxed);
   }
   void unlock() {
-    if (is_of_parent(next_.load(std::memory_order_relaxed))) return;  // it was held across a fork
+    // Read before the store, after which the lock may be gone: a thread that waits until the lock
+    // is free may then free its memory.
+    const uint32_t next = next_.load(std::memory_order_relaxed);
+    if (is_of_parent(next)) return;  // it was held across a fork
     const uint32_t mine = served();
-    // Read before the store, after which the lock may be gone: who waits until it is free may then
-    // free its memory.
-    const bool wanted = next_.load(std::memory_order_relaxed) != after(mine);
     served_.store(after(mine), std::memory_order_release);
-    if (wanted) [[unlikely]]
+    if (next != after(mine)) [[unlikely]]
       wake();
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that can be checked: a wrong, freed or foreign pointer is an answer (nullptr), never a
+// Handles that can be checked: a wrong, freed or foreign pointer yields nullptr, never a
 // crash.
 //
 // All objects of one kind live in slots of one reserved address range, so `find` is a range test,
@@ -110,7 +110,7 @@ class HandlePool {
       object_ = nullptr;
     }
 
-    // From now on no thread finds the object, which ends with the hold.
+    // No thread finds the object from now on; it is destroyed when the hold ends.
     void withdraw(End end) {
       note_end(slot_, pool_.turn_of(slot_, object_), end);
       slot_->live.store(nullptr, std::memory_order_release);
@@ -183,7 +183,7 @@ class HandlePool {
     return distance < range ? slots_ + distance / sizeof(Slot) : nullptr;
   }
 
-  // By the thread that has the slot to itself.
+  // Only the thread that has the slot to itself calls this.
   static void note_end(Slot* slot, size_t turn, End end) {
     const uint32_t others = slot->consumed.load(std::memory_order_relaxed) & ~(1u << turn);
     const uint32_t own = end == End::consumed ? 1u << turn : 0;

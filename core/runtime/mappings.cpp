@@ -3,7 +3,7 @@
 // Mappings that touch each other are one stretch of memory: programs divide it without regard to
 // where one ends.
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/observer.h"
@@ -141,7 +141,7 @@ aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle
   return status.code();
 }
 
-// Without a device, and after aclFinalize, too.
+// Works without a device and after aclFinalize, too.
 aclError aclrtUnmapMem(void* virPtr) {
   Status status = not_null("aclrtUnmapMem", "virPtr", virPtr);
   if (status.ok()) status = unmap(virPtr);

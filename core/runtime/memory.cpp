@@ -16,13 +16,14 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/virtual_memory.h"
+#include "core/runtime/device_sync.h"
 
 // There when the address sanitizer is in the process.
 extern "C" [[gnu::weak]] void __asan_poison_memory_region(const volatile void*, size_t);

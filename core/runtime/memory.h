@@ -27,7 +27,7 @@ struct Allocation {
 };
 Allocation find_allocation(const void* address);
 
-// From `address` to the end of the allocation it lies in; 0 when it lies in none.
+// The bytes from `address` to the end of its allocation; 0 if it lies in none.
 size_t bytes_behind(const void* address);
 
 }  // namespace openaclnn

@@ -17,8 +17,8 @@
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/immortal.h"
-#include "core/runtime/share.h"
-#include "core/runtime/thread.h"
+#include "core/runtime/parallel_share.h"
+#include "core/runtime/start_thread.h"
 #include "core/runtime/torch_threads.h"
 
 namespace openaclnn {
@@ -72,10 +72,10 @@ int threads_from_environment() {
                                              std::clamp(cpus, 1, kMaxThreads)));
 }
 
-// How many items a block has: few, so that little is left over at the end, but about half a grain
-// (with a quarter 64 Ki elements fp32 take 3.5 instead of 3.0 us), and at most 32 blocks a thread,
-// twice as many after rounding. Takes the one of the two neighbouring sizes that splits more
-// evenly.
+// Returns how many items a block has. Small blocks leave little over at the end, but a block has
+// about half a grain (with a quarter 64 Ki elements fp32 take 3.5 instead of 3.0 us), and a thread
+// has at most 32 blocks, twice as many after rounding. Of the two neighbouring sizes the function
+// takes the one that splits n more evenly.
 int64_t block_for(int64_t n, int64_t grain, int threads) {
   static_assert(64 * kMaxThreads <= Share::kMaxBlocks);
   const int64_t half = std::max<int64_t>(grain / 2, 1);
@@ -170,11 +170,11 @@ class Pool {
 
   // Wakes a worker after its share was opened. Accesses to the share and to `asleep` have one total
   // order. We write the share and then read `asleep`; the worker writes `asleep` and then reads the
-  // share; so at least one of the two sees what the other wrote. Our store of 0 may come late, when
-  // the worker has finished this region and sleeps until the next: it then wakes for nothing,
-  // stores 1 again and looks at its share again. A late 0 cannot hide a sleeping worker from the
-  // next region, which is only opened after that store, by the thread that then owns the pool: the
-  // worker does not sleep before it has stored 1 again, and the wake() of that region sees the 1.
+  // share; so at least one of the two sees what the other wrote. Our store of 0 may be late: the
+  // worker may already have finished this region and sleep. It then wakes once for nothing, stores
+  // 1 again and reads its share again. A late 0 cannot hide a sleeping worker from the next region:
+  // that region is opened after our store, the worker stores 1 again before it sleeps, and so the
+  // wake() of that region sees the 1.
   static void wake(Progress& progress) {
     if (progress.asleep.load() == 0) return;
     progress.asleep.store(0);

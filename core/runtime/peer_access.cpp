@@ -2,7 +2,7 @@
 // Peers reach each other's memory, which is all memory of this machine: asking for it is checked,
 // and needs nothing else.
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 
 using namespace openaclnn;

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/virtual_memory.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"

@@ -252,7 +252,7 @@ void tell_answer_at(Caller (*where)()) {
 }
 
 std::string take_sentence() {
-  untold = false;  // an exception tells it
+  untold = false;  // an exception reports it
   const Seen seen;
   const Failure* failure = seen->newest_of_this_thread();
   std::string sentence = failure != nullptr ? failure->sentence : "";

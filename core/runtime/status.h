@@ -14,7 +14,7 @@
 namespace openaclnn {
 
 // Called when a call returns this code, 0 standing for NULL. Notifies the observer of the failure
-// behind it, unless there is none or it was told.
+// behind it, unless there is none or it was reported.
 void tell_answer(int32_t code);
 
 // Where a program called, in a language whose frames only its binding knows.
@@ -52,7 +52,7 @@ class [[nodiscard]] Status {
 // Records the sentence of this thread's newest failure and returns its code as a value.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
-// The same for a failure that programs are advised to ignore: the next failure replaces it.
+// Does what `fail` does for a failure that programs may ignore: the next failure replaces it.
 [[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
 
 // Puts words before the newest sentence of this thread and gives it another code; older ones stay.
@@ -65,10 +65,11 @@ class [[nodiscard]] Status {
 std::string take_sentence();
 
 // Forgets this thread's pending failures of the code, and the code as the newest of the runtime:
-// what was missing is there now, and a later failure must not be told with it.
+// what was missing is there now, and a later failure must not be reported with it.
 void withdraw(int32_t code);
 
-// From now on all threads of the process see one another's sentences (err_msg_mode of aclInit).
+// Lets all threads of the process see one another's sentences from now on (err_msg_mode of
+// aclInit).
 void share_sentences();
 
 }  // namespace openaclnn

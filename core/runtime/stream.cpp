@@ -2,7 +2,7 @@
 // The queue of a stream and its worker. A task leaves the queue only when none is running, and work
 // runs inline only when the queue is empty besides: that keeps the order of submission.
 //
-// Locks: that of a stream comes before that of the signal it waits for. Nothing is called under it.
+// Locks: that of a stream comes before that of the moment it waits for. Nothing is called under it.
 #include "core/runtime/stream.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "core/runtime/callback.h"
-#include "core/runtime/stream_visit.h"
-#include "core/runtime/thread.h"
+#include "core/runtime/streams.h"
+#include "core/runtime/start_thread.h"
 
 namespace openaclnn {
 namespace {
@@ -85,7 +85,7 @@ void Stream::submit(Task task) {
     if (!busy_) wake_worker_.notify_one();
     return;
   }
-  if (running == this) return;  // whoever runs the present task goes on with this one
+  if (running == this) return;  // the thread that runs the present task goes on with this one
   while (!queue_.empty()) {
     if (busy_) {
       wake_worker_.wait(lock);
@@ -164,12 +164,12 @@ void Stream::discard_pending() {
   }
 }
 
-Stream::Waited Stream::wait_here(Signal& signal, Deadline deadline) {
+Stream::Waited Stream::wait_here(Moment& moment, Deadline deadline) {
   {
     std::lock_guard lock(mutex_);
-    waits_for_ = &signal;
+    waits_for_ = &moment;
   }
-  const bool came = signal.wait(deadline, &interrupted_);
+  const bool came = moment.wait(deadline, &interrupted_);
   std::lock_guard lock(mutex_);
   waits_for_ = nullptr;
   if (came) return Waited::came;
@@ -208,7 +208,7 @@ bool Stream::orphan(Context* owner) {
   return true;
 }
 
-// Without destructors: the mutex may be locked and the queue half-way in a thread of the parent.
+// Runs no destructors: in the parent, a thread may hold the mutex or be changing the queue.
 void Stream::reset_after_fork() {
   new (&mutex_) std::mutex;
   new (&wake_worker_) std::condition_variable;

@@ -18,7 +18,7 @@
 
 #include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/signal.h"
+#include "core/runtime/moment.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -54,7 +54,7 @@ class Stream {
   // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
   // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
-  // Waits for what was submitted before; false when the deadline came first.
+  // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
     return waiter.wait(deadline);
@@ -75,7 +75,7 @@ class Stream {
    private:
     Stream& stream_;
     uint64_t target_;
-    bool present_;  // false: all was done and well, and the stream is not touched again
+    bool present_;  // false: all tasks are done without failure; the stream is not touched again
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks ever; 0 when nothing is queued or running
@@ -84,8 +84,8 @@ class Stream {
   bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
 
   // ---- for the task that runs ----
-  // The stream whose task the calling thread is running, or nullptr: to wait for that one would be
-  // to wait for oneself.
+  // The stream whose task the calling thread is running, or nullptr. The thread must not wait for
+  // that stream, since it would wait for itself.
   static const Stream* running_here();
   // The context of that stream; nullptr when either is gone: the stream of a callback may be
   // destroyed by force while the callback runs.
@@ -93,7 +93,7 @@ class Stream {
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
   enum class Waited { came, too_long, interrupted };
-  Waited wait_here(Signal& signal, Deadline deadline);
+  Waited wait_here(Moment& moment, Deadline deadline);
   // Kept, if it is the first, until a synchronisation takes it; later tasks run all the same.
   [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
   TaskFailure failure();
@@ -122,7 +122,7 @@ class Stream {
   std::condition_variable wake_waiters_;
   std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
   std::thread worker_;
-  Signal* waits_for_ = nullptr;            // of wait_here
+  Moment* waits_for_ = nullptr;            // of wait_here
   std::atomic<bool> interrupted_ = false;  // wait_here is over
   bool working_ = false;                   // the worker is in its loop
   bool busy_ = false;                      // a task is running, on the worker or inline
@@ -135,27 +135,22 @@ class Stream {
   std::atomic<bool> failed_ = false;
 };
 
-HandlePool<Stream>& streams();
-
-// Waits for what was submitted so far to all streams that `pick` accepts; false when the deadline
-// came first. Other threads may submit to, create and destroy streams meanwhile; `pick` must not
-// block. With a deadline it needs memory.
-using PickStream = bool (*)(Stream& stream, void* context);
-bool drain_streams(PickStream pick, void* context, Deadline deadline = {});
-// The first failure among them; forgets all of theirs.
-Status take_failures(const char* call, PickStream pick, void* context);
-
 }  // namespace openaclnn
 
 // ---- for libraries beside this one ----
 
-// Waits for what was submitted; failures stay for the next synchronisation.
+// Where a library may read and write what the program knows by this address; in check mode it is
+// another one.
+extern "C" void* openaclnn_reachable(const void* address);
+// Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
+// take it for one of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
 // Makes the next synchronisation of the stream fail, as if one of its tasks had.
 extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);
 // Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
 extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
                                        void (*drop)(void* context), void* context);
-// For the task that runs: the next synchronisation of its stream fails, and that of every other
-// stream of the context, for they wait for the events behind the task and use its results.
+// A task that fails calls this while it runs. The next synchronisation of its stream fails, and
+// that of every other stream of the context, since they wait for events behind the task and use
+// its results.
 extern "C" void openaclnn_fail_context(int32_t code, const char* sentence);

@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams by handle, and their C functions.
+// The C functions of streams.
 #include <mutex>
 #include <optional>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/stream_visit.h"
-
-namespace openaclnn {
-namespace {
-constexpr const char* kThing = "aclrtStream";
-}
-
-Status find_stream(const void* handle, Stream** stream, const char* call) {
-  if (handle == nullptr) {
-    const Context* context = current_context();
-    if (context == nullptr) {
-      return fail(ACL_ERROR_RT_CONTEXT_NULL,
-                  "the default stream needs a current context: call aclrtSetDevice first");
-    }
-    *stream = context->stream;
-    return {};
-  }
-  Stream* found = streams().find(handle);
-  if (found == nullptr) {
-    tell_refused(call, kThing, "stream", handle);
-    return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "stream must be alive, but %p was destroyed or never created", handle);
-  }
-  if (found->owner() == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
-                "the context of stream must be alive, but that of %p was destroyed or reset",
-                handle);
-  }
-  *stream = found;
-  return {};
-}
-
-}  // namespace openaclnn
+#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
@@ -59,7 +27,7 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
                 call);
   }
-  tell_made(call, kThing, *stream);
+  tell_made(call, kStreamThing, *stream);
   return {};
 }
 
@@ -68,7 +36,7 @@ Status find_own(const char* call, aclrtStream handle, Stream** stream) {
   if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
   *stream = streams().find(handle);
   if (*stream == nullptr) {
-    tell_refused(call, kThing, "stream", handle);
+    tell_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed or never created", call, handle);
   }
@@ -86,12 +54,13 @@ Status find_own(const char* call, aclrtStream handle, Stream** stream) {
 }
 
 void destroy(const char* call, const Stream* stream) {
-  tell_ending(call, kThing, stream);
+  tell_ending(call, kStreamThing, stream);
   streams().destroy(stream);
   tell_synchronised(stream);
 }
 
-// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr.
+// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr, and
+// then it is not the program that waits.
 Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailure* failure) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   Stream* stream = nullptr;
@@ -121,8 +90,9 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
                 "%s: the work of stream must be done within %d milliseconds, but was not", call,
                 timeout);
   }
+  if (failure == nullptr) return {};
   tell_synchronised(stream);
-  if (failure != nullptr) *failure = waiter->forget_failure();
+  *failure = waiter->forget_failure();
   return {};
 }
 
@@ -182,6 +152,8 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
+
+void* openaclnn_reachable(const void* address) { return reachable(address); }
 
 int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();

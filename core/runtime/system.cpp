@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The system: its version, how programs run on it, and its parameters, of the process and of
-// contexts. Parameters are kept and told; results are deterministic whatever they say.
+// contexts. Parameters are stored and returned; results are deterministic whatever their values.
 #include <atomic>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
 
 using namespace openaclnn;

@@ -20,7 +20,7 @@ class Call {
     argument_[position] = {argument, std::move(value)};
     if (count_ <= position) count_ = position + 1;
   }
-  // The stream will work on it, told what it works on.
+  // The stream will work on it; the call has recorded what that is.
   void submits(const void* stream, const aclOpExecutor* executor) {
     submission_ = Recorder::get().submit(name_, stream, executor, arguments());
   }
@@ -49,7 +49,7 @@ class Call {
   }
 
   const char* name_;
-  std::array<std::pair<const char*, std::string>, 20> argument_;
+  std::array<std::pair<const char*, std::string>, 48> argument_;  // attention has 41
   size_t count_ = 0;
   uint64_t submission_ = 0;
   int64_t begin_ = 0, end_ = 0;

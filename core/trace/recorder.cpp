@@ -121,7 +121,7 @@ void Recorder::event(Track track, int number, const std::string& name, int64_t b
               ", \"args\": {\"arguments\": " + quoted(details) + "}");
 }
 
-// From a call of the host to the work of the stream that it led to.
+// An arrow from a call of the host to the work of the stream that it led to.
 void Recorder::arrow(const char* phase, Track track, int number, int64_t at, uint64_t id) {
   write_event(std::string("\"ph\": ") + phase + ", \"cat\": \"submission\", \"name\": \"submits\"" +
               ", \"id\": " + std::to_string(id) +
@@ -180,7 +180,7 @@ void Recorder::withdraw(uint64_t submission) {
 
 void Recorder::know_plan(const aclOpExecutor* executor, const std::string& arguments) {
   std::lock_guard lock(mutex_);
-  // Without what is the same for every operator: workspaceSize and executor.
+  // Leaves out workspaceSize and executor, which every operator has.
   plans_[executor] = arguments.substr(0, arguments.rfind(", workspaceSize: "));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that operators take, and the status they answer with.
+// The objects that operators take, and the status they return.
 #ifndef OPENACLNN_ACL_META_H
 #define OPENACLNN_ACL_META_H
 

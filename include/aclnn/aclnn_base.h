@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// For programs that use operators only; may be repeated, a missing file means defaults.
+// Initialises programs that use operators only; may be repeated. A missing file means defaults.
 ACL_FUNC_VISIBILITY aclnnStatus aclnnInit(const char* configPath);
 ACL_FUNC_VISIBILITY aclnnStatus aclnnFinalize(void);
 

@@ -86,7 +86,7 @@ nb::object export_of(nb::handle dlpack) {
 }
 
 // Takes over what a capsule holds, which is given back when the last of `keep` goes. A capsule left
-// as it is could be consumed by whoever else has it, and its memory freed.
+// as it is could be consumed by another holder, and its memory freed.
 template <class Managed>
 const Managed* take_over(nb::handle capsule, const char* name, const char* used, Kept* keep) {
   constexpr const char* kOurs = "openaclnn.lent";

@@ -15,6 +15,8 @@
 #include "core/runtime/fork.h"
 #include "core/runtime/fork_lock.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/streams.h"
+#include "core/ops/launch.h"
 
 namespace openaclnn::python {
 namespace {

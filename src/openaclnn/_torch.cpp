@@ -48,7 +48,7 @@ bool requires_grad(nb::handle tensor) {
   return answer.is(Py_True);
 }
 
-// Of all tensors, those of inference mode have no version. To ask is_inference costs 50 ns more, as
+// Only tensors of inference mode have no version. To ask is_inference costs 50 ns more, as
 // torch gives up the GIL.
 bool has_version(nb::handle tensor) {
   PyObject* const getter = once([] { return of_tensor("_version"); });

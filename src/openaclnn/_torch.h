@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch wants to be asked and told about the tensors of a call beyond their memory. What a
-// tensor may not be, and the sentence for it, stands in torch_kinds.py; here are the questions that
-// find the few tensors that module is asked about.
+// What the library asks and reports to torch about the tensors of a call, beyond their memory. What
+// a tensor may not be, and the sentence for it, stands in torch_kinds.py; here are the questions
+// that find the few tensors that module is asked about.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,7 +23,7 @@ void ask_torch_kind(nb::handle tensor, const Place& place);
 // The same for a tensor in the place of a number.
 void ask_torch_number(nb::handle tensor, const Place& place);
 
-// Of a torch without exchange (before 2.9): what __dlpack__ lends.
+// For a torch without exchange (before 2.9): what __dlpack__ lends.
 const DLTensor* borrow_torch(nb::handle tensor, const Place& place, Kept* keep);
 
 // Raises AclnnError for a tensor whose memory, seen as `view`, is not its values. True when it had
@@ -60,7 +60,7 @@ class TorchTensors {
   Met met_[kMaxParameters];
   int count_ = 0;
   bool protected_ = false;  // one that is written was made in inference mode
-  nb::object told_;         // a tuple of those that are written, once autograd was told
+  nb::object told_;         // a tuple of those that are written, once autograd was notified
 };
 
 }  // namespace openaclnn::python

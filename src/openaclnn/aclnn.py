@@ -13,10 +13,12 @@ repeatable; other than in C, the workspace may be None, because the executor has
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from ._core import Plan, Stream
+from .catalogue import formula_lines
 from .errors import AclnnError
 from .plan import find, plan
 from .table import OPS
@@ -98,7 +100,8 @@ def __getattr__(name: str) -> Any:
     _, op = find(base)
     function: Callable[..., Any] = _phase2(base) if name == base else _phase1(base)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{op.doc}\n\n    {op.formula}"
+    formula = textwrap.indent("\n".join(formula_lines(op, 92)), " " * 4)
+    function.__doc__ = f"{op.doc}\n\n{formula}"
     globals()[name] = function
     return function
 

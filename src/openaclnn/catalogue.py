@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import difflib
-import textwrap
 from typing import Any
 
 from .schema import Op, Parameter
 from .shapes import Form
-from .table import ANY, OPS, PRODUCTS
-from .text_table import Paint, columns
+from .table import OPS
 
 SHORT = {"FLOAT": "fp32", "FLOAT16": "fp16", "BFLOAT16": "bf16", "DOUBLE": "fp64"}
 PHASE2 = "void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream"
@@ -22,6 +20,7 @@ def as_data(op: Op) -> dict[str, Any]:
         "python": op.python,
         "header": f"aclnnop/{op.header}",
         "formula": op.formula,
+        "where": list(op.where),
         "doc": op.doc,
         "products": list(op.products),
         "dtypes": list(op.dtypes),
@@ -40,16 +39,30 @@ def as_data(op: Op) -> dict[str, Any]:
     }
 
 
+def formula_lines(op: Op, width: int) -> list[str]:
+    """The formula, then the definitions of its letters; lines break between equations."""
+    lines: list[str] = []
+    for head, equations in (("", op.formula.split("; ")), ("where ", op.where)):
+        for i, equation in enumerate(equations):
+            if i and len(f"{lines[-1]}; {equation};") <= width:
+                lines[-1] += f"; {equation}"
+                continue
+            if i:
+                lines[-1] += ";"
+            lines.append((" " * len(head) if i else head) + equation)
+    return lines
+
+
 def c_signatures(op: Op) -> list[str]:
     phase1 = [p.c_declaration for p in op.parameters]
     phase1 += ["uint64_t* workspaceSize", "aclOpExecutor** executor"]
     return [
-        _wrapped(f"aclnnStatus {op.name}GetWorkspaceSize(", phase1, end=");"),
-        _wrapped(f"aclnnStatus {op.name}(", PHASE2.split(", "), end=");"),
+        wrapped(f"aclnnStatus {op.name}GetWorkspaceSize(", phase1, end=");"),
+        wrapped(f"aclnnStatus {op.name}(", PHASE2.split(", "), end=");"),
     ]
 
 
-def _wrapped(head: str, parameters: list[str], end: str, width: int = 94) -> str:
+def wrapped(head: str, parameters: list[str], end: str, width: int = 94) -> str:
     """A prototype over as many lines as it needs."""
     lines = [head]
     for i, parameter in enumerate(parameters):
@@ -65,7 +78,10 @@ def python_signature(op: Op) -> str:
     arguments = [f"{p.python_name}={p.default}" if p.has_default else p.python_name for p in given]
     if not op.inplace:
         arguments += ["*", "out=None"]
-    return _wrapped(f"openaclnn.{op.python}(", arguments, end=")")
+    return wrapped(f"openaclnn.{op.python}(", arguments, end=")")
+
+
+FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats
 
 
 def role(p: Parameter) -> str:
@@ -77,13 +93,6 @@ def role(p: Parameter) -> str:
         return f"{text}, may be NULL unless {p.condition}"
     optional = p.kind in ("tensor", "scalar") and not p.required
     return f"{text}, may be NULL" if optional else text
-
-
-def _about(p: Parameter) -> str:
-    return role(p) if p.default is None else f"{role(p)}, in Python {p.default} unless given"
-
-
-FORMATS = 'NULL, "NCHW" or "ND"'  # the only texts so far are data formats
 
 
 def shapes(op: Op) -> str:
@@ -117,64 +126,6 @@ def companions(op: Op) -> str:
     )
 
 
-def show_operator(op: Op, paint: Paint) -> None:
-    accepted = {"dtypes": ", ".join(op.dtypes)}
-    if "BFLOAT16" in op.dtypes:
-        accepted["dtypes"] += " (BFLOAT16 where the product has it)"
-    if not op.inplace:
-        castable = op.output == "castable"
-        accepted["output"] = "any float dtype" if castable else "the dtype of the first input"
-        if told := companions(op):
-            accepted["output"] += f" ({told})"
-        accepted["output"] += ", rounded once"
-    accepted["shapes"] = shapes(op)
-    accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
-    accepted["any"] = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
-
-    print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n\n    {op.formula}")
-    print(f"\n{paint('Parameters', 'bold')}")
-    for line in columns([[p.name, p.c_type, _about(p)] for p in op.parameters]):
-        print(f"    {line}")
-    print(f"\n{paint('Python', 'bold')}")
-    print(textwrap.indent(python_signature(op), "    "))
-    print(f'\n{paint("C", "bold")}\n    #include "aclnnop/{op.header}"')
-    print(textwrap.indent("\n".join(c_signatures(op)), "    "))
-    print(f"\n{paint('Accepted', 'bold')}")
-    for name, text in accepted.items():
-        lines = textwrap.wrap(text, 84)
-        print(f"    {name:8}  " + "\n              ".join(lines))
-
-
-def show_table(paint: Paint) -> None:
-    head = ["operator", "Python", *(p.key for p in PRODUCTS), "dtypes", "with product any"]
-    rows = [
-        [
-            op.name,
-            op.python,
-            *("yes" if p.key in op.products else "-" for p in PRODUCTS),
-            " ".join(SHORT[d] for d in op.dtypes),
-            " ".join(f"+{SHORT[d]}" for d in op.beyond),
-        ]
-        for op in OPS
-    ]
-    lines = columns([head, *rows], "ll" + "c" * len(PRODUCTS))
-    print(paint(lines[0], "bold"))
-    for line, op in zip(lines[1:], OPS, strict=True):
-        print(line)
-        print(paint(f"    {op.formula}", "dim"))
-    print()
-    for product in PRODUCTS:
-        half = "" if product.bfloat16 else "  (no bf16)"
-        print(paint(f"{product.key:>5}  {product.title}{half}", "dim"))
-    print(
-        paint(
-            f"{ANY.key:>5}  {ANY.title}: every operator, with all dtypes that the library computes",
-            "dim",
-        )
-    )
-    print(f"\nOne operator in full: openaclnn ops {OPS[0].name}")
-
-
 def find_operator(name: str) -> Op | None:
     """By C name, with or without GetWorkspaceSize, or by Python name, in any case."""
     wanted = name.removesuffix("GetWorkspaceSize").lower()
@@ -199,8 +150,10 @@ def markdown() -> str:
     """The table of the README; tools/refresh.py puts it there."""
     text = "| operator | Python | formula | dtypes | products |\n| --- | --- | --- | --- | --- |\n"
     for op in OPS:
-        formula = op.formula.replace("|", "\\|")
-        cells = [f"`{op.name}`", f"`{op.python}`", f"`{formula}`"]
+        formula = f"`{op.formula}`"
+        if op.where:
+            formula += f" where {', '.join(f'`{definition}`' for definition in op.where)}"
+        cells = [f"`{op.name}`", f"`{op.python}`", formula.replace("|", "\\|")]
         cells += [", ".join(op.dtypes), ", ".join(op.products)]
         text += f"| {' | '.join(cells)} |\n"
     return text

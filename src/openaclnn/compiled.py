@@ -28,6 +28,11 @@ from .settings import config, home
 NO_COMPILER = (
     "no C++ compiler was found (g++, clang++ or c++, or the one that CXX names); install one"
 )
+_FLAGS = (
+    *("-fPIC", "-std=c++20", "-O2", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1"),
+    *("-fvisibility=hidden", "-w"),
+)
+_LINKED = ("-lc10", "-ltorch_cpu", "-ltorch", "-lopenaclnn")
 
 
 class BuildError(RuntimeError):
@@ -90,7 +95,7 @@ class Library:
                 name = str(path.relative_to(self.sources))
                 digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
         facts = [self.torch.version, self.torch.git, config()["version"], *(compiler() or [])]
-        facts += [*self._options(), *self._link_options()]
+        facts += [*_FLAGS, *_LINKED, *self.declarations, self.soname or ""]
         facts += [part for item in self.generated.items() for part in item]
         digest.update("\0".join(facts).encode())
         name = f"torch-{self.torch.release}-{digest.hexdigest()[:16]}"
@@ -99,8 +104,7 @@ class Library:
     def _options(self) -> list[str]:
         include = self.torch.folder / "include"
         return [
-            *("-fPIC", "-std=c++20", "-O2", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1"),
-            *("-fvisibility=hidden", "-w", f"-I{self.sources}", f"-I{home() / 'include'}"),
+            *(*_FLAGS, f"-I{self.sources}", f"-I{home() / 'include'}"),
             *(f"-isystem{include}", f"-isystem{include / 'torch/csrc/api/include'}"),
             *(f"-isystem{self.sources / folder}" for folder in self.declarations),
         ]
@@ -109,8 +113,7 @@ class Library:
         """Libraries are found under their sonames among what the process has loaded."""
         return [
             *("-shared", *([f"-Wl,-soname,{self.soname}"] if self.soname else [])),
-            *(f"-L{self.torch.folder / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch"),
-            *(f"-L{home() / 'lib64'}", "-lopenaclnn"),
+            *(f"-L{self.torch.folder / 'lib'}", f"-L{home() / 'lib64'}", *_LINKED),
         ]
 
     def _run(self, command: Sequence[str], log: Path) -> None:

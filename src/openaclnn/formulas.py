@@ -32,7 +32,7 @@ ROUNDED = 0.5 + 2.0**-10
 
 @dataclass(frozen=True)
 class Reference:
-    """One kernel, so completely that whoever tests it has to know nothing else."""
+    """One kernel, so completely that a test needs to know nothing else."""
 
     formula: Callable[..., Any]  # an array, or a tuple of them
     domain: tuple[Draw, ...]
@@ -41,7 +41,7 @@ class Reference:
     special: Callable[[Attributes], tuple[float, ...]] = lambda a: ()
     # Where an approximation is at its worst, given the attributes: how many values.
     hard: Callable[[np.random.Generator, Attributes, int], Array] | None = None
-    # Of results that are sums: the sums of their absolute terms, by which errors are judged.
+    # For results that are sums: the sums of their absolute terms, by which errors are judged.
     terms: Callable[..., tuple[Array, ...]] | None = None
     bound: Mapping[str, float] = field(default_factory=dict)  # … of the sum, in FLOAT and DOUBLE
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
@@ -194,7 +194,7 @@ def _log_odds(z: Any) -> Any:
     return np.where(middle, near, np.log(z) - np.log1p(-z))
 
 
-# The first rule that applies wins. For eps = 1 torch answers 0 or NaN, for eps > 1 it answers 0.
+# The first rule that applies wins. For eps = 1 torch returns 0 or NaN, for eps > 1 it returns 0.
 def logit_grad(x: Array, dy: Array, *, eps: float) -> Array:
     if math.isnan(eps) or 1 < eps < math.inf:
         return np.full_like(x + dy, math.nan)

@@ -16,7 +16,7 @@ from .formulas import Array, Reference
 
 Outputs = tuple[Array, ...]
 
-# Of the sum of absolute terms.
+# The largest error that is promised, as a share of the sum of the absolute terms.
 BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
 
 

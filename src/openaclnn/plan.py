@@ -37,8 +37,8 @@ def _needed(op: Op, parameter: Parameter, values: list[Any]) -> bool:
 def plan(name: str, *arguments: Any, **named: Any) -> Plan:
     """Phase 1 of `name`: checks every argument and plans the work.
 
-    Arguments come in the order of the C prototype, outputs included, or by name in C or Python
-    spelling:
+    `name` is the C name or the Python name: "aclnnLeakyRelu" or "leaky_relu". Arguments
+    come in the order of the C prototype, outputs included, or by name in C or Python spelling:
 
         p = openaclnn.plan("aclnnLeakyRelu", x, 0.01, y)
         p.run()                      # results are in y

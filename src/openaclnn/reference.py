@@ -18,7 +18,7 @@ from .formulas import Array as Array
 from .formulas import Attributes as Attributes
 from .formulas import Reference
 from .schema import Op
-from .shapes import bind, shape_of
+from .shapes import shape_of
 
 
 def _all_references() -> dict[str, Reference]:
@@ -192,10 +192,9 @@ def input_shapes(
     op: Op, shape: tuple[int, ...], attributes: Attributes
 ) -> tuple[tuple[int, ...], ...]:
     """The shape of each input when that of the first is `shape`."""
-    forms = {p.name: p.form for p in op.inputs_}
-    known = {p.name: attributes[p.python_name] for p in op.attributes}
-    known |= bind(forms, {op.inputs_[0].name: shape})
-    return tuple(shape if form.broadcast else shape_of(form, known) for form in forms.values())
+    known = op.known_sizes({op.inputs_[0].name: shape}, attributes)
+    forms = (p.form for p in op.inputs_)
+    return tuple(shape if form.broadcast else shape_of(form, known) for form in forms)
 
 
 def sample(

@@ -25,11 +25,11 @@ The build, the package and the tests import this module; it needs nothing but th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from .shapes import ANY_SHAPE, Form, parse
+from .shapes import ANY_SHAPE, Form, bind, parse
 
 Kind = Literal["tensor", "scalar", "double", "int64", "bool", "text"]
 Role = Literal["input", "output", "inout", "attribute"]
@@ -122,7 +122,8 @@ class Op:
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
     rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
-    formula: str
+    formula: str  # in terms of the parameters, functions and the letters that `where` defines
+    where: tuple[str, ...]
     doc: str
     gradient: Gradient | None = None
 
@@ -155,6 +156,13 @@ class Op:
         if any(form.sizes for form in forms):
             return "named"
         return "same" if forms == {ANY_SHAPE} else "broadcast"
+
+    def known_sizes(
+        self, shapes: Mapping[str, Sequence[Any]], attributes: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The sizes by name, from the shapes of some inputs and the attributes by Python name."""
+        forms = {p.name: p.form for p in self.inputs_}
+        return {p.name: attributes[p.python_name] for p in self.attributes} | bind(forms, shapes)
 
     @property
     def inplace(self) -> bool:
@@ -241,6 +249,7 @@ def op(
     dtypes: str,
     formula: str,
     doc: str,
+    where: str = "",
     beyond: str = "",
     family: str = "elementwise",
     sizes: str = "",
@@ -252,6 +261,7 @@ def op(
 ) -> Op:
     """A row. Lists are written as words: products="910 A2 A3". Named sizes are explained as
     sizes="N: samples, C: channels % numGroups, numGroups: groups": C is a multiple of numGroups.
+    The letters of the formula are defined in where="v = h * gamma + beta; h = (x - mean) * rstd".
     """
     words = [part.strip().split(": ") for part in sizes.split(",") if part]
     counted = {name: text.partition(" % ")[0] for name, text in words}
@@ -272,6 +282,7 @@ def op(
         output=output,
         rules=tuple(rules),
         formula=formula,
+        where=tuple(part.strip() for part in where.split(";") if part),
         doc=doc,
         gradient=gradient,
     )

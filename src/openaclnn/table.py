@@ -113,8 +113,10 @@ OPS: tuple[Op, ...] = (
         beyond="DOUBLE",
         inputs="equal",
         rules=["alpha_of_result"],
-        formula="gradOutput * (x > 0 ? s : isResult ? i * (x + a * s) : i * a * s * exp(i * x))",
-        doc="The gradient of Elu; a, s, i: alpha, scale, inputScale; x: its input, or result.",
+        formula="x > 0 ? gradOutput * scale : gradOutput * inputScale * t",
+        where="x = selfOrResult; "
+        "t = isResult ? x + scale * alpha : scale * alpha * exp(inputScale * x)",
+        doc="The gradient of Elu from its input, or its result when isResult is set.",
         gradient=gradient("aclnnEluBackward", gradOutput="d gradInput", gradInput="d gradOutput"),
     ),
     op(
@@ -138,7 +140,7 @@ OPS: tuple[Op, ...] = (
         dtypes="FLOAT FLOAT16 BFLOAT16",
         beyond="DOUBLE",
         formula="|self| <= max(lambd, 0) ? 0 : gradOutput",
-        doc="The gradient of Hardshrink: it passes where the input did.",
+        doc="The gradient of Hardshrink: zero where Hardshrink returns zero.",
         gradient=gradient(
             "aclnnHardshrinkBackward",
             gradOutput="d gradInput",
@@ -156,7 +158,8 @@ OPS: tuple[Op, ...] = (
         beyond="DOUBLE",
         inputs="equal",
         output="equal",
-        formula="ln(z / (1 - z)), z = eps < 0 ? input : max(eps, min(input, 1 - eps))",
+        formula="ln(z / (1 - z))",
+        where="z = eps < 0 ? input : max(eps, min(input, 1 - eps))",
         doc="The logarithm of the odds of a probability; eps >= 0 keeps it away from 0 and 1.",
         gradient=gradient("aclnnLogitGrad", x="input", dy="d out", out="d input"),
     ),
@@ -170,8 +173,9 @@ OPS: tuple[Op, ...] = (
         beyond="DOUBLE",
         inputs="equal",
         output="equal",
-        formula="eps <= x <= 1 - eps ? dy / (x * (1 - x)) : 0; eps < 0: 0 <= x <= 1, else NaN",
-        doc="The gradient of Logit; outside [0, 1] it is NaN where eps < 0.",
+        formula="e <= x <= 1 - e ? dy / (x * (1 - x)) : (eps < 0 ? NaN : 0)",
+        where="e = max(eps, 0)",
+        doc="The gradient of Logit: 0 where eps clamps x; NaN outside [0, 1] if eps < 0.",
         gradient=gradient("aclnnLogitGrad", dy="d out", out="d dy"),
     ),
     op(
@@ -189,8 +193,10 @@ OPS: tuple[Op, ...] = (
         limits="x is not empty; a group has at most 4000 channels",
         inputs="equal",
         output="equal",
-        formula="v / (1 + exp(-swishScale * v)), v = (x - mean) * rstd * gamma + beta",
-        doc="Normalises x over groups of channels, scales, shifts and applies Swish, if asked to.",
+        formula="yOut = activateSwish ? v / (1 + exp(-swishScale * v)) : v",
+        where="v = h * gamma + beta; h = (x - meanOut) * rstdOut; meanOut = mean(x); "
+        "rstdOut = 1 / sqrt(variance(x) + eps)",
+        doc="Group normalisation, then Swish if activateSwish; mean and variance are of a group.",
         gradient=gradient(
             "aclnnGroupNormSwishGrad",
             dy="d yOut",
@@ -218,7 +224,10 @@ OPS: tuple[Op, ...] = (
         limits="x is not empty; a group has at most 4000 channels",
         inputs="equal",
         output="equal",
-        formula="rstd * (g - mean(g) - h * mean(g * h)), g = gamma * dy * swish'(v)",
-        doc="The gradient of GroupNormSwish; h = (x - mean) * rstd, v = h * gamma + beta.",
+        formula="dxOut = rstd * (g - average(g) - h * average(g * h)); "
+        "dgammaOut = sum(u * h); dbetaOut = sum(u)",
+        where="g = gamma * u; u = dy * swish'(v); swish(v) = v / (1 + exp(-swishScale * v)); "
+        "v = h * gamma + beta; h = (x - mean) * rstd",
+        doc="The gradient of GroupNormSwish; average: over a group, sum: over a channel.",
     ),
 )

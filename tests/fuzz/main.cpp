@@ -24,6 +24,7 @@
 #include "core/runtime/event.h"
 #include "core/runtime/physical_memory.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/streams.h"
 #include "fuzz.h"
 
 extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));

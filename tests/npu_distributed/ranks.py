@@ -41,7 +41,7 @@ def close(found: torch.Tensor, wanted: torch.Tensor, ulps: float) -> None:
     torch.testing.assert_close(found.cpu(), wanted, rtol=0, atol=atol)
 
 
-def run(timeout: float | None = None) -> None:
+def run() -> None:
     torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("hccl")
     for function in CHECKS:

@@ -105,12 +105,118 @@ void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradien
   dvalue = from_heads(summed(at::matmul(p.transpose(-1, -2), dy), a.v), layout);
 }
 
+// ---- attention of a model that is run ----
+
+// Where a matrix lies outside a band: row i, counted from the lower right, keeps the columns from
+// i - before to i + after.
+Tensor outside_band(int64_t rows, int64_t columns, int64_t before, int64_t after) {
+  const Tensor distance = at::arange(columns).unsqueeze(0) - at::arange(rows).unsqueeze(1);
+  const int64_t shift = columns - rows;
+  return (distance > after + shift).logical_or(distance < shift - before);
+}
+
+// Of each batch the places from its length on; undefined for no lengths.
+Tensor behind(const Ints& lengths, int64_t batches, int64_t places) {
+  if (lengths.empty()) return {};
+  if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != batches)
+    throw Refusal("actual lengths must be one, or one for each of the " + std::to_string(batches) +
+                  " batches, but are " + std::to_string(lengths.size()));
+  return at::arange(places).unsqueeze(0) >= at::tensor(lengths, at::kLong).unsqueeze(1);
+}
+
+Tensor joined(const Tensors& list, const char* name) {
+  if (list.empty()) throw Refusal(std::string(name) + " must have a tensor, but has none");
+  return list.size() == 1 ? list[0] : at::cat(list);
+}
+
+// softmax(scale q kᵀ + pse, masked) v; a row that is masked altogether is zero.
+void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse, Tensor mask,
+                           Ints lengths, Ints kv_lengths, Tensor deq1, Tensor quant1, Tensor deq2,
+                           Tensor quant2, Tensor offset2, Tensor scale_of_kv, Tensor offset_of_kv,
+                           Tensor table, Tensor padding, Tensor kv_padding, Tensor key_scale,
+                           Tensor key_offset, Tensor value_scale, Tensor value_offset,
+                           Tensor key_prefix, Tensor value_prefix, Ints, int64_t heads,
+                           double scale, int64_t before, int64_t after, Text layout,
+                           int64_t kv_heads, int64_t sparse, int64_t, int64_t, int64_t, bool lse,
+                           int64_t, int64_t, Out out, Out logarithm) {
+  const std::pair<const char*, const Tensor*> refused[] = {
+      {"deqScale1", &deq1},
+      {"quantScale1", &quant1},
+      {"deqScale2", &deq2},
+      {"quantScale2", &quant2},
+      {"quantOffset2", &offset2},
+      {"antiquantScale", &scale_of_kv},
+      {"antiquantOffset", &offset_of_kv},
+      {"blockTable", &table},
+      {"queryPaddingSize", &padding},
+      {"kvPaddingSize", &kv_padding},
+      {"keyAntiquantScale", &key_scale},
+      {"keyAntiquantOffset", &key_offset},
+      {"valueAntiquantScale", &value_scale},
+      {"valueAntiquantOffset", &value_offset},
+      {"keySharedPrefix", &key_prefix},
+      {"valueSharedPrefix", &value_prefix},
+  };
+  for (const auto& [name, tensor] : refused) {
+    if (tensor->defined())
+      throw Refusal(std::string(name) +
+                    " must be NULL: quantised and paged attention is not "
+                    "computed here");
+  }
+  const int64_t n = kv_heads == 0 ? heads : kv_heads;
+  const Tensor q = to_heads(query, layout, heads, 0);
+  const Tensor k = to_heads(joined(key, "key"), layout, n, 0);
+  const Tensor v = to_heads(joined(value, "value"), layout, n, 0);
+  Tensor s = at::matmul(q, repeated(k, q.size(1)).transpose(-1, -2)) * scale;
+  if (pse.defined()) s = s + pse;
+  const int64_t rows = s.size(2), columns = s.size(3);
+  const Tensor hidden = sparse == 4 ? outside_band(rows, columns, before, after)
+                                    : left_out(mask, sparse, rows, columns);
+  if (hidden.defined()) s = s.masked_fill(hidden, -INFINITY);
+  const Tensor short_k = behind(kv_lengths, s.size(0), columns);
+  if (short_k.defined()) s = s.masked_fill(short_k.unsqueeze(1).unsqueeze(1), -INFINITY);
+  const Tensor total = at::logsumexp(s, -1, true);
+  const Tensor p = at::exp(s - at::where(at::isinf(total), 0, total));
+  Tensor o = at::matmul(p, repeated(v, q.size(1)));
+  const Tensor short_q = behind(lengths, s.size(0), rows);
+  if (short_q.defined()) o = o.masked_fill(short_q.unsqueeze(1).unsqueeze(-1), 0);
+  out = from_heads(o, layout);
+  if (lse) logarithm = total;
+}
+
+// pseType 1 adds pse before the scale, as the first version does.
+void refuse_other_types(int64_t pse_type, const Tensor& pse) {
+  if (pse_type != 1 && pse.defined())
+    throw Refusal("pseType must be 1 where pse is given, but got " + std::to_string(pse_type));
+}
+
+void flash_attention_v2(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop,
+                        Tensor padding, Tensor mask, Ints prefix, Ints, Ints, double scale,
+                        double keep, int64_t before, int64_t after, int64_t heads, Text layout,
+                        int64_t precise, int64_t sparse, int64_t pse_type, Out largest, Out total,
+                        Out softmax, Out out) {
+  refuse_other_types(pse_type, pse);
+  flash_attention(query, key, value, pse, drop, padding, mask, prefix, scale, keep, before, after,
+                  heads, layout, precise, sparse, largest, total, softmax, out);
+}
+
+void flash_attention_grad_v2(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
+                             Tensor drop, Tensor padding, Tensor mask, Tensor largest, Tensor total,
+                             Tensor softmax, Tensor out, Ints prefix, Ints, Ints, double scale,
+                             double keep, int64_t before, int64_t after, int64_t heads, Text layout,
+                             int64_t precise, int64_t sparse, int64_t pse_type, Out dquery,
+                             Out dkey, Out dvalue, Out dpse) {
+  refuse_other_types(pse_type, pse);
+  flash_attention_grad(query, key, value, gradient, pse, drop, padding, mask, largest, total,
+                       softmax, out, prefix, scale, keep, before, after, heads, layout, precise,
+                       sparse, dquery, dkey, dvalue, dpse);
+}
+
 }  // namespace
 
 const Composite attention_composites[] = {
-    ENTRY(flash_attention),
-    ENTRY(flash_attention_grad),
-    {},
+    ENTRY(fused_infer_attention), ENTRY(flash_attention),         ENTRY(flash_attention_grad),
+    ENTRY(flash_attention_v2),    ENTRY(flash_attention_grad_v2), {},
 };
 
 }  // namespace openaclnn::aten

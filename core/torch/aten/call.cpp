@@ -6,6 +6,7 @@
 
 #include "core/base/list.h"
 #include "core/base/scalar.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -21,12 +22,16 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const at::IntArrayRef sizes(tensor.shape.at, static_cast<size_t>(tensor.shape.rank));
   const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
   const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
+  if (tensor.dtype == ACL_INT4 && (parameter.written || tensor.offset % 2 != 0))
+    throw Refusal(std::string(parameter.name) +
+                  " must be read, and begin with a byte, where it has 4-bit integers");
   const bool empty = c10::multiply_integers(sizes) == 0;
   if (empty) return at::empty_strided(sizes, strides, options);
   if (tensor.data == nullptr)
     throw Refusal(std::string(parameter.name) + " must have memory, but its address is NULL");
   const auto bytes = static_cast<int64_t>(c10::elementSize(options.dtype().toScalarType()));
-  char* first = static_cast<char*>(tensor.data) + tensor.offset * bytes;
+  const int64_t begin = tensor.dtype == ACL_INT4 ? tensor.offset / 2 : tensor.offset * bytes;
+  char* first = static_cast<char*>(openaclnn_reachable(tensor.data)) + begin;
   return at::for_blob(first, sizes)
       .strides(strides)
       .target_device(at::kCPU)
@@ -88,6 +93,7 @@ at::ScalarType scalar_type(int64_t acl_dtype) {
     case ACL_FLOAT16: return at::kHalf;
     case ACL_BF16: return at::kBFloat16;
     case ACL_DOUBLE: return at::kDouble;
+    case ACL_INT4: return at::ScalarType::Int4;  // two in a byte; no operator of ATen reads it
     case ACL_INT8: return at::kChar;
     case ACL_INT16: return at::kShort;
     case ACL_INT32: return at::kInt;

@@ -94,10 +94,13 @@ struct Unpacked<function> {
 // The tables, each ending with a name that is nullptr.
 extern const Composite attention_composites[];
 extern const Composite indexing_composites[];
+extern const Composite inference_composites[];
 extern const Composite loss_composites[];
+extern const Composite normalisation_composites[];
 extern const Composite random_composites[];
 extern const Composite recurrent_composites[];
 extern const Composite training_composites[];
+extern const Composite transformer_composites[];
 extern const Composite various_composites[];
 
 const Composite* find_composite(const char* name);

@@ -5,6 +5,9 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <ATen/Parallel.h>
+#include <torch/headeronly/version.h>
+
 #include <atomic>
 #include <mutex>
 
@@ -113,6 +116,22 @@ void in_float(torch::jit::Stack& stack) {
   }
 }
 
+// The tensors in the dtype that holds all of them and out: what is multiplied in 16 bits for an out
+// of 32 is summed in 32.
+void promoted(torch::jit::Stack& stack, const Call& call) {
+  const Tensor out = call.tensor(static_cast<size_t>(call.row->outputs[0]));
+  std::optional<at::ScalarType> all;
+  if (out.defined()) all = out.scalar_type();
+  for (const IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::ScalarType own = value.toTensor().scalar_type();
+    all = all ? c10::promoteTypes(*all, own) : own;
+  }
+  for (IValue& value : stack) {
+    if (value.isTensor() && value.toTensor().defined()) value = value.toTensor().to(*all);
+  }
+}
+
 torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
   const Row& row = *call.row;
   torch::jit::Stack stack;
@@ -125,7 +144,8 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }
   }
-  if (row.in_float) in_float(stack);
+  if (row.computed == Row::Computed::in_float) in_float(stack);
+  if (row.computed == Row::Computed::promoted) promoted(stack, call);
   return stack;
 }
 
@@ -192,6 +212,19 @@ std::vector<std::atomic<uint64_t>>& counts() {
 
 }  // namespace
 
+Call prepared(const Row& row, const Value* values) {
+  const KernelsOnly guard;
+  Call call{&row, {}, {}};
+  call.values.reserve(static_cast<size_t>(row.parameter_count));
+  for (int i = 0; i < row.parameter_count; ++i) {
+    const Parameter& parameter = row.parameters[i];
+    call.values.push_back(to_ivalue(parameter, values[i]));
+    const bool is_tensor = parameter.kind == Kind::tensor;
+    call.handles.push_back(is_tensor ? values[i].pointer : nullptr);
+  }
+  return call;
+}
+
 int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   const Row& row = rows[index];
   return guarded(row, [&] {
@@ -199,16 +232,7 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
       return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
                   row.name)
           .code();
-    const KernelsOnly guard;
-    Call call{&row, {}, {}};
-    call.values.reserve(static_cast<size_t>(row.parameter_count));
-    for (int i = 0; i < row.parameter_count; ++i) {
-      const Parameter& parameter = row.parameters[i];
-      call.values.push_back(to_ivalue(parameter, values[i]));
-      const bool is_tensor = parameter.kind == Kind::tensor;
-      call.handles.push_back(is_tensor ? values[i].pointer : nullptr);
-    }
-    Call* made = calls().create(std::move(call));
+    Call* made = calls().create(prepared(row, values));
     if (made == nullptr)
       return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, "%s: too many executors are alive", row.name)
           .code();
@@ -218,18 +242,69 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
   });
 }
 
+namespace {
+
+void compute_counted(const Call& call) {
+  const KernelsOnly guard;
+  counts()[static_cast<size_t>(call.row - rows)].fetch_add(1, std::memory_order_relaxed);
+  compute(call);
+}
+
+// The parameter that must not be NULL, but is: a tensor that ATen needs, or the only place for a
+// result. nullptr for none; composites look at their own.
+const char* missing(const Call& call) {
+  const Row& row = *call.row;
+  const auto is_null = [&](int i) { return call.values[static_cast<size_t>(i)].isNone(); };
+  const bool one_output = row.outputs[0] >= 0 && row.outputs[1] < 0;
+  if (one_output && is_null(row.outputs[0])) return row.parameters[row.outputs[0]].name;
+  const Resolved& found = resolved(row);
+  if (!found.op) return nullptr;
+  const auto& arguments = found.op->schema().arguments();
+  for (int i = 0; i < row.argument_count; ++i) {
+    const Argument& from = row.arguments[i];
+    if (from.from != Argument::From::parameter || !is_null(static_cast<int>(from.integer)))
+      continue;
+    const auto kind = arguments[static_cast<size_t>(i)].type()->kind();
+    if (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::NumberType)
+      return row.parameters[from.integer].name;
+  }
+  return nullptr;
+}
+
+int32_t prepare_for_c(int index, const Value* values, void** call) {
+  const Row& row = rows[index];
+  return guarded(row, [&]() -> int32_t {
+    auto made = std::make_unique<Call>(prepared(row, values));
+    if (const char* name = missing(*made); name != nullptr)
+      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name, name).code();
+    *call = made.release();
+    return ACLNN_SUCCESS;
+  });
+}
+
+int32_t compute_for_c(const void* call) {
+  const Call& made = *static_cast<const Call*>(call);
+  return guarded(*made.row, [&] {
+    compute_counted(made);
+    return ACLNN_SUCCESS;
+  });
+}
+
+void drop_for_c(void* call) { delete static_cast<Call*>(call); }
+
+}  // namespace
+
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream) {
   return guarded(row, [&]() -> int32_t {
     const KernelsOnly guard;
     const Call call = make();
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
-    counts()[static_cast<size_t>(&row - rows)].fetch_add(1, std::memory_order_relaxed);
-    compute(call);
+    compute_counted(call);
     return ACLNN_SUCCESS;
   });
 }
 
-int32_t run(int index, void* executor, void* stream) {
+int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
   const Row& row = rows[index];
   Call* found = calls().find(executor);
   int32_t code = 0;
@@ -251,8 +326,9 @@ int32_t run(int index, void* executor, void* stream) {
 
 const Composite* find_composite(const char* name) {
   for (const Composite* table :
-       {attention_composites, indexing_composites, loss_composites, random_composites,
-        recurrent_composites, training_composites, various_composites}) {
+       {attention_composites, indexing_composites, inference_composites, loss_composites,
+        normalisation_composites, random_composites, recurrent_composites, training_composites,
+        transformer_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }
@@ -263,6 +339,11 @@ const Composite* find_composite(const char* name) {
 }  // namespace openaclnn::aten
 
 using namespace openaclnn::aten;
+
+// For C programs.
+extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_provider = {
+    rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
+    compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};
 
 // For tests: the name of a row, NULL after the last; how often it ran; what it lacks in this torch,
 // "" for nothing.

@@ -70,6 +70,31 @@ void unique_consecutive(Tensor self, bool inverse, bool counts, int64_t dim, Siz
   if (counts) counts_out = how_many;
 }
 
+void unique(Tensor self, bool sorted, bool inverse, Sized out, Out inverse_out) {
+  const auto [values, where] = at::_unique(self, sorted, inverse);
+  out = values;
+  if (inverse) inverse_out = where;
+}
+
+void unique_dim(Tensor self, bool sorted, bool inverse, int64_t dim, Sized out, Sized inverse_out,
+                Sized counts_out) {
+  const auto [values, where, counts] = at::unique_dim(self, dim, sorted, true, true);
+  out = values;
+  if (inverse) inverse_out = where;
+  counts_out = counts;
+}
+
+void index_fill_places(Tensor self, int64_t dim, Ints places, at::Scalar value, Out out) {
+  out = at::index_fill(self, dim, at::tensor(places, at::kLong), value);
+}
+
+// The last dim of indices names a place, or a slice, of self.
+void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
+  c10::List<std::optional<Tensor>> places;
+  for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
+  self.index_put_(places, updates);
+}
+
 void inplace_copy(Tensor self, Tensor src) { self.copy_(src); }
 
 void inplace_zero(Tensor self) { self.zero_(); }
@@ -111,6 +136,10 @@ const Composite indexing_composites[] = {
     ENTRY(nonzero),
     ENTRY(unique2),
     ENTRY(unique_consecutive),
+    ENTRY(unique),
+    ENTRY(unique_dim),
+    ENTRY(index_fill_places),
+    ENTRY(scatter_nd_update),
     ENTRY(inplace_copy),
     ENTRY(inplace_zero),
     ENTRY(inplace_one),

@@ -85,6 +85,73 @@ void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
   out = dropped(self, unpack(mask, self.sizes()), p);
 }
 
+void dropout_gen_mask_v1(Ints shape, double p, int64_t seed, int64_t offset, Tensor out) {
+  pack(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
+}
+
+void masked_scale(Tensor self, Tensor mask, double scale, Out out) {
+  out = self.to(at::kFloat) * mask * scale;
+}
+
+// ---- RReLU: in training, x < 0 has a slope drawn from [lower, upper), which noise keeps ----
+
+Tensor rrelu_of(const Tensor& x, const Tensor& noise, const at::Scalar& lower,
+                const at::Scalar& upper, bool training, int64_t seed, int64_t offset) {
+  if (!training) return at::leaky_relu(x, (lower.toDouble() + upper.toDouble()) / 2);
+  const Tensor slope = at::empty(x.sizes(), at::kFloat)
+                           .uniform_(lower.toDouble(), upper.toDouble(), generator(seed, offset));
+  const Tensor factor = at::where(x <= 0, slope, at::ones({}, at::kFloat));
+  noise.copy_(factor);
+  return x.to(at::kFloat) * factor;
+}
+
+void rrelu(Tensor self, Tensor noise, at::Scalar lower, at::Scalar upper, bool training,
+           int64_t seed, int64_t offset, Out out) {
+  out = rrelu_of(self, noise, lower, upper, training, seed, offset);
+}
+
+void inplace_rrelu(Tensor self, Tensor noise, at::Scalar lower, at::Scalar upper, bool training,
+                   int64_t seed, int64_t offset) {
+  self.copy_(rrelu_of(self, noise, lower, upper, training, seed, offset));
+}
+
+// ---- the forms whose seed and offset are tensors: shift is added to the offset ----
+
+int64_t number_in(const Tensor& number) { return number.item().toLong(); }
+
+void inplace_normal_by_tensor(Tensor self, double mean, double std, Tensor seed, Tensor offset,
+                              int64_t shift) {
+  inplace_normal(self, mean, std, number_in(seed), number_in(offset) + shift);
+}
+
+void inplace_uniform_by_tensor(Tensor self, double from, double to, Tensor seed, Tensor offset,
+                               int64_t shift) {
+  inplace_uniform(self, from, to, number_in(seed), number_in(offset) + shift);
+}
+
+void inplace_random_by_tensor(Tensor self, int64_t from, int64_t to, Tensor seed, Tensor offset,
+                              int64_t shift) {
+  inplace_random(self, from, to, number_in(seed), number_in(offset) + shift);
+}
+
+void inplace_random_whole(Tensor self, int64_t seed, int64_t offset) {
+  self.random_(generator(seed, offset));
+}
+
+void inplace_random_whole_by_tensor(Tensor self, Tensor seed, Tensor offset, int64_t shift) {
+  inplace_random_whole(self, number_in(seed), number_in(offset) + shift);
+}
+
+void multinomial_by_tensor(Tensor self, int64_t count, bool replacement, Tensor seed, Tensor offset,
+                           int64_t shift, Out out) {
+  multinomial(self, count, replacement, number_in(seed), number_in(offset) + shift, out);
+}
+
+void dropout_gen_mask_by_tensor(Ints shape, double p, Tensor seed, Tensor offset, int64_t shift,
+                                int64_t, Tensor out) {
+  dropout_gen_mask_v1(shape, p, number_in(seed), number_in(offset) + shift, out);
+}
+
 }  // namespace
 
 const Composite random_composites[] = {
@@ -97,7 +164,17 @@ const Composite random_composites[] = {
     ENTRY(multinomial),
     ENTRY(dropout_gen_mask),
     ENTRY(dropout_do_mask),
-
+    ENTRY(dropout_gen_mask_v1),
+    ENTRY(masked_scale),
+    ENTRY(rrelu),
+    ENTRY(inplace_rrelu),
+    ENTRY(inplace_normal_by_tensor),
+    ENTRY(inplace_uniform_by_tensor),
+    ENTRY(inplace_random_by_tensor),
+    ENTRY(inplace_random_whole),
+    ENTRY(inplace_random_whole_by_tensor),
+    ENTRY(multinomial_by_tensor),
+    ENTRY(dropout_gen_mask_by_tensor),
     {},
 };
 

@@ -60,13 +60,30 @@ struct Row {
   const Argument* arguments;
   int argument_count;
   int outputs[10];  // the parameters that take the results, ending with -1
-  bool in_float;    // 16-bit floats are computed in float
+  bool inplace;     // the C function has no outputs: the first parameter takes their place
+  enum class Computed : uint8_t {
+    as_given,
+    in_float,  // 16-bit floats in float
+    promoted,  // tensors of several dtypes in the one that holds them all, that of out among them
+  } computed;
 };
 
 extern const Row rows[];
 extern const int row_count;
+extern const char* const rows_digest;  // of all of them: two libraries with the same have the same
 
 int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor);
-int32_t run(int row, void* executor, void* stream);
+int32_t run(int row, void* workspace, uint64_t workspace_size, void* executor, void* stream);
+
+// What the libraries for C programs (core/aten) find in the library in which ATen computes.
+struct Provider {
+  const char* rows_digest;
+  uint64_t torch_abi;  // aoti_torch_abi_version() of the torch that it was compiled for
+  int32_t (*prepare)(int row, const Value* values, void** call);  // what compute needs
+  int32_t (*compute)(const void* call);                           // any number of times
+  void (*drop)(void* call);
+  void (*set_threads)(int count);
+};
+inline constexpr char kProvider[] = "openaclnn_aten_provider";
 
 }  // namespace openaclnn::aten

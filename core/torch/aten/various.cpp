@@ -79,7 +79,39 @@ void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kerne
                                              ceil, places.to(at::kLong));
 }
 
+void max_pool2d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
+                         Ints padding, Ints dilation, bool ceil, Out out) {
+  out = at::max_pool2d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
+                                             ceil, places.to(at::kLong));
+}
+
+void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
+                      Ints dilation, Out out, int64_t) {
+  out = at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3));
+}
+
+void confusion_transpose(Tensor self, Ints perm, Ints shape, bool transpose_first, Out out) {
+  out = transpose_first ? self.permute(perm).reshape(shape) : self.reshape(shape).permute(perm);
+}
+
+void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor out) {
+  const Tensor wide = at::zeros(out.sizes(), gradient.options());
+  const Tensor places = repeats.numel() == 1
+                            ? at::repeat_interleave(repeats.expand({out.size(dim)}).contiguous())
+                            : at::repeat_interleave(repeats);
+  out.copy_(wide.index_add(dim, places, gradient));
+}
+
 // ---- matrices ----
+
+// ATen has no 16-bit floats here.
+void triangular_solve(Tensor b, Tensor a, bool upper, bool transpose, bool unit, Out x, Out copy) {
+  const at::ScalarType dtype =
+      c10::promoteTypes(c10::promoteTypes(a.scalar_type(), b.scalar_type()), at::kFloat);
+  const Tensor matrix = (transpose ? a.mT() : a).to(dtype);
+  x = at::linalg_solve_triangular(matrix, b.to(dtype), upper != transpose, true, unit);
+  copy = a;
+}
 
 void svd(Tensor self, bool full, bool vectors, Out s, Out u, Out v) {
   const auto [left, values, right] = at::_linalg_svd(self, full, vectors);
@@ -139,7 +171,12 @@ const Composite various_composites[] = {
     ENTRY(max_pool2d_mask),
     ENTRY(max_pool2d_mask_backward),
     ENTRY(max_pool3d_backward),
+    ENTRY(max_pool2d_backward),
+    ENTRY(conv_depthwise2d),
+    ENTRY(confusion_transpose),
+    ENTRY(repeat_interleave_grad),
     ENTRY(svd),
+    ENTRY(triangular_solve),
     ENTRY(qr),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),

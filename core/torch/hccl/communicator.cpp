@@ -105,7 +105,7 @@ struct GlooEngine final : Engine {
 
 }  // namespace
 
-// Without the place in the source that gloo and c10d put before or behind.
+// Removes the place in the source that gloo and c10d add before or after the message.
 std::string first_line(const std::exception& error) {
   const auto* own = dynamic_cast<const c10::Error*>(&error);
   std::string text = own != nullptr ? own->what_without_backtrace() : error.what();

@@ -7,8 +7,9 @@ On the left are the C function and its parameters in their order, a tensor unles
 ! marks what is written. Inplace adds aclnnInplaceAdd, without out: self takes its place. On the
 right is the operator of ATen with its overload and leading arguments: parameters, none, true,
 false, numbers, "text", or the dtype of out. Its results go to the written parameters that are no
-arguments, in their order, or else to the first. `in float` computes 16-bit floats in float. Where
-one operator of ATen does not do, `composite name` stands for a function of core/torch/aten.
+arguments, in their order, or else to the first. `in float` computes 16-bit floats in float;
+`promoted` computes tensors of several dtypes in the one that holds them all and out. Where one
+operator of ATen does not do, `composite name` stands for a function of core/torch/aten.
 A name without aclnn is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
 A row goes on in lines that start with a blank.
@@ -33,6 +34,7 @@ KINDS = {
     "floats": ("const void*", "floats"),
     "text": ("const void*", "text"),
     "int": ("int64_t", "integer"),
+    "int32": ("int32_t", "integer"),
     "byte": ("int8_t", "integer"),
     "double": ("double", "real"),
     "float": ("float", "real"),
@@ -55,7 +57,7 @@ class Row:
     op: str
     overload: str | None  # None: op is a composite
     arguments: tuple[str, ...]
-    in_float: bool
+    computed: str  # as_given, in_float, promoted: of core/torch/aten/row.h
     inplace: bool = False  # the C function has no out: self takes its place
 
     @property
@@ -79,7 +81,8 @@ class Row:
 
 
 ROW = re.compile(
-    r"(\w+)( Inplace)?\((.*?)\) = (?:composite (\w+)|(\w+)(?:\.(\w+))?\((.*?)\))( in float)?$"
+    r"(\w+)( Inplace)?\((.*?)\) = (?:composite (\w+)|(\w+)(?:\.(\w+))?\((.*?)\))"
+    r"( in float| promoted)?$"
 )
 BRACES = re.compile(r"\{([^}]+)\}")
 
@@ -109,7 +112,7 @@ def parse(line: str) -> list[Row]:
     match = ROW.match(line)
     if match is None:
         raise ValueError(f"not a row: {line}")
-    name, inplace, left, composite, op, overload, right, in_float = match.groups()
+    name, inplace, left, composite, op, overload, right, computed = match.groups()
     parameters = tuple(map(parameter, left.split(", ")))
     unknown = [p.kind for p in parameters if p.kind not in KINDS]
     if unknown:
@@ -117,7 +120,7 @@ def parse(line: str) -> list[Row]:
     arguments = () if composite else tuple(filter(None, right.split(", ")))
     row = Row(
         name, parameters, composite or op, None if composite else overload or "", arguments,
-        in_float is not None,
+        (computed or " as given").strip().replace(" ", "_"),
     )  # fmt: skip
     if inplace is None:
         return [row]

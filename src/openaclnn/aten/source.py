@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from . import KINDS, Row, rows
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
@@ -10,6 +12,11 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 #include "core/torch/aten/row.h"
 
 #define PHASE extern "C" __attribute__((visibility("default"))) int32_t
+#ifdef OPENACLNN_BEHIND_JUMPS  // of the libraries for C programs, which have the names of CANN's
+#define NAME(name) openaclnn_##name
+#else
+#define NAME(name) name
+#endif
 
 namespace openaclnn::aten {
 namespace {
@@ -53,7 +60,7 @@ def entry(row: Row) -> str:
     return (
         f'    {{"{row.name}", {row.name}_parameters, {len(row.parameters)}, "{row.op}", '
         f"{overload}, {arguments}, {len(row.arguments)}, {{{outputs}}}, "
-        f"{str(row.in_float).lower()}}},\n"
+        f"{str(row.inplace).lower()}, Row::Computed::{row.computed}}},\n"
     )
 
 
@@ -65,23 +72,28 @@ def functions(index: int, row: Row) -> str:
         for i, p in enumerate(row.parameters)
     )
     return (
-        f"PHASE {row.name}GetWorkspaceSize({typed}, uint64_t* size, void** executor) {{\n"
+        f"PHASE NAME({row.name}GetWorkspaceSize)({typed}, uint64_t* size, void** executor) {{\n"
         f"  const Value values[] = {{{values}}};\n"
         f"  return plan({index}, values, size, executor);\n}}\n"
-        f"PHASE {row.name}(void*, uint64_t, void* executor, void* stream) {{\n"
-        f"  return run({index}, executor, stream);\n}}\n"
+        f"PHASE NAME({row.name})(void* workspace, uint64_t size, void* executor, void* stream) {{\n"
+        f"  return run({index}, workspace, size, executor, stream);\n}}\n"
     )
 
 
 def source() -> str:
     """One C++ file, which needs no header of torch."""
     found = rows()
-    return (
-        HEAD
-        + "".join(map(data, found))
+    table = (
+        "".join(map(data, found))
         + "}  // namespace\n\nconst Row rows[] = {\n"
         + "".join(map(entry, found))
-        + f"}};\nconst int row_count = {len(found)};\n\n}}  // namespace openaclnn::aten\n\n"
+        + f"}};\nconst int row_count = {len(found)};\n"
+    )
+    digest = hashlib.sha256(table.encode()).hexdigest()[:16]
+    return (
+        HEAD
+        + table
+        + f'const char* const rows_digest = "{digest}";\n\n}}  // namespace openaclnn::aten\n\n'
         + "using namespace openaclnn::aten;\n\n"
         + "".join(functions(i, row) for i, row in enumerate(found) if not row.is_type)
     )

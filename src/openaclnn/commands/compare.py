@@ -36,13 +36,18 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn compare mine.npy g.npy x.npy --op elu_backward --alpha 1 --scale 1 \\\n"
         "      --input-scale 1 --is-result false\n"
         "  openaclnn compare mine.npy x.npy --op logit --eps=-1e-3 --dtype bf16 --ulp 2\n\n"
-        "Exit status: 0 when the standard is kept, 1 when not, 2 when nothing was compared.",
+        "Exit status: 0 if the results keep the standard, 1 if not, 2 if nothing was compared.",
     )
     sub.add_argument("files", nargs="+", metavar="FILE.npy", help="results, then inputs")
     add = sub.add_argument
     add("--op", required=True, metavar="OPERATOR", help="C or Python name")
     add_standard(sub)
-    add("--benchmark", action="append", metavar="FILE.npy", help="of double: what another got")
+    add(
+        "--benchmark",
+        action="append",
+        metavar="FILE.npy",
+        help="for --standard double: results of the other implementation",
+    )
     add("--dtype", help="what raw bits are, and mine if its array is wider: fp16, bf16, fp32, fp64")
     add("--worst", type=int, default=5, metavar="N", help="elements to show (5)")
     add("--json", action="store_true", help="print JSON for programs")
@@ -62,9 +67,9 @@ def add_standard(sub: argparse.ArgumentParser) -> None:
     add = sub.add_argument
     add("--standard", default="ours", help="ours (the default), single, double or allclose")
     add("--ulp", type=float, help="the distance that ours allows, in place of the promised one")
-    add("--level", default="L1", help="of double: L0, L1 (the default) or L2")
-    add("--rtol", type=float, help="of allclose")
-    add("--atol", type=float, help="of allclose")
+    add("--level", default="L1", help="for --standard double: L0, L1 (the default) or L2")
+    add("--rtol", type=float, help="for --standard allclose")
+    add("--atol", type=float, help="for --standard allclose")
 
 
 def standard_of(arguments: argparse.Namespace) -> Any:

@@ -15,8 +15,8 @@ from ..dtypes import dtype_of, missing_module
 from ..settings import config
 from ..table import ANY, OPS, PRODUCTS
 from ..text_table import Paint
-from ..watch import unwritable, write_json
 from .compare import WRONG_USE, add_standard, standard_of
+from .watch import unwritable, write_json
 
 if TYPE_CHECKING:
     from ..verify.cases import Case
@@ -57,7 +57,11 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--html", metavar="FILE", help="write a page to look at: matrix, histograms, worst cases")
     add("--quiet", action="store_true", help="no progress on standard error")
     add_standard(sub)
-    add("--benchmark", metavar="PROVIDER", help="of double: the other implementation (torch)")
+    add(
+        "--benchmark",
+        metavar="PROVIDER",
+        help="for --standard double: the other implementation (torch)",
+    )
 
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:

@@ -23,7 +23,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def _text(value: Any) -> str:
-    return "None" if value is None else f"{type(value).__name__}"
+    return "None" if value is None else type(value).__name__
 
 
 def explained(error: Exception, function: Callable[..., Any], *values: Any) -> Exception:

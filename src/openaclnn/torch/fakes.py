@@ -14,7 +14,7 @@ import torch
 
 from ..schema import Op, Parameter
 from ..settings import plays_any
-from ..shapes import bind, shape_of
+from ..shapes import shape_of
 from ..table import OPS
 from .dtypes import NAMES, listed, plain
 from .schemas import NAMESPACE, argument_name, given, made
@@ -63,15 +63,14 @@ def _check(op: Op, named: dict[str, Any]) -> None:
             _refuse(op, p, what)
 
 
-def _shape(op: Op, p: Parameter, named: dict[str, Any]) -> Shape:
-    """Of an output."""
+def _shapes(op: Op, named: dict[str, Any]) -> Callable[[Parameter], Shape]:
+    """Returns what gives the shape of an output."""
+    shapes = {p.name: named[p.name].shape for p in op.inputs_}
     if op.shapes == "broadcast":
-        whole: Shape = torch.broadcast_shapes(*(named[i.name].shape for i in op.inputs_))
-        return whole
-    known = {a.name: named[a.name] for a in op.attributes}
-    forms = {i.name: i.form for i in op.inputs_}
-    known |= bind(forms, {i.name: named[i.name].shape for i in op.inputs_})
-    return shape_of(p.form, known)
+        whole: Shape = torch.broadcast_shapes(*shapes.values())
+        return lambda p: whole
+    known = op.known_sizes(shapes, {p.python_name: named[p.name] for p in op.attributes})
+    return lambda p: shape_of(p.form, known)
 
 
 def _dtype(op: Op, p: Parameter, named: dict[str, Any]) -> torch.dtype:
@@ -92,11 +91,11 @@ def fake(op: Op) -> Callable[..., Any]:
         _check(op, named)
         if op.inplace:
             return next(named[p.name] for p in op.parameters if p.role == "inout")
-        inputs = [named[p.name] for p in op.inputs_]
+        inputs, shape = [named[p.name] for p in op.inputs_], _shapes(op, named)
         results = [
             None
             if p.condition is not None and not named[p.condition]
-            else _empty(inputs, _shape(op, p, named), _dtype(op, p, named))
+            else _empty(inputs, shape(p), _dtype(op, p, named))
             for p in made(op)
         ]
         return results[0] if len(results) == 1 else tuple(results)

@@ -37,6 +37,8 @@ def replace(model: Module) -> Replacement:
     a SiLU in a Sequential, or in a forward that torch.fx can trace. Modules are expected to be
     called by the module that holds them.
     """
+    if not isinstance(model, Module):
+        raise TypeError(f"replace: model must be a torch.nn.Module, but got {type(model).__name__}")
     report = Replacement()
     _replace_activations(model, report)
     why: dict[int, str] = {}

@@ -33,17 +33,6 @@ def argument_name(op: Op, p: Parameter) -> str:
     return "out" if p.role == "output" and len(made(op)) == 1 else p.python_name
 
 
-def axes(op: Op, p: Parameter, rank: int) -> tuple[str | None, ...]:
-    """The dimensions of a tensor by the sizes that the row names; None for the others.
-
-    The value of an attribute that divides a size goes by the name of that size: there are groups
-    of channels, so whole groups lie where their channels lie.
-    """
-    divided = {divisor: size for size, divisor in op.multiples.items()}
-    sizes = tuple(divided.get(size, size) for size in p.form.sizes)
-    return (*sizes, *(None,) * (rank - len(sizes))) if p.form.rest else sizes
-
-
 def _argument(p: Parameter) -> str:
     if p.kind == "tensor":
         kind = "Tensor(a!)" if p.role == "inout" else "Tensor"

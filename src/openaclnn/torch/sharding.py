@@ -3,9 +3,9 @@
 
 Every row follows one of its inputs, the leader: where the leader is sharded along an axis that the
 row keeps apart, all tensors that have this axis are sharded along it, the others are replicated,
-and an output without it is a partial sum. Element-wise rows keep all dimensions apart; group norm
-keeps the batch apart where every process has a sample, and the channels where every process has
-whole groups.
+and an output without it is a partial sum. A row that names no sizes keeps all dimensions apart. A
+row with named sizes keeps those apart, and no others: a size that an attribute divides (channels by
+groups) where every process has whole groups, any other (the batch) where every process has a part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 from ..gradients import gradient_row, sources
 from ..schema import Op, Parameter
 from ..table import OPS
-from .schemas import argument_name, axes, given
+from .schemas import argument_name, given
 
 Axes = tuple[Any, ...]  # the name of each dimension; None where shards must be gathered
 
@@ -33,6 +33,11 @@ def linear_input(op: Op) -> Parameter | None:
     return None
 
 
+def _activations(op: Op) -> list[Parameter]:
+    """The inputs of any number of dimensions."""
+    return [p for p in op.inputs_ if p.form.rest]
+
+
 def _parts(n: int, processes: int) -> set[int]:
     """Returns the sizes of the shards; DTensor rounds all up but the last ones."""
     part = -(-n // processes)
@@ -41,7 +46,10 @@ def _parts(n: int, processes: int) -> set[int]:
 
 def _axes(op: Op, p: Parameter, shape: Sequence[int], whole: Sequence[int]) -> Axes:
     if op.shapes == "named":
-        return axes(op, p, len(shape))
+        # there are groups of channels, so whole groups lie where their channels lie
+        divided = {divisor: size for size, divisor in op.multiples.items()}
+        sizes = tuple(divided.get(size, size) for size in p.form.sizes)
+        return (*sizes, *(None,) * (len(shape) - len(sizes))) if p.form.rest else sizes
     first = len(whole) - len(shape)
     return tuple(first + i if n == whole[first + i] else None for i, n in enumerate(shape))
 
@@ -91,27 +99,27 @@ class Rule:
 
     def _whole(self, specs: dict[str, Any]) -> tuple[int, ...]:
         if self.op.shapes == "named":
-            return tuple(specs["x"].shape)
+            return tuple(specs[_activations(self.op)[0].name].shape)
         return tuple(torch.broadcast_shapes(*(s.shape for s in specs.values())))
 
     def _leader(self, specs: dict[str, Any]) -> str:
         """The most sharded activation leads; among equals the largest, then the saved one."""
-        names = [
-            p.name
-            for p in self.op.inputs_
-            if self.op.shapes != "named" or len(axes(self.op, p, 3)) == 3
-        ]
         linear = self.linear.name if self.linear else None
         return max(
-            names,
+            (p.name for p in _activations(self.op)),
             key=lambda n: (specs[n].num_shards, math.prod(specs[n].shape), n != linear),
         )
 
     def _chosen(self, specs: dict[str, Any], laid: dict[str, Axes], named: dict[str, Any]) -> Any:
         """Chooses axis and placement for each dimension of the mesh; None replicates all."""
         leader = self._leader(specs)
-        mesh, groups = specs[leader].mesh, named.get("numGroups", 1)
-        rows = {specs[leader].shape[0]} if self.op.shapes == "named" else set()
+        mesh = specs[leader].mesh
+        groups = {size: named[divisor] for size, divisor in self.op.multiples.items()}
+        parts = {
+            axis: {n}
+            for axis, n in zip(laid[leader], specs[leader].shape, strict=True)
+            if isinstance(axis, str) and axis not in groups
+        }
         chosen: list[Any] = []
         for i, placement in enumerate(specs[leader].placements):
             axis = laid[leader][placement.dim] if hasattr(placement, "dim") else None
@@ -119,13 +127,14 @@ class Rule:
                 # a strided shard (FSDP over tensor parallel) names the same elements only where
                 # the axis is the same dimension everywhere
                 places = {own.index(axis) for own in laid.values() if axis in own}
-                axis = axis if places == {placement.dim} and not rows else None
-            if axis == "N":
-                parts = set().union(*(_parts(n, mesh.size(i)) for n in rows))
-                axis, rows = (None, rows) if 0 in parts else (axis, parts)
-            if axis == "C":
-                whole = self.whole_groups and groups % mesh.size(i) == 0
-                axis, groups = (axis, groups // mesh.size(i)) if whole else (None, groups)
+                axis = axis if places == {placement.dim} and axis not in (*parts, *groups) else None
+            if axis in parts:
+                smaller = set().union(*(_parts(n, mesh.size(i)) for n in parts[axis]))
+                axis, parts[axis] = (None, parts[axis]) if 0 in smaller else (axis, smaller)
+            elif axis in groups and self.whole_groups and groups[axis] % mesh.size(i) == 0:
+                groups[axis] //= mesh.size(i)
+            elif axis in groups:
+                axis = None
             chosen.append(None if axis is None else (axis, placement))
         return chosen
 
@@ -171,14 +180,17 @@ class Rule:
 
 
 def _local_groups(op: Op) -> Callable[[Any, Any], Any]:
-    """Returns what replaces the number of groups by that of one process."""
-    at = next(i for i, p in enumerate(given(op)) if p.name == "numGroups")
-    which = next(i for i, p in enumerate(op.inputs_) if p.name == "x")
+    """Returns what replaces each number of groups by that of one process."""
+    activation = _activations(op)[0]
+    which = op.inputs_.index(activation)
+    positions = {p.name: i for i, p in enumerate(given(op))}
 
     def adjust(inputs: Any, schema: Any) -> Any:
         x, arguments = inputs[which], list(schema.args_schema)
-        parts = (x.mesh.size(i) for i, p in enumerate(x.placements) if p.is_shard(1))
-        arguments[at] //= math.prod(parts)
+        for size, divisor in op.multiples.items():
+            dim = activation.form.sizes.index(size)
+            shards = (x.mesh.size(i) for i, p in enumerate(x.placements) if p.is_shard(dim))
+            arguments[positions[divisor]] //= math.prod(shards)
         return type(schema)(schema.op, tuple(arguments), schema.kwargs_schema)
 
     return adjust
@@ -198,12 +210,12 @@ def register_sharding() -> None:
             packet = getattr(torch.ops.openaclnn, op.python)
             for overload in (packet.default, *(() if op.inplace else (packet.out,))):
                 rule = Rule(op, overload, adjusters is not None)
-                # the placements depend on tensors, and on the attributes of group norm
+                # the placements depend on tensors, and on attributes that count groups
                 first = next(i for i, p in enumerate(given(op)) if p.kind != "tensor")
                 outs = [argument_name(op, p) for p in op.outputs if p.role == "output"]
                 known = RuntimeSchemaInfo(first if op.shapes == "named" else 100, outs)
                 propagator.register_op_strategy(overload, rule, known)
-                if op.shapes == "named" and adjusters is not None:
+                if op.multiples and adjusters is not None:
                     adjusters[overload] = _local_groups(op)
     except (ImportError, AttributeError) as error:
         warnings.warn(

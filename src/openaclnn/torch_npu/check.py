@@ -36,7 +36,12 @@ def check(paint: Paint) -> int:
     if own is not None:
         made = library().target()
         line("operators", f"{made}{'' if made.is_file() else ', compiled on first use'}")
-    line("reach", f"{len(OPS)} operators of openaclnn, {len(rows())} that ATen computes")
+    types = sum(row.is_type for row in rows())
+    line(
+        "reach",
+        f"{len(OPS)} operators of openaclnn; {len(rows()) - types} functions and {types} types "
+        "that ATen computes",
+    )
     trouble = problem()
     if trouble is None:
         try:

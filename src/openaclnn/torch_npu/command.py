@@ -9,8 +9,8 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
+from ..commands.programs import become
 from ..compiled import BuildError
-from ..programs import become
 from ..text_table import Paint
 from .environment import DEFAULTS, environment
 from .installed import problem

@@ -10,7 +10,7 @@ from ..settings import home
 from .names import NEEDED, WANTED
 from .provider import provider
 
-# Of an installed CANN: torch_npu would look there for operators first.
+# The variables of an installed CANN: torch_npu would look there for operators first.
 FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)
 # What openaclnn chooses unless the user has chosen.
 DEFAULTS = {

@@ -16,7 +16,7 @@ VERSION = "2.13.0"
 
 # The libraries that the wheel names, without their lib and .so.
 NEEDED = ("hccl", "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel")
-# Those that it looks for when it wants a function of them.
+# The libraries that the wheel loads when it first needs one of their functions.
 WANTED = ("hcomm",)
 
 WORKING = {

@@ -188,10 +188,10 @@ void store(const Given& t, size_t at, double value) {
 
 double any_size(Random& random) { return std::pow(10, random.uniform(-45, 38)); }
 
-// Statistics that belong to x, some specials.
+// Gives each input a size of its own between 1e-45 and 1e38, mean and rstd those that fit x, and
+// replaces a few elements by special values.
 void resize(Random& random, Case& c) {
   const Named named(c, c.tensors);
-  // Statistics that belong to x: of its size, and one by it.
   double of_x = random.chance(40) ? 1 : std::pow(10, random.uniform(-45, 36));
   for (size_t i = 0; i < c.tensors.size(); ++i) {
     const Parameter& parameter = c.row->parameters[i];

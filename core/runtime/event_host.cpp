@@ -2,8 +2,8 @@
 // What the host learns of events: whether they are reached, when they were, and waiting for them.
 #include "acl/acl_rt.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/check.h"
-#include "core/runtime/event_find.h"
+#include "core/runtime/arguments.h"
+#include "core/runtime/event.h"
 
 using namespace openaclnn;
 
@@ -38,7 +38,7 @@ Status query(const char* call, aclrtEvent handle, const void* status, bool allow
     if (event.point == nullptr) {
       *answer = ex ? Recorded::reached : Recorded::never;
     } else {
-      *answer = event.point->signal.came() ? Recorded::reached : Recorded::not_yet;
+      *answer = event.point->reached.came() ? Recorded::reached : Recorded::not_yet;
     }
     return allow_ex ? Status() : refuse_ex(call, event);
   });
@@ -51,11 +51,11 @@ Status synchronize(const char* call, aclrtEvent handle, int32_t timeout) {
   std::shared_ptr<Point> point;
   if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
   if (point == nullptr) return {};
-  if (!point->signal.came() && point->stream == Stream::running_here()) {
+  if (!point->reached.came() && point->stream == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: a task must not wait for an event of the stream it runs on", call);
   }
-  if (!point->signal.wait(Deadline::in_milliseconds(timeout))) {
+  if (!point->reached.wait(Deadline::in_milliseconds(timeout))) {
     return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
                 "%s: event must be reached within %d milliseconds, but was not", call, timeout);
   }
@@ -73,7 +73,7 @@ Status time_of(const char* call, const char* argument, aclrtEvent handle, int64_
         };
         if (!event.has_time()) return invalid("have been created with ACL_EVENT_TIME_LINE");
         if (event.point == nullptr) return invalid("be recorded, but never was");
-        if (!event.point->signal.came()) {
+        if (!event.point->reached.came()) {
           return invalid("be reached, but is not yet: synchronise it first");
         }
         if (event.point->nanoseconds < 0) {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 2: a plan is checked and runs, here or on the thread of a stream.
+#include "core/ops/launch.h"
+
 #include <memory>
 #include <mutex>
 
 #include "aclnn/aclnn_base.h"
-#include "core/base/executor.h"
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/runtime/device.h"
 #include "core/runtime/timeline.h"
+#include "core/runtime/streams.h"
 
 namespace openaclnn {
-
-constinit Watch<const PlanObserver*> plan_observer = nullptr;
 
 namespace {
 

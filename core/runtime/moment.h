@@ -10,7 +10,7 @@
 
 namespace openaclnn {
 
-class Signal {
+class Moment {
  public:
   bool came() const { return came_.load(std::memory_order_acquire); }
 

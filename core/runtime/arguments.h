@@ -13,7 +13,7 @@ inline Status not_null(const char* call, const char* argument, const void* point
   return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
 }
 
-// Of arguments that are kept for the future.
+// Checks arguments that are reserved for the future.
 inline Status check_zero(const char* call, const char* argument, uint64_t value) {
   if (value == 0) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be 0, but got %llu", call, argument,

@@ -67,7 +67,7 @@ class alignas(64) Share {
   std::atomic<int> threads_ = 1;
 };
 
-// What a worker tells: how many blocks of a region it has done, and whether it has to be woken.
+// What a worker reports: how many blocks of a region it has done, and whether it must be woken.
 struct alignas(64) Progress {
   std::atomic<uint64_t> done = 0;  // region number and blocks
   std::atomic<int> asleep = 0;

@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .programs import become, environment
-from .settings import home
-from .text_table import Paint
+from ..text_table import Paint
+from .programs import NoDirectory, become, directory, environment, refuse
 
-MISTAKES_MADE = 66  # exit status of a program that made a mistake, unless told otherwise
+MISTAKES_MADE = (
+    66  # exit status of a program that made a mistake, unless --exit-code says otherwise
+)
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
 WRONG_USE = 2  # exit status, as argparse has it
 NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math", "acl_op_compiler")
@@ -46,7 +47,7 @@ def run_beside(
 
 
 def as_shell(ended: int) -> int:
-    """The exit status that a shell tells."""
+    """The exit status that a shell reports."""
     return 128 - ended if ended < 0 else ended
 
 
@@ -96,7 +97,7 @@ def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, ended: int) -> str:
-    """What is said at the end; the library itself tells the number of mistakes."""
+    """What is said at the end; the library itself prints the number of mistakes."""
     by_signal = f"ended by signal {-ended}" if ended < 0 else ""
     if mistakes:
         return by_signal
@@ -114,9 +115,13 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
     words = arguments.program
     if unwritable("check", "--json", arguments.json):
         return WRONG_USE
+    try:
+        root = directory(aten=arguments.aten)
+    except NoDirectory as error:
+        return refuse("check", error)
     with tempfile.TemporaryDirectory() as folder:
         lines, seen = Path(folder, "reports"), Path(folder, "seen")
-        variables = environment(os.environ) | {
+        variables = environment(os.environ, root) | {
             "OPENACLNN_CHECK": "1",
             "OPENACLNN_CHECK_EXIT_CODE": str(arguments.exit_code),
             "OPENACLNN_CHECK_JSON": str(lines),
@@ -146,8 +151,12 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("-o", arguments.output), ("--text", arguments.text)):
         if unwritable("trace", option, path):
             return WRONG_USE
-    variables = environment(os.environ)
-    folder = home() / "lib64" / "trace"
+    try:
+        root = directory(aten=arguments.aten)
+    except NoDirectory as error:
+        return refuse("trace", error)
+    variables = environment(os.environ, root)
+    folder = root / "lib64" / "trace"
     before = variables.get("LD_PRELOAD")
     libraries = [str(folder / f"lib{name}.so") for name in NAMES] + ([before] if before else [])
     variables["LD_PRELOAD"] = ":".join(libraries)
@@ -243,6 +252,11 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--text", metavar="FILE", help="write the text to FILE instead of to standard error"
     )
     for sub in (checked, traced):
+        sub.add_argument(
+            "--aten",
+            action="store_true",
+            help="with the libraries of `openaclnn home --aten`, which have what ATen computes",
+        )
         sub.add_argument(
             "program",
             nargs=argparse.REMAINDER,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// All streams of the process: the pool, waiting for many of them, and what fork leaves of them.
-#include "core/runtime/stream_visit.h"
+// All streams of the process: how they are found, waited for, and what fork leaves of them.
+#include "core/runtime/streams.h"
 
 #include <optional>
 #include <vector>
 
+#include "acl/acl_rt.h"
+#include "core/runtime/device.h"
 #include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/stream.h"
 
 namespace openaclnn {
 namespace {
@@ -36,7 +37,7 @@ class Gate {
   int inside_ = 0;
 };
 
-// Without a deadline: a marker in every busy stream, which needs no memory when there is none.
+// Waits without a deadline, for a marker in every busy stream; needs no memory if none is busy.
 void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
   Gate gate;
   {
@@ -54,8 +55,9 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
   gate.wait();
 }
 
-// With one: nothing is left in a stream when it comes first. Only the stream that is waited for
-// right now has to stay; one that was destroyed meanwhile has done its work.
+// Waits with a deadline; if the deadline comes first, no marker is left in a stream. Only the
+// stream that is waited for right now has to stay; one that was destroyed meanwhile has done its
+// work.
 bool wait_until(PickStream pick, void* context, Deadline deadline,
                 std::vector<const Stream*>& waited) {
   struct Target {
@@ -105,6 +107,31 @@ HandlePool<Stream>& streams() {
     return pool_of<Stream>(kMaxStreams);
   }();
   return pool;
+}
+
+Status find_stream(const void* handle, Stream** stream, const char* call) {
+  if (handle == nullptr) {
+    const Context* context = current_context();
+    if (context == nullptr) {
+      return fail(ACL_ERROR_RT_CONTEXT_NULL,
+                  "the default stream needs a current context: call aclrtSetDevice first");
+    }
+    *stream = context->stream;
+    return {};
+  }
+  Stream* found = streams().find(handle);
+  if (found == nullptr) {
+    tell_refused(call, kStreamThing, "stream", handle);
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "stream must be alive, but %p was destroyed or never created", handle);
+  }
+  if (found->owner() == nullptr) {
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
+                "the context of stream must be alive, but that of %p was destroyed or reset",
+                handle);
+  }
+  *stream = found;
+  return {};
 }
 
 bool drain_streams(PickStream pick, void* context, Deadline deadline) {

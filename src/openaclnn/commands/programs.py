@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from .settings import home
-from .text_table import Paint
+from ..settings import home
+from ..text_table import Paint
 
 C_SUFFIXES = (".c", ".i", ".s", ".S")
 CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
@@ -23,14 +23,31 @@ NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell answers
 
 
-def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """`base` and what set_env.sh adds to it."""
-    root = str(home())
+class NoDirectory(RuntimeError):
+    """Why there is no installation directory with the operators that ATen computes."""
+
+
+def directory(*, aten: bool) -> Path:
+    """The installation directory; that of `home --aten` is made if it is not there."""
+    if not aten:
+        return home()
+    from ..aten.directory import directory as with_aten
+    from ..compiled import BuildError
+
+    try:
+        return with_aten()
+    except BuildError as error:
+        raise NoDirectory(str(error)) from None
+
+
+def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str, str]:
+    """`base` and what set_env.sh of the installation directory adds to it."""
+    root = str(folder or home())
     result = dict(base)
     for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_AICPU_PATH", "TOOLCHAIN_HOME"):
         result[name] = root
     result["ASCEND_OPP_PATH"] = f"{root}/opp"
-    for name, folder in (
+    for name, part in (
         ("PATH", "/bin"),
         ("LD_LIBRARY_PATH", "/lib64"),
         ("LIBRARY_PATH", "/lib64"),
@@ -38,7 +55,7 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
         ("PKG_CONFIG_PATH", "/share/pkgconfig"),
     ):
         before = base.get(name)
-        result[name] = f"{root}{folder}" + (f":{before}" if before else "")
+        result[name] = f"{root}{part}" + (f":{before}" if before else "")
     return result
 
 
@@ -50,14 +67,19 @@ def compiler(words: Sequence[str], variables: Mapping[str, str]) -> list[str]:
     return shlex.split(variables.get("CXX") or "c++")
 
 
-def compile_command(words: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+def compile_command(
+    words: Sequence[str], variables: Mapping[str, str], folder: Path | None = None
+) -> list[str]:
     """The compiler with the words as they are, headers before and libraries after them."""
-    root = home()
+    root = folder or home()
     folders = ("include", "include/aclnn", "include/aclnnop")
     command = [*compiler(words, variables), *(f"-I{root}/{folder}" for folder in folders), *words]
     if not any(word in NOT_LINKING for word in words):
         command += [f"-L{root}/lib64", *(f"-l{name}" for name in LIBRARIES)]
-        command += [f"-Wl,-rpath,{root}/lib64"]
+        # With other directories than home() the rpath comes before LD_LIBRARY_PATH: where that has
+        # home(), the program would find libraries without its operators.
+        first = ["-Wl,--disable-new-dtags"] if folder not in (None, home()) else []
+        command += [*first, f"-Wl,-rpath,{root}/lib64"]
     return command
 
 
@@ -83,12 +105,21 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
         return NOT_EXECUTABLE
 
 
+def refuse(what: str, error: Exception) -> int:
+    print(f"openaclnn {what}: {error}", file=sys.stderr)
+    return 2
+
+
 def run_cc(arguments: argparse.Namespace, _: Paint) -> int:
-    words = [word for word in arguments.words if word != "--show"]
+    words = [word for word in arguments.words if word not in ("--show", "--aten")]
     if not words or words[0] in ("-h", "--help"):
         print(arguments.help)
         return 0 if words else 2
-    command = compile_command(words, os.environ)
+    try:
+        folder = directory(aten="--aten" in arguments.words)
+    except NoDirectory as error:
+        return refuse("cc", error)
+    command = compile_command(words, os.environ, folder)
     if "--show" in arguments.words:
         print(shlex.join(command))
         return 0
@@ -96,11 +127,16 @@ def run_cc(arguments: argparse.Namespace, _: Paint) -> int:
 
 
 def run_program(arguments: argparse.Namespace, _: Paint) -> int:
-    words = arguments.words
+    aten = arguments.words[:1] == ["--aten"]
+    words = arguments.words[aten:]
     if not words or words[0] in ("-h", "--help"):
         print(arguments.help)
         return 0 if words else 2
-    return become("run", words, environment(os.environ))
+    try:
+        folder = directory(aten=aten)
+    except NoDirectory as error:
+        return refuse("run", error)
+    return become("run", words, environment(os.environ, folder))
 
 
 def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -111,21 +147,24 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "compile and link a C or C++ program against openaclnn",
         "Runs cc, or c++ for C++ sources ($CC and $CXX if set), with the headers and libraries of\n"
         "`openaclnn home` added and an rpath, so that the program runs as it is. Everything else\n"
-        "goes to the compiler unchanged; with -c, -S or -E nothing is linked.\n\n"
+        "goes to the compiler unchanged; with -c, -S or -E nothing is linked.\n"
+        "--aten adds the operators that ATen, in PyTorch's libraries, computes.\n\n"
         "  openaclnn cc prog.cpp -o prog\n"
         "  openaclnn cc -std=c11 -O2 -Wall prog.c -o prog\n"
+        "  openaclnn cc --aten prog.cpp -o prog\n"
         "  openaclnn cc --show prog.cpp       print the command instead",
-        forwards="[--show] ARGUMENT ...",
+        forwards="[--show] [--aten] ARGUMENT ...",
     )
     run = command(
         "run",
         run_program,
         "run a program with the environment of set_env.sh",
         "Runs the program with the variables that set_env.sh sets: it finds the libraries;\n"
-        "exit status and signals are its own. Builds can be run likewise.\n\n"
+        "exit status and signals are its own. Builds can be run likewise. With --aten the\n"
+        "variables are those of `openaclnn home --aten`.\n\n"
         "  openaclnn run ./prog 1 2 3\n"
         "  openaclnn run cmake -S . -B build",
-        forwards="PROGRAM [ARGUMENT ...]",
+        forwards="[--aten] PROGRAM [ARGUMENT ...]",
     )
     for sub in (cc, run):
         sub.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

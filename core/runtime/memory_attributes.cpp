@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/check.h"
+#include "core/runtime/arguments.h"
 #include "core/runtime/memory.h"
 
 using namespace openaclnn;

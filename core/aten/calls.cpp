@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both phases of every row for C programs: executors are openaclnn's own, their work is ATen's.
+#include <dlfcn.h>
+
+#include <new>
+
+#include "aclnn/aclnn_base.h"
+#include "core/aten/provider.h"
+#include "core/aten/traced.h"
+#include "core/ops/foreign.h"
+#include "core/base/list.h"
+
+namespace openaclnn::aten {
+namespace {
+
+class AtenWork : public ForeignWork {
+ public:
+  AtenWork(const Provider& provider, void* call) : provider_(provider), call_(call) {}
+  ~AtenWork() override { provider_.drop(call_); }
+  int32_t run() const override { return provider_.compute(call_); }
+
+ private:
+  const Provider& provider_;
+  void* call_;
+};
+
+// What prepare has found alive.
+void add_tensors(AtenWork& work, const Row& row, const Value* values) {
+  for (int i = 0; i < row.parameter_count; ++i) {
+    const Parameter& parameter = row.parameters[i];
+    if (values[i].pointer == nullptr) continue;
+    bool written = parameter.written;
+    if (row.inplace) {  // the first parameter stands where the outputs are, too
+      if (written) continue;
+      written = i == 0;
+    }
+    if (parameter.kind == Kind::tensor) {
+      work.add(parameter.name, static_cast<const aclTensor*>(values[i].pointer), written);
+    } else if (parameter.kind == Kind::tensors) {
+      const aclTensorList& list = *tensor_lists().find(values[i].pointer);
+      for (size_t k = 0; k < list.size; ++k) {
+        if (list[k] == nullptr) continue;
+        work.add(std::string(parameter.name) + "[" + std::to_string(k) + "]", list[k], written);
+      }
+    }
+  }
+}
+
+int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, void** executor) {
+  if (workspace_size == nullptr || executor == nullptr)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name,
+                workspace_size == nullptr ? "workspaceSize" : "executor")
+        .code();
+  const Provider* provider = nullptr;
+  if (const Status status = find_provider(row.name, &provider); !status.ok()) return status.code();
+  void* call = nullptr;
+  if (const int32_t code = provider->prepare(static_cast<int>(&row - rows), values, &call);
+      code != 0) {
+    return code;
+  }
+  try {
+    const auto work = std::make_shared<AtenWork>(*provider, call);
+    add_tensors(*work, row, values);
+    aclOpExecutor* made = nullptr;
+    if (const Status status = plan_foreign(row.name, &row, work, &made); !status.ok())
+      return status.code();
+    *workspace_size = 0;
+    *executor = made;
+    return ACLNN_SUCCESS;
+  } catch (const std::bad_alloc&) {
+    return fail(ACLNN_ERR_INNER, "%s: memory must be available, but it ran out", row.name).code();
+  }
+}
+
+int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* executor,
+                void* stream) {
+  return run_foreign(row.name, &row, workspace, workspace_size, executor, stream);
+}
+
+// There when `openaclnn trace` runs the program.
+const Tracer* tracer() {
+  static const auto* const found = static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer));
+  return found;
+}
+
+}  // namespace
+
+int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+  const Row& row = rows[index];
+  if (tracer() != nullptr) return tracer()->plan(row, values, workspace_size, executor, plan_now);
+  return plan_now(row, values, workspace_size, executor);
+}
+
+int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+  const Row& row = rows[index];
+  if (tracer() != nullptr)
+    return tracer()->run(row, workspace, workspace_size, executor, stream, run_now);
+  return run_now(row, workspace, workspace_size, executor, stream);
+}
+
+}  // namespace openaclnn::aten

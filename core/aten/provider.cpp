@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The installation directory of `openaclnn home --aten` has beside this library: torch, a link to
+// the folder of PyTorch's libraries, and the library in which ATen computes, which needs them.
+#include "core/aten/provider.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+
+#include "aclnn/aclnn_base.h"
+#include "core/runtime/parallel.h"
+
+namespace openaclnn::aten {
+namespace {
+
+constexpr const char* kAdvice = "make it anew with: openaclnn home --aten";
+
+struct Loaded {
+  const Provider* provider = nullptr;
+  std::string problem;  // what is missing, as the end of a sentence
+};
+
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&find_provider), &info) == 0) return ".";
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string last_error() {
+  const char* text = dlerror();
+  return text == nullptr ? "it is not there" : text;
+}
+
+Loaded load() {
+  const std::string folder = own_folder();
+  const std::string torch = folder + "/torch/libtorch_cpu.so";
+  const bool is_there = dlopen(torch.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  void* const cpu = dlopen(torch.c_str(), RTLD_LAZY);
+  if (cpu == nullptr)
+    return {nullptr, "PyTorch must be installed where it was when the libraries were made (" +
+                         std::string(kAdvice) + "), but: " + last_error()};
+  // The provider names it; without its path the loader would look elsewhere.
+  (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
+  const std::string path = folder + "/libaclnn_math.so";
+  void* const library = dlopen(path.c_str(), RTLD_LAZY);
+  if (library == nullptr)
+    return {nullptr, "the library in which ATen computes must be there (" + std::string(kAdvice) +
+                         "), but: " + last_error()};
+  const auto* provider = static_cast<const Provider*>(dlsym(library, kProvider));
+  if (provider == nullptr || std::strcmp(provider->rows_digest, rows_digest) != 0)
+    return {nullptr, "the library in which ATen computes must be of this openaclnn, but " + path +
+                         " is of another; " + kAdvice};
+  const auto abi = reinterpret_cast<uint64_t (*)()>(dlsym(cpu, "aoti_torch_abi_version"));
+  if (abi == nullptr || abi() >> 32 != provider->torch_abi >> 32)
+    return {nullptr, std::string("PyTorch must be the version that the libraries were made for, "
+                                 "but is another; ") +
+                         kAdvice};
+  if (!is_there) provider->set_threads(num_threads());
+  return {provider, ""};
+}
+
+}  // namespace
+
+Status find_provider(const char* call, const Provider** found) {
+  static const Loaded loaded = load();
+  if (loaded.provider == nullptr)
+    return fail(ACLNN_ERR_INNER, "%s: %s", call, loaded.problem.c_str());
+  *found = loaded.provider;
+  return {};
+}
+
+}  // namespace openaclnn::aten

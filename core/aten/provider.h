@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library in which ATen computes, loaded at the first call: a program that links the libraries
+// of `openaclnn home --aten` starts without PyTorch, and learns in a sentence what is missing.
+#pragma once
+
+#include "core/runtime/status.h"
+#include "core/torch/aten/row.h"
+
+namespace openaclnn::aten {
+
+// Sets *found; `call` heads the sentence of a failure.
+Status find_provider(const char* call, const Provider** found);
+
+}  // namespace openaclnn::aten

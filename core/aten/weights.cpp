@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many elements a weight needs once aclnnTransMatmulWeight has put it into the order that a
+// device multiplies fastest. Here it stays as it is.
+#include "aclnn/aclnn_base.h"
+#include "core/base/dtype.h"
+#include "core/base/list.h"
+#include "core/runtime/status.h"
+
+using namespace openaclnn;
+
+extern "C" __attribute__((visibility("default"))) aclnnStatus
+openaclnn_aclnnCalculateMatmulWeightSizeV2(const aclIntArray* tensorShape, aclDataType dataType,
+                                           uint64_t* weightTensorSize) {
+  constexpr const char* call = "aclnnCalculateMatmulWeightSizeV2";
+  if (tensorShape == nullptr || weightTensorSize == nullptr)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", call,
+                tensorShape == nullptr ? "tensorShape" : "weightTensorSize")
+        .code();
+  const aclIntArray* shape = int_arrays().find(tensorShape);
+  if (shape == nullptr)
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: tensorShape must be alive, but was destroyed or never created", call)
+        .code();
+  if (dataType != ACL_FLOAT16 && dataType != ACL_BF16 && dataType != ACL_INT8)
+    return fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: dataType must be FLOAT16, BF16 or INT8, but got aclDataType %d", call,
+                static_cast<int>(dataType))
+        .code();
+  uint64_t count = 1;
+  for (const int64_t size : *shape) {
+    if (size < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(size), &count))
+      return fail(ACLNN_ERR_PARAM_INVALID,
+                  "%s: tensorShape must have sizes whose product fits 64 bits, but has %lld", call,
+                  static_cast<long long>(size))
+          .code();
+  }
+  *weightTensorSize = count;
+  return ACLNN_SUCCESS;
+}

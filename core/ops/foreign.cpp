@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/foreign.h"
+
+#include <utility>
+#include <vector>
+
+#include "aclnn/aclnn_base.h"
+#include "core/base/plan_observer.h"
+#include "core/runtime/guard.h"
+#include "core/runtime/stream.h"
+#include "core/ops/launch.h"
+
+namespace openaclnn {
+namespace {
+
+// How the work of the phase 2 that this thread is in has ended; nullptr on threads of streams.
+thread_local int32_t* outcome = nullptr;
+
+struct ForeignCall {
+  const ForeignWork* work;
+};
+
+void compute(const void* call, void*, int64_t, int64_t) {
+  const int32_t code = static_cast<const ForeignCall*>(call)->work->run();
+  if (code == 0) return;
+  if (outcome != nullptr) {
+    *outcome = code;
+  } else {
+    openaclnn_fail_context(code, take_sentence().c_str());
+  }
+}
+
+}  // namespace
+
+void ForeignWork::add(std::string name, const aclTensor* tensor, bool written) {
+  names_.push_back(std::move(name));
+  tensors_.push_back(tensor);
+  Executor::describe(operands.emplace_back(), names_.back().c_str(), tensor,
+                     written ? Role::output : Role::input);
+}
+
+Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWork> work,
+                    aclOpExecutor** executor) {
+  aclOpExecutor* made = executors().create(maker);
+  if (made == nullptr)
+    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR,
+                "%s: too many executors are alive; run each once, or destroy the repeatable ones",
+                op);
+  made->emplace_call<ForeignCall>().work = work.get();
+  made->add_step(compute, 1, 1);
+  made->hold(work);
+  if (plan_observer != nullptr) [[unlikely]] {
+    std::vector<NamedTensor> tensors;
+    for (size_t i = 0; i < work->tensors_.size(); ++i)
+      tensors.push_back({work->names_[i].c_str(), work->tensors_[i]});
+    plan_observer->planned(op, *made, tensors.data(), static_cast<int>(tensors.size()));
+  }
+  *executor = made;
+  return {};
+}
+
+int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t workspace_size,
+                    void* executor, void* stream) {
+  int32_t code = 0;
+  const Status status = guarded(op, ACLNN_ERR_INNER, [&]() -> Status {
+    if (executor != nullptr) (void)openaclnn_wait_for_stream(stream);  // launch says what is wrong
+    outcome = &code;
+    const Status done =
+        launch(op, maker, workspace, workspace_size, static_cast<aclOpExecutor*>(executor), stream);
+    outcome = nullptr;
+    return done;
+  });
+  outcome = nullptr;
+  return status.ok() ? code : status.code();
+}
+
+}  // namespace openaclnn

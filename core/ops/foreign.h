@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both phases of operators that another library computes, with executors like those of our own:
+// check mode sees their tensors, `openaclnn trace` their work, and they may be made repeatable.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/executor.h"
+
+namespace openaclnn {
+
+// Tensors are named with add() in phase 1; run() is phase 2.
+class ForeignWork : public Executor::Foreign {
+ public:
+  virtual int32_t run() const = 0;  // a status, its sentence recorded for the calling thread
+
+  // The name is that of the argument, with [i] behind it in a list.
+  void add(std::string name, const aclTensor* tensor, bool written);
+
+ private:
+  friend Status plan_foreign(const char*, const void*, std::shared_ptr<ForeignWork>,
+                             aclOpExecutor**);
+
+  std::deque<std::string> names_;  // operands point to them
+  std::deque<const aclTensor*> tensors_;
+};
+
+// Phase 1, when the arguments have been checked. `maker` is the identity of the operator.
+Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWork> work,
+                    aclOpExecutor** executor);
+
+// Phase 2: waits for the stream and computes on the calling thread, whose pool of threads the other
+// library has; on the thread of the stream where another thread of the program was faster.
+int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t workspace_size,
+                    void* executor, void* stream);
+
+}  // namespace openaclnn

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase 2: a plan is checked and runs, here or on the thread of a stream.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/executor.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn {
+
+// Runs a copy of the plan on the stream, after what was submitted before, and with `alone` locked.
+void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
+             ForkSafeLock* alone = nullptr);
+
+// Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
+// consumed unless phase 2 is refused; of several threads that run it one does, and the others are
+// refused.
+Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
+              aclOpExecutor* executor, void* stream);
+
+}  // namespace openaclnn

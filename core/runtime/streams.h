@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// All streams of the process.
+#pragma once
+
+#include <mutex>
+
+#include "core/runtime/deadline.h"
+#include "core/runtime/handles.h"
+#include "core/runtime/status.h"
+#include "core/runtime/stream.h"
+
+namespace openaclnn {
+
+HandlePool<Stream>& streams();
+
+// Finds the stream behind a handle of the C interface; NULL is the default stream of this thread's
+// current context. Fails, with a sentence that names no call, when the handle is not a live stream,
+// its context is gone, or there is no current context. Observers learn `call`, where it is given.
+Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
+
+inline constexpr const char* kStreamThing = "aclrtStream";  // what observers call a stream
+
+// Held while streams are visited, so that none of them is destroyed meanwhile.
+std::mutex& visiting();
+
+// Waits for what was submitted so far to all streams that `pick` accepts; false when the deadline
+// came first. Other threads may submit to, create and destroy streams meanwhile; `pick` must not
+// block. With a deadline it needs memory.
+using PickStream = bool (*)(Stream& stream, void* context);
+bool drain_streams(PickStream pick, void* context, Deadline deadline = {});
+// Returns the first failure among them, and forgets all of theirs.
+Status take_failures(const char* call, PickStream pick, void* context);
+
+}  // namespace openaclnn

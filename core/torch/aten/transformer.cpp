@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What transformer models call fused: rotary embedding, gated activations, masked softmax.
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// ---- rotary embedding: y = x cos + turned(x) sin ----
+
+// mode 0: of the halves (a, b) it is (-b, a); mode 1: of neighbours.
+Tensor turned(const Tensor& x, int64_t mode) {
+  if (mode == 0) {
+    const auto halves = x.chunk(2, -1);
+    return at::cat({-halves[1], halves[0]}, -1);
+  }
+  if (mode != 1) throw Refusal("mode must be 0 or 1, but got " + std::to_string(mode));
+  const auto pairs = x.unflatten(-1, {-1, 2}).unbind(-1);
+  return at::stack({-pairs[1], pairs[0]}, -1).flatten(-2);
+}
+
+void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out dx, Out dcos,
+                 Out dsin) {
+  const Tensor g = dy.to(at::kFloat);
+  // Turning is a rotation by 90 degrees: its transpose is its negative.
+  dx = g * cos - turned(g * sin, mode);
+  if (!x.defined()) return;
+  const Tensor wide = x.to(at::kFloat);
+  dcos = at::sum_to(g * wide, cos.sizes());
+  dsin = at::sum_to(g * turned(wide, mode), sin.sizes());
+}
+
+void rotate_in_place(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode) {
+  const Tensor wide = x.to(at::kFloat);
+  x.copy_(wide * cos + turned(wide, mode) * sin);
+}
+
+// layout: 1 BSND, the only one of ApplyRotaryPosEmb; cos and sin have one head.
+void apply_rotary(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t layout) {
+  if (layout != 1) throw Refusal("layout must be 1, BSND, but got " + std::to_string(layout));
+  rotate_in_place(query, cos, sin, 0);
+  rotate_in_place(key, cos, sin, 0);
+}
+
+void apply_rotary_v2(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t layout, Text mode) {
+  if (mode != "half") throw Refusal("rotaryMode must be half, but got " + mode);
+  apply_rotary(query, key, cos, sin, layout);
+}
+
+// The neighbours become halves first.
+void interleave_rope(Tensor x, Tensor cos, Tensor sin, Out out) {
+  const Tensor halves = x.to(at::kFloat).unflatten(-1, {-1, 2}).transpose(-1, -2).flatten(-2);
+  out = halves * cos + turned(halves, 0) * sin;
+}
+
+// ---- activations ----
+
+// x sigmoid(1.702 x)
+void fast_gelu(Tensor x, Out out) {
+  const Tensor wide = x.to(at::kFloat);
+  out = wide * at::sigmoid(wide * 1.702);
+}
+
+void fast_gelu_backward(Tensor gradient, Tensor x, Out out) {
+  const Tensor wide = x.to(at::kFloat), s = at::sigmoid(wide * 1.702);
+  out = gradient * (s + 1.702 * wide * s * (1 - s));
+}
+
+void gelu_mul(Tensor x, Text approximate, Out out) {
+  const auto halves = x.to(at::kFloat).chunk(2, -1);
+  out = at::gelu(halves[0], approximate) * halves[1];
+}
+
+// y = silu(a) b of the halves (a, b).
+void swi_glu_grad(Tensor gradient, Tensor x, int64_t dim, Out out) {
+  const auto halves = x.to(at::kFloat).chunk(2, dim);
+  const Tensor g = gradient.to(at::kFloat);
+  out = at::cat({at::silu_backward(g * halves[1], halves[0]), g * at::silu(halves[0])}, dim);
+}
+
+// ---- softmax ----
+
+void masked_softmax_with_bias(Tensor x, Tensor mask, Tensor bias, double scale, int64_t, Out out) {
+  Tensor s = x.to(at::kFloat) * scale;
+  // The mask is of windows, and serves all heads: [W, S, S] or [1, W, 1, S, S].
+  if (mask.defined()) s = s + (mask.dim() == 3 ? mask.unsqueeze(1) : mask);
+  out = at::softmax(s + bias, -1);
+}
+
+Tensor masked_out(const Tensor& mask, const Tensor& x, bool triangle) {
+  return triangle ? at::ones({x.size(-2), x.size(-1)}, at::kBool).triu(1) : mask.to(at::kBool);
+}
+
+// What is masked counts as -10000.
+void scaled_masked_softmax(Tensor x, Tensor mask, double scale, bool triangle, Out out) {
+  const Tensor s = x.to(at::kFloat) * scale;
+  out = at::softmax(s.masked_fill(masked_out(mask, x, triangle), -10000), -1);
+}
+
+void scaled_masked_softmax_backward(Tensor gradient, Tensor y, Tensor mask, double scale,
+                                    bool triangle, Out out) {
+  const Tensor g = gradient.to(at::kFloat), p = y.to(at::kFloat);
+  const Tensor ds = p * (g - (g * p).sum(-1, true));
+  out = (ds * scale).masked_fill(masked_out(mask, y, triangle), 0);
+}
+
+}  // namespace
+
+const Composite transformer_composites[] = {
+    ENTRY(rotary_grad),
+    ENTRY(apply_rotary),
+    ENTRY(apply_rotary_v2),
+    ENTRY(interleave_rope),
+    ENTRY(fast_gelu),
+    ENTRY(fast_gelu_backward),
+    ENTRY(gelu_mul),
+    ENTRY(swi_glu_grad),
+    ENTRY(masked_softmax_with_bias),
+    ENTRY(scaled_masked_softmax),
+    ENTRY(scaled_masked_softmax_backward),
+    {},
+};
+
+}  // namespace openaclnn::aten

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators that ATen computes as people read them: `openaclnn ops --aten`, and a page."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from typing import Any
+
+from ..text_table import Paint, columns
+from . import Row
+from .prototypes import PLAIN, functions, headers, prototypes
+
+GENERAL = (
+    "shapes and dtypes are those that ATen takes on a CPU, tensors of any strides; phase 2 refuses "
+    "others"
+)
+COMPUTED = {
+    "as_given": "",
+    "in_float": "16-bit floats are computed in float",
+    "promoted": "tensors of several dtypes are computed in the one that holds them all and out",
+}
+# What the functions of core/torch/aten refuse by name, or leave out.
+REFUSED = {
+    "flash_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix",
+    "flash_attention_grad": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix, dpse",
+    "fused_infer_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 4; no quantised "
+    "or paged keys and values, no shared prefix",
+    "grouped_matmul": "nothing quantised; groupList with groupType 0 and one tensor in x and in y",
+    "max_pool": "autoPad 0",
+    "max_pool2d_mask": "the mask is zero: the backward function finds the places anew",
+    "trans_matmul_weight": "leaves the weight as it is: order in memory is no question on a CPU",
+    "weight_quant_matmul": "weights of INT8 and INT4, x and y not quantised: quantScale is NULL",
+}
+
+
+def computed_by(row: Row) -> str:
+    if row.overload is None:
+        return f"openaclnn's {row.op}, of ATen's operators"
+    return f"aten::{row.op}" + (f".{row.overload}" if row.overload else "")
+
+
+def own_limits(row: Row) -> list[str]:
+    """Beside those of all."""
+    refused = REFUSED.get(row.op, "") if row.overload is None else ""
+    return [text for text in (refused, COMPUTED[row.computed]) if text]
+
+
+def limits(row: Row) -> str:
+    return "; ".join([*own_limits(row), GENERAL])
+
+
+def header(name: str) -> str:
+    """The first of the headers that declare it."""
+    return next(file for file, names in headers().items() if name in names)
+
+
+def find(name: str) -> Row | None:
+    """By C name, with or without aclnn and GetWorkspaceSize, in any case."""
+    wanted = name.removesuffix("GetWorkspaceSize").lower().removeprefix("aclnn")
+    known = {own.lower().removeprefix("aclnn"): row for own, row in functions().items()}
+    return known.get(wanted)
+
+
+def nearest(name: str) -> str | None:
+    known = {own.lower().removeprefix("aclnn"): own for own in functions()}
+    near = difflib.get_close_matches(name.lower().removeprefix("aclnn"), known, 1)
+    return known[near[0]] if near else None
+
+
+def as_data(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "header": f"aclnnop/{header(row.name)}",
+        "prototypes": [" ".join(text.split()) for text in prototypes(row)],
+        "computed_by": computed_by(row),
+        "limits": limits(row),
+    }
+
+
+def show(row: Row, paint: Paint) -> None:
+    print(f"{paint(row.name, 'bold', 'cyan')}\nComputed by {computed_by(row)}.\n")
+    print(f"{paint('C', 'bold')}, of `openaclnn home --aten`")
+    print(f'    #include "aclnnop/{header(row.name)}"')
+    for prototype in prototypes(row):
+        print(textwrap.indent(prototype, "    "))
+    print(f"\n{paint('Limits', 'bold')}")
+    print(textwrap.indent(textwrap.fill(limits(row), 90), "    "))
+
+
+def show_table(paint: Paint) -> None:
+    found = [functions()[name] for name in sorted(functions())]
+    table = [["operator", "arguments", "computed by"]]
+    for row in found:
+        arguments = ", ".join(p.name for p in row.given)
+        table.append(
+            [row.name, textwrap.shorten(arguments, 70, placeholder=" ..."), computed_by(row)]
+        )
+    lines = columns(table)
+    print(paint(lines[0], "bold"))
+    print("\n".join(lines[1:]))
+    plain = ", ".join(name for names in PLAIN.values() for name in names)
+    print(f"\n{len(found)} operators; beside them, of one phase: {plain}.")
+    print("One in full, with its limits: openaclnn ops --aten aclnnMatmul")
+
+
+def page() -> str:
+    """All of them, as a page of the reference."""
+    text = (
+        "# Operators that ATen computes\n\n"
+        "For C and C++ programs that are built with `openaclnn cc --aten` "
+        "([how](../../docs/aten_programs.md)), and for the device `npu`. "
+        f"Everywhere {GENERAL}.\n"
+    )
+    for name in sorted(functions()):
+        row = functions()[name]
+        own = "; ".join(own_limits(row))
+        text += f"\n## {name}\n\nComputed by {computed_by(row)}" + (f"; {own}" if own else "")
+        text += f'.\n\n```c\n#include "aclnnop/{header(name)}"\n'
+        text += "\n".join(prototypes(row)) + "\n```\n"
+    return text

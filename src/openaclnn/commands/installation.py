@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn home` and `openaclnn info`: where the library is, and which choices are in force."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+
+from ..settings import config
+from ..table import ANY, PRODUCTS
+from ..text_table import Paint
+from .programs import NoDirectory, directory, refuse
+
+# The environment variable behind a value of config().
+VARIABLES = {
+    "product": "OPENACLNN_PRODUCT",
+    "kernels": "OPENACLNN_ISA",
+    "threads": "OPENACLNN_NUM_THREADS",
+    "torch_threads": "OPENACLNN_TORCH_THREADS",
+    "streaming_bytes": "OPENACLNN_STREAMING_BYTES",
+}
+
+
+def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    shown_home = command(
+        "home",
+        show_home,
+        "print the installation directory for C and C++",
+        "Prints the directory that is laid out like a CANN installation: include/, lib64/ and\n"
+        "set_env.sh, which sets ASCEND_HOME_PATH, LD_LIBRARY_PATH and their like.\n\n"
+        "  source $(openaclnn home)/set_env.sh\n"
+        "  H=$ASCEND_HOME_PATH\n"
+        "  g++ prog.cpp -I$H/include -I$H/include/aclnn -I$H/include/aclnnop \\\n"
+        "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog\n\n"
+        "The same in one: openaclnn cc prog.cpp -o prog",
+    )
+    shown_home.add_argument(
+        "--aten",
+        action="store_true",
+        help="print one whose libraries also have the operators that ATen computes; it is made on "
+        "first use, with the PyTorch that is installed and a C++ compiler",
+    )
+    info = command(
+        "info",
+        show_info,
+        "show the choices in force: product, kernels, threads, ...",
+        "Shows the product being played, the kernels chosen for this CPU, threads and paths, each\n"
+        "with the environment variable that changes it.\n\n"
+        "  openaclnn info\n"
+        "  OPENACLNN_ISA=v2 openaclnn info --json",
+    )
+    info.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def show_home(arguments: argparse.Namespace, paint: Paint) -> int:
+    try:
+        print(directory(aten=arguments.aten))
+    except NoDirectory as error:
+        return refuse("home", error)
+    return 0
+
+
+def _why_no_torch_threads() -> str:
+    if os.environ.get("OPENACLNN_TORCH_THREADS") == "0":
+        return "switched off"
+    return "torch 2.10 or newer is not loaded here" if "torch" not in sys.modules else "unusable"
+
+
+def show_info(arguments: argparse.Namespace, paint: Paint) -> int:
+    values = config()
+    if arguments.json:
+        print(json.dumps(values, indent=2))
+        return 0
+    titles = {p.key: f"{p.key}, {p.title}" for p in (*PRODUCTS, ANY)}
+    shown = {**values, "product": titles[values["product"]]}
+    if values["torch_threads"] == 0:
+        shown["torch_threads"] = f"none: {_why_no_torch_threads()}"
+    rows = [
+        [name, f"{value:,}" if isinstance(value, int) else str(value), VARIABLES.get(name, "")]
+        for name, value in shown.items()
+    ]
+    wide = max(len(value) for _, value, variable in rows if variable)
+    for name, value, variable in rows:
+        text = f"{value:{wide}}  {paint(variable, 'dim')}" if variable else value
+        print(f"{paint(f'{name:{max(map(len, shown))}}', 'bold')}  {text}")
+    return 0

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn ops`: the operators, or one in full."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+from collections.abc import Callable
+
+from ..aten import catalogue as aten
+from ..aten.prototypes import functions as aten_functions
+from ..catalogue import (
+    SHORT,
+    as_data,
+    c_signatures,
+    companions,
+    find_operator,
+    formula_lines,
+    markdown,
+    nearest,
+    python_signature,
+    role,
+    shapes,
+)
+from ..schema import Op, Parameter
+from ..table import ANY, OPS, PRODUCTS
+from ..text_table import Paint, columns
+
+
+def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
+    ops = command(
+        "ops",
+        show_ops,
+        "list the operators, or show one in full",
+        "Lists operators, products, dtypes and formulas. With a name, C or Python, shows its\n"
+        "parameters, header, prototypes and Python call.\n\n"
+        "  openaclnn ops\n"
+        f"  openaclnn ops {OPS[0].name}\n"
+        f"  openaclnn ops {OPS[0].python} --json\n"
+        "  openaclnn ops --aten               those that ATen computes for C and C++ programs\n"
+        "  openaclnn ops --aten aclnnMatmul",
+    )
+    ops.add_argument(
+        "--aten", action="store_true", help="the operators that ATen computes: openaclnn cc --aten"
+    )
+    ops.add_argument(
+        "name", nargs="?", metavar="OPERATOR", help="C or Python name; all operators when left out"
+    )
+    ops.add_argument(
+        "--markdown", action="store_true", help="print the table of the README, or a page"
+    )
+    ops.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def _about(p: Parameter) -> str:
+    return role(p) if p.default is None else f"{role(p)}, in Python {p.default} unless given"
+
+
+def show_operator(op: Op, paint: Paint) -> None:
+    accepted = {"dtypes": ", ".join(op.dtypes)}
+    if "BFLOAT16" in op.dtypes:
+        accepted["dtypes"] += " (BFLOAT16 where the product has it)"
+    if not op.inplace:
+        castable = op.output == "castable"
+        accepted["output"] = "any float dtype" if castable else "the dtype of the first input"
+        if told := companions(op):
+            accepted["output"] += f" ({told})"
+        accepted["output"] += ", rounded once"
+    accepted["shapes"] = shapes(op)
+    accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)
+    accepted["any"] = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
+
+    print(f"{paint(op.name, 'bold', 'cyan')}\n{op.doc}\n")
+    print(textwrap.indent("\n".join(formula_lines(op, 92)), "    "))
+    print(f"\n{paint('Parameters', 'bold')}")
+    for line in columns([[p.name, p.c_type, _about(p)] for p in op.parameters]):
+        print(f"    {line}")
+    print(f"\n{paint('Python', 'bold')}")
+    print(textwrap.indent(python_signature(op), "    "))
+    print(f'\n{paint("C", "bold")}\n    #include "aclnnop/{op.header}"')
+    print(textwrap.indent("\n".join(c_signatures(op)), "    "))
+    print(f"\n{paint('Accepted', 'bold')}")
+    for name, text in accepted.items():
+        lines = textwrap.wrap(text, 84)
+        print(f"    {name:8}  " + "\n              ".join(lines))
+
+
+def show_table(paint: Paint) -> None:
+    head = ["operator", "Python", *(p.key for p in PRODUCTS), "dtypes", "with product any"]
+    rows = [
+        [
+            op.name,
+            op.python,
+            *("yes" if p.key in op.products else "-" for p in PRODUCTS),
+            " ".join(SHORT[d] for d in op.dtypes),
+            " ".join(f"+{SHORT[d]}" for d in op.beyond),
+        ]
+        for op in OPS
+    ]
+    lines = columns([head, *rows], "ll" + "c" * len(PRODUCTS))
+    print(paint(lines[0], "bold"))
+    for line, op in zip(lines[1:], OPS, strict=True):
+        print(line)
+        for formula in formula_lines(op, 112):
+            print(paint(f"    {formula}", "dim"))
+    print()
+    for product in PRODUCTS:
+        half = "" if product.bfloat16 else "  (no bf16)"
+        print(paint(f"{product.key:>5}  {product.title}{half}", "dim"))
+    print(
+        paint(
+            f"{ANY.key:>5}  {ANY.title}: every operator, with all dtypes that the library computes",
+            "dim",
+        )
+    )
+    print(f"\nOne operator in full: openaclnn ops {OPS[0].name}")
+
+
+def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
+    chosen = list(OPS)
+    if arguments.aten:
+        return show_aten_ops(arguments, paint)
+    if arguments.name is not None:
+        op = find_operator(arguments.name)
+        if op is None and aten.find(arguments.name) is not None:
+            return show_aten_ops(arguments, paint)
+        if op is None:
+            meant = nearest(arguments.name)
+            hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
+            print(f"openaclnn ops: there is no {arguments.name}; {hint}", file=sys.stderr)
+            return 2
+        chosen = [op]
+    if arguments.json:
+        data = [as_data(op) for op in chosen]
+        print(json.dumps(data if arguments.name is None else data[0], indent=2))
+    elif arguments.markdown:
+        print(markdown(), end="")
+    elif arguments.name is not None:
+        show_operator(chosen[0], paint)
+    else:
+        show_table(paint)
+    return 0
+
+
+def show_aten_ops(arguments: argparse.Namespace, paint: Paint) -> int:
+    known = aten_functions()
+    chosen = [known[name] for name in sorted(known)]
+    if arguments.name is not None:
+        row = aten.find(arguments.name)
+        if row is None:
+            meant = aten.nearest(arguments.name)
+            hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops --aten"
+            print(f"openaclnn ops: ATen computes no {arguments.name}; {hint}", file=sys.stderr)
+            return 2
+        chosen = [row]
+    if arguments.json:
+        data = [aten.as_data(row) for row in chosen]
+        print(json.dumps(data if arguments.name is None else data[0], indent=2))
+    elif arguments.markdown:
+        print(aten.page(), end="")
+    elif arguments.name is not None:
+        aten.show(chosen[0], paint)
+    else:
+        aten.show_table(paint)
+    return 0
