@@ -221,6 +221,25 @@ def test_special_values_among_numbers(op, share):
 
 
 @pytest.mark.parametrize("op", rows())
+def test_any_bits_among_numbers(op):
+    """Numbers of every size, of which half are any pattern of bits: which form computes an element
+    depends on its neighbours, and its bits do not.
+    """
+    rng = np.random.default_rng(SEED)
+    for dtype in op.dtypes:
+        kind, n = numpy_dtype(dtype), 2000
+        for attributes in REFERENCES[op.kernel].attributes:
+            ordinary, _ = numbers(op, n, dtype)
+            patterns = [rng.integers(0, 256, (n, kind.itemsize), np.uint8) for _ in ordinary]
+            any_bits = [pattern.view(kind).reshape(-1) for pattern in patterns]
+            pairs = zip(any_bits, ordinary, strict=True)
+            inputs = [np.where(rng.random(n) < 0.5, x, y) for x, y in pairs]
+            together = call(op, [x.copy() for x in inputs], attributes)
+            alone = [call(op, [x[k : k + 1].copy() for x in inputs], attributes) for k in range(n)]
+            assert_same(together, np.concatenate(alone), f"{dtype} {attributes}")
+
+
+@pytest.mark.parametrize("op", rows())
 def test_results_whose_sum_overflows(op):
     """Each by itself is a number: a sum of many tells of what is none."""
     for dtype in set(op.dtypes) - {"FLOAT16"}:  # too small for that

@@ -11,8 +11,8 @@ from pathlib import Path
 from torch_support import torch
 
 import openaclnn
+from openaclnn.calling import sentence
 from openaclnn.torch import building
-from openaclnn.torch.fallback import sentence
 from openaclnn.torch.source import rows
 
 # Stands in for the compiler: counts its runs and gives what was built for this session.

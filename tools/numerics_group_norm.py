@@ -123,8 +123,8 @@ HEAD = (
     "# Group norm: errors when the mean is far above the deviation\n\n"
     "This page is written by `python tools/numerics_group_norm.py`. It shows the largest "
     f"|result - exact| / Σ|terms| in FLOAT; the bound promised is {BOUND:g}. The exact value is "
-    "the formula in float64 on the same inputs, and Σ|terms| is the sum of the absolute values of "
-    "the terms of which the result is the sum; for dx these are rstd |γ u|, rstd mean|γ u| and "
+    "the formula in float64 on the same inputs. Every result is a sum, and Σ|terms| is the sum of "
+    "the absolute values of its terms; for dx that is rstd |γ u| + rstd mean|γ u| + "
     "rstd |x̂| mean|γ u x̂|. [numerics.md](numerics.md#group-norm) defines u and x̂. Both libraries "
     "get the same mean and rstd for the gradients; y is computed from x, γ and β alone. "
     f"torch {torch.__version__.split('+')[0]}, CPU.\n\n"
@@ -134,8 +134,8 @@ HEAD = (
 
 FOOT = (
     "\nThe library sums u (x - mean) or u x̂; it never sums u x and subtracts mean Σ u afterwards, "
-    "so nothing cancels. The forward call carries the mean in two fp32 numbers. Terms are added in "
-    "32 fp32 lanes within pieces of 512 positions, and in fp64 beyond.\n"
+    "so nothing cancels. The forward call carries the mean in two fp32 numbers. Within pieces of "
+    "512 positions terms are added in 32 fp32 lanes; the pieces are added in fp64.\n"
 )
 
 

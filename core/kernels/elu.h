@@ -35,6 +35,16 @@ struct elu_unit {
     const V y = fused(power, small, power - all_of<V>(1));
     return float_of(smaller(bits_of(x), bits_of(y) | 0x80000000));
   }
+
+  // `quick` is right for infinities too, which only the sum of results takes for something else.
+  struct Careful : NoDoubts {
+    template <class V>
+    static V quick(V x) {
+      return x == x ? elu_unit::quick(x) : all_of<V>(__builtin_nanf(""));
+    }
+    static float general(float x) { return x; }
+  };
+  static Careful careful() { return {}; }
 };
 
 // inputScale 1: float. 2^n (1 + r + q) - 1 is main + rest + 2^n q, of which the last sums alone

@@ -121,8 +121,13 @@ struct logit_quick {
 
   template <class V>
   V quick(V x) const {
+    return clamped_result(unclamped(clamped(x), decltype(bits_of(x)){}));
+  }
+
+  // logit(z) - more ln2 / 2^23
+  template <class V>
+  static V unclamped(V z, decltype(bits_of(V{})) more) {
     constexpr uint32_t kSixteenth = 0x00080000, kNear = 6 * kSixteenth;
-    const V z = clamped(x);
     const auto distance = bits_of(z) - bits_of(all_of<V>(1) - z);
     const auto k = zero_unless(distance + kNear >= 2 * kNear, distance & -kSixteenth);
     const V p = float_of(k + bits_of(1.0f));
@@ -134,12 +139,40 @@ struct logit_quick {
     q = fused(q, s, all_of<V>(0x1.55515cp-4f));
     const V ln2 = all_of<V>(0x1.62e430p-24f);  // ln2 / 2^23, relative error 2^-28.4
     const V rest = fused(f * s, q, float_of(pick(kLogarithms, k >> 19)));
-    return clamped_result(fused(as_signed(k), ln2, f + rest));
+    return fused(as_signed(k - more), ln2, f + rest);
   }
 
   float general(float x) const {
     return clamp(static_cast<float>(logit_wide(clamp(x, low, high))), at_low, at_high);
   }
+
+  // Right for every x: what is below 2^-100 is multiplied by 2^64, of which the logarithm is taken
+  // off again, and what is not between 0 and 1 has a result that needs no arithmetic. 2^64 times a
+  // subnormal number is a difference of two normal ones, for processors take a hundred cycles to
+  // multiply by it.
+  struct Careful : NoDoubts {
+    logit_quick form;
+
+    template <class V>
+    V quick(V x) const {
+      if constexpr (inside) {
+        return x == x ? form.quick(x) : all_of<V>(__builtin_nanf(""));
+      } else {
+        constexpr uint32_t kMore = 64u << 23, kLeast = 1u << 23;
+        const V z = clamp(x, all_of<V>(form.low), all_of<V>(form.high));
+        const V subnormal = float_of(bits_of(z) + (kMore + kLeast)) - all_of<V>(0x1p-62f);
+        const auto tiny = bits_of(z) < bits_of(0x1p-100f);
+        const V near = bits_of(z) < kLeast ? subnormal : float_of(bits_of(z) + kMore);
+        const V y = unclamped(tiny ? near : z, zero_unless(tiny, bits_of(z) * 0u + kMore));
+        const V infinity = all_of<V>(__builtin_inff()), nan = all_of<V>(__builtin_nanf(""));
+        const V end = z == 0 ? -infinity : z == 1 ? infinity : nan;
+        const V result = bits_of(z) - 1 < bits_of(1.0f) - 1 ? y : end;
+        return clamp(result, all_of<V>(form.at_low), all_of<V>(form.at_high));
+      }
+    }
+    float general(float x) const { return form.general(x); }
+  };
+  Careful careful() const { return {{}, *this}; }
 };
 
 struct logit_nan {
@@ -207,18 +240,18 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
-inline constexpr float kDeep = 0x1p-73f;
+inline constexpr float kDeep = 0x1p-51f;
 
 // q = dy (1 / d), and one Newton step on the exact remainder dy - q d: 0.5 ulp and a trace. With m
 // the smaller of x and 1 - x, which is exact, d = m - m^2 as high + low: m - d is exact, for d >= m
-// / 2. Not where m, but for 0, is below kDeep, or dy, but for 0, below 2^-100: remainders may
+// / 2. Not where m, but for 0, is below kDeep, or dy, but for 0, below 2^-89: remainders may
 // underflow. If plain, outside is where m < low, and low is at least kDeep: one comparison instead
 // of two and a check; and beyond is 0, which AVX-512 writes with the last product.
 template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
-  // Of dy, 2^-100; if not plain, its bits are shifted by the sign, to the limit of m.
-  uint32_t limit = 0u - bits_of(plain ? 0x1p-100f : kDeep);
+  // Of dy, 2^-89; if not plain, its bits are shifted by the sign, to the limit of m.
+  uint32_t limit = 0u - bits_of(plain ? 0x1p-89f : kDeep);
 
   static float nearer(float x) {
     const float c = 1 - x;
@@ -255,6 +288,50 @@ struct logit_grad_single : logit_grad_bounds {
     const double z = x;
     return bounded(x, static_cast<float>(dy / (z * (1 - z))));
   }
+
+  // The same with 2 d and q / 2, which do not overflow before the result does, and q where the
+  // remainder is NaN: where d is 0, or dy or q infinite or NaN. If m is below 2^-60, it is d, and
+  // is multiplied by 2^64; a subnormal number becomes a difference of normal ones (logit_quick).
+  // `general` takes dy below 2^-89.
+  struct Careful {
+    static constexpr bool finite = true;
+    static constexpr uint32_t limit = 0u - 0x13000000;  // the bits of 2^-89
+    logit_grad_single form;
+
+    template <class V>
+    static auto unusual(V, V dy) {
+      return 0u - (bits_of(dy) & 0x7fffffff);
+    }
+
+    template <class V>
+    V quick(V x, V dy) const {
+      const V m = nearer(x);
+      if constexpr (plain) {
+        return with_one_nan(m < all_of<V>(form.low) ? V{} : quotient(m, m, dy));
+      } else {
+        constexpr uint32_t kMore = 64u << 23, kLeast = 1u << 23;
+        const V subnormal = float_of(bits_of(m) + (kMore + kLeast)) - all_of<V>(0x1p-62f);
+        const auto tiny = bits_of(m) < bits_of(0x1p-60f);
+        const V near = bits_of(m) < kLeast ? subnormal : float_of(bits_of(m) + kMore);
+        const V y = quotient(tiny ? near : m, tiny ? V{} : m, dy);
+        return with_one_nan(form.bounded(x, y * (tiny ? all_of<V>(0x1p64f) : all_of<V>(1))));
+      }
+    }
+
+    // dy / (m - m factor)
+    template <class V>
+    static V quotient(V m, V factor, V dy) {
+      const V m2 = m + m, d = fused_minus(factor, m2, m2);
+      const V d_low = fused_minus(factor, m2, m2 - d);
+      const V inverse = all_of<V>(1) / d, q = dy * inverse;
+      const V excess = fused(q, d_low, fused(q, d, -dy)), y = fused_minus(excess, inverse, q);
+      const V half = y == y ? y : q;
+      return half + half;
+    }
+
+    float general(float x, float dy) const { return form.general(x, dy); }
+  };
+  Careful careful() const { return {*this}; }
 };
 
 template <class M>

@@ -174,6 +174,12 @@ inline WordRegister zero_unless(SignedRegister condition, WordRegister x) {
   return condition ? x : WordRegister{};
 }
 
+// Every NaN as the canonical one.
+template <class V>
+inline V with_one_nan(V x) {
+  return x == x ? x : all_of<V>(__builtin_nanf(""));
+}
+
 // |x| with the sign of y.
 inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
   return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));

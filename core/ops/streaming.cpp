@@ -2,6 +2,7 @@
 #include "core/ops/streaming.h"
 
 #include <atomic>
+#include <limits>
 
 #include "core/runtime/environment.h"
 
@@ -20,9 +21,17 @@ std::atomic<int64_t>& threshold() {
   return bytes;
 }
 
+thread_local bool outputs_are_new = false;
+
 }  // namespace
 
-int64_t streaming_threshold() { return threshold().load(std::memory_order_relaxed); }
+int64_t streaming_threshold() {
+  if (outputs_are_new) return std::numeric_limits<int64_t>::max();
+  return threshold().load(std::memory_order_relaxed);
+}
+
+OutputsAreNew::OutputsAreNew() { outputs_are_new = true; }
+OutputsAreNew::~OutputsAreNew() { outputs_are_new = false; }
 
 void set_streaming_threshold(int64_t bytes) {
   threshold().store(bytes > 0 ? bytes : kStreamingBytes);

@@ -10,4 +10,15 @@ namespace openaclnn {
 int64_t streaming_threshold();  // OPENACLNN_STREAMING_BYTES, or else kStreamingBytes
 void set_streaming_threshold(int64_t bytes);
 
+// While it lives, plans of the calling thread do not stream: the outputs lie in pages that nobody
+// has touched, as those of XLA do. The system zeroes such a page when it is first written, so the
+// page is in the cache already. 16 Mi fp32 leaky_relu into new pages, against jax.nn.leaky_relu:
+// streaming 1.2x its time, ordinary stores 0.8x.
+class OutputsAreNew {
+ public:
+  OutputsAreNew();
+  ~OutputsAreNew();
+  OutputsAreNew(const OutputsAreNew&) = delete;
+};
+
 }  // namespace openaclnn

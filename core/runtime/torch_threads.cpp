@@ -2,6 +2,7 @@
 #include "core/runtime/torch_threads.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -83,7 +84,7 @@ thread_local constinit bool asked_for_main = false;
 bool thread_calls_torch() {
   if (!asked_for_main) {
     asked_for_main = true;
-    calls_torch = calls_torch || gettid() == getpid();
+    calls_torch = calls_torch || syscall(SYS_gettid) == getpid();  // gettid: glibc 2.30
   }
   return calls_torch;
 }

@@ -54,8 +54,8 @@ void ask_device(nb::handle producer, const Place& place) {
   if (!ask.is_valid()) return;  // the tensor says it, too
   const nb::object device = ask();
   int64_t type = 0;
-  if (PyTuple_Check(device.ptr()) && PyTuple_GET_SIZE(device.ptr()) == 2) {
-    type = PyLong_AsLongLong(PyTuple_GET_ITEM(device.ptr(), 0));
+  if (PyTuple_Check(device.ptr()) && PyTuple_Size(device.ptr()) == 2) {
+    type = PyLong_AsLongLong(PyTuple_GetItem(device.ptr(), 0));
     if (type == -1 && PyErr_Occurred() != nullptr) {
       const nb::python_error error;
       if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError)) throw error;

@@ -30,14 +30,16 @@ nb::object of_tensor(const char* name) {
 }
 
 nb::object ask(PyObject* method, nb::handle tensor) {
-  const nb::object answer = nb::steal(PyObject_CallOneArg(method, tensor.ptr()));
+  PyObject* arguments[] = {nullptr, tensor.ptr()};  // the first is for the method to use
+  const nb::object answer = nb::steal(
+      PyObject_Vectorcall(method, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   if (!answer.is_valid()) throw nb::python_error();
   return answer;
 }
 
 // A property of torch.Tensor: a new reference, or nullptr and an exception.
 PyObject* property(PyObject* getter, nb::handle tensor) {
-  const descrgetfunc get = Py_TYPE(getter)->tp_descr_get;
+  const auto get = reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(getter), Py_tp_descr_get));
   return get(getter, tensor.ptr(), reinterpret_cast<PyObject*>(Py_TYPE(tensor.ptr())));
 }
 
@@ -214,7 +216,7 @@ void TorchTensors::tell_autograd() {
     if (!told_.is_valid()) throw nb::python_error();
     for (int i = 0, k = 0; i < count_; ++i) {
       if (met_[i].place.written)
-        PyTuple_SET_ITEM(told_.ptr(), k++, nb::handle(met_[i].tensor).inc_ref().ptr());
+        PyTuple_SetItem(told_.ptr(), k++, nb::handle(met_[i].tensor).inc_ref().ptr());
     }
   }
   if (increment_all != Py_None) {
