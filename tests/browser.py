@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium for tests of pages, spoken to through its pipe (DevTools protocol)."""
+"""A headless Chromium for tests of pages, driven through a pipe with the DevTools protocol."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 NEEDED = "needs chromium: apt-get install chromium"
 KEYS = {  # the text and the key code that go with a key's name
     "Enter": ("\r", 13),
     "Tab": ("", 9),
     "Escape": ("", 27),
     " ": (" ", 32),
+    "End": ("", 35),
+    "Home": ("", 36),
     "ArrowLeft": ("", 37),
     "ArrowUp": ("", 38),
     "ArrowRight": ("", 39),
@@ -29,7 +32,7 @@ TIMEOUT = 60.0
 
 
 class Browser:
-    """One page. What the page throws or logs as an error is in `errors`."""
+    """One page. `errors` holds what the page throws or logs as an error."""
 
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
@@ -118,6 +121,28 @@ class Browser:
         while not self.run(condition):
             assert time.monotonic() < end, f"{condition} has not come true"
             time.sleep(0.02)
+
+    def click(self, selector: str) -> None:
+        """A click of the mouse into the middle of an element, which must not be covered."""
+        found = self.run(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            element.scrollIntoView({{ block: "center", behavior: "instant" }});
+            const box = element.getClientRects()[0];
+            const at = [box.x + box.width / 2, box.y + box.height / 2];
+            return [...at, element.contains(document.elementFromPoint(...at))];
+        }})()""")
+        x, y, free = found
+        assert free, f"{selector} is covered"
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def choose(self, selector: str, word: str) -> None:
+        """A word of a select element."""
+        self.run(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            element.value = {json.dumps(word)};
+            element.dispatchEvent(new Event("change"));
+        }})()""")
 
     def press(self, key: str) -> None:
         text, code = KEYS.get(key, (key, ord(key.upper()) if len(key) == 1 else 0))

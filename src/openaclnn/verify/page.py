@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one HTML page that needs nothing else: no network, no other file.
 
-What people look at first, the verdict, the findings and the matrix of operators and dtypes, is
-HTML and is there without JavaScript. The rest is data, of which report.js shows what is asked for.
+The verdict, the findings and the matrix of operators and dtypes are HTML, which people see without
+JavaScript, too. The rest is data; the scripts in report_page show the part that the reader opens.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from .page_data import cells, page_data
 from .report import Report, environment
 from .running import FAILED, LEFT_OUT, Result
 
-HERE = Path(__file__).parent
+PARTS = Path(__file__).parent / "report_page"
+SCRIPTS = ("base.js", "charts.js", "cases.js", "page.js")  # each uses those before it
 SHOWN = 8  # findings that are open at once
-# Nothing may be fetched, whatever stands in the data.
+# The page fetches nothing, whatever text the data hold.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 SIGNS = {"good": "✓", "bad": "✕", "none": "–"}
 
@@ -28,9 +29,9 @@ SIGNS = {"good": "✓", "bad": "✕", "none": "–"}
 def page(report: Report) -> str:
     verdict, sentence = _verdict(report)
     data = json.dumps(page_data(report), separators=(",", ":"), ensure_ascii=False)
-    data = data.replace("<", "\\u003c")  # no word of a library may end the element
-    style = (HERE / "report.css").read_text(encoding="utf-8")
-    script = (HERE / "report.js").read_text(encoding="utf-8")
+    data = data.replace("<", "\\u003c")  # no text of a library can close the script element
+    style = (PARTS / "style.css").read_text(encoding="utf-8")
+    scripts = "\n".join((PARTS / name).read_text(encoding="utf-8") for name in SCRIPTS)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -58,7 +59,10 @@ def page(report: Report) -> str:
 <noscript><p>The cases behind each cell of the matrix need JavaScript.</p></noscript>
 <script type="application/json" id="data">{data}</script>
 <script>
-{script}</script>
+"use strict";
+{{
+{scripts}}}
+</script>
 </body>
 </html>
 """
@@ -138,10 +142,11 @@ def _matrix(report: Report) -> str:
         row = "".join(_cell(op, dtype, found.get((op, dtype))) for dtype in dtypes)
         rows.append(f'<tr><th scope="row">{escape(op)}</th>{row}</tr>')
     return (
-        '<section id="matrix" tabindex="-1"><h2>Operators and dtypes</h2>'
+        '<section id="matrix" tabindex="-1"><h2 id="matrix-title">Operators and dtypes</h2>'
         '<p class="hint">Each cell has its greatest distance from the formula and the number of '
         "results. Open one to see its cases; the arrow keys move between cells.</p>"
-        f'<div class="scroll"><table><thead><tr><th scope="col">operator</th>{head}</tr></thead>'
+        '<div class="scroll"><table aria-labelledby="matrix-title">'
+        f'<thead><tr><th scope="col">operator</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div></section>"
     )
 
@@ -188,5 +193,6 @@ def _environment(report: Report) -> str:
     )
     return (
         f'<section id="environment"><h2>Environment</h2><dl>{rows}</dl>'
-        f"<p>A case is made again by its ID:</p><ul>{again}</ul></section>"
+        f"<p>These commands run one case again; ID is the name of the case.</p>"
+        f"<ul>{again}</ul></section>"
     )

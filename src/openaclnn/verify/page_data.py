@@ -35,7 +35,7 @@ class Table:
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """What report.js reads; the field names are explained there."""
+    """What the scripts in report_page read."""
     profiles = Table()
     groups = []
     for (op, dtype), results in cells(report).items():
@@ -74,10 +74,10 @@ def _case(report: Report, results: Sequence[Result], profiles: Table) -> dict[st
         if key not in same:
             same[key] = {"by": [], **_result(r, profiles)}
         same[key]["by"].append(report.providers.index(r.provider))
-    return {**_told(case), "results": list(same.values())}
+    return {**_described(case), "results": list(same.values())}
 
 
-def _told(case: Case) -> dict[str, Any]:
+def _described(case: Case) -> dict[str, Any]:
     shapes = " ".join(str(list(s)) for s in dict.fromkeys(case.shapes))
     attributes = ", ".join(f"{k} = {v}" for k, v in case.attributes.items() if v is not None)
     data = {"id": case.id, "shape": shapes, "layout": case.layout, "values": case.values}
@@ -129,5 +129,3 @@ def _profile(p: Profile) -> dict[str, Any]:
 
 def _short(value: float) -> Any:
     return number(float(f"{value:.5g}"))
-
-

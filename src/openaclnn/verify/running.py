@@ -144,22 +144,20 @@ class Runner:
         profiles: tuple[Profile, ...] = ()
         if self._profiles:
             profiles = tuple(
-                profile(output, found, self._standard) for output, found in judged if output.got.size
+                profile(output, found, self._standard)
+                for output, found in judged
+                if output.got.size
             )
         wrong = next(((o, v) for o, v in judged if not v.passed), None)
         if wrong is None:
             worst = worst_of_all(judged) if self._profiles else ()
-            return Result(
-                case, provider, PASSED, "", "", error, unit, worst, seconds, profiles
-            )
+            return Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
         output, found = wrong
         worst = worst_elements(output, found, 3)
         told = f"{output.name}: {found.reason}"
         if worst:
             told += f"; {element_told(output, worst[0])}"
-        return Result(
-            case, provider, FAILED, "wrong", told, error, unit, worst, seconds, profiles
-        )
+        return Result(case, provider, FAILED, "wrong", told, error, unit, worst, seconds, profiles)
 
 
 def greatest(output: Output) -> tuple[float, str]:
