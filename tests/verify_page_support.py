@@ -57,5 +57,5 @@ def report_of_mine():
     cases = generate(ops, ["FLOAT", "FLOAT16"], PRODUCT, 1)
     standard = Standard("ours", None, "L1", None, None)
     runner = Runner([Mine("mine", bad), Mine("good", good)], standard, profiles=True)
-    results = runner.run(cases, lambda case: None)
+    results = runner.run(cases, lambda case, done: None)
     return Report(results, ["mine", "good"], standard, [], 1, 0.5)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..dtypes import dtype_of, missing_module
 from ..settings import config
@@ -90,7 +90,7 @@ def _verify(
     arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
 ) -> int:
     from ..verify.page import page
-    from ..verify.progress import Progress
+    from ..verify.progress import Silent, progress
     from ..verify.providers import named
     from ..verify.report import Report, as_data, junit, summary
     from ..verify.running import Runner
@@ -104,13 +104,15 @@ def _verify(
         opened += others
     elif arguments.benchmark:
         raise ValueError("--benchmark must come with --standard double")
-    progress = Progress(sys.stderr, len(cases))
+    shown = Silent() if arguments.quiet else progress(sys.stderr, len(cases))
     start = time.monotonic()
-    quiet: Callable[[Any], None] = lambda case: None  # noqa: E731
     runner = Runner(providers, standard, benchmark, profiles=arguments.html is not None)
-    results = runner.run(cases, quiet if arguments.quiet else progress)
-    if not arguments.quiet:
-        progress.close()
+    try:
+        results = runner.run(
+            cases, lambda case, done: shown.advance(f"{case.op.python} {case.dtype}", done)
+        )
+    finally:
+        shown.close()
     names = [provider.name for provider in providers]
     took = time.monotonic() - start
     report = Report(results, names, standard, _again(arguments), arguments.seed, took)

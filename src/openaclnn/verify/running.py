@@ -59,11 +59,12 @@ class Runner:
         self._profiles = profiles
         self._deaths: Counter[tuple[str, str, str]] = Counter()
 
-    def run(self, cases: Iterable[Case], tell: Callable[[Case], None]) -> list[Result]:
-        """Results in the order of the cases; `tell` is called before each."""
+    def run(self, cases: Iterable[Case], tell: Callable[[Case, int], None]) -> list[Result]:
+        """Results in the order of the cases; `tell` is called before each, with
+        the number of those done."""
         found = []
-        for case in cases:
-            tell(case)
+        for done, case in enumerate(cases):
+            tell(case, done)
             inputs = case.inputs()
             other = self._golden_of_benchmark(case, inputs)
             first: Judged | None = None
