@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from typing import Any
@@ -34,6 +35,11 @@ AN_ARRAY = "a NumPy array, a torch tensor or a DLPack producer"
 FLOATS = ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")  # in the order of aclDataType
 HALVES = ("FLOAT16", "BFLOAT16")
 TITLES = {product.key: product.title for product in PRODUCTS}
+
+
+def without_diffs(page: str) -> str:
+    """A page in Markdown without its blocks of diff, whose C++ reads like links and variables."""
+    return re.sub(r"^```diff\n.*?^```$", "", page, flags=re.M | re.S)
 
 
 def text(attributes) -> str:

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from support import without_diffs
 from test_symbols import exports
 
 import openaclnn
@@ -104,7 +105,7 @@ def test_links_of_the_installed_pages_lead_somewhere():
     sources = re.compile(r"[a-z]+:|\.\./(core|src|tests|tools|benchmarks)\b|[\w/]+\.(svg|png)$")
     followed = 0
     for page in INSTALLED.glob("*.md"):
-        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        for link in re.findall(r"\]\(([^)#\s]+)", without_diffs(page.read_text("utf-8"))):
             if sources.match(link):
                 continue
             assert (page.parent / link).exists(), f"{page.name}: {link}"
@@ -112,18 +113,30 @@ def test_links_of_the_installed_pages_lead_somewhere():
     assert followed > 50
 
 
+DIFFS = re.findall(
+    r"^```diff\n(.*?)^```$",
+    (ROOT / "docs" / "add_an_operator.md").read_text(encoding="utf-8"),
+    re.M | re.S,
+)
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_diff_of_a_new_operator_applies(tmp_path):
-    """docs/add_an_operator.md: its four edits fit the files as they are."""
-    text = (ROOT / "docs" / "add_an_operator.md").read_text(encoding="utf-8")
-    diff = re.findall(r"^```diff\n(.*?)^```$", text, re.M | re.S)[0]
-    files = re.findall(r"^\+\+\+ (.*)$", diff, re.M)
-    assert len(files) == 4
-    for file in files:
+@pytest.mark.parametrize(
+    ("diff", "changed", "new", "word"),
+    [(DIFFS[0], 4, 0, "oftsign"), (DIFFS[2], 4, 6, "oftmax")],
+    ids=["softsign", "softmax"],
+)
+def test_the_diff_of_a_new_operator_applies(diff, changed, new, word, tmp_path):
+    """docs/add_an_operator.md: the edits fit the files as they are, and there are no others."""
+    files = re.findall(r"^--- (.*)\n\+\+\+ (.*)$", diff, re.M)
+    old = [after for before, after in files if before != "/dev/null"]
+    assert (len(old), len(files) - len(old)) == (changed, new)
+    for file in old:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     command = ["git", "apply", "-p0", "--verbose", "-"]
     done = subprocess.run(command, cwd=tmp_path, input=diff, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for file in files:
-        assert "oftsign" in (tmp_path / file).read_text(encoding="utf-8")
+    for _, file in files:
+        text = (tmp_path / file).read_text(encoding="utf-8")
+        assert word in text or file.endswith("activation.txt"), file

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import without_diffs
 
 import openaclnn
 from openaclnn.catalogue import companions, formula_lines, markdown, shapes
@@ -290,5 +291,6 @@ PAGES += sorted((ROOT / "docs").glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+    prose = without_diffs(page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
         assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

@@ -54,12 +54,13 @@ def test_the_double_benchmark_of_torch(capsys):
 
 
 def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
-    files = [tmp_path / "r.json", tmp_path / "r.xml"]
+    files = [tmp_path / "r.json", tmp_path / "r.xml", tmp_path / "r.html"]
     command = ["verify", "--op", "aclnnLogitGrad", "--op", "group_norm_swish", "--dtype", "bf16"]
-    assert main([*command, "--json", str(files[0]), "--junit", str(files[1])]) == 0
+    command += ["--json", str(files[0]), "--junit", str(files[1]), "--html", str(files[2])]
+    assert main(command) == 0
     shown = capsys.readouterr()
     assert "100%" not in shown.out
-    assert "cases  logit_grad BFLOAT16" in shown.err
+    assert shown.err == ""  # no terminal, no progress
     data = json.loads(files[0].read_text(encoding="utf-8"))
     providers = {entry["provider"] for entry in data["summary"]}
     assert data["passed"]
@@ -69,6 +70,9 @@ def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
     assert len(suites) == 2 * len(providers)
     assert sum(int(suite.get("tests")) for suite in suites) == len(data["results"])
     assert {suite.get("failures") for suite in suites} == {"0"}
+    page = files[2].read_text(encoding="utf-8")
+    assert f"All {len(data['results']):,} results passed" in page
+    assert 'aria-label="group_norm_swish BFLOAT16: ' in page
 
 
 def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
@@ -93,6 +97,7 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
         (["--cases", "/no/file"], "/no/file must be a JSON file, but: "),
         (["--standard", "best"], "standard must be one of ours, single, double, allclose"),
+        (["--html", "/no/folder/r.html"], "--html must be a file that can be written, but "),
         (["--benchmark", "torch"], "--benchmark must come with --standard double"),
     ],
 )  # fmt: skip

@@ -138,14 +138,15 @@ struct Wait {
   std::shared_ptr<std::atomic<int>> waits;
   Stream* stream;
   int64_t seconds;  // 0: for ever
+  bool paused;      // the stream itself
 
   ~Wait() {
     if (waits != nullptr) --*waits;
   }
+  Deadline limit() const { return Deadline::in_milliseconds(seconds == 0 ? -1 : seconds * 1000); }
   void run() const {
     const Work work("aclrtStreamWaitEvent");
-    const auto limit = Deadline::in_milliseconds(seconds == 0 ? -1 : seconds * 1000);
-    if (stream->wait_here(point->reached, limit) != Stream::Waited::too_long) return;
+    if (!paused && stream->wait_here(point->reached, limit()) != Stream::Waited::too_long) return;
     stream->fail_task(ACL_ERROR_RT_WAIT_TIMEOUT,
                       "an event must be reached within the %lld s that aclrtStreamWaitEvent waits, "
                       "but was not; the work behind it ran all the same",
@@ -177,7 +178,14 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   own->seconds = seconds;
   const auto run = [](void* self) { static_cast<Wait*>(self)->run(); };
   const auto drop = [](void* self) { delete static_cast<Wait*>(self); };
-  if (!stream->hand_over({run, drop, own.get()})) return no_thread(call);
+  own->paused = !work_is_reported();
+  const Task task{run, drop, own.get()};
+  if (own->paused && stream->pause(own->point->reached, own->limit(), task)) {
+    (void)own.release();
+    return {};
+  }
+  own->paused = false;
+  if (!stream->hand_over(task)) return no_thread(call);
   (void)own.release();
   return {};
 }

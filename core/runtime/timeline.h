@@ -14,6 +14,8 @@ using WorkListener = void (*)(const void* stream, const char* name, int64_t begi
 
 [[gnu::visibility("hidden")]] extern std::atomic<WorkListener> work_listener;
 
+inline bool work_is_reported() { return work_listener.load(std::memory_order_relaxed) != nullptr; }
+
 inline int64_t steady_nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
@@ -23,9 +25,8 @@ inline int64_t steady_nanoseconds() {
 class Work {
  public:
   explicit Work(const char* name) : name_(name) {
-    if (work_listener.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    if (work_is_reported()) [[unlikely]]
       begin_ = steady_nanoseconds();
-    }
   }
   ~Work() {
     if (begin_ >= 0) [[unlikely]]

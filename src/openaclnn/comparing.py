@@ -187,13 +187,13 @@ def _compared(output: Output, found: Verdict, worst: int) -> Compared:
     return Compared(
         output,
         found,
-        _histogram(output.ulp),
+        histogram(output.ulp),
         {kind: n for kind, where in output.special.items() if (n := int(np.count_nonzero(where)))},
         worst_elements(output, found, worst),
     )
 
 
-def _histogram(ulp: Array) -> dict[str, int]:
+def histogram(ulp: Array) -> dict[str, int]:
     """How many elements are this far off; "special": NaN, infinity or sign is not what is due."""
     flat = ulp.reshape(-1).astype(np.float64)
     places = np.where(np.isinf(flat), len(EDGES) + 1, np.searchsorted(EDGES, flat, side="left"))
