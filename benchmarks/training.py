@@ -8,7 +8,7 @@ the same weights take turns in one process, step by step, the first of a pair by
 the median of the rounds' ratios. With one thread the clock is that of the process, which stands
 while others have the core. Peak memory is that of a process of its own, above what it holds
 before its steps: the mark of the kernel (VmHWM), with an allocator that gives pages back at once.
-The share of GroupNorm and SiLU in a step without `replace` comes from the profiler, and tells how
+The share of GroupNorm and SiLU in a step without `replace` comes from the profiler, and shows how
 fast a step could be if they took no time.
 """
 

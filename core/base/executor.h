@@ -48,7 +48,7 @@ class Executor {
     bool apart;  // no output may take its place
   };
 
-  // Work of another library (core/ops/foreign.h), which any number of tensors may be given to.
+  // Work of another library (core/ops/foreign.h), with any number of tensors.
   struct Foreign {
     virtual ~Foreign() = default;
     std::vector<Operand> operands;
@@ -90,9 +90,10 @@ class Executor {
   Status set_address(Group group, size_t index, void* address);
 
   // ---- phase 2 ----
-  // The bytes that it needs are there, as far as the library knows, and apart from all tensors.
+  // Checks that the workspace has enough bytes, as far as the library knows, and overlaps no
+  // tensor.
   Status check_workspace(const char* op, void* workspace, uint64_t size) const;
-  // After set_address: outputs still overlap inputs in full or not at all.
+  // Checks after set_address that outputs still overlap inputs in full or not at all.
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
   // Runs on this thread or, if its stack is too small, on a thread made for the purpose.
@@ -100,7 +101,7 @@ class Executor {
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
   bool fits_stack() const;  // of the calling thread
 
-  // What a run touches: calls see(Operand) for every tensor that has elements.
+  // Calls see(Operand) for every tensor that has elements: a run touches these.
   template <class F>
   void for_each_operand(F see) const {
     const Operand* first = foreign_ != nullptr ? foreign_->operands.data() : operand_;

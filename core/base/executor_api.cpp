@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors from outside: repeatable, destroyed, pointed at other addresses.
+// What programs do with executors: make them repeatable, destroy them, set other addresses.
 #include "core/base/executor.h"
 #include "core/base/list.h"
 #include "core/base/object.h"
@@ -59,9 +59,9 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
   return ACLNN_SUCCESS;
 }
 
-// Waits for a run on the thread that called phase 2. An executor that phase 2 has consumed may be
-// destroyed too, and as often as it likes: cautious clients do so at exit, for all that they ever
-// made, when the handles of the first are those of later ones.
+// Waits for a run on the thread that called phase 2. An executor that phase 2 has consumed may also
+// be destroyed, any number of times: cautious clients destroy at exit all executors that they ever
+// made, when early handles have been reused for later ones.
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   constexpr const char* call = "aclDestroyAclOpExecutor";
   if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();

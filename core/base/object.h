@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all objects of the C interface share: a handle that is checked, a sentence when it is wrong.
+// All objects of the C interface have handles that are checked, and a sentence for a wrong one.
 #pragma once
 
 #include "aclnn/aclnn_base.h"
@@ -13,7 +13,7 @@ inline Status must_not_be_null(const char* call, const char* argument) {
   return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", call, argument);
 }
 
-// What observers call an object.
+// The name of an object for observers.
 template <class T>
 constexpr const char* thing();
 template <>
@@ -64,7 +64,7 @@ Status check_alive(const HandlePool<T>& pool, const char* call, const char* argu
   return pool.find(handle) != nullptr ? Status() : not_alive(call, argument, handle);
 }
 
-// nullptr, with a sentence, when too many are alive.
+// Returns nullptr, with a sentence, when too many objects are alive.
 template <class T>
 T* create_object(HandlePool<T>& pool, const char* call) {
   T* object = pool.create();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who watches the two phases (check mode); nobody, unless asked for.
+// Check mode watches the two phases through this observer; normally there is none.
 #pragma once
 
 #include <cstdint>

@@ -139,7 +139,7 @@ inline double logit_exact(double z) {
   const double n = double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) -
                    (0x1p52 + 1024) - (tiny ? 600 : 0);
   const double lost = missing * power;  // p (1 - z) = b + lost
-  const double top = raised - b;        // exact, for b is near
+  const double top = raised - b;        // exact, because b is near
   const Pair bottom = sum_of(raised, b);
   const double f = (top - lost) / bottom.high;
   // f bottom = product exactly; what product lacks of the numerator, over the denominator, is what

@@ -72,7 +72,7 @@ inline bool is_ordinary(float x) { return all(magnitude(x) >= 0x1p-40f, magnitud
 inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
 
 // Returns whether the row has no lift, judged by its first positions: some dy and some d are
-// ordinary (mostly the first ones), or all dy are 0.
+// ordinary (mostly the first ones). Zeros at all of them count as ordinary.
 inline constexpr int64_t kLookedAt = 16;
 inline bool starts_ordinary(const RowPart& part) {
   const int64_t n = least(kLookedAt, part.count());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logistic function σ(t) = 1 / (1 + E) with E = exp(-t), swish(v) = v σ(t) with t = v times
+// The logistic function is σ(t) = 1 / (1 + E) with E = exp(-t), swish(v) = v σ(t) with t = v times
 // swishScale, and the gradient of swish; 1 - σ is computed as E σ, which does not cancel. `near` is
 // in fp32, for p = -t log2(e) from -64 to 64, where E = 2^p and (1 + E)^2 does not overflow. The
 // gradient takes p, computed from factors that contain log2(e) and are rounded anyway. y takes t;
@@ -14,7 +14,7 @@ namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 inline constexpr double kMinusLog2e = -0x1.71547652b82fep0;
-inline constexpr double kZero = 320;  // from here exp(-t) counts as 0: times fp32 / fp32 it is
+inline constexpr double kZero = 320;  // from here exp(-t) counts as 0, as it is times fp32 / fp32
 inline constexpr float kLargest = 0x1.fffffep127f;
 
 // Checks whether sixteenths of p are near, for one value and for a whole register. A value that is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who watches what a program does with the runtime (check mode); nobody, unless asked for. The
-// price of that is one load and a branch never taken where objects begin, end and are used, and one
-// in each phase of an operator.
+// Check mode watches what a program does with the runtime through an observer. Normally there is
+// none; then it costs one load and a branch never taken where objects begin, end and are used, and
+// one in each phase of an operator.
 #pragma once
 
 #include <atomic>
@@ -25,14 +25,14 @@ struct Range {
 // memory", "reserved memory" (addresses) or "mapped memory". `call` is the C function, and may be
 // nullptr where nobody knows it.
 struct Observer {
-  // Device memory of the program: an address that only `reachable` makes usable. nullptr when there
-  // is no more.
+  // Device memory of the program: an address that only `reachable` makes usable. nullptr when
+  // memory has run out.
   void* (*obtain)(const char* call, size_t size, size_t reserved);
   void (*give_back)(void* address);
   void* (*reachable)(const void* address);
   // Addresses of aclrtReserveMemAddress, likewise.
   void* (*reserve)(const char* call, size_t size);
-  // Memory is mapped there now; false when that cannot be taken down.
+  // Memory is mapped there now. Returns false if this cannot be recorded.
   bool (*map)(const char* call, const void* address, size_t size);
 
   void (*made)(const char* call, const char* thing, const void* handle);
@@ -76,7 +76,7 @@ class Watch {
 };
 
 [[gnu::visibility("hidden")]] extern Watch<const Observer*> observer;
-// Whether anybody watches: this observer, that of plans, or a listener to the work of streams.
+// Whether there is this observer, that of plans, or a listener to the work of streams.
 [[gnu::visibility("hidden")]] extern Watch<bool> watched;
 
 // Where the library itself may read and write what the program knows by `address`.

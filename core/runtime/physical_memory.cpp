@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Physical memory is shared anonymous memory, for only that can be mapped twice. mremap with an old
-// size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor, of
+// Physical memory is shared anonymous memory, because only that can be mapped twice. mremap with an
+// old size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor, of
 // which a process may have few; where mremap cannot do that (emulators, some sandboxes) each handle
 // has a file in memory. fork leaves the pages to parent and child together, as those of a device.
 #include "core/runtime/physical_memory.h"

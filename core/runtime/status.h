@@ -13,18 +13,18 @@
 
 namespace openaclnn {
 
-// Called when a call returns this code, 0 standing for NULL. Notifies the observer of the failure
-// behind it, unless there is none or it was reported.
+// Called when a call returns this code; 0 stands for NULL. Notifies the observer of the failure
+// behind it, unless there is no failure or it was already reported.
 void notify_status(int32_t code);
 
-// Where a program called, in a language whose frames only its binding knows.
+// The place of a call in a language whose frames only its binding knows.
 struct Caller {
   char function[160];
   char file[256];
   int line;
 };
-// The same for a binding that is about to raise the newest failure of this thread: it is asked for
-// the place when there is an observer.
+// Does the same for a binding that is about to raise the newest failure of this thread. It calls
+// `where` for the place if there is an observer.
 void notify_status_at(Caller (*where)());
 
 class [[nodiscard]] Status {
@@ -74,5 +74,5 @@ void share_sentences();
 
 }  // namespace openaclnn
 
-// The same for who traces a call: nothing is forgotten. Cut to the size.
+// Copies the newest sentence for tracing, cut to the size; forgets nothing.
 extern "C" void openaclnn_newest_sentence(char* text, size_t size);

@@ -33,7 +33,7 @@ struct Task {
   void* context;
 };
 
-// What went wrong in a task; code 0: nothing.
+// The failure of a task; code 0: none.
 struct TaskFailure {
   int32_t code = 0;
   char sentence[200] = "";

@@ -72,7 +72,7 @@ class Call {
     }
   }
 
-  // New outputs, undefined where nobody wants them.
+  // Makes new outputs, undefined where nobody wants them.
   void make_outputs(at::Tensor* made) {
     for (int i = 0; i < row_.parameter_count; ++i) {
       const Parameter& p = row_.parameters[i];
@@ -112,8 +112,9 @@ class Call {
     return value.toScalar().toDouble();
   }
 
-  // A new output: laid out in memory like the first dense input of its shape, else like the first
-  // input of its shape without the gaps, else row by row. The fake kernels do the same.
+  // Makes a new output. Its memory layout is that of the first dense input of its shape, else that
+  // of the first input of its shape without the gaps, else row by row. The fake kernels do the
+  // same.
   at::Tensor empty(int i) const {
     if (const at::Tensor* like = all_alike())
       return at::detail::empty_strided_cpu(like->sizes(), like->strides(), like->scalar_type());
@@ -135,8 +136,9 @@ class Call {
     return at::detail::empty_cpu(sizes, made);
   }
 
-  // The first input, where all are of one shape and dtype, it is dense and results are like it:
-  // saves what infer takes, 0.1 us. If the dtype is none of the row's, the call will say so.
+  // Returns the first input if it is dense, all inputs have its shape and dtype, and the results
+  // are like it. This saves 0.1 us for infer. If the row does not have the dtype, the call reports
+  // it.
   const at::Tensor* all_alike() const {
     if (!row_.pointwise) return nullptr;
     const at::Tensor* first = nullptr;

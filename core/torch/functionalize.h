@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where torch.compile and torch.export capture a graph of operators that write nowhere: a call that
-// writes becomes its plain form, whose results take the place of what was written.
+// torch.compile and torch.export capture a graph of operators that write nowhere. Here a call that
+// writes becomes its plain form, whose results take the place of what it would write.
 #pragma once
 
 #include <ATen/FunctionalTensorWrapper.h>
@@ -14,7 +14,7 @@ namespace openaclnn::torch {
 
 class Functionalize final : public c10::OperatorKernel {
  public:
-  // `plain` is the row of the plain form, of an overload with out= the row itself.
+  // `plain` is the row of the plain form; for an overload with out= it is the row itself.
   Functionalize(const Row& row, int plain, bool out) : row_(row), plain_(plain), out_(out) {}
 
   void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, Stack* stack) const {

@@ -27,7 +27,7 @@ using ::torch::autograd::SavedVariable;
 using ::torch::autograd::variable_list;
 using Stack = ::torch::jit::Stack;
 
-// The functional operator of a row.
+// Returns the functional operator of a row.
 inline const c10::OperatorHandle& operator_of(int row) {
   static const std::vector<c10::OperatorHandle> handles = [] {
     std::vector<c10::OperatorHandle> found;
@@ -80,7 +80,7 @@ void for_each_input(const Row& row, const See& see) {
   }
 }
 
-// The parameters that the gradient takes a value of.
+// The parameters whose value the gradient uses.
 template <class See>
 void for_each_value(const Row& row, const See& see) {
   if (row.gradient < 0) return;
@@ -98,8 +98,9 @@ inline bool makes(const Row& row, int input) {
 
 // ---- second derivatives that no row computes ----
 
-// Of ELU: what elu_backward(g, a, s, i, is_result, x) changes by x. Where x > 0 nothing; elsewhere
-// its value is g i (x + a s) from the result x and g i a s exp(i x) from the input x.
+// ELU: the derivative of elu_backward(g, a, s, i, is_result, x) by x is 0 where x > 0. Elsewhere
+// the value of elu_backward is g i (x + a s) from the result x and g i a s exp(i x) from the input
+// x.
 inline bool has_second(const Row& row, int parameter) {
   return std::strcmp(row.c_name, "aclnnEluBackward") == 0 &&
          std::strcmp(row.parameters[parameter].c_name, "selfOrResult") == 0;

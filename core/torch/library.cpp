@@ -25,7 +25,7 @@ CppFunction kernel(DispatchKey key, Arguments&&... arguments) {
                                     std::forward<Arguments>(arguments)...)));
 }
 
-// Backends whose tensors are named when they are refused.
+// Refusals name tensors of these backends.
 constexpr DispatchKey kStrange[] = {
     DispatchKey::SparseCPU,
     DispatchKey::SparseCsrCPU,

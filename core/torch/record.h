@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens above the CPU kernel: calls are recorded for the backward pass, tangents go forward,
-// writes are counted.
+// Above the CPU kernel, calls are recorded for the backward pass, tangents go forward, and writes
+// are counted.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -13,14 +13,14 @@
 
 namespace openaclnn::torch {
 
-// The results of a call that wrote into tensors of the caller: a backward pass that saved one of
-// them fails.
+// Marks the results of a call that wrote into tensors of the caller, so that a backward pass that
+// saved one of them fails.
 inline void count_writes(const at::Tensor* written, int count) {
   for (int i = 0; i < count; ++i) ::torch::autograd::increment_version(written[i]);
 }
 
-// Calls what comes below and counts the writes to the arguments. The results may be others: a
-// transform of torch.func returns another wrapper.
+// Calls the next kernel below and counts the writes to the arguments. The results may be other
+// tensors: a transform of torch.func returns another wrapper.
 inline void redispatch(const Row& row, bool out, const c10::OperatorHandle& op,
                        c10::DispatchKeySet below, Stack* stack) {
   at::Tensor written[kMaxOutputs];
@@ -100,8 +100,8 @@ class Record final : public c10::OperatorKernel {
   }
 
  private:
-  // Below autograd, and below what counts writes. Dense CPU tensors go to their kernel at once: the
-  // dispatcher, which has nothing else to find for them, would take 40 ns.
+  // Calls the kernels below autograd and below the counting of writes. Dense CPU tensors go to
+  // their kernel at once; the dispatcher has nothing else to find for them, and would take 40 ns.
   void go_on(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
     const c10::DispatchKeySet below = keys & c10::after_ADInplaceOrView_keyset;
     if (below.highestPriorityTypeId() != c10::DispatchKey::CPU)
@@ -121,7 +121,7 @@ class Record final : public c10::OperatorKernel {
     return i;
   }
 
-  // Which result the gradient comes in for; without a gradient row, the first.
+  // The result whose gradient comes in; without a gradient row, the first.
   int result_index() const {
     for (int p = 0; row_.gradient >= 0 && p < rows[row_.gradient].parameter_count; ++p) {
       if (row_.sources[p].from != From::incoming) continue;
@@ -131,7 +131,7 @@ class Record final : public c10::OperatorKernel {
     return 0;
   }
 
-  // Where the row has a gradient, or a tangent.
+  // Records a call if the row has a gradient, or computes a tangent.
   void check(const c10::IValue* arguments, bool tangents) const {
     if (row_.gradient < 0) return;
     for_each_input(row_, [&](int i, int) {
@@ -179,7 +179,7 @@ class Record final : public c10::OperatorKernel {
     });
   }
 
-  // Of a pointwise row: its Jacobian is diagonal, so that the gradient row maps tangents too.
+  // For a pointwise row: its Jacobian is diagonal, so the gradient row also maps tangents.
   void push_tangent(const c10::IValue* values, const at::Tensor& result) const {
     at::Tensor sum;
     const auto add = [&](const at::Tensor& term) { sum = sum.defined() ? sum.add(term) : term; };
@@ -217,7 +217,7 @@ class Record final : public c10::OperatorKernel {
   const openaclnn_operator* const gradient_;
 };
 
-// Where autograd is off, in inference mode, writes to ordinary tensors still count.
+// In inference mode autograd is off, but writes to ordinary tensors still count.
 class CountWrites final : public c10::OperatorKernel {
  public:
   CountWrites(const Row& row, bool out) : row_(row), out_(out) {}

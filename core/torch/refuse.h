@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals: one sentence with the names of Python, raised as ValueError.
+// A refusal is one sentence with Python's names, raised as ValueError.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,7 @@ namespace openaclnn::torch {
   TORCH_CHECK_VALUE(false, row.name, ": ", parameter.name, " must ", what);
 }
 
-// A word of the library's sentences in the language of Python.
+// Translates a word of the library's sentences for Python.
 inline std::string_view translated(const Row& row, std::string_view word) {
   static constexpr std::string_view words[][2] = {{"FLOAT", "float32"},
                                                   {"FLOAT16", "float16"},
@@ -63,7 +63,7 @@ inline std::string translated_sentence(const Row& row, std::string_view sentence
   return text;
 }
 
-// What the library said of this thread's newest call.
+// Returns the library's sentence about this thread's newest call.
 [[noreturn]] inline void refuse_as_told(const Row& row) {
   char sentence[1024];
   openaclnn_take_sentence(sentence, sizeof sentence);
@@ -74,7 +74,7 @@ inline std::string dtype_text(at::ScalarType dtype) {
   return std::string(c10::getDtypeNames(dtype).first);
 }
 
-// A kind of tensor whose memory the library cannot read; empty for others.
+// Names the kind of a tensor whose memory the library cannot read; empty for other tensors.
 inline std::string strange_kind(const at::Tensor& tensor) {
   if (!tensor.defined()) return "None";
   if (tensor.is_nested()) return "a nested one";
@@ -89,7 +89,7 @@ inline void refuse_strange(const Row& row, const Parameter& parameter, const at:
   refuse(row, parameter, "be a dense tensor in CPU memory, but is " + strange_kind(tensor));
 }
 
-// The kernel of a row for all other backends: names the tensor that is not ours.
+// The kernel of a row for all other backends names the tensor that is not on the CPU.
 class Refuse final : public c10::OperatorKernel {
  public:
   explicit Refuse(const Row& row) : row_(row) {}

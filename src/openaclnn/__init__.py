@@ -24,7 +24,7 @@ __version__: str = config()["version"]
 
 
 def __getattr__(name: str) -> Any:
-    """`compare` brings the references with it, which operators do not need: when asked for."""
+    """Imports `compare` when it is asked for: it needs the references, which operators do not."""
     if name == "compare":
         from .comparing import compare
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy arrays as tensors, and what is common to all kinds of arrays.
+// NumPy arrays as tensors, and what all kinds of arrays have in common.
 #include "_arrays.h"
 
 #include <nanobind/stl/string.h>
@@ -18,8 +18,8 @@
 namespace openaclnn::python {
 namespace {
 
-// Looking a name up takes longer than an element-wise kernel on few elements, so the first type
-// that has it is remembered, and kept alive, so that no other can have its address.
+// Looking a name up takes longer than an element-wise kernel on few elements. The first type that
+// has it is therefore remembered, and kept alive so that no other type can have its address.
 bool is_bfloat16(const PyArray_Descr* descr) {
   static PyObject* known = nullptr;
   auto* const type = reinterpret_cast<PyObject*>(descr->typeobj);
@@ -78,8 +78,8 @@ void view_numpy(PyArrayObject* array, const Place& place, Tensor* tensor) {
   set_view(place, tensor, PyArray_BYTES(array));
 }
 
-// As the memory that an exchange shows without Python. A tensor of torch that has none is refused
-// by what it is.
+// Views the memory that an exchange shows without Python. A torch tensor without memory is refused
+// for its kind.
 void view_exchange(const Array& array, Tensor* tensor) {
   DLTensor shown;
   if (array.exchange(array.object, &shown) != 0) {
@@ -127,7 +127,7 @@ void set_view(const Place& place, Tensor* tensor, char* origin) {
   tensor->offset = -low;
   tensor->storage.rank = 1;
   tensor->storage[0] = high - low;
-  // as integers: what a producer says may lie outside the address space, which check_view notices
+  // In integers: a producer may name memory outside the address space, which check_view notices.
   tensor->data = reinterpret_cast<void*>(
       reinterpret_cast<uintptr_t>(origin) +
       static_cast<uintptr_t>(low * static_cast<int64_t>(dtype_size(tensor->dtype))));
@@ -179,7 +179,7 @@ nb::object attribute(nb::handle object, const char* name) {
 bool is_numpy_bool(nb::handle value) { return PyArray_IsScalar(value.ptr(), Bool); }
 namespace {
 
-// The innermost frame of Python outside this package.
+// Returns the innermost Python frame outside this package.
 Caller python_caller() {
   Caller caller = {};
   try {

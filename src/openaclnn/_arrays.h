@@ -22,8 +22,8 @@ namespace nb = nanobind;
 
 struct DLTensor;
 
-// Objects to hold on to. No list of Python: making one may run the garbage collector, and the
-// collector may empty it while a stream still works on the arrays.
+// Objects to keep alive. This is not a Python list: making one may run the garbage collector, and
+// the collector may empty it while a stream still works on the arrays.
 class Kept {
  public:
   void append(nb::object object) { objects_.push_back(std::move(object)); }
@@ -66,24 +66,24 @@ struct Array {
   const DLTensor* lent;  // of a producer, and of a torch tensor without exchange
 };
 
-// Python code may run. Raises TypeError for what is no array, AclnnError for arrays that cannot be
-// used.
+// Python code may run. Raises TypeError for values that are not arrays, and AclnnError for arrays
+// that cannot be used.
 Array meet_array(nb::handle object, const Place& place, Kept* keep);
 
 // Fills `tensor`. No Python code runs, unless the view is refused, by AclnnError.
 void view_array(const Array& array, Tensor* tensor);
 
-// A new array of the kind of `like`, which was seen as `view`, and in its memory order where the
+// Makes a new array of the kind of `like`, which was seen as `view`, in its memory order if the
 // shapes agree.
 nb::object empty_array(const Array& like, const Tensor& view, aclDataType dtype, const Dims& shape);
 
-// A new array as the kind of `like`, where empty_array could only make a NumPy one (DLPack
+// Converts a new array to the kind of `like`, if empty_array could only make a NumPy one (DLPack
 // producers).
 nb::object as_kind_of(const Array& like, nb::object array);
 
 bool is_numpy_bool(nb::handle value);
 
-// The attribute, or nothing where there is none; what else goes wrong is raised.
+// Returns the attribute, or nothing if there is none; other errors are raised.
 nb::object attribute(nb::handle object, const char* name);
 
 void init_arrays();

@@ -94,7 +94,7 @@ bool Call::has_tensor(int i) const {
   return op_.parameters[i].kind == Kind::tensor && argument_[i].tensor != nullptr;
 }
 
-// An output that a flag switches off may always be; flags come before outputs.
+// An output that a flag switches off may always be missing; flags come before outputs.
 bool Call::may_be_none(int i, Outputs outputs) const {
   const Parameter& parameter = op_.parameters[i];
   if (outputs == Outputs::allocate_missing && parameter.role == Role::output) return true;
@@ -117,7 +117,7 @@ void Call::view() {
   }
 }
 
-// Whether a tensor had to be asked.
+// Returns whether torch had to be asked about a tensor.
 bool Call::ask_lazy() {
   bool asked = false;
   for (int i = 0; i < op_.parameter_count; ++i) {
@@ -155,7 +155,7 @@ void Call::convert(int i, nb::handle value) {
   }
 }
 
-// Whatever is a number of Python becomes BOOL, INT64 or DOUBLE.
+// Every Python number becomes BOOL, INT64 or DOUBLE.
 const Scalar* Call::read_scalar(const Parameter& parameter, nb::handle value,
                                 Scalar* scalar) const {
   if (PyBool_Check(value.ptr())) {
@@ -206,13 +206,15 @@ void Call::must_be(const Parameter& parameter, const char* what, nb::handle valu
   refuse_type(std::string(op_.name) + ": " + parameter.name + " must be " + what, value);
 }
 
-// A TypeError says that the value is no number; anything else is between the value and the caller.
+// A TypeError means that the value is not a number; any other exception goes to the caller
+// unchanged.
 void Call::conversion_failed(const Parameter& parameter, const char* what, nb::handle value) const {
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
   must_be(parameter, what, value);
 }
 
-// An array for an output that was not given, yet to be viewed. In torch, code of others runs.
+// Makes an array for an output that was not given; it is viewed later. torch may run other people's
+// code here.
 void Call::make_output(int i) {
   aclDataType dtype = ACL_DT_UNDEFINED;
   Dims shape;

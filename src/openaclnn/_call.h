@@ -27,8 +27,9 @@ struct Uninitialized {
 enum class Outputs : uint8_t { allocate_missing, given };
 enum class Keep : uint8_t { nothing, arrays };  // what has to outlive the call object
 
-// First all that runs Python code: numbers are converted, arrays are met, torch is asked. Then the
-// arrays are viewed. When outputs are made by code of others, all are viewed again.
+// Everything that runs Python code comes first: numbers are converted, arrays are met, torch is
+// asked. Then the arrays are viewed. If other people's code makes outputs, all arrays are viewed
+// again.
 class Call {
  public:
   // `values` come in the order of the row.

@@ -22,7 +22,7 @@
 namespace openaclnn::python {
 namespace {
 
-// Other Python threads go on when the work is longer than a switch between them.
+// Other Python threads may run if the work takes longer than a switch between threads.
 void run_here(const Executor& executor, void* workspace) {
   if (executor.brief()) {
     executor.run_fitting(workspace);
@@ -42,8 +42,8 @@ nb::object launch(const Operator& op, std::span<PyObject* const> values) {
   return call.take_result();
 }
 
-// launch(index, *values), as CPython calls it: as a function of nanobind it would gather the values
-// in a tuple (100 of 490 ns).
+// launch(index, *values) is called directly by CPython: as a function of nanobind it would gather
+// the values in a tuple (100 of 490 ns).
 PyObject* launch_method(PyObject*, PyObject* const* given, Py_ssize_t count) {
   try {
     if (count == 0) throw nb::type_error("launch needs the index of an operator");
@@ -88,8 +88,8 @@ NB_MODULE(_core, m) {
   using namespace openaclnn;
   using namespace openaclnn::python;
   init_arrays();
-  // What a daemon thread still holds when the process ends is not freed, and no leak: the tests,
-  // which look for leaks, ask for reports.
+  // Objects that a daemon thread still holds when the process ends are not freed; they are not
+  // leaks. The tests, which look for leaks, turn reports on.
   nb::set_leak_warnings(false);
   m.doc() = "The compiled core; the public names are those of openaclnn.";
 

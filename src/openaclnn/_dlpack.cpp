@@ -48,7 +48,7 @@ aclDataType dtype_of(const DLTensor& source) {
   refuse(place, "be on the CPU, but its DLPack device type is " + device);
 }
 
-// Before __dlpack__, which may copy or wait for a device.
+// Checked before __dlpack__, which may copy or wait for a device.
 void ask_device(nb::handle producer, const Place& place) {
   const nb::object ask = attribute(producer, "__dlpack_device__");
   if (!ask.is_valid()) return;  // the tensor says it, too
@@ -69,8 +69,8 @@ void ask_device(nb::handle producer, const Place& place) {
   if (type != kCpu) refuse_device(place, type);
 }
 
-// The capsule of a producer, versioned where it knows how. Without a copy: a plan would read that
-// one for good. A producer of before version 1 takes no arguments.
+// Gets the capsule of a producer, a versioned one if possible. Copies are not allowed, because a
+// plan would keep reading the copy. A producer from before version 1 takes no arguments.
 nb::object export_of(nb::handle dlpack) {
   static PyObject* const version = Py_BuildValue("(ii)", 1, 0);
   static PyObject* const names = Py_BuildValue("(ss)", "max_version", "copy");
@@ -85,8 +85,8 @@ nb::object export_of(nb::handle dlpack) {
   return nb::steal(capsule);
 }
 
-// Takes over what a capsule holds, which is given back when the last of `keep` goes. A capsule left
-// as it is could be consumed by another holder, and its memory freed.
+// Takes over the contents of a capsule; they are given back when the last of `keep` goes. If the
+// capsule were left as it is, another holder could consume it and free its memory.
 template <class Managed>
 const Managed* take_over(nb::handle capsule, const char* name, const char* used, Kept* keep) {
   constexpr const char* kOurs = "openaclnn.lent";

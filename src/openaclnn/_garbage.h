@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a class of the binding takes part in garbage collection: it has traverse(visit, data) and
+// A class of the binding takes part in garbage collection if it has traverse(visit, data) and
 // clear().
 #pragma once
 
@@ -9,7 +9,7 @@ namespace openaclnn::python {
 
 namespace nb = nanobind;
 
-// The collector may come before an object is made.
+// The collector may run before an object is complete.
 template <class T>
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));

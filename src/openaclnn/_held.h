@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of a plan: kept alive, and watched for one that no longer has the memory that phase 1
-// saw.
+// The arrays of a plan are kept alive and watched: one may lose the memory that phase 1 saw.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +17,7 @@ class Held {
  public:
   void keep(Kept kept) { kept_ = std::move(kept); }  // among others, all arrays that are watched
 
-  // What an array is a view of is watched, too: it is where NumPy resizes.
+  // The base of a view is watched too, because NumPy resizes the base.
   void watch(const Array& array, const char* parameter);
 
   // The parameter whose array was resized or given other memory, as may happen at any time;

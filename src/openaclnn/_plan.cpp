@@ -25,8 +25,8 @@ namespace {
 
 class Plan;
 
-// A stream of the core, in its pool so that fork finds it, and the plans whose work it has not
-// done.
+// A stream of the core, in the pool of streams so that fork finds it, and the plans whose work it
+// has not done.
 class PyStream {
  public:
   PyStream() : stream_(streams().create(nullptr)) {
@@ -50,14 +50,14 @@ class PyStream {
 
   int traverse(visitproc visit, void* data) const { return pending_.traverse(visit, data); }
 
-  // Nobody can reach the stream any more; its work is brought to an end all the same.
+  // Nothing can reach the stream any more, but it still finishes its work.
   void clear() {
     (void)stream_->synchronize();
     pending_ = {};
   }
 
  private:
-  // Plans that are at work until the last of this goes.
+  // These plans count as being at work until the last copy of this goes.
   class Pending {
    public:
     Pending() = default;
@@ -123,8 +123,8 @@ class Plan {
     return stopped != 0 ? stopped : torch_.traverse(visit, data);
   }
 
-  // The garbage collector takes the arrays of a plan that nobody can reach. Those that a stream
-  // works on it leaves: the stream lets go of the plan when it is cleared itself.
+  // The garbage collector takes the arrays of a plan that nobody can reach. It leaves those on
+  // which a stream works: the stream releases the plan when it is cleared itself.
   void clear() {
     if (at_work_ > 0) return;
     is_cleared_ = true;
@@ -135,7 +135,8 @@ class Plan {
  private:
   friend class PyStream;
 
-  // What may have changed since phase 1. torch is asked first, as that may run Python code.
+  // Checks what may have changed since phase 1. torch is asked first, because that may run Python
+  // code.
   void check_arrays() {
     if (is_cleared_)
       check(fail(ACLNN_ERR_PARAM_INVALID,

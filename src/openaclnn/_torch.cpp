@@ -10,9 +10,9 @@
 namespace openaclnn::python {
 namespace {
 
-// What `make`, a lambda of its own, gives, made once and kept for good. Without the guard of a
-// static object: under it a thread that gave up the GIL would lock out those that wait for the
-// guard and hold the GIL.
+// Calls `make`, which is a lambda of its own, once, and keeps its result for good. A static object
+// would have a guard; a thread that gives up the GIL under it would block those that hold the GIL
+// and wait for the guard.
 template <class Make>
 PyObject* once(const Make& make) {
   static PyObject* made = nullptr;
@@ -23,8 +23,8 @@ PyObject* once(const Make& make) {
   return made;
 }
 
-// What is asked of every tensor of every call, from torch.Tensor itself: looking a name up in the
-// tensor first costs 20 ns each.
+// Methods that are called for every tensor of every call come from torch.Tensor itself: looking a
+// name up in the tensor first costs 20 ns each.
 nb::object of_tensor(const char* name) {
   return nb::module_::import_("torch").attr("Tensor").attr(name);
 }
@@ -50,7 +50,7 @@ bool requires_grad(nb::handle tensor) {
   return value.is(Py_True);
 }
 
-// Only tensors of inference mode have no version. To ask is_inference costs 50 ns more, as
+// Only tensors of inference mode have no version. Asking is_inference costs 50 ns more, because
 // torch gives up the GIL.
 bool has_version(nb::handle tensor) {
   PyObject* const getter = once([] { return of_tensor("_version"); });
@@ -61,8 +61,8 @@ bool has_version(nb::handle tensor) {
   return false;
 }
 
-// What torch does on this thread, asked of its library in 10 ns; its Python functions take 80. A
-// function that is not found counts as reporting the worst, so that torch_kinds.py decides.
+// Asks torch's library in 10 ns what torch does on this thread; its Python functions take 80. If a
+// function is not found, the worst is assumed, so that torch_kinds.py decides.
 class Moment {
  public:
   static const Moment& questions() {
@@ -111,8 +111,8 @@ nb::object kinds(const char* function) {
   return nb::module_::import_("openaclnn.torch_kinds").attr(function);
 }
 
-// What torch.autograd.graph.increment_version calls, itself 0.13 us of Python; None where it takes
-// one tensor only.
+// The function behind torch.autograd.graph.increment_version, which is itself 0.13 us of Python;
+// None if it takes only one tensor.
 nb::object increment_versions() {
   const nb::object function =
       nb::getattr(nb::module_::import_("torch").attr("_C"), "_increment_version", nb::none());
@@ -128,7 +128,7 @@ nb::object increment_versions() {
 // torch negates the imaginary part of a conjugate when it reads it, not in memory. Such a view
 // takes every other number of memory, and so do all views of it, whatever they skip or repeat. Only
 // as_strided, resize_, set_ and _neg_view give it strides that are not even (docs/differences.md).
-// (To ask costs 90 ns a tensor, as torch gives up the GIL.)
+// (Asking costs 90 ns a tensor, because torch gives up the GIL.)
 bool may_be_negated(const Tensor& view) {
   for (int i = 0; i < view.shape.rank; ++i) {
     if (view.shape[i] > 1 && view.strides[i] % 2 != 0) return false;
@@ -204,8 +204,8 @@ void TorchTensors::ask_again() const {
   for (int i = 0; i < count_; ++i) ask_torch_kind(met_[i].tensor, met_[i].place);
 }
 
-// One call for all: 0.15 us for three tensors. Those of inference mode have no version, which the
-// call for all knows.
+// One call for all takes 0.15 us for three tensors. It ignores tensors of inference mode, which
+// have no version.
 void TorchTensors::bump_versions() {
   int written = 0;
   for (int i = 0; i < count_; ++i) written += met_[i].place.written;

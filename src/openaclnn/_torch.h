@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library asks and reports to torch about the tensors of a call, beyond their memory. What
-// a tensor may not be, and the sentence for it, stands in torch_kinds.py; here are the questions
-// that find the few tensors that module is asked about.
+// What the library asks torch and reports to it about the tensors of a call, beyond their memory.
+// torch_kinds.py knows the kinds of tensors that cannot be used, and their sentences; the questions
+// here find the few tensors about which that module must be asked.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,17 +17,17 @@ namespace nb = nanobind;
 // Raises AclnnError if torch_kinds.py knows why the tensor cannot be used.
 void ask_torch_kind(nb::handle tensor, const Place& place);
 
-// The same for a tensor that certainly cannot.
+// Does the same for a tensor that certainly cannot be used.
 [[noreturn]] void refuse_torch(nb::handle tensor, const Place& place);
 
-// The same for a tensor in the place of a number.
+// Does the same for a tensor in the place of a number.
 void ask_torch_number(nb::handle tensor, const Place& place);
 
 // For a torch without exchange (before 2.9): what __dlpack__ lends.
 const DLTensor* borrow_torch(nb::handle tensor, const Place& place, Kept* keep);
 
-// Raises AclnnError for a tensor whose memory, seen as `view`, is not its values. True when it had
-// to be asked, which lets other threads run.
+// Raises AclnnError for a tensor whose memory, seen as `view`, is not its values. Returns whether
+// torch had to be asked, which lets other threads run.
 bool refuse_lazy(const Array& tensor, const Tensor& view);
 
 // See empty_array.
@@ -42,11 +42,11 @@ class TorchTensors {
   // Raises AclnnError for a tensor that torch records, traces or protects at this moment.
   void ask();
 
-  // The same each time a plan runs, but for gradients: those were asked about in phase 1.
+  // Does the same each time a plan runs, except for gradients, which phase 1 has checked.
   void ask_again() const;
   void prepare_to_ask_again();
 
-  // That tensors were written, so that a backward pass that saved one of them fails.
+  // Reports that tensors were written, so that a backward pass that saved one of them fails.
   void bump_versions();
 
   int traverse(visitproc visit, void* data) const;

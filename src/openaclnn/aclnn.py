@@ -8,7 +8,7 @@ Phase 1 returns (workspaceSize, executor), phase 2 takes them:
     aclnn.aclnnLeakyRelu(None, workspaceSize, executor, stream)
 
 Tensors are arrays and scalars numbers. As in C, phase 2 consumes the executor unless it was made
-repeatable; other than in C, the workspace may be None, because the executor has its own.
+repeatable; unlike in C, the workspace may be None, because the executor has its own.
 """
 
 from __future__ import annotations

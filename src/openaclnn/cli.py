@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     def command(
         name: str, run: Any, summary: str, detail: str, forwards: str | None = None
     ) -> argparse.ArgumentParser:
-        """`forwards`: all words after the name, options too, are for somebody else."""
+        """`forwards`: all words after the name, also options, are for another program."""
         theirs: dict[str, Any] = {
             "prefix_chars": "\0",
             "add_help": False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn.compare`: what a kernel computed beside what it should have."""
+"""`openaclnn.compare`: compares what a kernel computed with what it should have computed."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def compare(
     worst: int = 5,
     **named: Any,
 ) -> Comparison:
-    """Compares `mine`, what a kernel computed, with what the operator `name` should.
+    """Compares `mine`, the results of a kernel, with those of the operator `name`.
 
         x = np.linspace(-4, 4, 1000, dtype=np.float16)
         print(openaclnn.compare(my_elu(x), "elu", x, alpha=1.5))

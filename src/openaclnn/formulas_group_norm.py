@@ -80,8 +80,8 @@ def group_norm_swish_terms(x: Array, gamma: Array, beta: Array, **a: Any) -> Out
 def _gradient(
     sign: Any, dy: Array, mean: Array, rstd: Array, x: Array, gamma: Array, beta: Array, a: Any
 ) -> Outputs:
-    """The derivative, or with sign = abs the sums of the absolute values of its terms, to which
-    belongs what a change of the terms of t by their own size makes of u."""
+    """The derivative, or with sign = abs the sums of the absolute values of its terms. One of these
+    terms is the change of u when the terms of t change by their own size."""
     groups = a["num_groups"]
     r = _by_group(rstd, groups, x)
     h = (x - _by_group(mean, groups, x)) * r
@@ -89,7 +89,7 @@ def _gradient(
     s, rest = _logistic(t), _logistic(-t)
     weight = _by_channel(sign(gamma), x)
     u = sign(dy) * s * (1 + sign(t) * rest)
-    if sign is abs:  # u hangs on t, a sum of two terms
+    if sign is abs:  # u depends on t, a sum of two terms
         slope = np.abs(dy) * s * rest * np.abs(2 + t * (rest - s))
         parts = np.abs(h * _by_channel(gamma, x)) + np.abs(_by_channel(beta, x))
         u = u + slope * abs(a["swish_scale"]) * parts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge: what was got beside what should be, by the standard that is asked for.
+"""The judge compares results with what they should be, by the requested standard.
 
 `compare`, `verify` and the tests use it. Distances are those of reference.py; here they become a
 verdict.
@@ -38,7 +38,7 @@ def wide(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Output:
-    """One result of a call: what was got, and the formula in float64 (long double for DOUBLE)."""
+    """One result of a call, and the formula in float64 (long double for DOUBLE)."""
 
     op: Op
     name: str
@@ -83,7 +83,7 @@ class Output:
 
     @cached_property
     def nearest(self) -> Array:
-        """What should be, rounded to the dtype of the result."""
+        """The exact values, rounded to the dtype of the result."""
         return rounded(self.expected, self.dtype)
 
     @cached_property
@@ -122,7 +122,7 @@ class Output:
 def outputs(
     op: Op, inputs: Sequence[Array], attributes: Attributes, got: Sequence[Any]
 ) -> list[Output]:
-    """What was got for each output of the row, None for one that was not computed."""
+    """The result for each output of the row, None for one that was not computed."""
     expected = evaluate(op, inputs, attributes)
     terms = absolute_terms(op, inputs, attributes) or (None,) * len(expected)
     found = []

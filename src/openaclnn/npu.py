@@ -25,7 +25,7 @@ from .torch_npu.provider import provider
 
 
 class NpuError(ImportError):
-    """Why the device npu cannot be had: one sentence, and what to do."""
+    """Why the device npu is not available: one sentence, and what to do."""
 
 
 def _load() -> None:

@@ -79,7 +79,7 @@ class Parameter:
 
     @property
     def result_name(self) -> str:
-        """Of an output in the tuple that a Python function returns."""
+        """The name of an output in the tuple that a Python function returns."""
         return self.python_name.removesuffix("_out")
 
     @property
@@ -235,7 +235,7 @@ def gradient(
     nonnegative: str = "",
     **given: str | bool,
 ) -> Gradient:
-    """Of a row: gradient("aclnnHardshrinkBackward", gradOutput="d out", gradInput="d self")."""
+    """A gradient: gradient("aclnnHardshrinkBackward", gradOutput="d out", gradInput="d self")."""
     return Gradient(row, given, tuple(zero.split()), only_if, tuple(nonnegative.split()))
 
 

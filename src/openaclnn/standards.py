@@ -42,7 +42,7 @@ CLOSE = {  # rtol, atol, as torch.testing.assert_close has them
 
 @dataclass(frozen=True)
 class Standard:
-    """A standard and its numbers; those that are None are what the standard says."""
+    """A standard and its numbers; None stands for the standard's own number."""
 
     name: str = "ours"
     ulp: float | None = None

@@ -6,7 +6,8 @@
 namespace openaclnn::aten {
 namespace {
 
-// Any layout as batch, heads, sequence, head size. `like`: the head size where heads are not known.
+// Brings any layout to batch, heads, sequence, head size. `like` has the head size if the number of
+// heads is not known.
 Tensor to_heads(const Tensor& x, const Text& layout, int64_t heads, int64_t head_size) {
   if (layout == "BNSD") return x.to(at::kFloat);
   if (layout == "BSND") return x.transpose(1, 2).to(at::kFloat);
@@ -36,8 +37,8 @@ Tensor summed(const Tensor& gradient, const Tensor& like) {
       .sum(2);
 }
 
-// What is left out of a matrix of S rows and K columns; undefined for nothing. sparse: 0 and 1 the
-// mask, 2 above the diagonal from the upper left, 3 from the lower right.
+// Returns what is masked in a matrix of S rows and K columns; undefined if nothing is. sparse 0 and
+// 1: the mask; 2: above the diagonal from the upper left; 3: above that from the lower right.
 Tensor left_out(const Tensor& mask, int64_t sparse, int64_t rows, int64_t columns) {
   if (sparse == 2 || sparse == 3)
     return at::ones({rows, columns}, at::kBool).triu(1 + (sparse == 3 ? columns - rows : 0));
@@ -105,17 +106,17 @@ void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradien
   dvalue = from_heads(summed(at::matmul(p.transpose(-1, -2), dy), a.v), layout);
 }
 
-// ---- attention of a model that is run ----
+// ---- attention for inference ----
 
-// Where a matrix lies outside a band: row i, counted from the lower right, keeps the columns from
-// i - before to i + after.
+// Returns where a matrix lies outside a band: row i, counted from the lower right, keeps the
+// columns from i - before to i + after.
 Tensor outside_band(int64_t rows, int64_t columns, int64_t before, int64_t after) {
   const Tensor distance = at::arange(columns).unsqueeze(0) - at::arange(rows).unsqueeze(1);
   const int64_t shift = columns - rows;
   return (distance > after + shift).logical_or(distance < shift - before);
 }
 
-// Of each batch the places from its length on; undefined for no lengths.
+// Returns the positions of each batch from its length on; undefined without lengths.
 Tensor behind(const Ints& lengths, int64_t batches, int64_t places) {
   if (lengths.empty()) return {};
   if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != batches)
@@ -129,7 +130,7 @@ Tensor joined(const Tensors& list, const char* name) {
   return list.size() == 1 ? list[0] : at::cat(list);
 }
 
-// softmax(scale q kᵀ + pse, masked) v; a row that is masked altogether is zero.
+// Computes softmax(scale q kᵀ + pse, masked) v; a completely masked row is zero.
 void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse, Tensor mask,
                            Ints lengths, Ints kv_lengths, Tensor deq1, Tensor quant1, Tensor deq2,
                            Tensor quant2, Tensor offset2, Tensor scale_of_kv, Tensor offset_of_kv,
@@ -184,7 +185,7 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
   if (lse) logarithm = total;
 }
 
-// pseType 1 adds pse before the scale, as the first version does.
+// pseType 1 adds pse before scaling, as the first version does.
 void refuse_other_types(int64_t pse_type, const Tensor& pse) {
   if (pse_type != 1 && pse.defined())
     throw Refusal("pseType must be 1 where pse is given, but got " + std::to_string(pse_type));

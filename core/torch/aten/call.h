@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a row between its phases: the C arguments as ATen knows them. Tensors wrap the
+// One call of a row between its phases, with the C arguments as ATen knows them. Tensors wrap the
 // program's memory; nothing is copied.
 #pragma once
 
@@ -19,32 +19,33 @@ namespace openaclnn::aten {
 using at::Tensor;
 using c10::IValue;
 
-// What makes a call wrong, as the end of a sentence that starts with the operator.
+// The reason why a call is wrong, as the end of a sentence that starts with the operator.
 struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 at::ScalarType scalar_type(int64_t acl_dtype);
 
-// The argument as ATen's value; None for NULL.
+// Converts the argument to ATen's value; NULL becomes None.
 IValue to_ivalue(const Parameter& parameter, const Value& value);
 
 struct Call {
   const Row* row;
   std::vector<IValue> values;
-  std::vector<const void*> handles;  // of tensors whose shape phase 2 finds out
+  std::vector<const void*> handles;  // of tensors whose shape phase 2 determines
 
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
 };
 
-// Phase 2 of what make() returns: waits for the stream and computes.
+// Phase 2 of the call that make() returns: waits for the stream and computes.
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
-// Copies a result into the caller's tensor, which may have another dtype, other strides, and dims
-// of one more or fewer. An undefined result, or no tensor to take it, is left out.
+// Copies a result into the caller's tensor, which may have another dtype, other strides, and more
+// or fewer dims of size 1. Skips an undefined result and a missing tensor.
 void put(const Tensor& out, const Tensor& result);
 
-// An output whose shape depends on the data: it has room, and takes the shape of the result.
+// Writes an output whose shape depends on the data: it has enough room, and gets the shape of the
+// result.
 class Sized {
  public:
   Sized(Tensor room, const void* handle) : room_(std::move(room)), handle_(handle) {}

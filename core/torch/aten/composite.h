@@ -27,7 +27,7 @@ using Ints = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
 using Text = std::string;
 
-// A tensor or a number, as the operator and its form with s behind the name have it.
+// A tensor or a number, for an operator and its form with an s at the end of the name.
 struct Either {
   IValue value;
 

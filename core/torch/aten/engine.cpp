@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both phases of every row. Phase 1 wraps the arguments; phase 2 waits for the stream, calls the
-// operator, and copies its results to where the program wants them. It runs on the calling thread:
-// with torch_npu's queue that is the queue's.
+// operator, and copies its results to where the program wants them. It runs on the calling thread;
+// with torch_npu's queue that is the thread of the queue.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
 
-// What a row needs of torch, found out when it is first called.
+// What a row needs from torch, looked up when it is first called.
 struct Resolved {
   const Composite* composite = nullptr;
   std::optional<c10::OperatorHandle> op;
@@ -58,7 +58,7 @@ IValue as_scalar(const IValue& value) {
   return value.isTensor() ? IValue(value.toTensor().item()) : value;
 }
 
-// The value as the schema wants it: what CANN passes as a tensor may be ATen's number, and the
+// Converts the value to what the schema wants: a tensor of CANN may be a number for ATen, and the
 // other way round.
 IValue converted(IValue value, c10::TypePtr type) {
   bool optional = false;
@@ -116,8 +116,8 @@ void in_float(torch::jit::Stack& stack) {
   }
 }
 
-// The tensors in the dtype that holds all of them and out: what is multiplied in 16 bits for an out
-// of 32 is summed in 32.
+// Converts the tensors to the dtype that holds all of them and out: a product of 16-bit tensors
+// with a 32-bit out is summed in 32 bits.
 void promoted(torch::jit::Stack& stack, const Call& call) {
   const Tensor out = call.tensor(static_cast<size_t>(call.row->outputs[0]));
   std::optional<at::ScalarType> all;
@@ -175,7 +175,7 @@ void compute(const Call& call) {
   if (!found.in_place) put_results(call, stack);
 }
 
-// The CPU's kernels and nothing above them: what recorded the call stays above.
+// Calls the CPU's kernels and nothing above them: the call was recorded already.
 struct KernelsOnly {
   c10::impl::ExcludeDispatchKeyGuard keys{
       c10::autograd_dispatch_keyset |
@@ -187,7 +187,7 @@ struct KernelsOnly {
 
 std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
 
-// f(), and what it threw as a status: what torch refuses is a mistake in the arguments.
+// Calls f() and turns exceptions into a status: an error of torch is a mistake in the arguments.
 template <class F>
 int32_t guarded(const Row& row, F f) {
   try {
@@ -250,8 +250,8 @@ void compute_counted(const Call& call) {
   compute(call);
 }
 
-// The parameter that must not be NULL, but is: a tensor that ATen needs, or the only place for a
-// result. nullptr for none; composites look at their own.
+// Finds a parameter that is NULL but must not be: a tensor that ATen needs, or the only place for a
+// result. nullptr: there is none. Composites check theirs themselves.
 const char* missing(const Call& call) {
   const Row& row = *call.row;
   const auto is_null = [&](int i) { return call.values[static_cast<size_t>(i)].isNone(); };
@@ -345,8 +345,8 @@ extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_
     rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
     compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};
 
-// For tests: the name of a row, NULL after the last; how often it ran; what it lacks in this torch,
-// "" for nothing.
+// For tests: the name of a row, NULL after the last; how often it ran; what this torch lacks for
+// it, or "".
 extern "C" __attribute__((visibility("default"))) const char* openaclnn_aten_name(int row) {
   return row >= 0 && row < row_count ? rows[row].name : nullptr;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: indices, masks, what depends on the data.
+// Indices, masks, and results whose shape depends on the data.
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
 namespace {
 
-// Where ATen has None torch_npu passes an empty tensor of integers.
+// torch_npu passes an empty tensor of integers where ATen has None.
 void index(Tensor self, Tensors indices, Out out) {
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices) {
@@ -43,7 +43,8 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
   out = value;
   size = its_size.narrow(0, 0, value.size(0));
   largest = its_largest.narrow(0, 0, std::min(its_largest.size(0), value.size(0)));
-  // ATen leaves the bag of each index out where its own gradient needs none; torch_npu's does.
+  // ATen does not return the bag of each index if its own gradient does not need it; that of
+  // torch_npu does.
   const Tensor places = at::arange(indices.numel(), offsets.options());
   bag = at::searchsorted(offsets, places, false, true) - 1;
 }
@@ -60,7 +61,7 @@ void unique2(Tensor self, bool sorted, bool inverse, bool counts, Sized out, Out
   if (counts) counts_out = how_many;
 }
 
-// dim of 1000 and above: of all elements.
+// A dim of 1000 and above stands for all elements.
 void unique_consecutive(Tensor self, bool inverse, bool counts, int64_t dim, Sized out,
                         Out inverse_out, Sized counts_out) {
   const auto along = dim >= 1000 ? std::nullopt : std::optional(dim);
@@ -88,7 +89,7 @@ void index_fill_places(Tensor self, int64_t dim, Ints places, at::Scalar value, 
   out = at::index_fill(self, dim, at::tensor(places, at::kLong), value);
 }
 
-// The last dim of indices names a place, or a slice, of self.
+// The last dim of indices selects an element, or a slice, of self.
 void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   c10::List<std::optional<Tensor>> places;
   for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers with which models are run. 16-bit floats are computed in float and rounded once.
+// Layers for inference. 16-bit floats are computed in float and rounded once.
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -20,7 +20,7 @@ void add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, double eps, Out out, Out r
   sum = x;
 }
 
-// self at the places of index, whose dims take that of dim.
+// Takes self at the positions of index, whose dims replace dim.
 void gather_v2(Tensor self, int64_t dim, Tensor index, Out out) {
   if (self.dim() == 0) throw Refusal("self must have at least one dim, but has none");
   const int64_t d = at::maybe_wrap_dim(dim, self.dim());
@@ -113,7 +113,7 @@ void max_pool(Tensor self, Ints kernel, Ints stride, int64_t auto_pad, Ints pads
 
 // ---- quantised weights ----
 
-// 4-bit integers, two in a byte, the first in its low half: their strides count halves of bytes.
+// 4-bit integers lie two in a byte, the first in the low half; their strides count halves of bytes.
 Tensor unpacked(const Tensor& packed) {
   if (packed.scalar_type() != at::ScalarType::Int4) return packed;
   const Tensor made = at::empty(packed.sizes(), at::kChar);
@@ -153,7 +153,7 @@ void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, T
   out = y;
 }
 
-// Matrices stay as they are: their order in memory is no question on a CPU.
+// Matrices stay as they are: a CPU does not need another order in memory.
 void trans_matmul_weight(Tensor) {}
 
 Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -193,7 +193,7 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
 
 // ---- linear attention whose state forgets and is corrected ----
 
-// Of each token, with the state S of its sequence and head: S = S exp(g), S += beta (v - S k) kᵀ,
+// For each token, with the state S of its sequence and head: S = S exp(g), S += beta (v - S k) kᵀ,
 // out = S q scale. A sequence goes on from the state of its last accepted token, and every token
 // leaves a state at its own index.
 void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, Tensor state,

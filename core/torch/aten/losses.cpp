@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and gradients that ATen has under no name of their own, or with other tensors kept for the
+// Losses and gradients for which ATen has no operator of its own, or keeps other tensors for the
 // backward pass.
 #include "core/torch/aten/composite.h"
 
@@ -25,7 +25,7 @@ void kl_div_backward(Tensor gradient, Tensor, Tensor target, int64_t reduction, 
   out = reduced(made, target, reduction).expand(out.tensor().sizes());
 }
 
-// t ln t - t x by t, where t > 0; with t = exp(u): e^u (u + 1 - x) by u.
+// The derivative of t ln t - t x by t, where t > 0; with t = exp(u), by u: e^u (u + 1 - x).
 void kl_div_target_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction,
                             bool log_target, Out out) {
   const Tensor made = log_target
@@ -75,7 +75,7 @@ void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints i
                                blank, zero_infinity);
 }
 
-// The gradient by the weight, one of all elements or one of each channel, is summed.
+// The gradient of the weight, one for all elements or one for each channel, is a sum.
 void prelu_backward(Tensor gradient, Tensor self, Tensor weight, Out out, Out weight_out) {
   const auto [by_self, by_weight] = at::_prelu_kernel_backward(gradient, self, weight);
   out = by_self;

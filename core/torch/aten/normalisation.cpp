@@ -18,7 +18,7 @@ Ints all_but_channels(const Tensor& x) {
   return dims;
 }
 
-// A vector of channels in the rank of x.
+// Gives a vector of channels the rank of x.
 Tensor along_channels(const Tensor& vector, const Tensor& x) {
   Ints shape(static_cast<size_t>(x.dim()), 1);
   shape[1] = x.size(1);
@@ -39,7 +39,7 @@ void batch_norm_elemt(Tensor x, Tensor weight, Tensor bias, Tensor mean, Tensor 
   out = y;
 }
 
-// Running values take the part `momentum` of the batch's, whose variance is that of a sample.
+// Running values take the share `momentum` of the batch's values, with the unbiased variance.
 void update_running(const Tensor& mean, const Tensor& squares, const Tensor& count, double momentum,
                     const Tensor& running_mean, const Tensor& running_var) {
   if (running_mean.defined())
@@ -48,7 +48,7 @@ void update_running(const Tensor& mean, const Tensor& squares, const Tensor& cou
     running_var.copy_(as_float(running_var) * (1 - momentum) + squares / (count - 1) * momentum);
 }
 
-// Of the means and 1/std of W devices, [W, C], with the counts of their elements.
+// Joins the means and 1/std of W devices, [W, C], with the counts of their elements.
 void batch_norm_gather_stats(Tensor, Tensor mean, Tensor invstd, Tensor running_mean,
                              Tensor running_var, double momentum, double eps, Tensor counts,
                              Out mean_out, Out invstd_out) {
@@ -163,7 +163,7 @@ void deep_norm_grad(Tensor dy, Tensor x, Tensor gx, Tensor gamma, Tensor mean, T
   dgamma = of_gamma;
 }
 
-// As RmsNorm, with 1 + gamma for gamma.
+// Like RmsNorm, with 1 + gamma in place of gamma.
 void gemma_rms_norm(Tensor x, Tensor gamma, double eps, Out y, Out rstd) {
   Ints dims;
   for (int64_t i = x.dim() - gamma.dim(); i < x.dim(); ++i) dims.push_back(i);

@@ -24,7 +24,7 @@ struct Order {
   }
 };
 
-// The steps in their order: the last one first where the direction is the reverse.
+// The steps in order; the last one comes first in the reverse direction.
 Ints steps(const Tensor& x, const Text& direction) {
   Ints order;
   for (int64_t t = 0; t < x.size(0); ++t) order.push_back(t);
@@ -38,16 +38,16 @@ Ints steps(const Tensor& x, const Text& direction) {
 
 Tensor wide(const Tensor& x) { return x.to(at::kFloat); }
 
-// A state [B, H]; zeros where it is left out.
+// A state [B, H]; zeros if it is left out.
 Tensor state(const Tensor& given, const Tensor& x, int64_t hidden) {
   if (!given.defined()) return at::zeros({x.size(1), hidden}, at::kFloat);
   return wide(given).reshape({x.size(1), hidden});
 }
 
-// A tensor without dims is none.
+// A tensor without dims counts as missing.
 bool is_there(const Tensor& given) { return given.defined() && given.dim() > 0; }
 
-// 1 for the steps that count and 0 for padding, [T, B, H]; undefined where it is left out.
+// 1 for the steps that count and 0 for padding, [T, B, H]; undefined if it is left out.
 Tensor mask_of(const Tensor& lengths, const Tensor& like) {
   if (!is_there(lengths)) return {};
   if (lengths.sizes() == like.sizes()) return wide(lengths);
@@ -130,8 +130,8 @@ void lstm(Tensor x, Tensor w, Tensor bias, Tensor lengths, Tensor h0, Tensor c0,
           direction);
 }
 
-// The forward pass saves a step that it leaves out as gates that let c through and write nothing:
-// i, j and o are 0, and f is 1. So the gradient finds it where torch_npu passes no mask.
+// The forward pass saves a step that it skips as gates that let c through and write nothing: i, j
+// and o are 0, and f is 1. The gradient recognises it even though torch_npu passes no mask.
 Tensor steps_that_count(const Tensor (&gates)[5]) {
   const Tensor left_out = (gates[0] == 0) & (gates[1] == 0) & (gates[2] == 1) & (gates[3] == 0);
   return left_out.any().item().toBool() ? left_out.logical_not().to(at::kFloat) : Tensor();

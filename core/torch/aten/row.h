@@ -7,7 +7,7 @@
 
 namespace openaclnn::aten {
 
-// What the C function is called with.
+// The types of the C function's arguments.
 union Value {
   const void* pointer;
   int64_t integer;
@@ -43,7 +43,7 @@ struct Parameter {
   bool written;
 };
 
-// An argument of the ATen operator: a parameter, or what stands in the row itself.
+// An argument of the ATen operator: a parameter, or a value that the row itself gives.
 struct Argument {
   enum class From : uint8_t { parameter, dtype_of_out, none, flag, integer, real, text } from;
   int64_t integer;  // the parameter, or the value
@@ -70,12 +70,12 @@ struct Row {
 
 extern const Row rows[];
 extern const int row_count;
-extern const char* const rows_digest;  // of all of them: two libraries with the same have the same
+extern const char* const rows_digest;  // the same for the same rows
 
 int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor);
 int32_t run(int row, void* workspace, uint64_t workspace_size, void* executor, void* stream);
 
-// What the libraries for C programs (core/aten) find in the library in which ATen computes.
+// What the library in which ATen computes offers the libraries for C programs (core/aten).
 struct Provider {
   const char* rows_digest;
   uint64_t torch_abi;  // aoti_torch_abi_version() of the torch that it was compiled for

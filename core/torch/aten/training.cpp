@@ -5,7 +5,7 @@
 namespace openaclnn::aten {
 namespace {
 
-// Decoupled weight decay, p -= lr * wd * p, then Adam. torch_npu passes the step less one.
+// Decoupled weight decay, p -= lr * wd * p, then Adam. torch_npu passes the step minus one.
 void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor step, double lr,
            double beta1, double beta2, double decay, double eps, bool amsgrad, bool maximize) {
   const double t = step.item().toDouble() + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transformer models call fused: rotary embedding, gated activations, masked softmax.
+// Fused operators of transformer models: rotary embedding, gated activations, masked softmax.
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -81,7 +81,7 @@ void swi_glu_grad(Tensor gradient, Tensor x, int64_t dim, Out out) {
 
 void masked_softmax_with_bias(Tensor x, Tensor mask, Tensor bias, double scale, int64_t, Out out) {
   Tensor s = x.to(at::kFloat) * scale;
-  // The mask is of windows, and serves all heads: [W, S, S] or [1, W, 1, S, S].
+  // The mask belongs to windows, and serves all heads: [W, S, S] or [1, W, 1, S, S].
   if (mask.defined()) s = s + (mask.dim() == 3 ? mask.unsqueeze(1) : mask);
   out = at::softmax(s + bias, -1);
 }
@@ -90,7 +90,7 @@ Tensor masked_out(const Tensor& mask, const Tensor& x, bool triangle) {
   return triangle ? at::ones({x.size(-2), x.size(-1)}, at::kBool).triu(1) : mask.to(at::kBool);
 }
 
-// What is masked counts as -10000.
+// Masked elements count as -10000.
 void scaled_masked_softmax(Tensor x, Tensor mask, double scale, bool triangle, Out out) {
   const Tensor s = x.to(at::kFloat) * scale;
   out = at::softmax(s.masked_fill(masked_out(mask, x, triangle), -10000), -1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose attributes mean something else than ATen's.
+// Operators whose attributes differ in meaning from ATen's.
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -13,7 +13,7 @@ void div_mod(Tensor self, Either other, int64_t mode, Out out) {
 
 void gelu_v2(Tensor x, int64_t tanh, Out out) { out = at::gelu(x, tanh != 0 ? "tanh" : "none"); }
 
-// No dims are all of them.
+// No dims means all of them.
 void all(Tensor self, Ints dims, bool keep, Out out) {
   out = dims.empty() ? at::all(self) : at::all(self, at::OptionalIntArrayRef(dims), keep);
 }
@@ -29,7 +29,7 @@ void aminmax(Tensor self, Ints dims, bool keep, Out low, Out high) {
 
 void equal(Tensor self, Tensor other, Tensor out) { out.fill_(at::equal(self, other)); }
 
-// ---- pooling: a divisor of 0 is none ----
+// ---- pooling: a divisor of 0 means none ----
 
 std::optional<int64_t> divisor(int64_t given) {
   return given == 0 ? std::nullopt : std::optional(given);
@@ -57,7 +57,7 @@ void avg_pool3d_backward(Tensor gradient, Tensor self, Ints kernel, Ints stride,
       at::avg_pool3d_backward(gradient, self, kernel, stride, padding, ceil, pad, divisor(divide));
 }
 
-// The mask is for the backward pass alone, which finds the places anew; it is zero.
+// The mask serves only the backward pass, which finds the positions anew; so it is zero.
 void max_pool2d_mask(Tensor self, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil,
                      Out out, Tensor mask) {
   out = std::get<0>(at::max_pool2d_with_indices(self, kernel, stride, padding, dilation, ceil));
@@ -72,7 +72,7 @@ void max_pool2d_mask_backward(Tensor gradient, Tensor self, Tensor, Ints kernel,
                                              ceil, places);
 }
 
-// CANN's places are 32-bit.
+// CANN's positions are 32-bit.
 void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
                          Ints padding, Ints dilation, bool ceil, Out out) {
   out = at::max_pool3d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
@@ -133,7 +133,7 @@ void qr(Tensor self, int64_t mode, Out q, Out r) {
 
 // ---- a norm in two steps: of powers the sum, then its root; of infinity the extreme ----
 
-// torch_npu passes the largest 32-bit integers, rounded to float, for the infinities.
+// In place of the infinities torch_npu passes the largest 32-bit integers, rounded to float.
 double power(double p) {
   constexpr double kInfinite = 2147483648.0;
   return std::abs(p) >= kInfinite - 1 ? std::copysign(INFINITY, p) : p;

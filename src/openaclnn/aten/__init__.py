@@ -9,10 +9,10 @@ right is the operator of ATen with its overload and leading arguments: parameter
 false, numbers, "text", or the dtype of out. Its results go to the written parameters that are no
 arguments, in their order, or else to the first. `in float` computes 16-bit floats in float;
 `promoted` computes tensors of several dtypes in the one that holds them all and out. Where one
-operator of ATen does not do, `composite name` stands for a function of core/torch/aten.
+operator of ATen is not enough, `composite name` stands for a function of core/torch/aten.
 A name without aclnn is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
-A row goes on in lines that start with a blank.
+Lines that start with a blank continue a row.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def _link(place: Path, target: Path) -> None:
 
 
 def _fill(folder: Path, torch: Path, provider: Path) -> None:
-    """Texts that find their own place are copied, for links lead away from it."""
+    """Files that look for their own place are copied, because links would lead away from it."""
     root = home()
     for name in ("acl", "aclnn"):
         _link(folder / "include" / name, root / "include" / name)

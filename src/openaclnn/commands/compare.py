@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn compare`: results in .npy files beside what the operator should have made."""
+"""`openaclnn compare`: compares results in .npy files with what the operator should have made."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`openaclnn demo`: every operator of the table on telling inputs, against its reference."""
+"""`openaclnn demo`: every operator on revealing inputs, compared with its reference."""
 
 from __future__ import annotations
 

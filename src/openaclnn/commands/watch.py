@@ -57,7 +57,7 @@ def starts(words: Sequence[str], variables: Mapping[str, str]) -> bool:
 
 
 def unwritable(what: str, option: str, path: str | None) -> bool:
-    """Says so when no file can be written there."""
+    """Reports an error when no file can be written there."""
     if path is None or path == "-":
         return False
     existed = Path(path).exists()
@@ -97,7 +97,7 @@ def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, ended: int) -> str:
-    """What is said at the end; the library itself prints the number of mistakes."""
+    """The last lines; the library itself prints the number of mistakes."""
     by_signal = f"ended by signal {-ended}" if ended < 0 else ""
     if mistakes:
         return by_signal

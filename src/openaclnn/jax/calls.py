@@ -66,8 +66,8 @@ def outputs(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[Struc
 def _check(
     op: Op, inputs: Sequence[Any], attributes: Attributes, results: Sequence[Struct]
 ) -> None:
-    """Phase 1 over memory that nobody touches: what the library refuses it refuses when the call is
-    traced. Sizes that are symbolic are checked when the program runs."""
+    """Runs phase 1 over memory that nobody touches, so that the library refuses a call when it is
+    traced. Symbolic sizes are checked when the program runs."""
     structs = [*inputs, *(x for x in results if x is not None)]
     if not all(isinstance(n, int) for x in structs for n in x.shape):
         return
@@ -104,7 +104,7 @@ def _inferred(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[Str
 
 
 def _of_one_rank(inputs: Sequence[Any]) -> list[Any]:
-    """With leading dimensions of 1, so that batches come first in all of them."""
+    """Adds leading dimensions of 1, so that batches come first in all inputs."""
     rank = max(x.ndim for x in inputs)
     return [x.reshape((1,) * (rank - x.ndim) + x.shape) for x in inputs]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an operator returns without computing it: shapes, dtypes and strides, also symbolic ones.
 
-For meta and fake tensors, which torch.compile and torch.export trace with. Strides follow the rule
-of core/torch/compute.h.
+torch.compile and torch.export trace with meta and fake tensors. Strides follow the rule of
+core/torch/compute.h.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _check_devices(op: Op, tensors: list[tuple[Parameter, Any]]) -> None:
 
 
 def _check(op: Op, named: dict[str, Any]) -> None:
-    """What shows before anything runs; kernels check all of it."""
+    """Checks what can be seen before anything runs; kernels check everything."""
     first = op.inputs_[0]
     _check_devices(op, [(p, named[p.name]) for p in op.inputs_])
     for p in op.inputs_:

@@ -62,7 +62,7 @@ def _kernel(op: Op) -> Callable[..., Any]:
 
 
 def _below(overload: Any, keys: Any, values: Any, named: Any) -> Any:
-    """What comes after autograd."""
+    """The kernel below autograd."""
     with torch._C._AutoDispatchBelowAutograd():
         return overload.redispatch(keys & torch._C._after_autograd_keyset, *values, **named)
 
@@ -71,7 +71,7 @@ def _recorded(op: Op) -> Callable[..., Any]:
     """The autograd kernel of an operator that makes its outputs."""
     overload = _overload(op)
 
-    # Of one level: transforms of torch.func have taken theirs off before they come here.
+    # Tangents of one level: transforms of torch.func have removed theirs before they come here.
     class Recorded(torch.autograd.function._SingleLevelFunction):
         @staticmethod
         def forward(ctx: Any, keys: Any, *values: Any) -> Any:

@@ -26,7 +26,7 @@ class Hardshrink(torch.nn.Hardshrink):
 
 
 class GroupNormSwish(torch.nn.GroupNorm):
-    """GroupNorm and SiLU in one: of its input it keeps nothing but the input and the statistics."""
+    """GroupNorm and SiLU in one; for the gradient it keeps only the input and the statistics."""
 
     def __init__(self, *arguments: Any, swish_scale: float = 1.0, **named: Any) -> None:
         super().__init__(*arguments, **named)

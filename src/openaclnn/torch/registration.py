@@ -19,7 +19,7 @@ kind = ""  # "compiled" or "python"
 
 
 def _compiled() -> str | None:
-    """Why the compiled kernels are not to be had; None when they are loaded."""
+    """Why the compiled kernels are not available; None when they are loaded."""
     if os.environ.get("OPENACLNN_TORCH") == "python":
         return "OPENACLNN_TORCH is python"
     try:

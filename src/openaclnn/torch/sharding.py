@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DTensor: how the results of an operator lie when its inputs are sharded.
+"""DTensor: how the results of an operator are placed when its inputs are sharded.
 
 Every row follows one of its inputs, the leader: where the leader is sharded along an axis that the
 row keeps apart, all tensors that have this axis are sharded along it, the others are replicated,

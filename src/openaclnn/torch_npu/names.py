@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C functions that the torch_npu wheel names beside those that C programs use.
+"""The C functions that the torch_npu wheel needs beside those that C programs use.
 
 WORKING are written by hand in core/npu. REFUSED are there because the wheel does not load without
 them: tools/generate.py writes them, each sets its results (marked !) to zero and returns
