@@ -5,11 +5,13 @@ each as several processes, inside `openaclnn npu`.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,15 @@ def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence):
     assert "rank 0 has" not in text  # no result that only looks like one
 
 
+def test_seconds_that_are_no_number_are_reported():
+    values = {"HCCL_EXEC_TIMEOUT": "abc", "HCCL_CONNECT_TIMEOUT": "0"}
+    status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"), **values)
+    assert status == 0, text
+    for name, value, used in (("EXEC", "abc", 1836), ("CONNECT", "0", 120)):
+        sentence = f'HCCL_{name}_TIMEOUT must be a whole number from 1 to 2147483, but is "{value}"'
+        assert text.count(f"openaclnn: {sentence}; {used} is used") == 1, text
+
+
 def test_the_timeout_of_the_group_ends_the_process():
     """torch_npu's own, which is not openaclnn's sentence."""
     status, text = start(2, PROGRAMS / "failing.py", "sleeps", TIMEOUT="5")
@@ -114,17 +125,88 @@ def test_the_failure_reaches_ranks_that_are_not_neighbours():
     assert not re.search(r"^rank \d has", text, re.M), text
 
 
-def test_the_example_of_the_page(tmp_path):
+def example(program: str, command: str, folder: Path) -> Path:
+    """The program of the page, whose command must be in it too."""
     page = (PROGRAMS.parents[1] / "docs" / "npu_processes.md").read_text()
-    (tmp_path / "train.py").write_text(re.search(r"```python\n(.*?)```", page, re.S)[1])
-    command = "openaclnn npu -- torchrun --standalone --nproc-per-node=2 train.py"
-    assert f"```bash\n{command}\n```" in page
+    assert f"```bash\n{command} {program}\n```" in page
+    text = re.search(rf"```python\n(# {re.escape(program)}\n.*?)```", page, re.S)[1]
+    (folder / program).write_text(text)
+    return folder / program
+
+
+def loss_of(ranks: int, ended: tuple[int, str]) -> float:
+    status, text = ended
+    assert status == 0, text
+    return float(re.search(rf"loss of {ranks} processes: (\S+)", text)[1])
+
+
+def test_the_example_of_torchrun(tmp_path):
+    command = "openaclnn npu -- torchrun --standalone --nproc-per-node=2"
+    program = example("train.py", command, tmp_path)
+    losses = [loss_of(ranks, start(ranks, program)) for ranks in (1, 2)]
+    assert losses[0] == pytest.approx(losses[1], abs=2e-4)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("accelerate") is None,
+    reason="accelerate is not installed: pip install '.[npu-test]'",
+)
+def test_the_example_of_accelerate(tmp_path):
+    launch = "openaclnn npu -- accelerate launch --num_processes="
+    program = example("train_accelerate.py", f"OPENACLNN_DEVICES=2 {launch}2", tmp_path)
+    module = (sys.executable, "-m", "openaclnn", "npu", "--", sys.executable, "-m")
     losses = []
     for ranks in (1, 2):
-        status, text = start(ranks, tmp_path / "train.py")
-        assert status == 0, text
-        losses.append(float(re.search(rf"loss of {ranks} processes: (\S+)", text)[1]))
+        words = ("accelerate.commands.launch", f"--num_processes={ranks}", str(program))
+        losses.append(loss_of(ranks, run(*module, *words, OPENACLNN_DEVICES=str(ranks))))
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
+
+
+def _ip(words: str) -> bool:
+    try:
+        return subprocess.run(["ip", *words.split()], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def machines():
+    """Two network namespaces with a cable between them: no address of one, its loopback included,
+    is one of the other."""
+    names = [f"openaclnn-{os.getpid()}-{i}" for i in range(2)]
+    ends = [f"oa{i}n{os.getpid() % 100000}" for i in range(2)]
+    try:
+        if not all(_ip(f"netns add {name}") for name in names):
+            pytest.skip("this user must not make network namespaces, or ip is not installed")
+        cable = f"link add {ends[0]} netns {names[0]} type veth peer name {ends[1]}"
+        if not _ip(f"{cable} netns {names[1]}"):
+            pytest.skip("this kernel has no pairs of virtual network devices")
+        for i, (name, end) in enumerate(zip(names, ends, strict=True)):
+            assert _ip(f"-n {name} addr add 10.77.0.{i + 1}/24 dev {end}")
+            assert _ip(f"-n {name} link set lo up")
+            assert _ip(f"-n {name} link set {end} up")
+        yield names
+    finally:
+        for name in names:
+            _ip(f"netns del {name}")
+
+
+@pytest.mark.parametrize("program", ["collectives.py", "transfers.py"])
+def test_two_machines(machines, program):
+    def launch(node: int) -> tuple[int, str]:
+        return run(
+            *("ip", "netns", "exec", machines[node]),
+            *(sys.executable, "-m", "openaclnn", "npu", "--"),
+            *(sys.executable, "-m", "torch.distributed.run", "--nnodes=2", f"--node-rank={node}"),
+            *("--nproc-per-node=2", "--master-addr=10.77.0.1", "--master-port=29533"),
+            str(PROGRAMS / program),
+        )
+
+    with ThreadPoolExecutor() as pool:
+        for node, (status, text) in enumerate(pool.map(launch, range(2))):
+            assert status == 0, text
+            done = sorted(re.findall(r"rank (\d+) of 4: \d+ checks", text))
+            assert done == [str(2 * node), str(2 * node + 1)], text
 
 
 def test_processes_that_import_openaclnn_npu(tmp_path):

@@ -78,13 +78,19 @@ class Communicator {
   const uint32_t rank, ranks;
 };
 
+// How long ranks wait for each other, in seconds.
+struct Timeouts {
+  int64_t connect, execution;  // HCCL_CONNECT_TIMEOUT, HCCL_EXEC_TIMEOUT
+};
+
 struct Engine {
   virtual ~Engine() = default;
   // Text of at most 255 characters under which ranks find each other.
-  virtual std::string root_info() = 0;
+  virtual std::string root_info(const Timeouts& timeouts) = 0;
   // Waits until all ranks have joined.
   virtual std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
-                                             uint32_t rank, uint32_t ranks) = 0;
+                                             uint32_t rank, uint32_t ranks,
+                                             const Timeouts& timeouts) = 0;
 };
 
 // What the library of operators that ATen computes exports.

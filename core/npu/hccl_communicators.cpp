@@ -9,6 +9,7 @@
 #include "core/npu/hccl_calls.h"
 #include "core/npu/hccl_task.h"
 #include "core/npu/provider.h"
+#include "core/runtime/environment.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
@@ -38,6 +39,14 @@ Engine& engine() {
                   "communication must find the library that `openaclnn npu` compiles, but it is "
                   "not loaded");
   return *found;
+}
+
+// Read once, so that an unusable value is reported once.
+const Timeouts& timeouts() {
+  constexpr int64_t longest = INT32_MAX / 1000;  // in milliseconds it is an int
+  static const Timeouts found{environment_number("HCCL_CONNECT_TIMEOUT", 1, longest, 120),
+                              environment_number("HCCL_EXEC_TIMEOUT", 1, longest, 1836)};
+  return found;
 }
 
 struct Job {
@@ -104,7 +113,7 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
       throw Failure(kParameter, "rank must be in [0, nRanks), but got " + std::to_string(rank) +
                                     " of " + std::to_string(ranks));
     const std::string text(root, strnlen(root, kRootInfoBytes));
-    *comm = communicators().create(engine().join(text, name, rank, ranks));
+    *comm = communicators().create(engine().join(text, name, rank, ranks, timeouts()));
     if (*comm == nullptr) throw Failure(kInternal, "too many communicators are alive");
   });
 }
@@ -162,7 +171,7 @@ int32_t HcclGetRootInfo(char* rootInfo) {
   return guarded("HcclGetRootInfo", [&] {
     not_null("rootInfo", rootInfo);
     std::memset(rootInfo, 0, kRootInfoBytes);
-    const std::string text = engine().root_info();
+    const std::string text = engine().root_info(timeouts());
     std::memcpy(rootInfo, text.data(), std::min(text.size(), kRootInfoBytes - 1));
   });
 }

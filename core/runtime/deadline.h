@@ -21,6 +21,10 @@ class Deadline {
   }
 
   bool never() const { return !limited_; }
+  bool passed() const { return limited_ && at_ <= Clock::now(); }
+  bool before(const Deadline& other) const {
+    return limited_ && (!other.limited_ || at_ < other.at_);
+  }
 
   // False when it came before `ready`.
   template <class P>

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "core/runtime/deadline.h"
 
@@ -14,10 +15,45 @@ class Moment {
  public:
   bool came() const { return came_.load(std::memory_order_acquire); }
 
+  // Called once, by the thread with which the moment comes, without a lock.
+  struct Listener {
+    void (*call)(void* context);
+    void* context;
+    Listener* next = nullptr;
+  };
+
+  // Those who wait or listen may free the moment as soon as they know.
   void come() {
+    Listener* listener = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      came_.store(true, std::memory_order_release);
+      wake_.notify_all();
+      listener = std::exchange(listeners_, nullptr);
+    }
+    while (listener != nullptr) {
+      Listener* next = listener->next;
+      listener->call(listener->context);
+      listener = next;
+    }
+  }
+
+  // False if it came before; then the listener is not called.
+  bool listen(Listener& listener) {
     std::lock_guard lock(mutex_);
-    came_.store(true, std::memory_order_release);
-    wake_.notify_all();
+    if (came()) return false;
+    listener.next = std::exchange(listeners_, &listener);
+    return true;
+  }
+
+  // False if it came before; then the listener has been called or is about to be.
+  bool forget(const Listener& listener) {
+    std::lock_guard lock(mutex_);
+    if (came()) return false;
+    Listener** link = &listeners_;
+    while (*link != &listener) link = &(*link)->next;
+    *link = listener.next;
+    return true;
   }
 
   // True when it came; false when the deadline was first, or `interrupted` is set (then interrupt()
@@ -37,6 +73,7 @@ class Moment {
 
  private:
   std::atomic<bool> came_ = false;
+  Listener* listeners_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wake_;
 };

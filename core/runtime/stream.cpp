@@ -22,7 +22,7 @@ thread_local const Stream* running = nullptr;
 
 }  // namespace
 
-Status TaskFailure::tell(const char* call) const {
+Status TaskFailure::as_status(const char* call) const {
   return code == 0 ? Status() : fail(code, "%s: %s", call, sentence);
 }
 
@@ -106,6 +106,50 @@ bool Stream::hand_over(Task task) {
   return true;
 }
 
+bool Stream::pause(Moment& moment, Deadline deadline, Task late) {
+  std::lock_guard lock(mutex_);
+  if (!idle() || !start_worker() || !moment.listen(at_moment_)) return false;
+  busy_ = true;
+  ++submitted_;
+  paused_for_ = &moment;
+  late_ = late;
+  pause_ends_ = deadline;
+  if (deadline.before(alarm_)) wake_worker_.notify_one();
+  return true;
+}
+
+bool Stream::end_pause() {
+  if (!paused_for_->forget(at_moment_)) return false;
+  paused_for_ = nullptr;
+  return true;
+}
+
+void Stream::resume() {
+  Task late;
+  {
+    std::lock_guard lock(mutex_);
+    paused_for_ = nullptr;
+    late = late_;
+  }
+  late.drop(late.context);
+  std::lock_guard lock(mutex_);
+  finish_task();
+}
+
+// The deadline has come.
+void Stream::give_up_pause(std::unique_lock<std::mutex>& lock) {
+  if (!end_pause()) {  // resume() follows
+    pause_ends_ = Deadline();
+    return;
+  }
+  const Task late = late_;
+  lock.unlock();
+  run_as(this, late.run, late.context);
+  late.drop(late.context);
+  lock.lock();
+  finish_task();
+}
+
 Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
   std::lock_guard lock(stream.mutex_);
   target_ = stream.submitted_;
@@ -152,16 +196,22 @@ uint64_t Stream::submitted_if_busy() {
 
 void Stream::discard_pending() {
   std::list<Task> dropped;
+  bool paused = false;
   {
     std::lock_guard lock(mutex_);
     dropped.swap(queue_);
     interrupted_ = true;
     if (waits_for_ != nullptr) waits_for_->interrupt();
+    paused = paused_for_ != nullptr && end_pause();
     if (!busy_) wake_waiters_.notify_all();
   }
   for (const Task& task : dropped) {
     if (task.drop != nullptr) task.drop(task.context);
   }
+  if (!paused) return;
+  late_.drop(late_.context);
+  std::lock_guard lock(mutex_);
+  finish_task();
 }
 
 Stream::Waited Stream::wait_here(Moment& moment, Deadline deadline) {
@@ -215,7 +265,8 @@ void Stream::reset_after_fork() {
   new (&wake_waiters_) std::condition_variable;
   new (&queue_) std::list<Task>;
   new (&worker_) std::thread;
-  waits_for_ = nullptr;
+  waits_for_ = paused_for_ = nullptr;
+  pause_ends_ = alarm_ = Deadline();
   interrupted_ = working_ = busy_ = stopping_ = false;
   waiters_ = 0;
   finished_ = submitted_;
@@ -234,12 +285,20 @@ bool Stream::start_worker() {
 
 void Stream::work() {
   std::unique_lock lock(mutex_);
+  const auto paused_until = [this] { return paused_for_ == nullptr ? Deadline() : pause_ends_; };
   while (true) {
-    wake_worker_.wait(lock, [this] { return queue_.empty() ? stopping_ : !busy_; });
-    if (queue_.empty()) break;
-    run_front(lock);
+    if (paused_until().before(alarm_) || alarm_.passed()) alarm_ = paused_until();
+    (void)alarm_.wait(wake_worker_, lock,
+                      [&] { return worker_is_needed() || paused_until().before(alarm_); });
+    if (paused_until().passed()) {
+      give_up_pause(lock);
+    } else if (worker_is_needed()) {
+      if (queue_.empty()) break;
+      run_front(lock);
+    }
   }
   working_ = false;
+  alarm_ = Deadline();
 }
 
 void Stream::run_front(std::unique_lock<std::mutex>& lock) {
@@ -256,7 +315,7 @@ void Stream::run_front(std::unique_lock<std::mutex>& lock) {
 void Stream::finish_task() {
   busy_ = false;
   ++finished_;
-  if (!queue_.empty()) wake_worker_.notify_one();
+  if (!queue_.empty() || stopping_) wake_worker_.notify_one();
   if (waiters_ > 0 && (finished_ >= wake_at_ || idle())) {
     wake_at_ = UINT64_MAX;
     wake_waiters_.notify_all();

@@ -5,8 +5,9 @@
 // Work cheaper than waking a thread runs on the submitting thread when the stream is idle; order is
 // kept all the same.
 //
-// A task may wait for what another stream does (wait_here): its worker has nothing else to do. What
-// is waited for was always submitted before, so streams never wait in a circle.
+// A task may wait for what another stream does (wait_here): its worker has nothing else to do. A
+// stream with nothing before that wait needs no thread for it (pause). What is waited for was
+// always submitted before, so streams never wait in a circle.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,7 @@ struct TaskFailure {
   int32_t code = 0;
   char sentence[200] = "";
 
-  Status tell(const char* call) const;  // as a failure of this thread, headed by `call`
+  Status as_status(const char* call) const;  // as a failure of this thread, headed by `call`
 };
 
 class Stream {
@@ -54,6 +55,10 @@ class Stream {
   // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
   // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
+  // Nothing queued runs before the moment; returns at once, and no thread waits. If the deadline is
+  // first, the worker runs `late`; it is dropped in any case. Returns false, and does nothing, if
+  // the stream has work, the moment came before or the system gives no thread.
+  bool pause(Moment& moment, Deadline deadline, Task late);
   // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
@@ -79,8 +84,8 @@ class Stream {
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks ever; 0 when nothing is queued or running
-  void discard_pending();  // drops what has not started and ends wait_here; the destructor then
-                           // waits only for the running task
+  void discard_pending();  // drops what has not started and ends waits for moments; the destructor
+                           // then waits only for the running task
   bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
 
   // ---- for the task that runs ----
@@ -114,6 +119,12 @@ class Stream {
   bool idle() const { return queue_.empty() && !busy_; }
   void run_front(std::unique_lock<std::mutex>& lock);
   void finish_task();
+  bool worker_is_needed() const {
+    return queue_.empty() ? stopping_ && paused_for_ == nullptr : !busy_;
+  }
+  bool end_pause();  // before the moment; false if that has come
+  void resume();     // at the moment
+  void give_up_pause(std::unique_lock<std::mutex>& lock);
 
   std::atomic<Context*> owner_;
   const bool awaited_;
@@ -124,9 +135,15 @@ class Stream {
   std::thread worker_;
   Moment* waits_for_ = nullptr;            // of wait_here
   std::atomic<bool> interrupted_ = false;  // wait_here is over
-  bool working_ = false;                   // the worker is in its loop
-  bool busy_ = false;                      // a task is running, on the worker or inline
-  bool stopping_ = false;                  // the worker ends once the queue is empty
+  Moment* paused_for_ = nullptr;           // of pause; busy_ is set then
+  Moment::Listener at_moment_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
+  Task late_ = {};
+  Deadline pause_ends_;
+  Deadline
+      alarm_;  // until when the worker sleeps at most: a pause that ends later need not wake it
+  bool working_ = false;   // the worker is in its loop
+  bool busy_ = false;      // a task is running, on the worker or inline
+  bool stopping_ = false;  // the worker ends once the queue is empty
   int waiters_ = 0;
   uint64_t submitted_ = 0;  // tasks ever; those discarded are never finished
   uint64_t finished_ = 0;

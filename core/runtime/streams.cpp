@@ -2,6 +2,7 @@
 // All streams of the process: how they are found, waited for, and what fork leaves of them.
 #include "core/runtime/streams.h"
 
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,8 @@ class Gate {
   int inside_ = 0;
 };
 
-// Waits without a deadline, for a marker in every busy stream; needs no memory if none is busy.
+// Waits for a marker in every busy stream, at the price of waking the worker of each; needs no
+// memory if none is busy.
 void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
   Gate gate;
   {
@@ -55,9 +57,8 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
   gate.wait();
 }
 
-// Waits with a deadline; if the deadline comes first, no marker is left in a stream. Only the
-// stream that is waited for right now has to stay; one that was destroyed meanwhile has done its
-// work.
+// Leaves nothing in a stream. Only the stream that is waited for right now has to stay; one that
+// was destroyed meanwhile has done its work.
 bool wait_until(PickStream pick, void* context, Deadline deadline,
                 std::vector<const Stream*>& waited) {
   struct Target {
@@ -121,7 +122,7 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
   }
   Stream* found = streams().find(handle);
   if (found == nullptr) {
-    tell_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
   }
@@ -134,14 +135,22 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
   return {};
 }
 
-bool drain_streams(PickStream pick, void* context, Deadline deadline) {
+void drain_streams(PickStream pick, void* context) {
   std::vector<const Stream*> waited;  // for the observer, empty without one
-  if (deadline.never()) {
+  wait_for_all(pick, context, waited);
+  for (const Stream* stream : waited) notify_synchronised(stream);
+}
+
+bool drain_streams(PickStream pick, void* context, Deadline deadline) {
+  std::vector<const Stream*> waited;
+  try {
+    if (!wait_until(pick, context, deadline, waited)) return false;
+  } catch (const std::bad_alloc&) {
+    if (!deadline.never()) throw;
+    waited.clear();
     wait_for_all(pick, context, waited);
-  } else if (!wait_until(pick, context, deadline, waited)) {
-    return false;
   }
-  for (const Stream* stream : waited) tell_synchronised(stream);
+  for (const Stream* stream : waited) notify_synchronised(stream);
   return true;
 }
 
@@ -155,7 +164,7 @@ Status take_failures(const char* call, PickStream pick, void* context) {
       if (first.code == 0) first = failure;
     });
   }
-  return first.tell(call);
+  return first.as_status(call);
 }
 
 }  // namespace openaclnn

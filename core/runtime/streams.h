@@ -23,11 +23,13 @@ inline constexpr const char* kStreamThing = "aclrtStream";  // what observers ca
 // Held while streams are visited, so that none of them is destroyed meanwhile.
 std::mutex& visiting();
 
-// Waits for what was submitted so far to all streams that `pick` accepts; false when the deadline
-// came first. Other threads may submit to, create and destroy streams meanwhile; `pick` must not
-// block. With a deadline it needs memory.
+// Waits for what was submitted so far to all streams that `pick` accepts, which is asked once for
+// each. Other threads may submit to, create and destroy streams meanwhile; `pick` must not block.
 using PickStream = bool (*)(Stream& stream, void* context);
-bool drain_streams(PickStream pick, void* context, Deadline deadline = {});
+void drain_streams(PickStream pick, void* context);
+// The same with a deadline, which may be never; false when it came first. It wakes no thread, but
+// asks `pick` twice where memory runs out, and throws then if the deadline is one.
+bool drain_streams(PickStream pick, void* context, Deadline deadline);
 // Returns the first failure among them, and forgets all of theirs.
 Status take_failures(const char* call, PickStream pick, void* context);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits across streams: what waits, for which record, how long; and what ends meanwhile.
+// Waits across streams: what waits, for which record and how long, and what ends meanwhile.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -28,7 +28,8 @@ aclrtStreamStatus state(aclrtStream stream) {
   return status;
 }
 
-// a is held; b waits for a point of a, c for one of b: nothing runs early, all of it in the end.
+// a is held, b waits for a point of a, and c for one of b: nothing runs early, and everything runs
+// in the end.
 void waits_across_streams() {
   constexpr size_t kSize = 1 << 20;
   aclrtStream a, b, c;
@@ -86,7 +87,7 @@ void waits_across_streams() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// A wait takes the newest point at its time; a later record moves nobody.
+// A wait takes the newest point at the time of the call; a later record does not change it.
 void recorded_anew() {
   aclrtStream a, b;
   aclrtEvent event;
@@ -110,7 +111,8 @@ void recorded_anew() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// What is late is told by the next synchronisation, once; the work behind ran all the same.
+// The next synchronisation reports a wait that timed out, once; the work behind it ran all the
+// same.
 void late_waits() {
   aclrtStream a, b;
   aclrtEvent event, after;
@@ -151,7 +153,7 @@ void late_waits() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// By force, a stream ends though it waits, and nobody waits for what it will not reach.
+// A stream can be destroyed by force while it waits, and nothing waits for what it will not reach.
 void destroyed_by_force() {
   aclrtStream a, b, c;
   aclrtEvent in_a, in_b;
@@ -179,7 +181,86 @@ void destroyed_by_force() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Eight streams in a ring pass a counter on through 2000 events, from four threads' point of view.
+// Streams that have nothing else to do wait for one event. Some waits end before it comes, by force
+// or by a deadline; the others end with the event all the same.
+void many_wait_for_one() {
+  constexpr int kStreams = 9;
+  aclrtStream held;
+  std::vector<aclrtStream> streams(kStreams);
+  aclrtEvent event;
+  char* x;
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  CHECK_EQ(aclrtCreateStream(&held), 0);
+  for (aclrtStream& stream : streams) CHECK_EQ(aclrtCreateStream(&stream), 0);
+  CHECK_EQ(aclrtCreateEvent(&event), 0);
+  CHECK_EQ(aclrtMallocHost(reinterpret_cast<void**>(&x), kStreams), 0);
+  for (int round = 0; round < 2; ++round) {  // the second finds workers that sleep
+    CHECK_EQ(aclrtMemset(x, kStreams, 0, kStreams), 0);
+    Gate gate(held);
+    CHECK_EQ(aclrtRecordEvent(event, held), 0);
+    for (int i = 0; i < kStreams; ++i) {
+      const int32_t seconds = i % 3 == 1 ? 1 : i % 3 == 2 ? 60 : 0;
+      CHECK_EQ(aclrtStreamWaitEventWithTimeout(streams[i], event, seconds), 0);
+      if (i % 2 == 0) CHECK_EQ(aclrtMemsetAsync(x + i, 1, 1, 1, streams[i]), 0);
+      CHECK_EQ(state(streams[i]), ACL_STREAM_STATUS_NOT_READY);
+    }
+    for (const int i : {3, 5, 7}) {  // in the middle, at the end and the beginning of the list
+      if (i == 7) {
+        CHECK_EQ(aclrtDestroyStream(streams[i]), 0);  // returns when its second is over
+      } else {
+        CHECK_EQ(aclrtDestroyStreamForce(streams[i]), 0);
+      }
+      CHECK_EQ(aclrtCreateStream(&streams[i]), 0);
+    }
+    for (int i = 1; i < kStreams; i += 3) {
+      CHECK_EQ(aclrtSynchronizeStream(streams[i]), i == 7 ? 0 : 107019);
+    }
+    CHECK_EQ(x[4], 1);
+    for (const int i : {0, 2, 6, 8}) {
+      CHECK_EQ(x[i], 0);
+      CHECK_EQ(state(streams[i]), ACL_STREAM_STATUS_NOT_READY);
+    }
+    CHECK_EQ(waited(event), ACL_EVENT_WAIT_STATUS_NOT_READY);
+    gate.open();
+    CHECK_EQ(aclrtSynchronizeDevice(), 0);
+    for (const int i : {0, 2, 4, 6, 8}) CHECK_EQ(x[i], 1);
+    CHECK_EQ(waited(event), ACL_EVENT_WAIT_STATUS_COMPLETE);
+  }
+  CHECK_EQ(aclrtFreeHost(x), 0);
+  CHECK_EQ(aclrtDestroyEvent(event), 0);
+  CHECK_EQ(aclrtDestroyStream(held), 0);
+  for (aclrtStream stream : streams) CHECK_EQ(aclrtDestroyStream(stream), 0);
+  CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
+// A pause, its deadline, the event and the end of a stream race: all end, in every order.
+void pauses_that_race() {
+  CHECK_EQ(aclrtSetDevice(0), 0);
+  for (int round = 0; round < 300; ++round) {
+    aclrtStream a, b;
+    aclrtEvent event;
+    CHECK_EQ(aclrtCreateStream(&a), 0);
+    CHECK_EQ(aclrtCreateStream(&b), 0);
+    CHECK_EQ(aclrtCreateEvent(&event), 0);
+    {
+      Gate gate(a);
+      CHECK_EQ(aclrtRecordEvent(event, a), 0);
+      CHECK_EQ(aclrtStreamWaitEventWithTimeout(b, event, round % 2 == 0 ? 60 : 0), 0);
+      std::thread other([&] { gate.open(); });
+      if (round % 3 == 0) CHECK_EQ(aclrtDestroyStreamForce(b), 0);
+      if (round % 3 == 1) CHECK_EQ(aclrtDestroyStream(b), 0);
+      if (round % 3 == 2) CHECK_EQ(aclrtSynchronizeDevice(), 0);
+      other.join();
+    }
+    CHECK_EQ(waited(event), ACL_EVENT_WAIT_STATUS_COMPLETE);
+    CHECK_EQ(aclrtDestroyEvent(event), 0);
+    CHECK_EQ(aclrtDestroyStream(a), 0);
+    if (round % 3 == 2) CHECK_EQ(aclrtDestroyStream(b), 0);
+  }
+  CHECK_EQ(aclrtResetDevice(0), 0);
+}
+
+// Eight streams in a ring pass a counter on through 2000 events, from four threads.
 void ring() {
   constexpr int kStreams = 8, kRounds = 250;
   std::vector<aclrtStream> streams(kStreams);
@@ -215,7 +296,7 @@ void ring() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// One event, used and destroyed by several threads at once: every call has an answer.
+// Several threads use and destroy one event at once: every call returns a status.
 void destroyed_by_another_thread() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   for (int round = 0; round < 200; ++round) {
@@ -247,6 +328,8 @@ int main() {
   recorded_anew();
   late_waits();
   destroyed_by_force();
+  many_wait_for_one();
+  pauses_that_race();
   ring();
   destroyed_by_another_thread();
   return check_result();

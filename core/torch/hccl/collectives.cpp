@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each call does. Data that is only moved goes as bytes; data that is reduced goes in a dtype
 // that gloo reduces: 16-bit floats in float, which also rounds them once only.
+#include <c10/util/Registry.h>
+
 #include "core/torch/hccl/gloo.h"
+
+// Where c10d finds the work of an all_reduce by device; its own declaration needs gloo's headers.
+namespace c10d {
+TORCH_DECLARE_TYPED_REGISTRY(GlooAllreduceRegistry, c10::DeviceType, ProcessGroupGloo::AsyncWork,
+                             c10::intrusive_ptr, std::shared_ptr<gloo::Context>,
+                             std::vector<at::Tensor>&, ReduceOp, uint32_t, uint64_t,
+                             std::chrono::milliseconds);
+}  // namespace c10d
 
 namespace openaclnn::hccl {
 namespace {
@@ -54,9 +64,15 @@ bool compares(int32_t operation) { return operation == 2 || operation == 3; }
 
 }  // namespace
 
+c10::intrusive_ptr<Gloo::AsyncWork> Gloo::prepare_all_reduce(Tensor& values,
+                                                             c10d::ReduceOp operation) {
+  std::vector<Tensor> list{values};
+  const uint32_t tag = nextTag();
+  return c10d::GlooAllreduceRegistry()->Create(
+      at::kCPU, getContext(tag), list, std::move(operation), tag, ++seq_, options_->timeout);
+}
+
 void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
-  c10d::AllreduceOptions options;
-  options.reduceOp = reduction(operation);
   const at::ScalarType type = values.scalar_type(), wide = reduced_in(type);
   Tensor work = values;
   // The numbers of 64 bits without a sign are those with one, in the same order once the upper bit
@@ -68,8 +84,12 @@ void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
   } else if (wide != type) {
     work = values.to(wide);
   }
-  std::vector<Tensor> list{work};
-  finish([&] { return group_->allreduce(list, options); });
+  c10::intrusive_ptr<Gloo::AsyncWork> prepared;
+  {
+    const std::lock_guard lock(order_);
+    prepared = group_->prepare_all_reduce(work, reduction(operation));
+  }
+  prepared->run();
   if (turned) work.bitwise_xor_(INT64_MIN);
   if (turned) work = work.view(at::kUInt64);
   if (wide != type && (type != at::kUInt64 || turned)) values.copy_(work);

@@ -19,13 +19,13 @@ using std::chrono::seconds;
 bool has(const std::string& text, const char* word) { return text.find(word) != text.npos; }
 
 // One server for all communicators that this process is the first rank of.
-const c10d::TCPStore& server() {
-  static Immortal<c10::intrusive_ptr<c10d::TCPStore>> store([] {
+const c10d::TCPStore& server(const Timeouts& timeouts) {
+  static Immortal<c10::intrusive_ptr<c10d::TCPStore>> store([&] {
     c10d::TCPStoreOptions options;
     options.port = 0;
     options.isServer = true;
     options.waitWorkers = false;
-    options.timeout = seconds(connect_timeout());
+    options.timeout = seconds(timeouts.connect);
     return c10::make_intrusive<c10d::TCPStore>(own_address(), options);
   }());
   return **store;
@@ -44,12 +44,12 @@ std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
 std::string present(uint32_t rank) { return "present " + std::to_string(rank); }
 
 // The group of gloo waits for the longer timeout; who is missing is found out here.
-void await_all(c10d::Store& store, uint32_t rank, uint32_t ranks) {
+void await_all(c10d::Store& store, uint32_t rank, uint32_t ranks, int64_t limit) {
   store.set(present(rank), std::vector<uint8_t>{1});
   std::vector<std::string> keys;
   for (uint32_t i = 0; i < ranks; ++i) keys.push_back(present(i));
   try {
-    store.wait(keys, seconds(connect_timeout()));
+    store.wait(keys, seconds(limit));
     return;
   } catch (const std::exception& error) {
     std::string missing;
@@ -59,23 +59,24 @@ void await_all(c10d::Store& store, uint32_t rank, uint32_t ranks) {
       missing += (count++ == 0 ? "" : ", ") + std::to_string(i);
     }
     if (count == 0) throw Failure(kConnect, first_line(error));
-    throw Failure(kTimeout, "all of the " + std::to_string(ranks) +
-                                " ranks must come within HCCL_CONNECT_TIMEOUT = " +
-                                std::to_string(connect_timeout()) + " s, but rank " + missing +
-                                (count == 1 ? " has" : " have") + " not");
+    throw Failure(kTimeout,
+                  "all of the " + std::to_string(ranks) +
+                      " ranks must come within HCCL_CONNECT_TIMEOUT = " + std::to_string(limit) +
+                      " s, but rank " + missing + (count == 1 ? " has" : " have") + " not");
   }
 }
 
 struct GlooEngine final : Engine {
-  std::string root_info() override {
+  std::string root_info(const Timeouts& timeouts) override {
     static std::atomic<uint64_t> count = 0;
-    const c10d::TCPStore& store = server();
+    const c10d::TCPStore& store = server(timeouts);
     return "openaclnn " + store.getHost() + " " + std::to_string(store.getPort()) + " " +
            std::to_string(count++);
   }
 
   std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
-                                     uint32_t rank, uint32_t ranks) override {
+                                     uint32_t rank, uint32_t ranks,
+                                     const Timeouts& timeouts) override {
     char host[128], id[32];
     unsigned port = 0;
     if (sscanf(root_info.c_str(), "openaclnn %127s %u %31s", host, &port, id) != 3)
@@ -84,15 +85,15 @@ struct GlooEngine final : Engine {
       c10d::TCPStoreOptions options;
       options.port = static_cast<uint16_t>(port);
       options.waitWorkers = false;
-      options.timeout = seconds(connect_timeout());
+      options.timeout = seconds(timeouts.connect);
       auto server = c10::make_intrusive<c10d::TCPStore>(host, options);
       auto store = c10::make_intrusive<c10d::PrefixStore>(id, std::move(server));
-      await_all(*store, rank, ranks);
-      auto group = Gloo::Options::create(seconds(execution_timeout()));
+      await_all(*store, rank, ranks, timeouts.connect);
+      auto group = Gloo::Options::create(seconds(timeouts.execution));
       group->devices.push_back(device_at(address_towards(host, options.port)));
       group->threads = 1;
       return std::make_shared<GlooCommunicator>(
-          name.empty() ? std::string("pair_") + id : name, rank, ranks,
+          name.empty() ? std::string("pair_") + id : name, rank, ranks, timeouts.execution,
           c10::make_intrusive<Gloo>(store, static_cast<int>(rank), static_cast<int>(ranks), group));
     } catch (const Failure&) {
       throw;
@@ -114,16 +115,10 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find(". This "));  // gloo guesses at causes
 }
 
-int64_t seconds_of(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  const int64_t value = text == nullptr ? 0 : std::atoll(text);
-  return value > 0 ? value : otherwise;
-}
-
 void GlooCommunicator::lost(const std::string& text) const {
   if (has(text, "imed out") || has(text, "imeout"))
     throw Failure(kTimeout, "all ranks must take part within HCCL_EXEC_TIMEOUT = " +
-                                std::to_string(execution_timeout()) + " s, but one did not");
+                                std::to_string(limit_) + " s, but one did not");
   const bool remote = has(text, "onnection") || has(text, "eer") || has(text, "ocket");
   throw Failure(remote ? kRemote : kInternal,
                 remote ? "all ranks must be alive, but one ended or failed: " + text : text);
