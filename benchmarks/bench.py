@@ -28,7 +28,7 @@ from typing import Any
 from cells import AFTER_TORCH, ATTRIBUTES, MIXES, Array, Cell
 from jit import JAX, TORCH
 from machine import about, enough_memory
-from measure import Cores, Loops, Run, interleave, run_after, run_of
+from measure import Cores, Loops, Run, interleave, run_after, run_of, shortest
 from options import Todo, cells, load_modules, options_from, size_text
 from peers import PEERS
 from report import Result, summary, table
@@ -86,7 +86,11 @@ def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None, cores:
             differs.add(name)
 
     rounds = options.rounds * (MORE_ROUNDS if cell.bytes >= MORE_ROUNDS_FROM else 1)
-    samples = interleave(candidates, rounds, cores, lambda name: cell.poison(), check_spots)
+    poison: Callable[[str], None] = lambda name: cell.poison()  # noqa: E731
+    if options.shortest:
+        samples = shortest(candidates, options.shortest, poison, check_spots)
+    else:
+        samples = interleave(candidates, rounds, cores, poison, check_spots)
     seconds, ratios = samples.medians(), samples.ratios("ours")
     for times in (seconds, ratios):
         if "copy" in times:  # from one array to another: two of the arrays that the operator moves

@@ -51,6 +51,7 @@ def about(
         "load_average_after": os.getloadavg()[0],
         "threads": options.threads,
         "rounds": options.rounds,
+        "shortest": options.shortest,
         "pause_seconds": PAUSE,
         "samples": cores.samples,
         "samples_repeated": cores.repeated,

@@ -117,6 +117,7 @@ def options_from(arguments: list[str] | None, description: str | None) -> argpar
     add("--backends", nargs="+", choices=BACKENDS, default=["ours", "torch"])
     add("--threads", type=int, default=2, help="of ours and of torch, default 2; NumPy has one")
     add("--rounds", type=int, help="samples a median is of, default 11")
+    add("--shortest", type=int, metavar="N", help="time N single calls instead, for busy machines")
     add("--out", type=Path, help="write the results as JSON")
     add("--quick", action="store_true", help="defaults become 4Ki 1Mi, fp32 bf16, 2 rounds")
     options = parser.parse_args(arguments)

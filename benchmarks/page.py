@@ -93,14 +93,22 @@ def heading(path: Path, about: dict[str, Any]) -> str:
     text += f"{about['date'][:10]}, {about['cpu']}, {about['threads']} threads on {about['cpus']} "
     text += f"CPUs, load average {about['load_average_before']:.1f} before the start; "
     text += f"openaclnn {config['version']} ({config['kernels']} kernels, {config['compiler']}), "
-    text += f"{', '.join(versions)}. Medians of {about['rounds']} rounds. `{about['command']}`\n"
-    if "samples" in about:
+    text += f"{', '.join(versions)}. {method(about)} `{about['command']}`\n"
+    if about.get("samples"):
         text += f"\n{about['samples']} samples. Another machine slowed a core during "
         text += f"{about['samples_repeated']} more, which were repeated, and during "
         text += f"{about['samples_beside_a_slow_core']} that were kept.\n"
     if about.get("absent"):
         text += f"\nNot installed, and therefore without a column: {', '.join(about['absent'])}.\n"
     return text
+
+
+def method(about: dict[str, Any]) -> str:
+    if about.get("shortest"):
+        return (
+            f"The machine was busy: each time is the shortest of {about['shortest']} single calls."
+        )
+    return f"Medians of {about['rounds']} rounds."
 
 
 def table_of(held: list[Bar]) -> str:

@@ -292,9 +292,8 @@ struct logit_grad_single : logit_grad_bounds {
     return bounded(x, static_cast<float>(dy / (z * (1 - z))));
   }
 
-  // Uses 2 d and q / 2, which do not overflow before the result does, and returns q if the
-  // remainder is NaN: if d is 0, or dy or q is infinite or NaN. An m below 2^-60 equals d and is
-  // multiplied by 2^64; a subnormal number becomes a difference of normal ones (logit_quick).
+  // Uses 2^24 d and 2^-24 q, so that 1 / d does not overflow for subnormal m, nor q before the
+  // result does. Returns q if the remainder is NaN: if d is 0, or dy or q is infinite or NaN.
   // `general` computes dy below 2^-89.
   struct Careful {
     static constexpr bool finite = true;
@@ -308,30 +307,17 @@ struct logit_grad_single : logit_grad_bounds {
 
     template <class V>
     V quick(V x, V dy) const {
-      const V m = nearer(x);
+      const V m = nearer(x), large = m * all_of<V>(0x1p24f);
+      const V d = fused_minus(m, large, large), d_low = fused_minus(m, large, large - d);
+      const V inverse = all_of<V>(1) / d, q = dy * inverse;
+      const V excess = fused(q, d_low, fused(q, d, -dy)), small = fused_minus(excess, inverse, q);
+      const V y = (small == small ? small : q) * all_of<V>(0x1p24f);
       if constexpr (plain) {
-        return with_one_nan(m < all_of<V>(form.low) ? V{} : quotient(m, m, dy));
+        return with_one_nan(m < all_of<V>(form.low) ? V{} : y);
       } else {
-        constexpr uint32_t kMore = 64u << 23, kLeast = 1u << 23;
-        const V subnormal = float_of(bits_of(m) + (kMore + kLeast)) - all_of<V>(0x1p-62f);
-        const auto tiny = bits_of(m) < bits_of(0x1p-60f);
-        const V near = bits_of(m) < kLeast ? subnormal : float_of(bits_of(m) + kMore);
-        const V y = quotient(tiny ? near : m, tiny ? V{} : m, dy);
-        return with_one_nan(form.bounded(x, y * (tiny ? all_of<V>(0x1p64f) : all_of<V>(1))));
+        return with_one_nan(form.bounded(x, y));
       }
     }
-
-    // dy / (m - m factor)
-    template <class V>
-    static V quotient(V m, V factor, V dy) {
-      const V m2 = m + m, d = fused_minus(factor, m2, m2);
-      const V d_low = fused_minus(factor, m2, m2 - d);
-      const V inverse = all_of<V>(1) / d, q = dy * inverse;
-      const V excess = fused(q, d_low, fused(q, d, -dy)), y = fused_minus(excess, inverse, q);
-      const V half = y == y ? y : q;
-      return half + half;
-    }
-
     float general(float x, float dy) const { return form.general(x, dy); }
   };
   Careful careful() const { return {*this}; }
