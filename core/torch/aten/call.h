@@ -24,6 +24,8 @@ struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 at::ScalarType scalar_type(int64_t acl_dtype);
 
 // The argument as ATen's value; None for NULL.
@@ -43,6 +45,7 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and dims
 // of one more or fewer. An undefined result, or no tensor to take it, is left out.
 void put(const Tensor& out, const Tensor& result);
+void check_shape(const Tensor& out, const Tensor& result);  // whether put() can do that
 
 // An output whose shape depends on the data: it has room, and takes the shape of the result.
 class Sized {
