@@ -25,13 +25,16 @@ PROGRAMS = {
     "test_compatibility",
     "test_dlpack",
     "test_examples",
+    "test_jax_building",
     "test_npu",
     "test_npu_distributed",
     "test_npu_libraries",
+    "test_operator_pages",
     "test_plan_memory",
     "test_processes",
     "test_programs",
     "test_readme",
+    "test_site",
     "test_torch_ops_building",
     "test_torch_ops_docs",
     "test_torch_ops_sharding",
@@ -39,6 +42,7 @@ PROGRAMS = {
     "test_trace",
     "test_verify_docs",
     "test_verify_libraries",
+    "test_wheel",
 }
 
 

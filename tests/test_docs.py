@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -10,9 +11,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from support import without_diffs
 from test_symbols import exports
 
 import openaclnn
+from openaclnn.cli import main
 from openaclnn.commands.programs import environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,18 +52,91 @@ def test_the_readme_of_the_tests_names_every_file():
         assert any(fnmatch(name, pattern) for pattern in named), name
 
 
+# ---- openaclnn docs ----
+
+INSTALLED = openaclnn.home() / "share" / "docs"
+NAMES = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_pages_are_installed_and_listed(capsys):
+    assert sorted(path.stem for path in INSTALLED.glob("*.md")) == NAMES
+    assert main(["docs"]) == 0
+    *lines, empty, where = capsys.readouterr().out.splitlines()
+    assert (empty, where) == ("", f"The pages are in {INSTALLED}.")
+    assert lines[0].split() == ["index", "openaclnn", "documentation"]
+    assert sorted(line.split()[0] for line in lines) == NAMES
+
+
+@pytest.mark.parametrize("name", ["trace", "trace.md"])
+def test_a_page_is_printed(name, capsys):
+    assert main(["docs", name]) == 0
+    assert capsys.readouterr().out == (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("trac", "did you mean trace?"), ("xyz", "see:  openaclnn docs")]
+)
+def test_a_page_that_is_not_there(name, hint, capsys):
+    assert main(["docs", name]) == 2
+    assert capsys.readouterr().err == f"openaclnn docs: there is no page {name}; {hint}\n"
+
+
+def help_of_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    for name in re.findall(r"^    (\w+)  ", text, re.M):
+        with contextlib.suppress(SystemExit):
+            main([name, "--help"])
+        text += capsys.readouterr().out
+    return text
+
+
+def test_help_names_only_pages_that_are_there(capsys):
+    text = help_of_every_command(capsys)
+    assert text.count("usage: openaclnn") >= 10
+    named = re.findall(r"`openaclnn docs (\w+)`", text)
+    assert {"check_mode", "trace"} <= set(named) <= set(NAMES)
+    assert re.findall(r"[^ ]*docs/[^ ]*|[^ ]*\.md\b", text) == []  # a path that only a checkout has
+
+
+def test_links_of_the_installed_pages_lead_somewhere():
+    """Except for links into the sources, which only a checkout has."""
+    sources = re.compile(r"[a-z]+:|\.\./(core|src|tests|tools|benchmarks)\b|[\w/]+\.(svg|png)$")
+    followed = 0
+    for page in INSTALLED.glob("*.md"):
+        for link in re.findall(r"\]\(([^)#\s]+)", without_diffs(page.read_text("utf-8"))):
+            if sources.match(link):
+                continue
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+            followed += 1
+    assert followed > 50
+
+
+DIFFS = re.findall(
+    r"^```diff\n(.*?)^```$",
+    (ROOT / "docs" / "add_an_operator.md").read_text(encoding="utf-8"),
+    re.M | re.S,
+)
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_the_diff_of_a_new_operator_applies(tmp_path):
-    """docs/add_an_operator.md: its four edits fit the files as they are."""
-    text = (ROOT / "docs" / "add_an_operator.md").read_text(encoding="utf-8")
-    diff = re.findall(r"^```diff\n(.*?)^```$", text, re.M | re.S)[0]
-    files = re.findall(r"^\+\+\+ (.*)$", diff, re.M)
-    assert len(files) == 4
-    for file in files:
+@pytest.mark.parametrize(
+    ("diff", "changed", "new", "word"),
+    [(DIFFS[0], 4, 0, "oftsign"), (DIFFS[2], 4, 6, "oftmax")],
+    ids=["softsign", "softmax"],
+)
+def test_the_diff_of_a_new_operator_applies(diff, changed, new, word, tmp_path):
+    """docs/add_an_operator.md: the edits fit the files as they are, and there are no others."""
+    files = re.findall(r"^--- (.*)\n\+\+\+ (.*)$", diff, re.M)
+    old = [after for before, after in files if before != "/dev/null"]
+    assert (len(old), len(files) - len(old)) == (changed, new)
+    for file in old:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     command = ["git", "apply", "-p0", "--verbose", "-"]
     done = subprocess.run(command, cwd=tmp_path, input=diff, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for file in files:
-        assert "oftsign" in (tmp_path / file).read_text(encoding="utf-8")
+    for _, file in files:
+        text = (tmp_path / file).read_text(encoding="utf-8")
+        assert word in text or file.endswith("activation.txt"), file

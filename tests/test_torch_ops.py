@@ -22,11 +22,11 @@ from torch_support import (
     torch,
 )
 
+from openaclnn.calling import made
 from openaclnn.gradients import differentiable
 from openaclnn.reference import REFERENCES
 from openaclnn.table import OPS
 from openaclnn.torch.fakes import fake
-from openaclnn.torch.schemas import made
 
 CASES = [
     (op, dtype, attributes)

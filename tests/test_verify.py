@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openaclnn verify: its cases come from the rows, can be written down and made again, and a run
-tells what it found, in a table, in JSON and in JUnit XML."""
+"""openaclnn verify: its cases come from the rows and can be saved and repeated, and a run reports
+what it found in a table, in JSON and in JUnit XML."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from openaclnn.table import OPS, PRODUCTS
 from openaclnn.verify import values
 from openaclnn.verify.cases import from_data
 from openaclnn.verify.generate import generate
-from openaclnn.verify.progress import Progress
+from openaclnn.verify.progress import progress
 from openaclnn.verify.providers import Outcome
 from openaclnn.verify.running import Runner
 
@@ -98,7 +99,7 @@ class Wrong:
 
 
 def run_of(provider, cases, standard=None):
-    return Runner([provider], standard or Standard()).run(cases, lambda case: None)
+    return Runner([provider], standard or Standard()).run(cases, lambda case, done: None)
 
 
 def plain_cases(kind="ordinary"):
@@ -132,10 +133,10 @@ def test_wrong_elements_are_found_with_their_inputs():
 
 
 def test_wrong_shapes_and_missing_results():
-    for change, told in ((lambda c, y: y[..., :-1], "shape"), (lambda c, y: None, "None")):
+    for change, shown in ((lambda c, y: y[..., :-1], "shape"), (lambda c, y: None, "None")):
         for result in run_of(Wrong(change), plain_cases()):
             assert (result.status, result.kind) == ("failed", "wrong")
-            assert told in result.sentence
+            assert shown in result.sentence
 
 
 @pytest.mark.parametrize("name", ["single", "allclose"])
@@ -158,7 +159,7 @@ def test_instruction_sets_that_differ_are_found():
     cases = [c for c in plain_cases() if c.op.python == "elu"]
     one, two = Wrong(lambda case, y: y), Wrong(up)
     one.name, two.name = "openaclnn:v2", "openaclnn:v3"
-    results = Runner([one, two], Standard(ulp=4)).run(cases, lambda case: None)
+    results = Runner([one, two], Standard(ulp=4)).run(cases, lambda case, done: None)
     found = {(r.provider, r.case.dtype): r for r in results if r.status == "failed"}
     assert set(found) == {("openaclnn:v3", "DOUBLE")}
     assert found["openaclnn:v3", "DOUBLE"].kind == "differs"
@@ -170,18 +171,39 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_on_a_terminal_and_elsewhere():
-    cases = [c for c in all_cases() if c.op.python in ("elu", "logit")]
-    lines, live = io.StringIO(), Terminal()
-    for stream in (lines, live):
-        progress = Progress(stream, len(cases))
-        for case in cases:
-            progress(case)
-        progress.close()
-    groups = len({(c.op.python, c.dtype) for c in cases})
-    told = lines.getvalue().splitlines()
-    assert len(told) == groups
-    assert told[0].endswith(f"0 of {len(cases):,} cases  elu FLOAT")
-    assert re.search(r"s, \d+ s left$", told[1])
-    assert live.getvalue().count("\n") == 0
-    assert live.getvalue().endswith("\r\033[K")  # nothing of it stays
+@pytest.mark.parametrize("rich", [True, False])
+def test_progress_has_rate_and_time_left_on_a_terminal(rich, monkeypatch):
+    """The bar of rich, or a line without it; both disappear at the end."""
+    if rich:
+        pytest.importorskip("rich")
+        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, "rich.progress", None)
+    now = [100.0]
+    monkeypatch.setattr("openaclnn.verify.progress.time.monotonic", lambda: now[0])
+    stream = Terminal()
+    shown = progress(stream, 2_000)
+    assert type(shown).__name__ == ("Bar" if rich else "Line")
+    for done in (1_000, 1_100, 1_200):  # a resumed run: 100 cases a second
+        shown.advance("elu FLOAT", done)
+        now[0] += 1.0
+    shown.advance("elu FLOAT16", 1_300)
+    if rich:
+        shown._bar.refresh()
+    shown.close()
+    text = stream.getvalue()
+    assert "1,300 of 2,000" in text
+    assert "elu FLOAT16" in text
+    assert "100/s" in text
+    assert re.search(r"0:00:\d\d" if rich else r"7 s left", text)
+    assert text.endswith(("\x1b[2K", "\r\033[K", "\x1b[?25h"))
+
+
+def test_no_progress_where_no_terminal_shows_it():
+    stream = io.StringIO()
+    shown = progress(stream, 10)
+    shown.advance("elu FLOAT", 3)
+    shown.close()
+    assert stream.getvalue() == ""

@@ -34,13 +34,13 @@ def test_torch_is_found_where_it_is_wrong(tmp_path, capsys):
     report = tmp_path / "report.json"
     command = ["verify", "torch", "--cases", str(file), "--json", str(report), "--quiet"]
     assert main(command) == 1
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     by_id = {r["id"]: r for r in json.loads(report.read_text(encoding="utf-8"))["results"]}
     assert by_id["good"]["status"] == "passed"
     assert by_id["eps"]["worst"][0]["got"]["value"] in ("inf", "-inf")
     assert by_id["alpha"]["kind"] == "wrong"
     again = by_id["eps"]["command"]
-    assert again in told
+    assert again in printed
     assert main(again.split()[1:]) == 1
     assert "1 of 1 FAILED" in capsys.readouterr().out
 
@@ -54,12 +54,13 @@ def test_the_double_benchmark_of_torch(capsys):
 
 
 def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
-    files = [tmp_path / "r.json", tmp_path / "r.xml"]
+    files = [tmp_path / "r.json", tmp_path / "r.xml", tmp_path / "r.html"]
     command = ["verify", "--op", "aclnnLogitGrad", "--op", "group_norm_swish", "--dtype", "bf16"]
-    assert main([*command, "--json", str(files[0]), "--junit", str(files[1])]) == 0
+    command += ["--json", str(files[0]), "--junit", str(files[1]), "--html", str(files[2])]
+    assert main(command) == 0
     shown = capsys.readouterr()
     assert "100%" not in shown.out
-    assert "cases  logit_grad BFLOAT16" in shown.err
+    assert shown.err == ""  # no terminal, no progress
     data = json.loads(files[0].read_text(encoding="utf-8"))
     providers = {entry["provider"] for entry in data["summary"]}
     assert data["passed"]
@@ -69,6 +70,9 @@ def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
     assert len(suites) == 2 * len(providers)
     assert sum(int(suite.get("tests")) for suite in suites) == len(data["results"])
     assert {suite.get("failures") for suite in suites} == {"0"}
+    page = files[2].read_text(encoding="utf-8")
+    assert f"All {len(data['results']):,} results passed" in page
+    assert 'aria-label="group_norm_swish BFLOAT16: ' in page
 
 
 def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
@@ -93,14 +97,15 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
         (["--cases", "/no/file"], "/no/file must be a JSON file, but: "),
         (["--standard", "best"], "standard must be one of ours, single, double, allclose"),
+        (["--html", "/no/folder/r.html"], "--html must be a file that can be written, but "),
         (["--benchmark", "torch"], "--benchmark must come with --standard double"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_sentence(given, sentence, capsys):
     assert main(["verify", *given]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"openaclnn verify: {sentence}")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"openaclnn verify: {sentence}")
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -126,7 +131,7 @@ def test_mistakes_of_files_are_one_sentence(case, sentence, tmp_path, capsys):
 
 
 def test_without_ml_dtypes(monkeypatch, capsys):
-    """NumPy alone has no bfloat16: it is left out by name, and asked for it is a sentence."""
+    """NumPy alone has no bfloat16: a line says it is left out; asking for it is an error."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     assert main(["verify", "openaclnn:v2", "--op", "hardshrink", "--quiet"]) == 0
     shown = capsys.readouterr()
@@ -135,8 +140,8 @@ def test_without_ml_dtypes(monkeypatch, capsys):
     )
     assert "BFLOAT16" not in shown.out
     assert main(["verify", "--op", "hardshrink", "--dtype", "bf16"]) == 2
-    told = "openaclnn verify: --dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes\n"
-    assert capsys.readouterr().err == told
+    printed = "openaclnn verify: --dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes\n"
+    assert capsys.readouterr().err == printed
     x = np.zeros(3, np.uint16)
     with pytest.raises(
         ValueError, match=r"^dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes$"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support import SEED, shape_for
 
+from openaclnn.calling import given
 from openaclnn.gradients import gradient_dtypes
 from openaclnn.reference import REFERENCES, input_shapes, sample
 from openaclnn.schema import Op
@@ -25,7 +26,6 @@ if compiler() is None:
 import openaclnn.torch  # noqa: F401
 from openaclnn.torch import recording, registration
 from openaclnn.torch.dtypes import TORCH
-from openaclnn.torch.schemas import given
 
 assert registration.kind == "compiled"
 recording.stop()  # other files test the functions without it

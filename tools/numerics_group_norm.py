@@ -5,7 +5,7 @@ is far above the deviation, and torch beside them.
     python tools/numerics_group_norm.py > docs/numerics_group_norm.md
 
 Every error is condition-scaled: the largest |result - exact| / Σ|terms|, where exact is the formula
-in float64 on the same fp32 inputs, and the terms are those of the sum that the result is (of dx:
+in float64 on the same fp32 inputs, and the terms are those whose sum is the result (for dx:
 rstd |γ u| + rstd mean|γ u| + rstd |x̂| mean|γ u x̂|, with |u| = |dy| σ (1 + |s v| (1 - σ))).
 """
 
@@ -27,7 +27,7 @@ SEED = 7
 
 
 def scaled(actual: Array, exact: Array, terms: Array) -> float:
-    """0 / 0, where nothing was to be computed, is no error."""
+    """The largest scaled error. 0 / 0, where nothing had to be computed, is no error."""
     error = np.abs(actual.astype(np.float64).reshape(exact.shape) - exact)
     return float(np.max(np.divide(error, terms, out=np.zeros_like(error), where=terms > 0)))
 
@@ -123,8 +123,8 @@ HEAD = (
     "# Group norm: errors when the mean is far above the deviation\n\n"
     "This page is written by `python tools/numerics_group_norm.py`. It shows the largest "
     f"|result - exact| / Σ|terms| in FLOAT; the bound promised is {BOUND:g}. The exact value is "
-    "the formula in float64 on the same inputs, and Σ|terms| is the sum of the absolute values of "
-    "the terms of which the result is the sum; for dx these are rstd |γ u|, rstd mean|γ u| and "
+    "the formula in float64 on the same inputs. Every result is a sum, and Σ|terms| is the sum of "
+    "the absolute values of its terms; for dx that is rstd |γ u| + rstd mean|γ u| + "
     "rstd |x̂| mean|γ u x̂|. [numerics.md](numerics.md#group-norm) defines u and x̂. Both libraries "
     "get the same mean and rstd for the gradients; y is computed from x, γ and β alone. "
     f"torch {torch.__version__.split('+')[0]}, CPU.\n\n"
@@ -134,8 +134,8 @@ HEAD = (
 
 FOOT = (
     "\nThe library sums u (x - mean) or u x̂; it never sums u x and subtracts mean Σ u afterwards, "
-    "so nothing cancels. The forward call carries the mean in two fp32 numbers. Terms are added in "
-    "32 fp32 lanes within pieces of 512 positions, and in fp64 beyond.\n"
+    "so nothing cancels. The forward call carries the mean in two fp32 numbers. Within pieces of "
+    "512 positions terms are added in 32 fp32 lanes; the pieces are added in fp64.\n"
 )
 
 

@@ -49,15 +49,12 @@ def verdict(defect: Defect) -> str:
 
 
 def special_values(lines: list[Line]) -> str:
-    """A table; torch's answer is bold where it is not the rule's."""
-    text = (
-        "\n## Special values, row by row\n\nEach case runs on an fp32 tensor that holds the values "
-    )
-    text += "67 times; two results mean that torch's result depends on the position. Bold results "
-    text += (
-        "contradict the [rules](numerics.md#special-values). The rules for eps >= 1 and lambd < 0 "
-    )
-    text += "come from the aclnn interface.\n"
+    """A table; torch's result is bold where it contradicts the rule."""
+    text = "\n## Special values, row by row\n\n"
+    text += "Each case runs on an fp32 tensor of 67 equal elements. Two results mean that the "
+    text += "result depends on the position. Bold results contradict the "
+    text += "[rules](numerics.md#special-values). The rules for eps >= 1 and lambd < 0 come from "
+    text += "the aclnn interface.\n"
     text += "\n| | torch | ours | rule |\n| --- | --- | --- | --- |\n"
     for line in lines:
         theirs = f"**{line.torch}**" if line.wrong else line.torch
@@ -67,11 +64,9 @@ def special_values(lines: list[Line]) -> str:
 
 def page(found: list[Defect], special_lines: list[Line]) -> str:
     text = "<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Where peers are wrong\n\n"
-    text += "This page lists ten defects of other libraries, each with their result, ours and the "
-    text += (
-        "true one. `python tools/numerics_peers.py` writes it and computes every figure; the true "
-    )
-    text += "result is the formula in float64 on the same inputs.\n"
+    text += "This page lists ten defects of other libraries: for each, their result, ours and the "
+    text += "true one. `python tools/numerics_peers.py` writes it and computes every figure; "
+    text += "the true result is the formula in float64 on the same inputs.\n"
     text += f"\nThis run: torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()}), "
     text += f"openaclnn {openaclnn.__version__} ({openaclnn.config()['kernels']}), "
     text += f"NumPy {np.__version__}.\n"

@@ -22,7 +22,10 @@
 //       float general(float x) const;   // the result for every x
 //
 // and `general` runs for whole tiles, or for groups of packed values (packed.h), in which one
-// element asks for it; whose result is taken is each element's own affair.
+// element asks for it; whose result is taken is each element's own affair. A form may also offer
+// `careful()`, which returns a form with the same members. Its `quick` takes a few steps more, has
+// the same bits where this one is right, makes NaNs canonical, and leaves few values to `general`,
+// or none (NoDoubts). It runs over data with special values, such as 0, infinities and NaN.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +56,13 @@ inline constexpr int registers_together = kTogether;
 template <class F>
   requires requires { F::together; }
 inline constexpr int registers_together<F> = F::together;
+
+// The members of a form whose `quick` is right for every value.
+struct NoDoubts {
+  static constexpr bool finite = true;
+  static constexpr uint32_t limit = 0;
+  static auto unusual(auto x, auto...) { return bits_of(x) & 0u; }
+};
 
 // Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
 template <class F, class T, class... Inputs>
@@ -134,6 +144,7 @@ template <class F, class... Inputs>
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
   float* const quick = apart ? out : other;
   if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
+    if constexpr (requires { f.careful(); }) return run_quick(f.careful(), out, n, in...);
     alignas(64) float general[kTile<float>];
     for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
     OPENACLNN_INDEPENDENT

@@ -125,17 +125,30 @@ struct RateF32 {
 // < 126.
 template <class V>
 struct Reduced2F32 {
-  V f;
+  V f, n;
   decltype(bits_of(V{})) power;  // the bits of 2^n
 };
 
 template <class V>
 inline Reduced2F32<V> reduce_2(V x, RateF32 rate) {
   const V high = all_of<V>(rate.high), shift = all_of<V>(kShiftToPower);
-  const V shifted = fused(x, high, shift);
-  const V f = fused(x, high, -(shifted - shift));  // with these signs -0 stays -0
-  return {fused(x, all_of<V>(rate.low), f), bits_of(shifted) << 23};
+  const V shifted = fused(x, high, shift), n = shifted - shift;
+  const V f = fused(x, high, -n);  // with these signs -0 stays -0
+  return {fused(x, all_of<V>(rate.low), f), n, bits_of(shifted) << 23};
 }
+
+// 2^n is the product of two factors, of which the first is 2^max(n, least). Right for n > least -
+// 127.
+template <class V>
+struct PowerInTwo {
+  V first, second;
+  PowerInTwo(V n, float least) {
+    const V most = all_of<V>(least), shift = all_of<V>(kShiftToPower);
+    const V a = n < most ? most : n;
+    first = float_of(bits_of(a + shift) << 23);
+    second = float_of(bits_of(n - a + shift) << 23);
+  }
+};
 
 // 2^f, relative error 2^-22.6
 template <class V>

@@ -164,22 +164,53 @@ template <class Type, class F, class Raw, class... In>
   return usual;
 }
 
-// Whole tiles while nobody asks for `general`. A tile in which somebody does goes again group by
-// group, and so do those behind it, until one has nobody who asks.
+// A tile that has to be computed again costs twice, so the first ones are short: if they show that
+// the data has special values, the long ones begin with the careful form. Every so many tiles, the
+// quick form is tried again.
+inline constexpr int64_t kFirstTile = 1024;
+inline constexpr int kCarefulTiles = 15;
+
+template <class F>
+inline auto careful_form(const F& f) {
+  if constexpr (requires { f.careful(); }) {
+    return f.careful();
+  } else {
+    return f;
+  }
+}
+
+// Whole tiles by the quick form while nobody asks for another; then by the careful one, and where
+// an element asks for `general`, group by group until one tile has none that does.
 template <class Type, class F, class Raw, class... In>
 void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
+  const auto careful = careful_form(f);
+  constexpr bool has_careful = !__is_same(decltype(careful), const F);
   const bool apart = ((out != in) && ...);
-  bool usual = true;
+  const int64_t longest = apart ? kLongTile : kTile<float>;
+  int64_t tile = kFirstTile;
+  int careful_tiles = 0;  // until the quick form is tried again
+  bool by_groups = false;
   Raw other[kTile<float>];
-  each_tile(apart ? kLongTile : kTile<float>, n, [&](int64_t i, int64_t count) {
+  for (int64_t i = 0, count; i < n; i += count) {
+    count = tile < n - i ? tile : n - i;
     Raw* const to = apart ? out + i : other;
-    usual = usual && run_registers_quick<Type>(f, to, count, stream && apart, in + i...);
-    if (!usual) {
-      usual = run_groups<Type>(f, out + i, count, in + i...);
-    } else if (!apart) {
-      std::memcpy(out + i, other, count * sizeof(Raw));
+    tile = 2 * tile < longest ? 2 * tile : longest;
+    bool right =
+        careful_tiles == 0 && run_registers_quick<Type>(f, to, count, stream && apart, in + i...);
+    if (right) {
+      by_groups = false;
+    } else {
+      const bool again = careful_tiles == 0;
+      careful_tiles = again ? kCarefulTiles : careful_tiles - 1;
+      if (careful_tiles == 0) tile = kFirstTile;
+      if constexpr (has_careful) {
+        right = !by_groups &&
+                run_registers_quick<Type>(careful, to, count, stream && apart && !again, in + i...);
+      }
+      if (!right) by_groups = !run_groups<Type>(careful, out + i, count, in + i...);
     }
-  });
+    if (right && !apart) std::memcpy(out + i, other, count * sizeof(Raw));
+  }
 }
 
 template <class Type, class F, class Raw, class... In>

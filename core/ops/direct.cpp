@@ -10,6 +10,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/ops/operator.h"
+#include "core/ops/streaming.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/torch_threads.h"
 
@@ -25,8 +26,8 @@ void copy(const int64_t* from, int rank, Dims* to) {
   std::copy_n(from, rank, to->at);
 }
 
-// The arguments of phase 1. Tensors and scalars are made where they are needed: most of the room
-// stays untouched.
+// The arguments of phase 1. Tensors and scalars are constructed only where they are needed; most of
+// the space stays untouched.
 class Arguments {
  public:
   Arguments(const Operator& op, const openaclnn_value* values) {
@@ -91,7 +92,6 @@ Status call(const Operator& op, const openaclnn_value* values) {
     if (workspace == nullptr) throw std::bad_alloc();
   }
   const std::unique_ptr<void, decltype(&std::free)> owner(workspace, &std::free);
-  this_thread_calls_torch();
   executor.run_fitting(workspace);
   return {};
 }
@@ -136,6 +136,14 @@ extern "C" int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn
 
 extern "C" int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values) {
   const Operator& row = operator_of(op);
+  this_thread_calls_torch();
+  return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
+}
+
+extern "C" int32_t openaclnn_call_for_xla(const openaclnn_operator* op,
+                                          const openaclnn_value* values) {
+  const Operator& row = operator_of(op);
+  const OutputsAreNew no_streaming;
   return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
 }
 

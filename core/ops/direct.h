@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Direct calls: both phases of an operator at once, on the calling thread and the pool, over memory
  * that the caller describes as plain data. For bindings that other compilers build later, such as
- * core/torch: this header is all that they include, and it includes nothing of the library. A
- * thread that makes one counts as a thread that calls torch (core/runtime/torch_threads.h). */
+ * core/torch and core/jax: this header is all that they include, and it includes nothing of the
+ * library. */
 #ifndef OPENACLNN_DIRECT_H
 #define OPENACLNN_DIRECT_H
 
@@ -42,8 +42,11 @@ int32_t openaclnn_accepts(const openaclnn_operator* op, int32_t dtype);
 int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
                         int32_t* dtype, int32_t* rank, int64_t* shape);
 
-/* Computes. */
+/* Computes. The calling thread counts as one that calls torch (core/runtime/torch_threads.h). */
 int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values);
+
+/* Computes for XLA: on a thread that does not call torch, into memory that is new. */
+int32_t openaclnn_call_for_xla(const openaclnn_operator* op, const openaclnn_value* values);
 
 /* The sentence of this thread's newest failure, cut to the size; it is forgotten afterwards. */
 void openaclnn_take_sentence(char* text, size_t size);

@@ -2,6 +2,7 @@
 #include "core/runtime/torch_threads.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -83,7 +84,7 @@ thread_local constinit bool asked_for_main = false;
 bool thread_calls_torch() {
   if (!asked_for_main) {
     asked_for_main = true;
-    calls_torch = calls_torch || gettid() == getpid();
+    calls_torch = calls_torch || syscall(SYS_gettid) == getpid();  // gettid: glibc 2.30
   }
   return calls_torch;
 }
@@ -105,8 +106,8 @@ bool run_on_torch(int64_t parts, PartFunction part, void* context) {
     void* context;
   } call{part, context};
   const auto run = [](int64_t begin, int64_t end, void* given) {
-    const Call& told = *static_cast<const Call*>(given);
-    told.part(told.context, begin, end);
+    const Call& passed = *static_cast<const Call*>(given);
+    passed.part(passed.context, begin, end);
   };
   return torch_parallel_for.load(std::memory_order_acquire)(0, parts, 1, run, &call) == 0;
 }

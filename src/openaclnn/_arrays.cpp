@@ -4,7 +4,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include <cstring>
 #include <string>
 
 #include "_array_types.h"
@@ -19,9 +18,15 @@
 namespace openaclnn::python {
 namespace {
 
+// Looking a name up takes longer than an element-wise kernel on few elements, so the first type
+// that has it is remembered, and kept alive, so that no other can have its address.
 bool is_bfloat16(const PyArray_Descr* descr) {
-  return std::strcmp(descr->typeobj->tp_name, "ml_dtypes.bfloat16") == 0 ||
-         std::strcmp(descr->typeobj->tp_name, "bfloat16") == 0;
+  static PyObject* known = nullptr;
+  auto* const type = reinterpret_cast<PyObject*>(descr->typeobj);
+  if (type == known) return true;
+  if (nb::cast<std::string>(nb::handle(type).attr("__name__")) != "bfloat16") return false;
+  if (known == nullptr) known = Py_NewRef(type);
+  return true;
 }
 
 aclDataType dtype_of(const PyArray_Descr* descr) {
@@ -141,12 +146,12 @@ std::string shown(nb::handle value) {
     if (!error.matches(PyExc_Exception)) throw error;  // KeyboardInterrupt
     return std::string("a ") + nb::type_name(value.type()).c_str() + " whose repr fails";
   }
-  if (PyUnicode_GET_LENGTH(text.ptr()) > kLongest)
+  if (PyUnicode_GetLength(text.ptr()) > kLongest)
     text = nb::steal(PyUnicode_Substring(text.ptr(), 0, kLongest - 3)) + nb::str("...");
   const nb::object bytes =
       nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
   if (!bytes.is_valid()) throw nb::python_error();
-  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+  return {PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr()))};
 }
 
 void refuse_type(const std::string& sentence, nb::handle value) {
@@ -155,8 +160,8 @@ void refuse_type(const std::string& sentence, nb::handle value) {
     const nb::python_error error;
     cause = nb::borrow(error.value());
   }
-  const std::string told = sentence + ", but got " + shown(value);
-  const nb::object raised = nb::handle(PyExc_TypeError)(nb::str(told.data(), told.size()));
+  const std::string message = sentence + ", but got " + shown(value);
+  const nb::object raised = nb::handle(PyExc_TypeError)(nb::str(message.data(), message.size()));
   if (cause.is_valid()) PyException_SetCause(raised.ptr(), cause.release().ptr());
   PyErr_SetObject(PyExc_TypeError, raised.ptr());
   throw nb::python_error();
@@ -201,7 +206,7 @@ Caller python_caller() {
 }  // namespace
 
 void raise_status(Status status) {
-  tell_answer_at(python_caller);
+  notify_status_at(python_caller);
   const nb::object error = nb::module_::import_("openaclnn.errors").attr("AclnnError");
   const std::string bytes = take_sentence();  // a text of the caller may be cut inside a character
   const nb::object sentence = nb::steal(
@@ -231,7 +236,7 @@ Array meet_array(nb::handle object, const Place& place, Kept* keep) {
   if (!dlpack.is_valid()) refuse_no_array(object, place);
   if (place.written) {
     refuse(place, std::string("be a NumPy array or a torch tensor to be written, but got ") +
-                      type.type->tp_name);
+                      nb::type_name(object.type()).c_str());
   }
   if (array.exchange == nullptr) array.lent = borrow(object, dlpack, place, keep);
   return array;
@@ -255,7 +260,7 @@ nb::object empty_array(const Array& like, const Tensor& view, aclDataType dtype,
   PyArray_Descr* descr = nullptr;
   if (numpy && view.dtype == dtype) {
     descr = PyArray_DESCR(array);
-    Py_INCREF(descr);
+    Py_INCREF(reinterpret_cast<PyObject*>(descr));
   } else {
     descr = descr_of(dtype);
   }

@@ -72,7 +72,7 @@ nb::object Call::take_result() {
   const nb::object made = nb::steal(PyTuple_New(outputs_));
   if (!made.is_valid()) throw nb::python_error();
   for (int k = 0; k < outputs_; ++k)
-    PyTuple_SET_ITEM(made.ptr(), k, std::move(result_[k]).release().ptr());
+    PyTuple_SetItem(made.ptr(), k, std::move(result_[k]).release().ptr());
   return made;
 }
 

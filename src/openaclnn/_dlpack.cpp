@@ -42,10 +42,10 @@ aclDataType dtype_of(const DLTensor& source) {
 [[noreturn]] void refuse_device(const Place& place, int64_t type) {
   constexpr const char* names[] = {"", "CPU",    "CUDA",  "pinned CUDA", "OpenCL", "",
                                    "", "Vulkan", "Metal", "VPI",         "ROCm",   "pinned ROCm"};
-  std::string told = std::to_string(type);
+  std::string device = std::to_string(type);
   if (type > kCpu && type < std::ssize(names) && *names[type] != 0)
-    told += std::string(" (") + names[type] + ")";
-  refuse(place, "be on the CPU, but its DLPack device type is " + told);
+    device += std::string(" (") + names[type] + ")";
+  refuse(place, "be on the CPU, but its DLPack device type is " + device);
 }
 
 // Before __dlpack__, which may copy or wait for a device.
@@ -54,8 +54,8 @@ void ask_device(nb::handle producer, const Place& place) {
   if (!ask.is_valid()) return;  // the tensor says it, too
   const nb::object device = ask();
   int64_t type = 0;
-  if (PyTuple_Check(device.ptr()) && PyTuple_GET_SIZE(device.ptr()) == 2) {
-    type = PyLong_AsLongLong(PyTuple_GET_ITEM(device.ptr(), 0));
+  if (PyTuple_Check(device.ptr()) && PyTuple_Size(device.ptr()) == 2) {
+    type = PyLong_AsLongLong(PyTuple_GetItem(device.ptr(), 0));
     if (type == -1 && PyErr_Occurred() != nullptr) {
       const nb::python_error error;
       if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_OverflowError)) throw error;

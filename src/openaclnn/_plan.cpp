@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <string>
@@ -84,8 +86,10 @@ class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
     count_forks();
-    Call call(op_, {PySequence_Fast_ITEMS(values.ptr()), values.size()}, Outputs::given,
-              Keep::arrays);
+    PyObject* given[kMaxParameters + 1];  // one more, so that too many are noticed
+    const size_t count = std::min(values.size(), std::size(given));
+    for (size_t i = 0; i < count; ++i) given[i] = nb::handle(values[i]).ptr();
+    Call call(op_, {given, count}, Outputs::given, Keep::arrays);
     check(plan(op_, call.arguments(), executor_));
     held_ = call.take_held();
     torch_ = std::move(call.torch());
@@ -106,12 +110,12 @@ class Plan {
       const std::lock_guard alone(alone_);
       executor_.run_fitting(workspace_.data());
     }
-    torch_.tell_autograd();
+    torch_.bump_versions();
   }
   void run_on(PyStream& stream, nb::handle self) {
     check_arrays();
     stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
-    torch_.tell_autograd();
+    torch_.bump_versions();
   }
 
   int traverse(visitproc visit, void* data) const {

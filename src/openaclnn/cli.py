@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from .commands import compare, demo, installation, ops, programs, verify, watch
+from .commands import compare, demo, docs, installation, ops, programs, verify, watch
 from .settings import config
 from .table import OPS
 from .text_table import Paint
@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     programs.add_commands(command)
     watch.add_commands(command)
     npu.add_commands(command)
+    docs.add_command(command)
     return top
 
 

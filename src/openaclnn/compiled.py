@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ on torch's headers: compiled once with the compiler at hand and kept in the user's cache.
+"""C++ on the headers of another package, such as torch: compiled once with the compiler at hand and
+kept in the user's cache.
 
-A build belongs to one torch, one openaclnn, one compiler and one set of sources; all of them are
-in the name of its file. Processes that need it at the same time wait for the one that builds it.
-torch itself is not imported: where it lies and its version are enough.
+A build belongs to one version of that package, one openaclnn, one compiler and one set of sources;
+all of them are in the name of its file. Processes that need it at the same time wait for the one
+that builds it. The package itself is not imported: where it lies and its version are enough.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from .settings import config, home
 
@@ -32,7 +34,6 @@ _FLAGS = (
     *("-fPIC", "-std=c++20", "-O2", "-DNDEBUG", "-D_GLIBCXX_USE_CXX11_ABI=1"),
     *("-fvisibility=hidden", "-w"),
 )
-_LINKED = ("-lc10", "-ltorch_cpu", "-ltorch", "-lopenaclnn")
 
 
 class BuildError(RuntimeError):
@@ -40,8 +41,12 @@ class BuildError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Torch:
-    """The PyTorch that a build belongs to."""
+class Package:
+    """The package that a build belongs to."""
+
+    name: ClassVar[str]
+    seconds: ClassVar[int]  # that a build takes, about
+    linked: ClassVar[tuple[str, ...]]  # its libraries, as options
 
     folder: Path
     version: str  # "2.13.0+cpu"
@@ -50,6 +55,33 @@ class Torch:
     @property
     def release(self) -> str:
         return self.version.partition("+")[0]
+
+    @property
+    def include(self) -> tuple[Path, ...]:
+        """Folders of headers."""
+        return (self.folder / "include",)
+
+
+class Torch(Package):
+    """PyTorch."""
+
+    name = "torch"
+    seconds = 15
+    linked = ("-lc10", "-ltorch_cpu", "-ltorch")
+
+    @property
+    def include(self) -> tuple[Path, ...]:
+        include = self.folder / "include"
+        return include, include / "torch/csrc/api/include"
+
+
+class Jaxlib(Package):
+    """The compiled half of JAX. What is built on it receives all that it calls in a table of
+    functions, so nothing of it is linked."""
+
+    name = "jaxlib"
+    seconds = 4
+    linked = ()
 
 
 def cache() -> Path:
@@ -81,7 +113,7 @@ class Library:
     """A shared library of generated files, which may include what lies in `sources`."""
 
     what: str  # "the PyTorch operators"
-    torch: Torch
+    package: Package
     sources: Path
     generated: Mapping[str, str]  # by file name; those that end in .cpp are compiled
     soname: str | None = None  # the name under which a loader looks for it
@@ -94,18 +126,19 @@ class Library:
             if path.is_file():
                 name = str(path.relative_to(self.sources))
                 digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-        facts = [self.torch.version, self.torch.git, config()["version"], *(compiler() or [])]
-        facts += [*_FLAGS, *_LINKED, *self.declarations, self.soname or ""]
+        package = self.package
+        facts = [package.name, package.version, package.git, config()["version"]]
+        facts += [*(compiler() or []), *_FLAGS, *package.linked]
+        facts += [*self.declarations, self.soname or ""]
         facts += [part for item in self.generated.items() for part in item]
         digest.update("\0".join(facts).encode())
-        name = f"torch-{self.torch.release}-{digest.hexdigest()[:16]}"
+        name = f"{package.name}-{package.release}-{digest.hexdigest()[:16]}"
         return cache() / name / self.soname if self.soname else cache() / f"{name}.so"
 
     def _options(self) -> list[str]:
-        include = self.torch.folder / "include"
         return [
             *(*_FLAGS, f"-I{self.sources}", f"-I{home() / 'include'}"),
-            *(f"-isystem{include}", f"-isystem{include / 'torch/csrc/api/include'}"),
+            *(f"-isystem{folder}" for folder in self.package.include),
             *(f"-isystem{self.sources / folder}" for folder in self.declarations),
         ]
 
@@ -113,7 +146,8 @@ class Library:
         """Libraries are found under their sonames among what the process has loaded."""
         return [
             *("-shared", *([f"-Wl,-soname,{self.soname}"] if self.soname else [])),
-            *(f"-L{self.torch.folder / 'lib'}", f"-L{home() / 'lib64'}", *_LINKED),
+            *(f"-L{self.package.folder / 'lib'}", f"-L{home() / 'lib64'}"),
+            *(*self.package.linked, "-lopenaclnn"),
         ]
 
     def _run(self, command: Sequence[str], log: Path) -> None:
@@ -160,8 +194,9 @@ class Library:
                 if target.is_file():  # somebody built it while we waited
                     return target
                 print(
-                    f"openaclnn: compiling {self.what} for torch {self.torch.version} with "
-                    f"{command[0]}, once, about 15 seconds ...",
+                    f"openaclnn: compiling {self.what} for {self.package.name} "
+                    f"{self.package.version} with {command[0]}, once, about "
+                    f"{self.package.seconds} seconds ...",
                     file=sys.stderr,
                 )
                 begin = time.monotonic()

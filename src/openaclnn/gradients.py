@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from .calling import DTYPES, listed
 from .schema import Op, Parameter
 from .table import OPS
 
@@ -81,3 +83,26 @@ def gradient_dtypes_beyond(op: Op) -> tuple[str, ...]:
     row, having = gradient_row(op), gradient_dtypes(op)
     both = () if row is None else tuple(d for d in op.computed if d in row.computed)
     return tuple(d for d in both if d not in having)
+
+
+WHERE = "where a gradient is recorded"
+
+
+def refusal(
+    op: Op, dtypes: Mapping[str, str | None], attributes: Mapping[str, Any], everything: bool
+) -> str | None:
+    """The sentence that says why a row with a gradient has none for these inputs and attributes,
+    both by C name; None when it has. `everything`: no product restricts the dtypes."""
+    having, beyond = gradient_dtypes(op), gradient_dtypes_beyond(op)
+    for p in op.inputs_:
+        dtype = dtypes[p.name]
+        if dtype in having or (dtype in beyond and everything):
+            continue
+        text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {WHERE}"
+        found = DTYPES.get(dtype or "", dtype)
+        hint = "; openaclnn.set_product(None) allows it" if dtype in beyond else ""
+        return f"{text}, but got {found}{hint}"
+    for p in op.attributes:
+        if op.gradient and p.name == op.gradient.only_if and not attributes[p.name]:
+            return f"{op.python}: {p.python_name} must be True {WHERE}"
+    return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A defect of another library: what it answers, what we answer, what is true."""
+"""A defect of another library: its result, ours and the true one."""
 
 from __future__ import annotations
 

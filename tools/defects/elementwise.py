@@ -43,7 +43,7 @@ def nan_by_position() -> Defect:
         ]
         lines.append(Line(f"{name}, 67 × NaN", *texts, "," in texts[0], texts[1] == texts[2]))
     text = "The gradient of NaN depends on its position in the tensor: the body and the tail of a "
-    return Defect("NaN by position", text + "vector loop answer differently.", lines)
+    return Defect("NaN by position", text + "vector loop return different results.", lines)
 
 
 def rounded_attributes() -> Defect:

@@ -58,7 +58,7 @@ def true_dgamma(dy: Any, x: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
 
 
 def far_off(a: Any, true: Any) -> float:
-    """The largest error by the largest value."""
+    """The largest error over the largest true value."""
     wide = np.asarray(a.float() if isinstance(a, torch.Tensor) else a, np.float64)
     return float(abs(wide - true).max() / abs(true).max())
 
@@ -85,8 +85,9 @@ def lost_digits() -> Defect:
         wrong = bool((abs(theirs.numpy() - true) > PROMISED * size).any())
         texts = map(error_text, errors)
         lines.append(Line(f"error of dgamma, mean/std = {ratio:g}", *texts, "0", wrong, bool(kept)))
-    text = "The gradient of group norm in fp32 sums x instead of (x - mean) rstd. The error is the "
-    text += "largest one by the largest value; ours may be 4e-7 of the sum of absolute terms."
+    text = "The gradient of group norm in fp32 sums x instead of (x - mean) rstd. The table "
+    text += "shows the largest error over the largest true value; the bound we promise is 4e-7 of "
+    text += "the sum of absolute terms."
     return Defect("Lost digits of dgamma", text, lines)
 
 
@@ -102,9 +103,9 @@ def plain_sum() -> Defect:
     errors = far_off(theirs, true), far_off(ours, true)
     wrong, right = errors[0] > 4 * cascade, errors[1] <= PROMISED
     lines = [Line("error of dbeta, HW = 2^20", *map(error_text, errors), "0", wrong, right)]
-    text = f"dbeta is summed plainly in fp32. A cascade sum (NumPy's) has an error of {cascade:.1e}"
+    text = f"dbeta is summed plainly in fp32. NumPy's cascade sum has an error of {cascade:.1e}"
     return Defect(
-        "A plain sum", f"{text}: torch's is {errors[0] / cascade:.0f} times as large.", lines
+        "A plain sum", f"{text}; torch's is {errors[0] / cascade:.0f} times as large.", lines
     )
 
 
@@ -129,7 +130,7 @@ def half_statistics() -> Defect:
             Line(f"error of dgamma, {name}: torch keeps {kind}", *texts, wrong, bool(kept))
         )
     text = "torch's forward keeps mean and rstd in bfloat16 when gamma is bfloat16, and its "
-    text += "backward reads them. Ours takes FLOAT statistics and gamma beside a 16-bit x."
+    text += "backward reads them. openaclnn accepts FLOAT statistics and gamma beside a 16-bit x."
     return Defect("Statistics kept in half", text, lines)
 
 
@@ -154,8 +155,8 @@ def early_zero() -> Defect:
             tiny = abs(true) < 2.0**-126  # a denormal has fewer digits
             right = errors[1] <= (2.0**-149 / abs(true) if tiny else 4e-7)
             lines.append(Line(f"{name}({v:g})", *texts, errors[0] > 0.5, right))
-    text = "silu and its gradient are -0 where the true value is still a number of fp32. Ours is "
-    text += "group_norm_swish with gamma = 0 and beta = v, and its dbeta."
+    text = "torch's silu and its gradient are -0 where fp32 can still represent the true value. "
+    text += "Ours is group_norm_swish with gamma = 0 and beta = v, and dbeta of its gradient."
     return Defect("Zero too early", text, lines)
 
 
@@ -193,8 +194,9 @@ def thread_count() -> Defect:
         )
     torch.set_num_threads(before[0])
     openaclnn.set_num_threads(before[1])
-    text = "The gradient of a channels-last group norm with 1 and with 2 threads: values of dx, "
-    return Defect("Bits by thread count", text + "dgamma, dbeta that differ.", lines)
+    text = "The gradient of a channels-last group norm is computed with 1 and with 2 threads. The "
+    text += "table counts the values of dx, dgamma and dbeta that differ."
+    return Defect("Bits by thread count", text, lines)
 
 
 def one_dnn() -> Defect:
@@ -211,13 +213,11 @@ def one_dnn() -> Defect:
         where = [f"{e.max():.1f} ulp at {v[e.argmax()]:.6g}" for e in errors]
         wrong, right = bool(errors[0].max() > 1), far_off_each(ours, true) <= PROMISED
         lines.append(Line("silu from -80 to 20, worst error", *where, "0", wrong, right))
-    text = "oneDNN's swish, as torch reaches it: the post-operation of a linear layer whose weight "
-    text += "is 1 and whose bias is 0."
-    note = (
-        "Its own tests allow elu and swish 335 ulp. Its group-norm gradient, a reference loop, is "
-    )
-    note += "not called by torch and not shown; nor is -0 becoming +0, for the sum of the linear "
-    note += "layer loses the sign before oneDNN's function sees it."
+    text = "torch runs oneDNN's swish as the post-operation of a linear layer; here its weight is "
+    text += "1 and its bias is 0."
+    note = "oneDNN's own tests allow elu and swish 335 ulp. Its group-norm gradient, a reference "
+    note += "loop, is not shown because torch does not call it. That -0 becomes +0 is not counted "
+    note += "either, because the sum of the linear layer loses the sign before swish sees it."
     return Defect("oneDNN", text, lines, note)
 
 

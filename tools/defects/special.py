@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The special values of every row: torch's answer, ours, that of the formula.
+"""The special values of every row: the results of torch, of openaclnn and of the formula.
 
 A tensor holds the value 67 times, so that torch's vector loop and its tail both show."""
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..dtypes import dtype_of, missing_module
 from ..settings import config
@@ -54,6 +54,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--timeout", type=float, default=20.0, metavar="S", help="seconds a call may take (20)")
     add("--json", metavar="FILE", help="write all results; - for standard output")
     add("--junit", metavar="FILE", help="write them as JUnit XML")
+    add("--html", metavar="FILE", help="write a page to look at: matrix, histograms, worst cases")
     add("--quiet", action="store_true", help="no progress on standard error")
     add_standard(sub)
     add(
@@ -73,7 +74,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
             listed = [case.as_data() for case in cases]
             print(json.dumps({"schema": SCHEMA, "seed": arguments.seed, "cases": listed}, indent=1))
             return 0
-        if any(unwritable("verify", f"--{n}", getattr(arguments, n)) for n in ("json", "junit")):
+        files = ("json", "junit", "html")
+        if any(unwritable("verify", f"--{name}", getattr(arguments, name)) for name in files):
             return WRONG_USE
         return _verify(arguments, cases, opened, paint)
     except ValueError as error:  # BadCase, BadProvider, a standard that there is not
@@ -87,7 +89,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 def _verify(
     arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
 ) -> int:
-    from ..verify.progress import Progress
+    from ..verify.page import page
+    from ..verify.progress import Silent, progress
     from ..verify.providers import named
     from ..verify.report import Report, as_data, junit, summary
     from ..verify.running import Runner
@@ -101,14 +104,15 @@ def _verify(
         opened += others
     elif arguments.benchmark:
         raise ValueError("--benchmark must come with --standard double")
-    progress = Progress(sys.stderr, len(cases))
+    shown = Silent() if arguments.quiet else progress(sys.stderr, len(cases))
     start = time.monotonic()
-    quiet: Callable[[Any], None] = lambda case: None  # noqa: E731
-    results = Runner(providers, standard, benchmark).run(
-        cases, quiet if arguments.quiet else progress
-    )
-    if not arguments.quiet:
-        progress.close()
+    runner = Runner(providers, standard, benchmark, profiles=arguments.html is not None)
+    try:
+        results = runner.run(
+            cases, lambda case, done: shown.advance(f"{case.op.python} {case.dtype}", done)
+        )
+    finally:
+        shown.close()
     names = [provider.name for provider in providers]
     took = time.monotonic() - start
     report = Report(results, names, standard, _again(arguments), arguments.seed, took)
@@ -117,6 +121,8 @@ def _verify(
         write_json(arguments.json, as_data(report))
     if arguments.junit:
         Path(arguments.junit).write_text(junit(report), encoding="utf-8")
+    if arguments.html:
+        Path(arguments.html).write_text(page(report), encoding="utf-8")
     if not report.compared:
         return WRONG_USE
     return 1 if report.failed else 0
@@ -142,8 +148,8 @@ def _cases(arguments: argparse.Namespace) -> list[Case]:
     dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
     for dtype in dtypes:
         if module := missing_module(dtype):
-            told = f"{dtype} is left out: it needs {module} (pip install {module})"
-            print(f"openaclnn verify: {told}", file=sys.stderr)
+            message = f"{dtype} is left out: it needs {module} (pip install {module})"
+            print(f"openaclnn verify: {message}", file=sys.stderr)
     if arguments.cases:
         made = [
             case

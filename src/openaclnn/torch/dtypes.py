@@ -16,9 +16,3 @@ NAMES = {dtype: name for name, dtype in TORCH.items()}
 
 def plain(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def listed(dtypes: tuple[str, ...]) -> str:
-    """ "float32, float16 or bfloat16" """
-    names = [plain(TORCH[d]) for d in dtypes]
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""

@@ -12,12 +12,13 @@ from typing import Any, NoReturn
 
 import torch
 
+from ..calling import argument_name, given, listed, made
 from ..schema import Op, Parameter
 from ..settings import plays_any
 from ..shapes import shape_of
 from ..table import OPS
-from .dtypes import NAMES, listed, plain
-from .schemas import NAMESPACE, argument_name, given, made
+from .dtypes import NAMES, plain
+from .schemas import NAMESPACE
 
 Shape = Sequence[Any]  # int or torch.SymInt
 

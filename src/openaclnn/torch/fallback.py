@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,23 +12,14 @@ from torch.autograd.forward_ad import unpack_dual
 
 import openaclnn
 
+from ..calling import argument_name, given, made, sentence
 from ..schema import Op
 from ..table import OPS
-from .dtypes import TORCH, plain
 from .fallback_gradient import backward, save
-from .schemas import NAMESPACE, argument_name, given, made, out_schema, schema
+from .schemas import NAMESPACE, out_schema, schema
 
 _libraries: list[Any] = []  # operators live as long as the library object
-_OTHER_DTYPES = ["INT8", "INT16", "INT32", "INT64", "UINT8", "BOOL", "COMPLEX64", "COMPLEX128"]
 _WITH_OUT = "tensors of a call with out= must not require a gradient or carry a tangent"
-
-
-def sentence(op: Op, text: str) -> str:
-    """A sentence of the library with the names of Python."""
-    words = {p.name: argument_name(op, p) for p in op.parameters} | {op.name: op.python}
-    words |= {name: plain(dtype) for name, dtype in TORCH.items()} | {"NULL": "None"}
-    words |= {name: name.lower() for name in _OTHER_DTYPES}
-    return re.sub(r"\w+", lambda m: words.get(m[0], m[0]), text)
 
 
 def _overload(op: Op, name: str = "default") -> Any:
@@ -105,7 +95,7 @@ def _recorded(op: Op) -> Callable[..., Any]:
 
 
 def _recorded_in_place(op: Op) -> Callable[..., Any]:
-    """A call of the plain form and a copy, both of which autograd knows."""
+    """Calls the plain form and copies its result; autograd knows both."""
     overload = _overload(op)
     plain_form = getattr(torch.ops.openaclnn, op.python.removesuffix("_")).default
 

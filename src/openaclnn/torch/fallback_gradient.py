@@ -8,37 +8,26 @@ from typing import Any
 
 import torch
 
+from ..calling import given, made
 from ..gradients import (
     differentiable,
-    gradient_dtypes,
-    gradient_dtypes_beyond,
     gradient_row,
+    refusal,
     sources,
 )
 from ..schema import Op
 from ..settings import plays_any
-from .dtypes import NAMES, listed, plain
-from .schemas import given, made
-
-_WHERE = "where a gradient is recorded"
+from .dtypes import NAMES, plain
 
 
 def _check(op: Op, named: dict[str, Any]) -> None:
     """Whether the row has a gradient for these arguments."""
     if op.gradient is None:
         return
-    having, beyond = gradient_dtypes(op), gradient_dtypes_beyond(op)
-    for p in op.inputs_:
-        dtype = named[p.name].dtype
-        name = NAMES.get(dtype)
-        if name in having or (name in beyond and plays_any()):
-            continue
-        text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {_WHERE}"
-        hint = "; openaclnn.set_product(None) allows it" if name in beyond else ""
-        raise ValueError(f"{text}, but got {plain(dtype)}{hint}")
-    for p in op.attributes:
-        if p.name == op.gradient.only_if and not named[p.name]:
-            raise ValueError(f"{op.python}: {p.python_name} must be True {_WHERE}")
+    found = {p.name: named[p.name].dtype for p in op.inputs_}
+    dtypes = {name: NAMES.get(dtype, plain(dtype)) for name, dtype in found.items()}
+    if why := refusal(op, dtypes, named, plays_any()):
+        raise ValueError(why)
 
 
 def save(op: Op, ctx: Any, values: Sequence[Any], result: Any) -> None:

@@ -13,9 +13,9 @@ import torch
 
 from .. import functions
 from .._core import launch as launch_unrecorded
+from ..calling import argument_name, given, made
 from ..errors import AclnnError
 from ..table import OPS
-from .schemas import argument_name, given, made
 
 
 def _is_recorded(values: tuple[Any, ...]) -> bool:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from ..calling import argument_name, given, made
 from ..schema import Op, Parameter
 
 NAMESPACE = "openaclnn"
@@ -17,20 +18,6 @@ _TYPES = {
     "bool": "bool",
     "text": "str?",
 }
-
-
-def given(op: Op) -> tuple[Parameter, ...]:
-    """The arguments of a call, without outputs that it makes."""
-    return tuple(p for p in op.parameters if p.role != "output")
-
-
-def made(op: Op) -> tuple[Parameter, ...]:
-    return tuple(p for p in op.parameters if p.role == "output")
-
-
-def argument_name(op: Op, p: Parameter) -> str:
-    """A single output is `out`, as in openaclnn's functions."""
-    return "out" if p.role == "output" and len(made(op)) == 1 else p.python_name
 
 
 def _argument(p: Parameter) -> str:

@@ -17,10 +17,10 @@ from typing import Any
 
 import torch
 
+from ..calling import argument_name, given
 from ..gradients import gradient_row, sources
 from ..schema import Op, Parameter
 from ..table import OPS
-from .schemas import argument_name, given
 
 Axes = tuple[Any, ...]  # the name of each dimension; None where shards must be gathered
 

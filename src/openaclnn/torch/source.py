@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 
+from ..calling import argument_name, given, listed, made
 from ..gradients import (
     Source,
     gradient_dtypes,
@@ -14,8 +15,8 @@ from ..gradients import (
 )
 from ..schema import Op
 from ..table import OPS
-from .dtypes import TORCH, listed
-from .schemas import argument_name, given, made, out_schema, schema
+from .dtypes import TORCH
+from .schemas import out_schema, schema
 
 _KINDS = {"double": "real", "int64": "integer", "bool": "flag"}
 

@@ -1,45 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a run is: a line that changes on a terminal, a line per operator and dtype elsewhere."""
+"""How far a run is, with its rate and the time left: a bar of rich where that is installed, a line
+that changes on any other terminal, nothing where no terminal shows it."""
 
 from __future__ import annotations
 
+import importlib
 import time
-from typing import TextIO
+from typing import Any, Protocol, TextIO
 
-from .cases import Case
-
-EVERY = 0.1  # seconds between two lines on a terminal
+EVERY = 0.1  # seconds between two lines
 
 
-class Progress:
-    def __init__(self, stream: TextIO, total: int) -> None:
-        self._stream, self._total, self._done = stream, total, 0
-        self._start = self._last = time.monotonic()
-        self._group = ""
-        self._live = stream.isatty()
+class Progress(Protocol):
+    """`advance` takes the name of what comes next and the number of cases done before it."""
 
-    def __call__(self, case: Case) -> None:
-        group = f"{case.op.python} {case.dtype}"
-        now = time.monotonic()
-        if self._live and (group != self._group or now - self._last >= EVERY):
-            self._last = now
-            self._stream.write(f"\r\033[K{self._told(group, now)}")
-            self._stream.flush()
-        elif not self._live and group != self._group:
-            self._stream.write(self._told(group, now) + "\n")
-            self._stream.flush()
-        self._group = group
-        self._done += 1
+    def advance(self, group: str, done: int) -> None: ...
 
-    def _told(self, group: str, now: float) -> str:
-        took = now - self._start
-        left = took / self._done * (self._total - self._done) if self._done else 0.0
-        rate = self._done / took if took else 0.0
-        share = 100 * self._done // max(self._total, 1)
-        told = f"{share:3}%  {self._done:,} of {self._total:,} cases  {group}"
-        return f"{told}  {rate:.0f}/s, {left:.0f} s left" if self._done else told
+    def close(self) -> None: ...
+
+
+def progress(stream: TextIO, total: int) -> Progress:
+    if not stream.isatty():
+        return Silent()
+    try:
+        return Bar(stream, total, importlib.import_module("rich.progress"))
+    except ModuleNotFoundError:
+        return Line(stream, total)
+
+
+class Silent:
+    def advance(self, group: str, done: int) -> None:
+        pass
 
     def close(self) -> None:
-        if self._live:
-            self._stream.write("\r\033[K")
-            self._stream.flush()
+        pass
+
+
+class Line:
+    def __init__(self, stream: TextIO, total: int) -> None:
+        self._stream, self._total = stream, total
+        self._start = self._last = time.monotonic()
+        self._first: int | None = None  # a resumed run begins with some done
+        self._group = ""
+
+    def advance(self, group: str, done: int) -> None:
+        now = time.monotonic()
+        if self._first is None:
+            self._first = done
+        elif group == self._group and now - self._last < EVERY:
+            return
+        self._last, self._group = now, group
+        self._stream.write(f"\r\033[K{self._text(done - self._first, done, now)}")
+        self._stream.flush()
+
+    def _text(self, made: int, done: int, now: float) -> str:
+        share = 100 * done // max(self._total, 1)
+        text = f"{share:3}%  {done:,} of {self._total:,}  {self._group}"
+        took = now - self._start
+        if not made or not took:
+            return text
+        left = took / made * (self._total - done)
+        return f"{text}  {made / took:,.0f}/s, {left:.0f} s left"
+
+    def close(self) -> None:
+        self._stream.write("\r\033[K")
+        self._stream.flush()
+
+
+class Bar:
+    def __init__(self, stream: TextIO, total: int, rich: Any) -> None:
+        console = importlib.import_module("rich.console").Console(file=stream)
+        shown = "{task.completed:,} of {task.total:,}  {task.fields[rate]}"
+        self._bar = rich.Progress(
+            rich.TextColumn("{task.description:<32}"),
+            rich.BarColumn(),
+            rich.TextColumn(shown),
+            rich.TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task("", total=total, rate="")
+        self._start, self._first = time.monotonic(), -1
+
+    def advance(self, group: str, done: int) -> None:
+        if self._first < 0:
+            self._first = done
+        took = time.monotonic() - self._start
+        rate = f"{(done - self._first) / took:,.0f}/s" if took and done > self._first else ""
+        self._bar.update(self._task, completed=done, description=group, rate=rate)
+
+    def close(self) -> None:
+        self._bar.stop()

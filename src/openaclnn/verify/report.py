@@ -57,8 +57,12 @@ class Report:
 
     def command(self, result: Result) -> str:
         """The words that make a case again."""
-        words = ["openaclnn", "verify", result.provider, *self.options]
-        words += ["--seed", str(self.seed), "--only", result.case.id]
+        return f"{self.command_of(result.provider)} {shlex.quote(result.case.id)}"
+
+    def command_of(self, provider: str) -> str:
+        """All of them but the case's name, which comes last."""
+        words = ["openaclnn", "verify", provider, *self.options]
+        words += ["--seed", str(self.seed), "--only"]
         product = config()["product"]
         before = "" if product == DEFAULT_PRODUCT else f"OPENACLNN_PRODUCT={product} "
         return before + shlex.join(words)

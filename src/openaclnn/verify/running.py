@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..judging import Output, outputs
 from ..reference import Array
 from ..standards import Standard, Verdict, verdict
 from .cases import Case
+from .profile import Profile, profile
 from .providers import Outcome, Provider
 
 DEATHS = 3  # crashes and hangs of an operator in a dtype, after which the rest of it is left out
@@ -36,6 +37,10 @@ class Result:
     unit: str = ""
     worst: tuple[Element, ...] = ()
     seconds: float = 0.0
+    profiles: tuple[Profile, ...] = ()  # where they are asked for
+
+
+Judged = tuple[Result, tuple[Array | None, ...]]
 
 
 class Runner:
@@ -46,26 +51,35 @@ class Runner:
         providers: Sequence[Provider],
         standard: Standard,
         benchmark: Provider | None = None,
+        *,
+        profiles: bool = False,
     ) -> None:
+        """`profiles`: results have them, and those that passed their worst element."""
         self._providers, self._standard, self._benchmark = providers, standard, benchmark
+        self._profiles = profiles
         self._deaths: Counter[tuple[str, str, str]] = Counter()
 
-    def run(self, cases: Iterable[Case], tell: Callable[[Case], None]) -> list[Result]:
-        """Results in the order of the cases; `tell` is called before each."""
+    def run(self, cases: Iterable[Case], tell: Callable[[Case, int], None]) -> list[Result]:
+        """Results in the order of the cases; `tell` is called before each, with
+        the number of those done."""
         found = []
-        for case in cases:
-            tell(case)
+        for done, case in enumerate(cases):
+            tell(case, done)
             inputs = case.inputs()
             other = self._golden_of_benchmark(case, inputs)
-            first: tuple[str, tuple[Array | None, ...]] | None = None
+            first: Judged | None = None
             for provider in self._providers:
-                result, computed = self._one(provider, case, inputs, other)
+                result, computed = self._one(provider, case, inputs, other, first)
                 if computed is not None and provider.name.startswith("openaclnn"):
                     if first is None:
-                        first = provider.name, computed
+                        first = result, computed
                     elif result.status == PASSED and not same_bits(first[1], computed):
-                        told = f"the bits are not those of {first[0]}"
-                        result = Result(case, provider.name, FAILED, "differs", told)
+                        result = replace(
+                            result,
+                            status=FAILED,
+                            kind="differs",
+                            sentence=f"the bits are not those of {first[0].provider}",
+                        )
                 found.append(result)
         return found
 
@@ -75,8 +89,15 @@ class Runner:
         return self._benchmark.run(case, [x.copy() for x in inputs]).results
 
     def _one(
-        self, provider: Provider, case: Case, inputs: Sequence[Array], benchmark: Any
+        self,
+        provider: Provider,
+        case: Case,
+        inputs: Sequence[Array],
+        benchmark: Any,
+        before: Judged | None,
     ) -> tuple[Result, tuple[Array | None, ...] | None]:
+        """`before`: another provider's; the same bits have the same verdict."""
+
         def left_out(why: str) -> tuple[Result, None]:
             return Result(case, provider.name, LEFT_OUT, sentence=why), None
 
@@ -96,6 +117,8 @@ class Runner:
             return failed, None
         if case.mistake:
             return Result(case, provider.name, PASSED, seconds=seconds), None
+        if before is not None and same_bits(before[1], outcome.results or ()):
+            return replace(before[0], provider=provider.name, seconds=seconds), outcome.results
         try:
             judged = self._judged(case, inputs, outcome, benchmark)
         except ValueError as error:  # a shape, or a dtype that the standard has no numbers for
@@ -119,15 +142,23 @@ class Runner:
     ) -> Result:
         errors = [greatest(output) for output, _ in judged if output.got.size]
         error, unit = max(errors, default=(0.0, ""))
+        profiles: tuple[Profile, ...] = ()
+        if self._profiles:
+            profiles = tuple(
+                profile(output, found, self._standard)
+                for output, found in judged
+                if output.got.size
+            )
         wrong = next(((o, v) for o, v in judged if not v.passed), None)
         if wrong is None:
-            return Result(case, provider, PASSED, error=error, unit=unit, seconds=seconds)
+            worst = worst_of_all(judged) if self._profiles else ()
+            return Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
         output, found = wrong
         worst = worst_elements(output, found, 3)
         told = f"{output.name}: {found.reason}"
         if worst:
             told += f"; {element_told(output, worst[0])}"
-        return Result(case, provider, FAILED, "wrong", told, error, unit, worst, seconds)
+        return Result(case, provider, FAILED, "wrong", told, error, unit, worst, seconds, profiles)
 
 
 def greatest(output: Output) -> tuple[float, str]:
@@ -135,6 +166,14 @@ def greatest(output: Output) -> tuple[float, str]:
     if output.terms is not None:
         return float(output.of_promise.max()), "of bound"
     return float(output.ulp.max()), "ulp"
+
+
+def worst_of_all(judged: Sequence[tuple[Output, Verdict]]) -> tuple[Element, ...]:
+    """The worst element of the worst output."""
+    sized = [(output, found) for output, found in judged if output.got.size]
+    if not sized:
+        return ()
+    return worst_elements(*max(sized, key=lambda pair: greatest(pair[0])[0]), 1)
 
 
 def element_told(output: Output, element: Element) -> str:
@@ -146,11 +185,12 @@ def element_told(output: Output, element: Element) -> str:
 
 
 def same_bits(one: Sequence[Array | None], other: Sequence[Array | None]) -> bool:
-    return all(
-        (a is None) == (b is None)
-        and (a is None or b is None or np.array_equal(_bits(a), _bits(b)))
-        for a, b in zip(one, other, strict=True)
-    )
+    def same(a: Array | None, b: Array | None) -> bool:
+        if a is None or b is None:
+            return a is b
+        return a.dtype == b.dtype and np.array_equal(_bits(a), _bits(b))
+
+    return len(one) == len(other) and all(map(same, one, other))
 
 
 def _bits(x: Array) -> Array:

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The custom calls of XLA that openaclnn.jax makes, one for each row.
+#include "call.h"
+
+namespace openaclnn::jax {
+
+#include "rows.inc"
+
+template <const Row& row>
+ffi::Error run(ffi::RemainingArgs arguments, ffi::RemainingRets results,
+               ffi::Dictionary attributes) {
+  static const openaclnn_operator* const op = openaclnn_find(row.c_name);
+  return Call(row, arguments, results, attributes).run(op);
+}
+
+}  // namespace openaclnn::jax
+
+#define ROW(name)                                                                        \
+  extern "C" __attribute__((visibility("default"))) XLA_FFI_Error* openaclnn_jax_##name( \
+      XLA_FFI_CallFrame*);                                                               \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(                                                         \
+      openaclnn_jax_##name, openaclnn::jax::run<openaclnn::jax::name##_row>,             \
+      xla::ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs<xla::ffi::Dictionary>())
+#include "names.inc"

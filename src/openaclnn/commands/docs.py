@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn docs`: the pages of documentation that are installed with the package."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ..settings import home
+from ..text_table import Paint
+
+
+def folder() -> Path:
+    """Where the pages are."""
+    return home() / "share" / "docs"
+
+
+def pages() -> dict[str, Path]:
+    """The pages by name, the one that lists the others first."""
+    found = {path.stem: path for path in sorted(folder().glob("*.md"))}
+    return {"index": found["index"], **found}
+
+
+def title(page: Path) -> str:
+    """The first heading."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return next(line.removeprefix("# ") for line in lines if line.startswith("# "))
+
+
+def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
+    known = pages()
+    if arguments.page is None:
+        wide = max(map(len, known))
+        for name, path in known.items():
+            print(f"{paint(f'{name:{wide}}', 'bold')}  {title(path)}")
+        print(f"\nThe pages are in {folder()}.")
+        return 0
+    name = arguments.page.removesuffix(".md")
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else "see:  openaclnn docs"
+        print(f"openaclnn docs: there is no page {arguments.page}; {hint}", file=sys.stderr)
+        return 2
+    print(known[name].read_text(encoding="utf-8"), end="")
+    return 0
+
+
+def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Adds the command."""
+    docs = command(
+        "docs",
+        show_docs,
+        "list the pages of documentation, or print one",
+        "Lists the pages that are installed with openaclnn, and says where they are. With a name,\n"
+        "prints that page, in Markdown.\n\n"
+        "  openaclnn docs\n"
+        "  openaclnn docs check_mode | less",
+    )
+    docs.add_argument("page", nargs="?", metavar="PAGE", help="name of a page; a list without it")

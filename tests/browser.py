@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A headless Chromium for tests of pages, driven through a pipe with the DevTools protocol."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+NEEDED = "needs chromium: apt-get install chromium"
+KEYS = {  # the text and the key code that go with a key's name
+    "Enter": ("\r", 13),
+    "Tab": ("", 9),
+    "Escape": ("", 27),
+    " ": (" ", 32),
+    "End": ("", 35),
+    "Home": ("", 36),
+    "ArrowLeft": ("", 37),
+    "ArrowUp": ("", 38),
+    "ArrowRight": ("", 39),
+    "ArrowDown": ("", 40),
+}
+TIMEOUT = 60.0
+
+
+class Browser:
+    """One page. `errors` holds what the page throws or logs as an error."""
+
+    def __init__(self, profile: Path) -> None:
+        assert CHROMIUM is not None
+        ours, theirs = os.pipe(), os.pipe()  # what we write, what it writes
+        os.set_inheritable(ours[0], True)
+
+        def numbered() -> None:
+            """It reads from 3 and writes to 4."""
+            read, write = os.dup(ours[0]), os.dup(theirs[1])
+            os.dup2(read, 3)
+            os.dup2(write, 4)
+
+        command = [CHROMIUM, "--headless=new", "--remote-debugging-pipe", "--no-sandbox"]
+        command += ["--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--mute-audio"]
+        command += [f"--user-data-dir={profile}", "about:blank"]
+        with (profile.parent / "chromium.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command, close_fds=False, preexec_fn=numbered, stdout=log, stderr=log
+            )
+        os.close(ours[0])
+        os.close(theirs[1])
+        self._write, self._read = ours[1], theirs[0]
+        self._rest, self._last, self._session = b"", 0, ""
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        pages = self.call("Target.getTargets")["targetInfos"]
+        target = next(p["targetId"] for p in pages if p["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    # ---- the protocol ----
+
+    def call(self, method: str, **params: Any) -> Any:
+        self._last += 1
+        sent: dict[str, Any] = {"id": self._last, "method": method, "params": params}
+        if self._session:
+            sent["sessionId"] = self._session
+        os.write(self._write, json.dumps(sent).encode() + b"\0")
+        while True:
+            message = self._message()
+            if message.get("id") == self._last:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']['message']}")
+                return message["result"]
+            self._event(message)
+
+    def _message(self) -> Any:
+        end = time.monotonic() + TIMEOUT
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
+            part = os.read(self._read, 1 << 20) if ready else b""
+            if not part:
+                raise TimeoutError("chromium does not answer")
+            self._rest += part
+        message, _, self._rest = self._rest.partition(b"\0")
+        return json.loads(message)
+
+    def _event(self, message: Any) -> None:
+        method, params = message.get("method"), message.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(json.dumps(params["exceptionDetails"]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+            self.errors.append(params["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+
+    # ---- what tests do ----
+
+    def run(self, expression: str) -> Any:
+        """The value of a JavaScript expression; a promise is waited for."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in found:
+            raise RuntimeError(json.dumps(found["exceptionDetails"]))
+        return found["result"].get("value")
+
+    def open(self, address: str) -> None:
+        self.call("Page.navigate", url=address)
+        self.wait(f"location.href == {json.dumps(address)} && document.readyState == 'complete'")
+
+    def wait(self, condition: str) -> None:
+        end = time.monotonic() + TIMEOUT
+        while not self.run(condition):
+            assert time.monotonic() < end, f"{condition} has not come true"
+            time.sleep(0.02)
+
+    def click(self, selector: str) -> None:
+        """A click of the mouse into the middle of an element, which must not be covered."""
+        found = self.run(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            element.scrollIntoView({{ block: "center", behavior: "instant" }});
+            const box = element.getClientRects()[0];
+            const at = [box.x + box.width / 2, box.y + box.height / 2];
+            return [...at, element.contains(document.elementFromPoint(...at))];
+        }})()""")
+        x, y, free = found
+        assert free, f"{selector} is covered"
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def choose(self, selector: str, word: str) -> None:
+        """A word of a select element."""
+        self.run(f"""(() => {{
+            const element = document.querySelector({json.dumps(selector)});
+            element.value = {json.dumps(word)};
+            element.dispatchEvent(new Event("change"));
+        }})()""")
+
+    def press(self, key: str) -> None:
+        text, code = KEYS.get(key, (key, ord(key.upper()) if len(key) == 1 else 0))
+        known = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **known)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **known)
+
+    def size(self, width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
+
+    def scheme(self, name: str) -> None:
+        feature = {"name": "prefers-color-scheme", "value": name}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
+    def screenshot(self, file: Path) -> None:
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+
+    def accessible(self) -> list[dict[str, Any]]:
+        """The tree that screen readers get: role and name of each node."""
+        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
+        return [
+            {"role": n["role"]["value"], "name": n.get("name", {}).get("value", "")}
+            for n in nodes
+            if not n["ignored"]
+        ]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._write)
+        os.close(self._read)
