@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
   if (apart) aclrtMemcpy(b, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
   in = aclCreateTensor(apart ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
                        apart ? large : shape, 1, a);
-  out = aclCreateTensor(shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, shape, 1, b);
+  out = aclCreateTensor(mistake == 4 ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
+                        mistake == 4 ? large : shape, 1, b);
   alpha = aclCreateScalar(&value, ACL_FLOAT);
   if (aclnnAddGetWorkspaceSize(in, apart ? out : in, alpha, out, &size, &executor) != 0) {
     printf("%s\n", aclGetRecentErrMsg());
