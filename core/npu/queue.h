@@ -23,6 +23,16 @@ inline bool queued() {
   return is;
 }
 
+// In its mode 2 torch_npu runs phase 1 from its queue too, and a refusal there makes it drop all
+// later operators: what phase 2 can find out as well is left to it.
+inline bool phase1_queued() {
+  static const bool is = queued() && [] {
+    const char* queue = std::getenv("TASK_QUEUE_ENABLE");
+    return queue != nullptr && std::strcmp(queue, "2") == 0;
+  }();
+  return is;
+}
+
 // What phase 2 returns for a failure whose sentence is this thread's newest.
 inline int32_t phase2_failed(int32_t code, void* stream) {
   if (!queued()) return code;

@@ -38,10 +38,13 @@ int main(int argc, char** argv) {
   if (apart) aclrtMemcpy(b, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
   in = aclCreateTensor(apart ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
                        apart ? large : shape, 1, a);
-  out = aclCreateTensor(shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, shape, 1, b);
+  out = aclCreateTensor(mistake == 4 ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
+                        mistake == 4 ? large : shape, 1, b);
   alpha = aclCreateScalar(&value, ACL_FLOAT);
-  must(aclnnAddGetWorkspaceSize(in, apart ? out : in, alpha, out, &size, &executor) == 0,
-       "aclnnAddGetWorkspaceSize");
+  if (aclnnAddGetWorkspaceSize(in, apart ? out : in, alpha, out, &size, &executor) != 0) {
+    printf("%s\n", aclGetRecentErrMsg());
+    return 0;
+  }
   if (mistake == 6) must(aclSetAclOpExecutorRepeatable(executor) == 0, "repeatable");
   if (mistake == 7 && aclSetInputTensorAddr(executor, 0, in, b) != 0)
     printf("%s\n", aclGetRecentErrMsg());

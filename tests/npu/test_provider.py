@@ -6,6 +6,7 @@ report what is wrong.
 from __future__ import annotations
 
 import ctypes
+import os
 
 import pytest
 import torch
@@ -66,6 +67,37 @@ def test_what_is_wrong_is_answered(library):
     else:
         with pytest.raises(RuntimeError, match="executor must come from aclnnAbsGetWorkspaceSize"):
             torch.npu.synchronize()
+
+
+def test_phase_1_looks_at_shapes(library):
+    """That of the result too, and again where only the shape of out has changed."""
+    base = ctypes.CDLL("libascendcl.so")
+    base.aclCreateTensor.restype = ctypes.c_void_p
+
+    def tensor(*shape: int) -> ctypes.c_void_p:
+        sizes, rank = (ctypes.c_int64 * len(shape))(*shape), ctypes.c_uint64(len(shape))
+        kept.append(torch.zeros(shape))
+        data = ctypes.c_void_p(kept[-1].data_ptr())
+        made = base.aclCreateTensor(sizes, rank, 0, None, ctypes.c_int64(0), 2, sizes, rank, data)
+        return ctypes.c_void_p(made)
+
+    kept: list[torch.Tensor] = []
+    size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+    message(base)
+
+    def matmul(*shapes: tuple[int, ...]) -> int:
+        handles = (tensor(*shape) for shape in shapes)
+        return library.aclnnMatmulGetWorkspaceSize(
+            *handles, ctypes.c_int8(0), ctypes.byref(size), ctypes.byref(executor)
+        )
+
+    queued = os.environ["TASK_QUEUE_ENABLE"] == "2"  # there phase 2 finds it
+    for _ in range(2):
+        assert matmul((2, 3), (3, 4), (2, 4)) == 0
+        assert matmul((2, 3), (3, 4), (2, 5)) == (0 if queued else 161002)
+        assert queued or "aclnnMatmul: out must have shape [2, 4], but got [2, 5]" in message(base)
+        assert matmul((2, 3), (2, 3), (2, 3)) == (0 if queued else 161002)
+        assert queued or "aclnnMatmul: a and b must have same reduction dim" in message(base)
 
 
 PROBED = {

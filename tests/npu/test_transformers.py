@@ -9,7 +9,7 @@ import pytest
 import torch
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install transformers"
+    "transformers", reason="transformers is not installed: pip install '.[npu-test]'"
 )
 
 SIZES = {
@@ -74,3 +74,34 @@ def test_generate_gives_the_tokens_of_the_cpu(name):
     want = here.generate(start, max_new_tokens=8, do_sample=False)
     got = there.generate(start.npu(), max_new_tokens=8, do_sample=False)
     assert got.cpu().tolist() == want.tolist()
+
+
+NO_DROPOUT = {"resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
+
+
+def test_trainer_trains_an_epoch_to_the_loss_of_the_cpu(tmp_path):
+    pytest.importorskip("accelerate", reason="Trainer needs it: pip install '.[npu-test]'")
+    losses = {}
+    tokens = torch.randint(3, 99, (32, 12), generator=torch.Generator().manual_seed(1))
+    rows = [{"input_ids": row, "labels": row} for row in tokens]
+    for device in ("cpu", "npu"):
+        torch.manual_seed(0)
+        config = transformers.GPT2Config(**MODELS["GPT2LMHeadModel"][1], **NO_DROPOUT)
+        model = transformers.GPT2LMHeadModel(config)
+        arguments = transformers.TrainingArguments(
+            output_dir=str(tmp_path / device),
+            num_train_epochs=1,
+            per_device_train_batch_size=4,
+            learning_rate=1e-3,
+            use_cpu=device == "cpu",
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            seed=0,
+        )
+        trainer = transformers.Trainer(model=model, args=arguments, train_dataset=rows)
+        assert trainer.args.device.type == device
+        trainer.train()
+        losses[device] = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert len(losses["npu"]) == 8
+    assert losses["npu"] == pytest.approx(losses["cpu"], abs=2e-4)

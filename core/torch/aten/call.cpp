@@ -142,17 +142,17 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
   }
 }
 
+void check_shape(const Tensor& out, const Tensor& result) {
+  if (!out.defined() || !result.defined() || out.numel() == result.numel()) return;
+  std::ostringstream sentence;
+  sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
+  throw Refusal(sentence.str());
+}
+
 void put(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
-  if (out.sizes() == result.sizes()) {
-    out.copy_(result);
-  } else if (out.numel() == result.numel()) {
-    out.copy_(result.reshape(out.sizes()));
-  } else {
-    std::ostringstream sentence;
-    sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
-    throw Refusal(sentence.str());
-  }
+  check_shape(out, result);
+  out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }
 
 void Sized::operator=(const Tensor& result) const {

@@ -3,151 +3,24 @@
 // operator, and copies its results to where the program wants them. It runs on the calling thread;
 // with torch_npu's queue that is the thread of the queue.
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <ATen/Parallel.h>
 #include <torch/headeronly/version.h>
 
 #include <atomic>
-#include <mutex>
 
 #include "aclnn/aclnn_base.h"
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/torch/aten/composite.h"
+#include "core/torch/aten/shapes.h"
+#include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
 namespace {
 
 HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
-
-// What a row needs from torch, looked up when it is first called.
-struct Resolved {
-  const Composite* composite = nullptr;
-  std::optional<c10::OperatorHandle> op;
-  bool in_place = false;  // the operator writes where the program wants the result
-};
-
-Resolved resolve(const Row& row) {
-  Resolved found;
-  if (row.overload == nullptr) {
-    found.composite = find_composite(row.op);
-    if (found.composite == nullptr || found.composite->parameters != row.parameter_count)
-      throw Refusal(std::string("there is no composite ") + row.op + " of that many parameters");
-    return found;
-  }
-  const std::string name = row.op;
-  found.op = c10::Dispatcher::singleton().findSchema({"aten::" + name, row.overload});
-  if (!found.op) throw Refusal("this torch has no operator " + name + "." + row.overload);
-  if (found.op->schema().arguments().size() < static_cast<size_t>(row.argument_count))
-    throw Refusal("this torch has fewer arguments of " + name + "." + row.overload);
-  found.in_place = name.back() == '_';
-  return found;
-}
-
-const Resolved& resolved(const Row& row) {
-  static std::vector<std::once_flag> once(static_cast<size_t>(row_count));
-  static std::vector<Resolved> all(static_cast<size_t>(row_count));
-  const auto i = static_cast<size_t>(&row - rows);
-  std::call_once(once[i], [&] { all[i] = resolve(row); });
-  return all[i];
-}
-
-IValue as_scalar(const IValue& value) {
-  return value.isTensor() ? IValue(value.toTensor().item()) : value;
-}
-
-// Converts the value to what the schema wants: a tensor of CANN may be a number for ATen, and the
-// other way round.
-IValue converted(IValue value, c10::TypePtr type) {
-  bool optional = false;
-  if (const auto inner = type->cast<c10::OptionalType>()) {
-    optional = true;
-    type = inner->getElementType();
-  }
-  if (value.isNone() && optional) return value;
-  switch (type->kind()) {
-    case c10::TypeKind::TensorType:
-      if (value.isNone()) return Tensor();
-      return value.isTensor() ? value : IValue(at::native::wrapped_scalar_tensor(value.toScalar()));
-    case c10::TypeKind::NumberType: return as_scalar(value);
-    case c10::TypeKind::FloatType: return as_scalar(value).toScalar().toDouble();
-    case c10::TypeKind::SymIntType:
-    case c10::TypeKind::IntType: return as_scalar(value).toScalar().toLong();
-    case c10::TypeKind::BoolType: return as_scalar(value).toScalar().toBool();
-    case c10::TypeKind::ListType: break;
-    default: return value;
-  }
-  const auto element = type->expect<c10::ListType>()->getElementType();
-  if (element->kind() == c10::TypeKind::TensorType) {
-    c10::List<Tensor> list;
-    if (value.isTensor())
-      list.push_back(value.toTensor());
-    else if (!value.isNone())
-      for (const IValue& e : value.toListRef())
-        list.push_back(e.isNone() ? Tensor() : e.toTensor());
-    return list;
-  }
-  if (value.isNone()) return c10::List<int64_t>();
-  return value;
-}
-
-IValue argument(const Argument& from, const Call& call) {
-  switch (from.from) {
-    case Argument::From::parameter: return call.values[static_cast<size_t>(from.integer)];
-    case Argument::From::dtype_of_out:
-      return static_cast<int64_t>(
-          call.tensor(static_cast<size_t>(call.row->outputs[0])).scalar_type());
-    case Argument::From::none: return {};
-    case Argument::From::flag: return from.integer != 0;
-    case Argument::From::integer: return from.integer;
-    case Argument::From::real: return from.real;
-    case Argument::From::text: return std::string(from.text);
-  }
-  return {};
-}
-
-void in_float(torch::jit::Stack& stack) {
-  for (IValue& value : stack) {
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::ScalarType dtype = value.toTensor().scalar_type();
-    if (dtype == at::kHalf || dtype == at::kBFloat16) value = value.toTensor().to(at::kFloat);
-  }
-}
-
-// Converts the tensors to the dtype that holds all of them and out: a product of 16-bit tensors
-// with a 32-bit out is summed in 32 bits.
-void promoted(torch::jit::Stack& stack, const Call& call) {
-  const Tensor out = call.tensor(static_cast<size_t>(call.row->outputs[0]));
-  std::optional<at::ScalarType> all;
-  if (out.defined()) all = out.scalar_type();
-  for (const IValue& value : stack) {
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::ScalarType own = value.toTensor().scalar_type();
-    all = all ? c10::promoteTypes(*all, own) : own;
-  }
-  for (IValue& value : stack) {
-    if (value.isTensor() && value.toTensor().defined()) value = value.toTensor().to(*all);
-  }
-}
-
-torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
-  const Row& row = *call.row;
-  torch::jit::Stack stack;
-  const auto& arguments = op.schema().arguments();
-  stack.reserve(arguments.size());
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (i < static_cast<size_t>(row.argument_count)) {
-      stack.push_back(converted(argument(row.arguments[i], call), arguments[i].type()));
-    } else {
-      stack.push_back(arguments[i].default_value().value_or(IValue()));
-    }
-  }
-  if (row.computed == Row::Computed::in_float) in_float(stack);
-  if (row.computed == Row::Computed::promoted) promoted(stack, call);
-  return stack;
-}
 
 void put_results(const Call& call, const torch::jit::Stack& results) {
   const int* outputs = call.row->outputs;
@@ -184,8 +57,6 @@ struct KernelsOnly {
                            c10::DispatchKey::Functionalize})};
   at::NoGradGuard no_grad;
 };
-
-std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
 
 // Calls f() and turns exceptions into a status: an error of torch is a mistake in the arguments.
 template <class F>
@@ -232,7 +103,12 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
       return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
                   row.name)
           .code();
-    Call* made = calls().create(prepared(row, values));
+    Call prepared_call = prepared(row, values);
+    if (!npu::phase1_queued()) {
+      const KernelsOnly guard;
+      check_shapes(prepared_call);
+    }
+    Call* made = calls().create(std::move(prepared_call));
     if (made == nullptr)
       return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, "%s: too many executors are alive", row.name)
           .code();
@@ -277,6 +153,10 @@ int32_t prepare_for_c(int index, const Value* values, void** call) {
     auto made = std::make_unique<Call>(prepared(row, values));
     if (const char* name = missing(*made); name != nullptr)
       return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name, name).code();
+    {
+      const KernelsOnly guard;
+      check_shapes(*made);
+    }
     *call = made.release();
     return ACLNN_SUCCESS;
   });

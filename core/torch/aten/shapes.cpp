@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torch/aten/shapes.h"
+
+#include <array>
+#include <atomic>
+
+#include "core/torch/aten/stack.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// Of all that the shape of a result may depend on. The step is that of FNV-1a with 64 bits at once,
+// and a rotation, so that high bits reach the low ones.
+class Key {
+ public:
+  void add(uint64_t value) {
+    bits_ = (bits_ ^ value) * 0x9e3779b97f4a7c15;
+    bits_ = bits_ >> 29 | bits_ << 35;
+  }
+  void add(const Tensor& tensor) {
+    if (!tensor.defined()) return add(uint64_t{1} << 62);
+    add(static_cast<uint64_t>(tensor.scalar_type()) << 8 | static_cast<uint64_t>(tensor.dim()));
+    for (const int64_t size : tensor.sizes()) add(static_cast<uint64_t>(size));
+  }
+  void add(const std::string& text) {
+    for (const char letter : text) add(static_cast<uint64_t>(letter));
+  }
+  void add(const IValue& value);
+  uint64_t bits() const { return bits_; }
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+void add_number(Key& key, double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  key.add(bits);
+}
+
+void Key::add(const IValue& value) {
+  if (value.isTensor()) return add(value.toTensor());
+  if (value.isInt()) return add(static_cast<uint64_t>(value.toInt()));
+  if (value.isBool()) return add(uint64_t{value.toBool()});
+  if (value.isDouble()) return add_number(*this, value.toDouble());
+  if (value.isString()) return add(value.toStringRef());
+  if (value.isIntList()) {
+    const std::vector<int64_t> list = value.toIntVector();
+    add(list.size() << 48);
+    for (const int64_t element : list) add(static_cast<uint64_t>(element));
+  } else if (value.isList()) {
+    const auto list = value.toListRef();
+    add(list.size() << 48);
+    for (const IValue& element : list) add(element);
+  } else if (value.isComplexDouble()) {
+    add_number(*this, value.toComplexDouble().real());
+    add_number(*this, value.toComplexDouble().imag());
+  } else {
+    add(uint64_t{1} << 63);  // none
+  }
+}
+
+uint64_t key_of(const Call& call) {
+  Key key;
+  key.add(reinterpret_cast<uintptr_t>(call.row));
+  for (const IValue& value : call.values) key.add(value);
+  return key.bits() | 1;  // 0 is an empty place
+}
+
+// One place for each key: two calls that share one are only looked at more often.
+std::atomic<uint64_t>& place_of(uint64_t key) {
+  static std::array<std::atomic<uint64_t>, 1 << 14> places{};
+  return places[key >> 50];
+}
+
+bool without_data(const Tensor& tensor, Tensor& made) {
+  made = tensor;
+  if (!tensor.defined()) return true;
+  if (tensor.scalar_type() == at::ScalarType::Int4) return false;
+  made = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+  return true;
+}
+
+// False where the call has something that cannot be without data, or nothing that could.
+bool without_data(const Call& call, Call& made) {
+  bool any = false;
+  made.row = call.row;
+  for (const IValue& value : call.values) {
+    if (value.isTensor()) {
+      Tensor tensor;
+      if (!without_data(value.toTensor(), tensor)) return false;
+      any |= tensor.defined();
+      made.values.emplace_back(tensor);
+    } else if (value.isList() && !value.isIntList() && !value.isDoubleList() &&
+               !value.isBoolList()) {
+      c10::List<std::optional<Tensor>> list;
+      for (const IValue& element : value.toListRef()) {
+        Tensor tensor;
+        if (element.isTensor() ? !without_data(element.toTensor(), tensor) : !element.isNone())
+          return false;
+        list.push_back(element.isNone() ? std::nullopt : std::optional(tensor));
+      }
+      made.values.emplace_back(list);
+    } else {
+      made.values.push_back(value);
+    }
+  }
+  return any;
+}
+
+bool needs_data(const c10::OperatorHandle& op) {
+  return op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape) ||
+         op.hasTag(at::Tag::nondeterministic_seeded);
+}
+
+void check_results(const Call& call, const torch::jit::Stack& results) {
+  const int* outputs = call.row->outputs;
+  for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
+    const IValue& out = call.values[static_cast<size_t>(outputs[i])];
+    if (out.isTensor() && results[i].isTensor()) check_shape(out.toTensor(), results[i].toTensor());
+  }
+}
+
+// The operator looks for numbers in a tensor without data.
+bool reads_data(const std::string& text) {
+  return text.find("meta tensor") != text.npos || text.find("got meta") != text.npos;
+}
+
+// In a process with Python most forms without data are written in it: what they raise has no type
+// here, but the name of its class in front. Other classes say that there is no such form.
+void refused_in_python(const std::string& text) {
+  if (reads_data(text)) return;
+  for (const std::string name : {"RuntimeError: ", "IndexError: ", "ValueError: "}) {
+    if (text.rfind(name, 0) == 0) throw Refusal(first_line(text.substr(name.size())));
+  }
+}
+
+}  // namespace
+
+void check_shapes(const Call& call) {
+  const uint64_t key = key_of(call);
+  std::atomic<uint64_t>& place = place_of(key);
+  if (place.load(std::memory_order_relaxed) == key) return;
+  const Resolved& found = resolved(*call.row);
+  Call made;
+  if (found.op && !needs_data(*found.op) && without_data(call, made)) {
+    try {
+      torch::jit::Stack stack = stack_of(made, *found.op);
+      found.op->callBoxed(stack);
+      if (!found.in_place) check_results(made, stack);
+    } catch (const Refusal&) {
+      throw;
+    } catch (const c10::NotImplementedError&) {  // no form without data
+    } catch (const c10::Error& error) {
+      if (!reads_data(error.what_without_backtrace())) throw;
+    } catch (const std::exception& error) {
+      refused_in_python(error.what());
+    }
+  }
+  place.store(key, std::memory_order_relaxed);
+}
+
+}  // namespace openaclnn::aten

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator of ATen that a row names, and its arguments.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include "core/torch/aten/composite.h"
+
+namespace openaclnn::aten {
+
+// What a row needs of torch, found out when it is first called.
+struct Resolved {
+  const Composite* composite = nullptr;
+  std::optional<c10::OperatorHandle> op;
+  bool in_place = false;  // the operator writes where the program wants the result
+};
+
+Resolved resolve(const Row& row);          // throws Refusal
+const Resolved& resolved(const Row& row);  // the same, kept
+
+torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op);
+
+}  // namespace openaclnn::aten
