@@ -161,7 +161,7 @@ def test_the_command_reports_and_names_a_chunk_again(tmp_path, monkeypatch, caps
     [
         (["--state", "x"], "--state must come with --exhaustive"),
         (["--exhaustive", "--op", "elu_backward"], "--exhaustive needs an operator of one "),
-        (["--exhaustive", "--op", "elu", "--dtype", "fp64"], "--exhaustive needs an operator of one"),
+        (["--exhaustive", "--op", "elu", "--dtype", "fp64"], "--exhaustive needs an operator of"),
         (["--exhaustive", "--op", "group_norm_swish"], "--exhaustive needs an operator of one"),
     ],
 )  # fmt: skip
