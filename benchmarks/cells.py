@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jit import compiled, jax_call
 from measure import aligned
+from mixes import Mix, mixed, values_of
 from peers import PEERS
 
 import openaclnn
@@ -28,10 +29,12 @@ LEAST = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-14, "fp64": 2.0**-1
 BROADCAST = ("scalar", "row", "column", "middle")
 STRIDED = ("transposed", "transposed_in")  # all tensors; the inputs alone
 AFTER_TORCH = "after_torch"  # dense tensors, and torch adds before each call
-LAYOUTS = ("contiguous", *STRIDED, *BROADCAST, AFTER_TORCH)
+ATTRIBUTES, MIXES = "attributes", "mixes"  # dense tensors: every set of attributes, special values
+LAYOUTS = ("contiguous", *STRIDED, *BROADCAST, AFTER_TORCH, ATTRIBUTES, MIXES)
 
 BLOCK = 1 << 20
 SPOTS = 4099  # a prime: one element in so many is looked at after each sample
+POISON = -77.0  # stands where every sample must write anew; no result of these rows and data
 
 
 def blocks(size: int) -> Iterator[slice]:
@@ -41,27 +44,35 @@ def blocks(size: int) -> Iterator[slice]:
             yield slice(i, min(size, i + BLOCK))
 
 
-def attribute_sets(op: Op) -> list[dict[str, Any]]:
-    names = [p.python_name for p in op.attributes]
-    return [{name: given[name] for name in names} for given in REFERENCES[op.kernel].attributes]
-
-
 def flags_of(op: Op) -> list[dict[str, bool]]:
     """What attributes that are true or false can be, beside the first set: it, and the others."""
-    first = attribute_sets(op)[0]
+    first = first_set(op)
     return [{}, *({k: not v} for k, v in first.items() if isinstance(v, bool))]
+
+
+def first_set(op: Op) -> dict[str, Any]:
+    """What the tests have first; of logit it is not the default."""
+    names = [p.python_name for p in op.attributes]
+    return {name: REFERENCES[op.kernel].attributes[0][name] for name in names}
 
 
 class Cell:
     def __init__(
-        self, op: Op, layout: str, dtype: str, elements: int, flags: Mapping[str, bool]
+        self,
+        op: Op,
+        layout: str,
+        dtype: str,
+        elements: int,
+        attributes: Mapping[str, Any],
+        mix: Mix,
     ) -> None:
         self.op, self.layout, self.dtype, self.elements = op, layout, dtype, elements
+        self.mix, self.given = mix, attributes
+        self.attributes = {**first_set(op), **attributes}
         kind = numpy_dtype(DTYPES[dtype])
-        values = np.random.default_rng(elements).standard_normal(min(elements, BLOCK), np.float32)
-        self.values = values.astype(kind)  # normal, of both signs
         self.inputs: dict[str, Array] = {}
         for i, p in enumerate(op.inputs_):
+            self.values = self.block(p.python_name).astype(kind)
             self.inputs[p.python_name] = self.input(few=i == 0 and layout in BROADCAST)
         self.result = aligned(elements, kind)  # flat
         self.original = None
@@ -72,8 +83,13 @@ class Cell:
         self.bytes = sum(x.nbytes for x in self.inputs.values())
         self.bytes += 0 if op.inplace else self.result.nbytes
         self.spots = np.arange(SPOTS // 2, elements, SPOTS) if elements > SPOTS else slice(None)
-        self.flags = flags
-        self.attributes = {**attribute_sets(op)[0], **flags}
+
+    def block(self, name: str) -> Array:
+        """The values of an input, which are repeated: normal ones, or those of mixes.py."""
+        count = min(self.elements, BLOCK)
+        if self.layout in (ATTRIBUTES, MIXES):
+            return mixed(self.op, name, values_of(self.op, name, count), self.mix, self.attributes)
+        return np.random.default_rng(self.elements).standard_normal(count, np.float32)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -141,7 +157,7 @@ class Cell:
     def computed(self, call: Callable[[], Any]) -> Array:
         """The result of a call, flat in the order of memory."""
         if self.original is None:
-            self.result.view(np.uint8).fill(0xFF)  # NaN
+            self.result[:] = POISON
         else:
             self.result[:] = self.original
         given = call()
@@ -150,9 +166,9 @@ class Cell:
         return self.result
 
     def poison(self) -> None:
-        """NaN where spots_agree looks: every sample must write it anew."""
+        """Where spots_agree looks, every sample must write anew."""
         if self.original is None:
-            self.result[self.spots] = np.nan
+            self.result[self.spots] = POISON
 
     def spots_agree(self, expected: Array) -> bool:
         return self._close(self.result[self.spots], expected[self.spots])
@@ -161,11 +177,14 @@ class Cell:
         return all(self._close(self.result[i], expected[i]) for i in blocks(self.elements))
 
     def _close(self, a: Array, b: Array) -> bool:
-        """Equal bits, or else close by; NaN never is."""
+        """Equal bits, both NaN, or else numbers close by."""
         unsigned = f"u{a.itemsize}"
-        if np.array_equal(a.view(unsigned), b.view(unsigned)) and not np.isnan(b).any():
+        if np.array_equal(a.view(unsigned), b.view(unsigned)):
             return True
         wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
         least = max(LEAST[self.dtype], PEERS[self.op.python].cancels_below)
         size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), least)
-        return bool((abs(wide_a - wide_b) <= DIFFERENCE * EPSILON[self.dtype] * size).all())
+        same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
+        with np.errstate(invalid="ignore"):  # differences of infinities
+            near = abs(wide_a - wide_b) <= DIFFERENCE * EPSILON[self.dtype] * size
+        return bool((same | (near & np.isfinite(size))).all())

@@ -27,7 +27,7 @@ from bench import MORE_ROUNDS, about
 from group_norm_peers import PEERS, Problem
 from group_norm_report import LARGEST, Cell, bars, sizes_of, summary, table
 from measure import Cores, Loops, Run, aligned, interleave, run_of
-from report import bars_text
+from report_bars import bars_text
 
 import openaclnn
 from openaclnn.schema import Op

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from report import Bar, at_least, at_least_share, mean, none_of, show, spread
+from report import mean, show, spread
+from report_bars import Bar, at_least, at_least_share, none_of
 
 FORWARD, GRADIENT = "group_norm_swish", "group_norm_swish_grad"
 LARGEST = "1x128x512x512/32"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/performance.md and its plots from benchmarks/results/*.json.
+"""Writes docs/performance.md and its picture from benchmarks/results/*.json.
 
 pip install '.[bench]' && python benchmarks/page.py
 """
@@ -12,17 +12,19 @@ from typing import Any
 
 import group_norm_report
 from group_norm_report import Cell
-from report import PEERS, Bar, Result, bars, show, summary
+from report import PEERS, Result, compared, show, summary, worst_cells
+from report_bars import VIEWS, Bar, bars
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "performance.md"
 PLOTS = ROOT / "docs" / "performance"
 
-HEAD = """\
+TITLE = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Performance
-
+"""
+HEAD = """
 `python benchmarks/page.py` writes this page from the measurements in \
 [benchmarks/results](../benchmarks/results). [benchmarks/README.md](../benchmarks/README.md) \
 describes how they are made.
@@ -40,7 +42,10 @@ the caches.
 wants to reach.
 * Layouts: `transposed`: all tensors are transposed; `transposed_in`: only the inputs are; \
 `scalar`, `row`, `column`, `middle`: the gradient is one number, one row or one column, or lacks \
-the middle one of three dimensions, and is broadcast.
+the middle one of three dimensions, and is broadcast; `after_torch`: dense tensors, right after an \
+operator of torch.
+* `attributes` and `mixes` have dense tensors: every set of attributes of the tests, the defaults \
+first; and the default attributes with data of which 0.1 % or 20 % are one special value.
 """
 
 
@@ -131,8 +136,9 @@ def of_group_norm(cells: list[Cell]) -> str:
 def of_rows(path: Path, results: list[Result]) -> str:
     plain = [r for r in results if r.layout == "contiguous"]
     beside = [r for r in results if r.layout == "after_torch"]
-    others = [r for r in results if r.layout not in ("contiguous", "after_torch")]
-    strided = [r for r in others if "torch" in r.seconds]
+    strided = [r for r in results if r.layout in VIEWS and "torch" in r.seconds]
+    every = [r for r in results if r.layout == "attributes"]
+    mixed = [r for r in results if r.layout == "mixes"]
     text = table_of(bars(results))
     for dtype in ordered(r.dtype for r in plain if "torch" in r.seconds):
         text += f"\nTimes faster than torch, {dtype} (our GB/s):\n\n"
@@ -145,6 +151,14 @@ def of_rows(path: Path, results: list[Result]) -> str:
         text += "\nRight after a torch operator, times faster than torch in that place "
         text += "(our GB/s):\n\n"
         text += matrix(beside, "torch", lambda r: (r.call,), ["operator"])
+    if every:
+        text += (
+            "\nEvery set of attributes, the defaults first, times faster than torch (our GB/s):\n\n"
+        )
+        text += matrix(every, "torch", lambda r: (r.op, r.flags), ["operator", "attributes"])
+    if mixed:
+        text += "\nSpecial values among ordinary ones, times faster than torch (our GB/s):\n\n"
+        text += matrix(mixed, "torch", lambda r: (r.op, r.mix), ["operator", "data"])
     peers = {peer: s for peer, s in summary(plain).items() if peer != "torch"}
     for peer, s in peers.items():
         text += f"\nTimes faster than {NAMES[peer]} (our GB/s), geometric mean "
@@ -152,9 +166,6 @@ def of_rows(path: Path, results: list[Result]) -> str:
         text += matrix(
             [r for r in plain if peer in r.seconds], peer, lambda r: (r.op,), ["operator"]
         )
-    if has_plot(results):
-        plot = f"performance/{path.stem}"
-        text += f"\n[![Bandwidth against size: ours, torch, the loops]({plot}.svg)]({plot}.png)\n"
     return text
 
 
@@ -168,29 +179,45 @@ NAMES = {
 assert NAMES.keys() == {*PEERS, *group_norm_report.PEERS}
 
 
-def has_plot(results: list[Result] | list[Cell]) -> bool:
-    """A curve needs three sizes."""
-    sizes = {r.size for r in results if isinstance(r, Result) and r.layout == "contiguous"}
-    return len(sizes) >= 3
+def mapped(path: Path) -> tuple[dict[str, Any], list[Result]] | None:
+    """A record for the heat map: one with every set of attributes and special values."""
+    about, results = load(path)
+    rows = [r for r in results if isinstance(r, Result)]
+    return (about, rows) if {"attributes", "mixes"} <= {r.layout for r in rows} else None
+
+
+def picture(path: Path) -> str:
+    found = mapped(path)
+    if found is None:
+        return ""
+    about, results = found
+    shown = f"performance/{path.stem}"
+    text = f"\n[![Times faster than torch, a row for each operator]({shown}.svg)]({shown}.png)\n\n"
+    text += (
+        f"Each field is the worst of its cells: {len(compared(results))} cells, {about['cpu']}, "
+    )
+    text += f"{about['threads']} threads, {about['date'][:10]}. The slowest:\n\n"
+    return text + "".join(f"* {name}\n" for name in worst_cells(results))
 
 
 def page() -> str:
     compilers_last = sorted(
         RESULTS.glob("*.json"), key=lambda path: (path.stem == "compilers", path)
     )
-    return HEAD + "".join(section(path) for path in compilers_last)
+    pictures = "".join(map(picture, compilers_last))
+    return TITLE + pictures + HEAD + "".join(map(section, compilers_last))
 
 
 def main() -> None:
-    from roofline import draw  # here: a test needs the text and has no matplotlib
+    from heatmap import draw  # here: a test needs the text and has no matplotlib
 
     PLOTS.mkdir(exist_ok=True)
     for old in PLOTS.iterdir():
         old.unlink()
     for path in sorted(RESULTS.glob("*.json")):
-        about, results = load(path)
-        if has_plot(results):
-            draw(about, results, PLOTS / path.stem)
+        found = mapped(path)
+        if found:
+            draw(*found, PLOTS / path.stem)
     PAGE.write_text(page())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A benchmark result, the table people read, and the bars that results are held to."""
+"""A benchmark result, and the table people read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class Result:
     ratios: dict[str, float]  # how many times as long as ours each took
     differs: list[str]  # backends whose result is not ours
     flags: str = ""  # attributes that differ from the first set: is_result=True
+    mix: str = ""  # of layout `mixes`, the data: 0.1% nan
 
     @property
     def call(self) -> str:
-        return f"{self.op} {self.flags}".rstrip()
+        return " ".join(filter(None, (self.op, self.flags, self.mix)))
 
     @property
     def name(self) -> str:
@@ -108,74 +109,14 @@ def spread(ratios: list[tuple[float, Any]]) -> dict[str, Any]:
     }
 
 
-# ---- the bars: against torch eager, and against the machine ----
+NAMED = 5  # worst cells
 
 
-@dataclass
-class Bar:
-    what: str
-    found: str
-    wanted: str
-    met: bool
+def compared(results: list[Result]) -> list[Result]:
+    return [r for r in results if "torch" in r.ratios]
 
 
-def bars(results: list[Result]) -> list[Bar]:
-    """Those that these results speak of."""
-    ratios = [(ratio, r) for r in results if (ratio := r.ratios.get("torch")) is not None]
-    plain = [(x, r) for x, r in ratios if r.layout == "contiguous"]
-    beside = [(x, r) for x, r in ratios if r.layout == "after_torch"]
-    strided = [(x, r) for x, r in ratios if r.layout not in ("contiguous", "after_torch")]
-    halves = [(x, r) for x, r in plain if r.dtype in ("bf16", "fp16") and r.size in ("64Ki", "1Mi")]
-    found: list[Bar] = []
-    if plain:
-        slow = [f"{r.op} {r.dtype} {r.size} {x:.2f}x" for x, r in plain if x < 0.95]
-        found.append(none_of("cells below 0.95x torch", slow, len(plain)))
-        found.append(at_least("geometric mean against torch", mean(x for x, _ in plain), 1.7))
-    for op in ("logit", "logit_grad", "elu_backward"):
-        own = [(x, r) for x, r in halves if r.op == op]
-        if own:
-            worst, cell = min(own, key=lambda pair: pair[0])
-            what = f"{op}, half types, 64 Ki and 1 Mi, worst ({cell.dtype} {cell.size})"
-            found.append(at_least(what, worst, 2.0))
-    large = [
-        (share, r)
-        for r in results
-        if (r.layout, r.dtype, r.size) == ("contiguous", "fp32", "64Mi")
-        and (share := r.fraction("streaming")) is not None
-    ]
-    if large:
-        share, cell = min(large, key=lambda pair: pair[0])
-        what = f"share of the streaming loop, fp32 64 Mi, worst ({cell.op})"
-        found.append(at_least_share(what, share, 0.9))
-    if strided:
-        what = "geometric mean against torch, broadcast and transposed"
-        found.append(at_least(what, mean(x for x, _ in strided), 1.5))
-    if beside:
-        slow = [
-            f"{r.call} {r.dtype} {r.size} {x:.2f}x (alone {r.ratio_alone:.2f}x)"
-            for x, r in beside
-            if x < 0.9 and r.ratio_alone is not None and r.ratio_alone >= 0.9
-        ]
-        what = "cells below 0.9x torch right after a torch operator, and not when alone"
-        found.append(none_of(what, slow, len(beside)))
-    return found
-
-
-def at_least(what: str, value: float, bar: float) -> Bar:
-    return Bar(what, f"{value:.2f}x", f"at least {bar}x", value >= bar)
-
-
-def at_least_share(what: str, share: float, bar: float) -> Bar:
-    return Bar(what, f"{share:.0%}", f"at least {bar:.0%}", share >= bar)
-
-
-def none_of(what: str, slow: list[str], cells: int) -> Bar:
-    told = f"{len(slow)} of {cells}" + (f": {', '.join(slow)}" if slow else "")
-    return Bar(what, told, "none", not slow)
-
-
-def bars_text(found: list[Bar]) -> str:
-    return "\n".join(
-        f"{'met   ' if bar.met else 'UNMET '} {bar.what}: {bar.found} ({bar.wanted})"
-        for bar in found
-    )
+def worst_cells(results: list[Result]) -> list[str]:
+    """The names of the slowest cells, and their ratios."""
+    slowest = sorted(compared(results), key=lambda r: r.ratios["torch"])[:NAMED]
+    return [f"{r.ratios['torch']:.2f}x {r.name}" for r in slowest]

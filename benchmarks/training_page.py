@@ -16,18 +16,19 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "training" / "unet.json"
 PAGE = ROOT / "docs" / "training.md"
 PLOT = ROOT / "docs" / "training" / "unet"
-FASTER, LESS = 1.15, 0.15  # one of the two is the bar
+FASTER, LESS = 1.15, 0.15  # the bar is to reach one of the two
 MIB = 1 << 20
 
 HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # A training step
 
-A small diffusion UNet ([benchmarks/unet.py](../benchmarks/unet.py): residual blocks, attention, {weights:.1f} \
-million weights, random images of {size} x {size}, a batch of {batch}) in torch.nn, and the same model after \
-`openaclnn.torch.replace(model)`. A step is forward, backward and AdamW. This page is written by \
-`python benchmarks/training_page.py` from what `{command}` measured, and that script says how: {date}, {cpu}, \
-{threads}, load {load:.1f} before; torch {torch}, openaclnn {version} ({kernels} kernels).
+This page compares a training step of a small diffusion UNet in torch.nn with a step of the same model after \
+`openaclnn.torch.replace(model)`. The UNet ([benchmarks/unet.py](../benchmarks/unet.py)) has residual blocks, \
+attention and {weights:.1f} million weights; it gets batches of {batch} random images of {size} x {size}. A step is \
+forward, backward and AdamW. `{command}` measured the figures, and `python benchmarks/training_page.py` wrote the \
+page from them; the first script explains its method. Measured on {date}, {cpu}, {threads}, load {load:.1f} before; \
+torch {torch}, openaclnn {version} ({kernels} kernels).
 
 ![losses, time and peak memory of both](training/unet.svg)
 
@@ -35,7 +36,7 @@ million weights, random images of {size} x {size}, a batch of {batch}) in torch.
 
 
 def less(cell: dict[str, Any], held: float = 0) -> float:
-    """The part of the peak that `replace` saves; `held` counts on both sides."""
+    """The share of the peak that `replace` saves; `held` counts on both sides."""
     return 1 - (cell["peak"]["replaced"] + held) / (cell["peak"]["torch"] + held)
 
 
@@ -44,18 +45,18 @@ def is_met(cell: dict[str, Any]) -> bool:
 
 
 def apart(cell: dict[str, Any]) -> float:
-    """The largest distance of the two curves of losses, as a part of the loss."""
+    """The largest distance between the two loss curves, relative to the loss."""
     pairs = zip(cell["losses"]["torch"], cell["losses"]["replaced"], strict=True)
     return max(abs(a - b) / a for a, b in pairs)
 
 
 def ceiling(cell: dict[str, Any]) -> float:
-    """How much faster a step is whose GroupNorm and SiLU take no time."""
+    """How much faster a step would be if GroupNorm and SiLU took no time."""
     return float(1 / (1 - cell["share"]))
 
 
 def table(about: dict[str, Any], cells: list[dict[str, Any]]) -> str:
-    held = 3 * about["weights"]  # and the two moments of AdamW
+    held = 3 * about["weights"]  # with the two moments of AdamW
     rows = []
     for c in cells:
         low, _, high = c["quartiles"]
@@ -91,22 +92,22 @@ def verdict(cells: list[dict[str, Any]], held: float) -> str:
     text += f"By memory: {', '.join(small) or 'none'}. By time: {', '.join(fast) or 'none'}. "
     heavy = [n for n, c in zip(names, cells, strict=True) if less(c) >= LESS > less(c, held)]
     if heavy:
-        text += "Where weights and the state of the optimizer are counted too, which no operator "
-        text += f"changes, the memory of {', '.join(heavy)} misses it. "
+        text += "If weights and optimizer state, which no operator changes, are counted too, the "
+        text += f"memory of {', '.join(heavy)} misses it. "
     text = text.rstrip() + "\n\n"
     share = [c["share"] for c in cells]
     return text + (
-        "What stands in the way of more speed is the rest of the step: in torch's steps GroupNorm "
-        f"and SiLU are {min(share):.0%} to {max(share):.0%} of the time by the profiler, and most "
-        "of the rest are convolutions, which both sides leave to oneDNN. The column `if free` says "
-        "how fast a step would be if the two took no time.\n"
+        "The rest of the step limits the speed: by the profiler, GroupNorm and SiLU take "
+        f"{min(share):.0%} to {max(share):.0%} of torch's steps. Most of the rest is convolutions, "
+        "which both sides leave to oneDNN. The column `if free` shows how many times as fast a "
+        "step would be if the two operators took no time.\n"
     )
 
 
 NOTES = """
 * `times as fast` is the median of the ratios of pairs of steps, with the quartiles. Both models take turns in one process.
-* Memory is the peak during a step above what the process holds before it, gradients included; the median of three processes. `with weights` counts the weights and AdamW's moments on both sides, as the whole of a training does. `replace` saves what autograd keeps: of GroupNorm and SiLU torch keeps the input of each, ours the input of the pair and the statistics.
-* `losses differ by` is the largest distance of the two curves at a step, as a part of the loss. The two round at other places: torch once more between GroupNorm and SiLU, and in other orders of its sums.
+* `MiB` is the peak memory during a step, gradients included, minus what the process held before it: the median of three processes. `with weights` adds the weights and AdamW's moments on both sides, as in a whole training run. `replace` saves memory that autograd keeps: torch keeps the inputs of GroupNorm and of SiLU, openaclnn the input of the pair and the statistics.
+* `losses differ by` is the largest distance between the two loss curves at a step, relative to the loss. The two models round in different places: torch rounds once more between GroupNorm and SiLU, and adds in another order.
 """  # noqa: E501
 
 

@@ -51,7 +51,7 @@ meta.aclSetAclOpExecutorRepeatable.argtypes = [ctypes.c_void_p]
 
 
 def message() -> tuple[str, str]:
-    """Code and sentence of the one pending message, which is taken."""
+    """Takes the one pending message; returns its code and sentence."""
     text = acl.aclGetRecentErrMsg().decode()
     match = re.fullmatch(r"\[PID:\d+\] \d{4}(?:-\d\d){3}[\d:.]+ \w+\((\w+)\): (.*)\n", text)
     assert match, text
@@ -108,7 +108,7 @@ def objects():
 
 
 def phase1(op: Op, values, size=True, executor=True):
-    """Status, workspaceSize and executor; these two UNTOUCHED where phase 1 left them alone."""
+    """Status, workspaceSize and executor; the last two UNTOUCHED where phase 1 left them alone."""
     function = getattr(ops, op.name + "GetWorkspaceSize")
     function.argtypes = [C_TYPES[p.kind] for p in op.parameters] + [ctypes.c_void_p] * 2
     workspace_size, handle = ctypes.c_uint64(UNTOUCHED), ctypes.c_void_p(UNTOUCHED)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardshrink as the library computes it, but for fp16: there it does what BROKEN says.
+// Hardshrink as the library computes it, except for fp16, where it does what BROKEN says.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used of memory that was allocated by one call: exactly that, less, more, what rounding up
-// has reserved, and one element more than that. tests/test_check_mode_values.py computes what must
-// come of each line:
+// Programs use exactly the memory that one call allocated, less, more, what rounding up has
+// reserved, and one element more than that. tests/test_check_mode_values.py computes what must come
+// of each line:
 //
 //   case allocator way allocated used status        bytes; the status of the call
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes in less usual ways; the word that names one is the argument.
-// tests/test_check_mode_cases.py knows what is reported of each.
+// Makes one of the less usual mistakes; the argument names it. tests/test_check_mode_cases.py knows
+// what is reported for each.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,7 +180,7 @@ void fork_and_free_twice() {
   must(aclrtFree(x));
 }
 
-// Both phases, of which nobody looks at the answers.
+// Runs both phases and ignores their statuses.
 void careless_leaky_relu(int64_t length, aclDataType dtype, bool exchange) {
   float *x = device_memory(kBytes), *y = device_memory(kBytes);
   aclTensor *self = tensor(x),

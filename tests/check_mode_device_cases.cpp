@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mistakes with what lies in device memory, with two devices, with workspaces, and what follows
-// from a call that was refused; the word that names one is the argument.
-// tests/test_check_mode_cases.py knows what is reported of each.
+// from a call that was refused; the argument names one. tests/test_check_mode_cases.py knows what
+// is reported for each.
 #include <pthread.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes with reserved addresses and mapped memory; the word that names one is the argument.
-// tests/test_check_mode_mappings.py knows what each is told.
+// Makes a mistake with reserved addresses or mapped memory; the argument names it.
+// tests/test_check_mode_mappings.py knows what is reported for each.
 #include <map>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random copies, fills and operators on random views, beside a model with a flag for every byte:
-// whether it was given a value. A right program reads nothing else. A wrong one does so in its last
-// step, and says before what it reads:
+// Makes random copies, fills and operators on random views, beside a model that has a flag for
+// every byte, whether it was given a value. A right program reads only such bytes. A wrong one
+// reads others in its last step, and prints before what it reads:
 //
 //   seed N reads MISSING of BYTES
 //

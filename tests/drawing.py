@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes and inputs drawn from all there are. Names no operator."""
+"""Draws attributes and inputs from their whole range. Names no operator."""
 
 from __future__ import annotations
 

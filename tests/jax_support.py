@@ -25,7 +25,7 @@ PLAIN = {op.name: REFERENCES[op.kernel].attributes[0] for op in OPS}
 
 
 def wide(dtype: str):
-    """JAX makes float32 of float64 unless it is told not to."""
+    """JAX turns float64 into float32 unless a setting forbids it."""
     return jax.enable_x64(True) if dtype == "DOUBLE" else nullcontext()
 
 

@@ -57,7 +57,7 @@ def shape_for(op: Op, usual: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def rows(condition=lambda op: True):
-    """The rows whose results are no sums, and so of one element of each input."""
+    """The rows whose results are no sums: each depends on one element of each input."""
     return all_rows(lambda op: is_pointwise(op) and condition(op))
 
 
@@ -120,7 +120,7 @@ def arguments(op: Op, shape=None, dtype: str | None = None, attributes=None) -> 
 
 
 def sampled(op: Op, dtype: str, attributes, shape=None):
-    """Arguments by C name, their outputs, and what the Python function makes of them."""
+    """Arguments by C name, their outputs, and the results of the Python function."""
     shape = shape or shape_for(op, (3, 41))
     inputs = sample(op, shape, dtype, SEED, attributes)
     named = arguments(op, shape, dtype, attributes)
@@ -156,7 +156,7 @@ def plan(op: Op, named: dict[str, Any]):
 
 
 def refusal(op: Op, named: dict[str, Any]) -> tuple[int | type, str]:
-    """Status and sentence of a phase 1 that must fail; for what is no array, TypeError."""
+    """Status and sentence of a phase 1 that must fail; TypeError for what is no array."""
     return refusal_of(lambda: plan(op, named))
 
 
@@ -173,7 +173,7 @@ def wide_dtypes(op: Op) -> list[str]:
 
 
 def boundaries(half: str, dtype: str):
-    """Where rounding to a 16-bit dtype turns: halfway between neighbours, a step to each side."""
+    """Where rounding to 16 bits changes: halfway between neighbours, and a step to each side."""
     patterns = np.arange(1 << 16, dtype=np.uint16)
     with np.errstate(all="ignore"):
         low, high = (p.view(numpy_dtype(half)).astype(np.float64) for p in (patterns, patterns + 1))
@@ -191,7 +191,7 @@ def bits(x):
 
 
 def assert_accurate(op: Op, inputs, attributes, actual, seed=None) -> None:
-    """Every element within what its kernel promises; every NaN the canonical one."""
+    """Asserts that every element is within what its kernel promises and every NaN is canonical."""
     got = actual if isinstance(actual, (tuple, list)) else (actual,)
     for output in judging.outputs(op, inputs, attributes, got):
         found = verdict(output, Standard())
@@ -229,7 +229,7 @@ def assert_digest_on(file: str, level: str, expected: str) -> None:
 
 # ---- sentences ----
 
-# The rules a row may name: attributes that break one, and what the library answers.
+# The rules a row may name: attributes that break one, and the library's sentence.
 RULES = {
     "slope_of_result": (
         {"negativeSlope": -0.5, "selfIsResult": True},

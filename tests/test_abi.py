@@ -34,8 +34,8 @@ SCALARS = "FLOAT, FLOAT16, INT8, INT32, UINT8, INT16, INT64, DOUBLE, BOOL or BFL
 pytestmark = pytest.mark.usefixtures("device")
 
 
-def assert_refused(op, answer, status, sentence):
-    assert answer == (status, UNTOUCHED, UNTOUCHED)  # a failed phase 1 writes nothing
+def assert_refused(op, returned, status, sentence):
+    assert returned == (status, UNTOUCHED, UNTOUCHED)  # a failed phase 1 writes nothing
     assert message() == ("EZ1001", f"{op.name}: {sentence}")
 
 
@@ -61,14 +61,14 @@ def test_each_pointer_null(op):
         values = made.values(op, arguments(op))
         for i, p in enumerate(op.parameters):
             if p.required:
-                answer = phase1(op, replaced(values, i, None))
-                assert_refused(op, answer, NULL, f"{p.name} must not be NULL")
+                returned = phase1(op, replaced(values, i, None))
+                assert_refused(op, returned, NULL, f"{p.name} must not be NULL")
         nothing = [None if p.required else v for p, v in zip(op.parameters, values, strict=True)]
         for given in (values, nothing):  # these two are looked at before all others
-            answer = phase1(op, given, size=False)
-            assert_refused(op, answer, NULL, "workspaceSize must not be NULL")
-            answer = phase1(op, given, executor=False)
-            assert_refused(op, answer, NULL, "executor must not be NULL")
+            returned = phase1(op, given, size=False)
+            assert_refused(op, returned, NULL, "workspaceSize must not be NULL")
+            returned = phase1(op, given, executor=False)
+            assert_refused(op, returned, NULL, "executor must not be NULL")
 
 
 @pytest.mark.parametrize("op", all_rows())
@@ -86,10 +86,10 @@ def test_stale_and_foreign_handles(op):
             other = made.scalar(1.0) if p.kind == "tensor" else made.tensor(np.ones(3))
             inside = values[i] + 8
             for wrong in (stale[p.kind], other, inside, memory.ctypes.data, 1, 2**64 - 1):
-                answer = phase1(op, replaced(values, i, wrong))
+                returned = phase1(op, replaced(values, i, wrong))
                 kind = "aclTensor" if p.kind == "tensor" else "aclScalar"
                 why = "but got a handle that was destroyed or never created"
-                assert_refused(op, answer, INVALID, f"{p.name} must be a live {kind}, {why}")
+                assert_refused(op, returned, INVALID, f"{p.name} must be a live {kind}, {why}")
 
 
 @pytest.mark.parametrize("op", rows())
@@ -134,10 +134,10 @@ def test_views(op):
             assert status == 0, message()
             assert phase2(op, executor) == 0, message()
             outside = made.tensor(np.ones(12, np.float32), **view, storage=(11,))
-            answer = phase1(op, replaced(values, i, outside))
+            returned = phase1(op, replaced(values, i, outside))
             reach = "its view of shape [2, 3], strides [4, 1] and offset 5 reaches outside"
             sentence = f"{p.name} must stay inside its storage [11], but {reach}"
-            assert_refused(op, answer, INVALID, sentence)
+            assert_refused(op, returned, INVALID, sentence)
         synchronize()
 
 
@@ -145,7 +145,7 @@ def test_views(op):
 
 
 def test_a_workspace_between_the_elements_of_a_tensor():
-    """Rows of x lie far apart: a workspace between them is nobody's."""
+    """Rows of x lie far apart; a workspace may lie between them."""
     op = next(op for op in OPS if op.name == "aclnnGroupNormSwishGrad")
     given = arguments(op)
     x = given["x"]
@@ -168,7 +168,7 @@ def test_a_workspace_between_the_elements_of_a_tensor():
 
 
 def test_ending_executors():
-    """One that was run may be destroyed, as often as it likes; any other once."""
+    """An executor that was run may be destroyed any number of times; any other once."""
     op = OPS[0]
     with objects() as made:
         values = made.values(op, arguments(op))

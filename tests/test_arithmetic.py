@@ -76,13 +76,13 @@ def inside(name: str):
     assert controls(after) == controls(chosen), f"{name}: the environment is another after the call"
 
 
-# ---- calls: made before, run inside, looked at afterwards ----
+# ---- calls: prepared before, run inside, checked afterwards ----
 
 SIZES = {"brief": 1, "large": 1 << 16}
 
 
 def attribute_sets(op):
-    """Those of the row; and with numbers that fp32 rounds, or holds as denormals."""
+    """The sets of the row, and sets with numbers that fp32 rounds or holds as denormals."""
     yield from REFERENCES[op.kernel].attributes
     numbers = [p.python_name for p in op.attributes if p.kind in ("scalar", "double")]
     for value in (0.1, 1.1e-40, 3e-45):
@@ -111,15 +111,15 @@ def made_calls(op, size: str):
     few = size == "large"
     for dtype in op.dtypes[:1] if few else op.dtypes:
         for attributes in list(attribute_sets(op))[:: -3 if few else 1]:
-            told = f"{op.name}, {dtype}, {attributes}, {size}, seed {SEED}"
+            case = f"{op.name}, {dtype}, {attributes}, {size}, seed {SEED}"
             inputs = inputs_of(op, size, dtype, attributes)
             expected = results(op, inputs, attributes)
-            yield from through_python(op, inputs, attributes, expected, told)
-            yield through_c(op, inputs, attributes, expected, told)
+            yield from through_python(op, inputs, attributes, expected, case)
+            yield through_c(op, inputs, attributes, expected, case)
 
 
-def through_python(op, inputs, attributes, expected, told):
-    """By function, with attributes as Python's numbers and as NumPy's; by plan, on a stream."""
+def through_python(op, inputs, attributes, expected, case):
+    """Calls the function, with numbers of Python and of NumPy, and a plan on a stream."""
     narrow = {k: np.float32(v) if isinstance(v, float) else v for k, v in attributes.items()}
     for given in (attributes, narrow):
         want = expected if given is attributes else results(op, inputs, given)
@@ -131,10 +131,10 @@ def through_python(op, inputs, attributes, expected, told):
             tensors = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
             named = {**tensors, op.inputs_[0].python_name: out, **given}
             function = getattr(openaclnn, op.python)
-            yield told, (lambda f=function, n=named: f(**n)), out, want
+            yield case, (lambda f=function, n=named: f(**n)), out, want
         else:
             run = lambda i=given_inputs, a=given, o=out: call(op, i, a, o)  # noqa: E731
-            yield f"{told}, {given}", run, out, want
+            yield f"{case}, {given}", run, out, want
     out = tuple(np.zeros_like(x) for x in expected)
     tensors = [x.copy() for x in inputs]
     if op.inplace:
@@ -149,10 +149,10 @@ def through_python(op, inputs, attributes, expected, told):
         openaclnn.plan(op.name, *(values[p.name] for p in op.parameters)).run(stream)
         stream.synchronize()
 
-    yield f"{told}, as a plan", planned, out, expected
+    yield f"{case}, as a plan", planned, out, expected
 
 
-def through_c(op, inputs, attributes, expected, told):
+def through_c(op, inputs, attributes, expected, case):
     """Scalars are made, and both phases run, inside."""
     tensors = [x.copy() for x in inputs]
     out = tuple(np.zeros_like(x) for x in expected)
@@ -186,31 +186,31 @@ def through_c(op, inputs, attributes, expected, told):
         if status != 0 or size > workspace.size:
             raise AssertionError(status)
 
-    return f"{told}, through C", both_phases, out, expected
+    return f"{case}, through C", both_phases, out, expected
 
 
-def assert_same(out, expected, told):
+def assert_same(out, expected, case):
     found = out if isinstance(out, tuple) else (out,)
     different = [int((bits(a) != bits(b)).sum()) for a, b in zip(found, expected, strict=True)]
-    assert same(found, expected), f"{told}: {different} elements differ"
+    assert same(found, expected), f"{case}: {different} elements differ"
 
 
 @pytest.mark.parametrize("op", all_rows())
 def test_rows(op):
     for size in SIZES:
-        for told, run, out, expected in made_calls(op, size):
+        for case, run, out, expected in made_calls(op, size):
             before = [x.copy() for x in (out if isinstance(out, tuple) else (out,))]
             for name in CONTROLS:
                 for x, again in zip(out if isinstance(out, tuple) else (out,), before, strict=True):
                     x[...] = again
                 with inside(name):
                     run()
-                assert_same(out, expected, f"{told}, {name}")
+                assert_same(out, expected, f"{case}, {name}")
 
 
 @pytest.mark.parametrize("op", all_rows())
 def test_unmasked_exceptions(op):
-    """Divisions by zero, overflow, underflow and inexact results end no process in our code."""
+    """Our divisions by zero, overflows, underflows and inexact results do not end the process."""
     if not X86:
         pytest.skip("this CPU has no exceptions to unmask")
     done = subprocess.run(
@@ -254,11 +254,11 @@ def run_unmasked(name: str) -> int:
     assert abi.acl.aclrtSetDevice(0) == 0
     count = 0
     for size in SIZES:
-        for told, run, out, expected in made_calls(op, size):
-            print(told, flush=True)
+        for case, run, out, expected in made_calls(op, size):
+            print(case, flush=True)
             with inside(UNMASKED):
                 run()
-            assert_same(out, expected, told)
+            assert_same(out, expected, case)
             count += 1
     return count
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C and C++ programs of the operators that ATen computes: `openaclnn home --aten`, what takes it.
+"""C and C++ programs that use operators that ATen computes: `openaclnn home --aten`, and the
+commands that accept `--aten`.
 
 tests/aten has the calls of a plain C++ client, each compared with numbers of its own.
 """
@@ -200,8 +201,8 @@ def the_example_in_torch(torch) -> dict:
 def test_the_environment_is_that_of_set_env(home):
     base = {"PATH": os.environ["PATH"]}
     script = f". '{home}/set_env.sh' && env -0"
-    told = subprocess.run(["bash", "-c", script], env=base, capture_output=True, check=True)
-    set_env = dict(e.split("=", 1) for e in told.stdout.decode().split("\0") if "=" in e)
+    lines = subprocess.run(["bash", "-c", script], env=base, capture_output=True, check=True)
+    set_env = dict(e.split("=", 1) for e in lines.stdout.decode().split("\0") if "=" in e)
     for name, value in environment(base, home).items():
         assert set_env[name] == value
         assert str(home) in value
@@ -387,7 +388,7 @@ def test_a_refusal_is_a_sentence_and_a_status(home):
     code = REFUSALS.replace("{home}", str(home))
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, env=alone(), capture_output=True, text=True)
-    told = done.stdout.splitlines()
+    lines = done.stdout.splitlines()
     expected = [
         # Shapes are ATen's; the second run finds the plan consumed.
         r"\[0, 161002, 161002\] .*aclnnMm: .*executor must come from aclnnMmGetWorkspaceSize",
@@ -400,8 +401,8 @@ def test_a_refusal_is_a_sentence_and_a_status(home):
         r"\[161001\]",
         r".*aclnnMm: executor must not be NULL",
     ]
-    assert len(told) == len(expected), done.stdout + done.stderr
-    for line, pattern in zip(told, expected, strict=True):
+    assert len(lines) == len(expected), done.stdout + done.stderr
+    for line, pattern in zip(lines, expected, strict=True):
         assert re.match(pattern, line), line
 
 

@@ -133,7 +133,7 @@ def test_instruction_sets(level, digest_here):
 
 
 def digest() -> str:
-    """Of drawn attributes, which have the forms that those of the rows do not ask for."""
+    """Bits with drawn attributes, which need forms that the attributes of the rows do not."""
     sha, rng = hashlib.sha256(), np.random.default_rng([SEED, 3])
     for op, dtype in (case.values for case in each_dtype(lambda op: True)):
         for _ in range(60):

@@ -100,7 +100,7 @@ def test_threads_and_streaming_stores(op, layout):
 
 @pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
 def test_short_streaming_stores(op):
-    """A whole block may be streamed only where a line begins, also when there is but one."""
+    """A whole block may be streamed only where a line begins, even if it is the only one."""
     for dtype in op.dtypes:
         inputs, attributes = first_case(op, (130,), dtype)
         expected = call(op, inputs, attributes)
@@ -141,7 +141,7 @@ def numbers(op, n, dtype):
 
 @pytest.mark.parametrize("op", rows())
 def test_one_nan_among_numbers(op):
-    """Wherever it is and whatever it carries: the canonical one, and the others as they were."""
+    """A NaN becomes the canonical one, wherever it is, whatever it carries; others stay."""
     for dtype in op.dtypes:
         inputs, attributes = numbers(op, 131, dtype)
         expected = call(op, inputs, attributes)
@@ -173,7 +173,7 @@ def test_nan_attributes(op):
 
 @pytest.mark.parametrize("op", rows())
 def test_nan_in_any_tile(op):
-    """Tiles with a NaN are written again, and those behind them stream or not."""
+    """Tiles with a NaN are written again; those behind them stream or not."""
     openaclnn.set_num_threads(1)
     for dtype in op.dtypes:
         inputs, attributes = numbers(op, 3 * 16384 + 77, dtype)
@@ -222,8 +222,8 @@ def test_special_values_among_numbers(op, share):
 
 @pytest.mark.parametrize("op", rows())
 def test_any_bits_among_numbers(op):
-    """Numbers of every size, of which half are any pattern of bits: which form computes an element
-    depends on its neighbours, and its bits do not.
+    """Half of the numbers have any pattern of bits. Which form computes an element depends on its
+    neighbours, but its bits do not.
     """
     rng = np.random.default_rng(SEED)
     for dtype in op.dtypes:
@@ -241,7 +241,7 @@ def test_any_bits_among_numbers(op):
 
 @pytest.mark.parametrize("op", rows())
 def test_results_whose_sum_overflows(op):
-    """Each by itself is a number: a sum of many tells of what is none."""
+    """Each result is a finite number, though their sum, which detects others, overflows."""
     for dtype in set(op.dtypes) - {"FLOAT16"}:  # too small for that
         inputs, attributes = numbers(op, 3000, dtype)
         for i, step in itertools.product(range(len(inputs)), (1, 2)):

@@ -86,10 +86,10 @@ def test_show(capsys, monkeypatch) -> None:
 @pytest.mark.parametrize("name", ["cc", "run"])
 def test_help(name, capsys) -> None:
     assert main([name, "--help"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"usage: openaclnn {name} ")
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"usage: openaclnn {name} ")
     assert main([name]) == 2
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == printed
 
 
 def test_compiler_that_is_not_there(tmp_path) -> None:
@@ -132,7 +132,7 @@ def test_standards(source, standard, abi, tmp_path) -> None:
 
 
 def test_environment_is_that_of_set_env(tmp_path) -> None:
-    """The variables of `openaclnn run` and of set_env.sh, told by env in both."""
+    """The variables of `openaclnn run` and of set_env.sh, as `env` shows them in both."""
     script = f". '{HOME}/set_env.sh' && env -0"
     bare = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": "/before", "CMAKE_PREFIX_PATH": ""}
     shell = subprocess.run(["bash", "-c", script], env=bare, capture_output=True, check=True)
@@ -156,13 +156,13 @@ def test_killed_by_a_signal(tmp_path) -> None:
 
 
 def test_signals_reach_the_program(tmp_path) -> None:
-    script = "trap 'echo told; exit 3' USR1; echo ready; while :; do sleep 0.05; done"
+    script = "trap 'echo signalled; exit 3' USR1; echo ready; while :; do sleep 0.05; done"
     command = [*COMMAND, "run", "sh", "-c", script]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGUSR1)
-        assert process.stdout.readline() == "told\n"
+        assert process.stdout.readline() == "signalled\n"
         assert process.wait(timeout=60) == 3
 
 
@@ -195,7 +195,7 @@ foreach(name ascendcl acl_rt nnopbase opapi opapi_nn opapi_math acl_op_compiler)
     message(FATAL_ERROR "no openaclnn::${name}")
   endif()
 endforeach()
-message(STATUS "told: ${ASCEND_HOME_PATH} ${ASCEND_PATH} ${openaclnn_VERSION}")
+message(STATUS "found: ${ASCEND_HOME_PATH} ${ASCEND_PATH} ${openaclnn_VERSION}")
 add_executable(whole prog.cpp)
 target_link_libraries(whole PRIVATE ${openaclnn_LIBRARIES})
 add_executable(parts prog.cpp)
@@ -216,9 +216,9 @@ def test_cmake_package(moved, tmp_path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
     shutil.copy(EXAMPLES / "leaky_relu.cpp", tmp_path / "prog.cpp")
     configure = ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={moved}"]
-    told = subprocess.run(configure, cwd=tmp_path, capture_output=True, text=True, check=True)
+    printed = subprocess.run(configure, cwd=tmp_path, capture_output=True, text=True, check=True)
     version = openaclnn.config()["version"]
-    assert f"told: {moved} {moved} {version}\n" in told.stdout
+    assert f"found: {moved} {moved} {version}\n" in printed.stdout
     subprocess.run(
         ["cmake", "--build", "build"], cwd=tmp_path, capture_output=True, check=True, timeout=300
     )
@@ -232,9 +232,9 @@ def test_cmake_package_of_another_version(tmp_path) -> None:
     project = "cmake_minimum_required(VERSION 3.14)\nproject(p LANGUAGES NONE)\n"
     (tmp_path / "CMakeLists.txt").write_text(project + "find_package(openaclnn 99 REQUIRED)\n")
     configure = ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={HOME}"]
-    told = subprocess.run(configure, cwd=tmp_path, capture_output=True, text=True)
-    assert told.returncode != 0
-    assert f"version: {openaclnn.config()['version']}" in told.stderr
+    printed = subprocess.run(configure, cwd=tmp_path, capture_output=True, text=True)
+    assert printed.returncode != 0
+    assert f"version: {openaclnn.config()['version']}" in printed.stderr
 
 
 @needs("pkg-config", "c++")

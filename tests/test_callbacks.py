@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code of Python that runs inside a call: conversions that raise, re-enter, or move the memory of
+"""Python code that runs inside a call: conversions that raise, re-enter, or move the memory of
 other arguments.
 
 Memory is moved in a process of its own, this file as a program, where freed memory is overwritten:
@@ -58,7 +58,7 @@ class Lender:
 
 
 def actors(op, named, act):
-    """(name, argument) of everything in a call that can run code of Python."""
+    """(name, argument) of everything in a call that can run Python code."""
     for p in op.parameters:
         if p.kind in NUMBERS:
             yield p.name, Number(named[p.name], act)
@@ -112,7 +112,7 @@ def test_a_type_error_says_that_it_is_no_number(op):
             with pytest.raises(TypeError) as caught:
                 plan(op, arguments(op) | {p.name: Wrong()})
             assert str(caught.value) == f"{op.name}: {p.name} must be {what}, but got <wrong>"
-            assert "non-float" in (told := str(caught.value.__cause__)) or "non-int" in told
+            assert "non-float" in (case := str(caught.value.__cause__)) or "non-int" in case
 
 
 @pytest.mark.parametrize("op", all_rows())
@@ -233,8 +233,8 @@ def check_moves() -> None:
                 calls[run](op, given | {name: list(actors(op, given, act))[which][1]})
                 results = [back(given[p.name]) for p in op.outputs]
                 if not same(results, expected):
-                    told = f"{op.name}, {kind}, {run}: {name} moved {target} by {move.__name__}"
-                    print(told, flush=True)
+                    case = f"{op.name}, {kind}, {run}: {name} moved {target} by {move.__name__}"
+                    print(case, flush=True)
     print(len(moves_made) > 100, flush=True)
 
 

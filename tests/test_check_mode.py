@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check mode: the page shows what is reported of wrong programs; of right ones nothing is."""
+"""Check mode: the page shows the reports about wrong programs; right ones cause none."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ pytestmark = needs_compiler
 EXAMPLES = sorted(
     path for suffix in ("c", "cpp") for path in (ROOT / "examples").glob(f"*.{suffix}")
 )
-REFUSED_ON_PURPOSE = {"leaky_relu.c"}  # it shows what a wrong shape is told
+REFUSED_ON_PURPOSE = {"leaky_relu.c"}  # it shows the error for a wrong shape
 
 
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
 def test_the_page_shows_what_is_told(source, programs):
-    """With addr2line word for word, else the kinds and the sentences."""
+    """Compares word for word if addr2line is there, otherwise the kinds and the sentences."""
     path = program(source, programs)
     done = openaclnn_command("check", str(path), cwd=TOOL["FOLDER"])
     assert done.returncode == 66, done.stderr
-    told = TOOL["normal"](done.stderr)
-    assert {kind for kind, _ in REPORT.findall(told)} == {TOOL["kind_of"](source)}
+    reports = TOOL["normal"](done.stderr)
+    assert {kind for kind, _ in REPORT.findall(reports)} == {TOOL["kind_of"](source)}
     hint = "write the page anew with: python tools/check_mode_page.py"
     if shutil.which("addr2line") is not None:
-        assert TOOL["section"](source, told) in PAGE, hint
-    for kind, sentence in REPORT.findall(told):
+        assert TOOL["section"](source, reports) in PAGE, hint
+    for kind, sentence in REPORT.findall(reports):
         assert f"openaclnn check: {kind}: {sentence}\n" in PAGE, hint
 
 
@@ -180,7 +180,7 @@ def test_right_programs_are_told_nothing(source, tmp_path):
 
 
 def test_every_right_order_is_told_nothing(tmp_path):
-    """The program that orders work in all the ways there are."""
+    """The program that orders work in every possible way."""
     home, built = openaclnn.home(), tmp_path / "program"
     source = ROOT / "tests" / "c" / "test_right_order.cpp"
     include = [f"-I{home}/include", f"-I{home}/include/aclnn", f"-I{home}/include/aclnnop"]
@@ -205,7 +205,7 @@ def test_every_right_order_is_told_nothing(tmp_path):
     ],
 )
 def test_each_order_is_needed(right, wrong, kind, tmp_path):
-    """The same program with one thing less, or too early."""
+    """The same program with one call missing or too early."""
     folder = ROOT / "tests" / "c"
     text = (folder / "test_right_order.cpp").read_text()
     assert right in text

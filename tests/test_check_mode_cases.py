@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check mode: less usual mistakes, of which programs are made here: crashes, forks, threads."""
+"""Check mode: programs with less usual mistakes: crashes, forks, threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES = {
     ],
     "read_in_libc": ["host_access: " + READ + "0 bytes into an allocation of 4000 bytes"],
     "write_in_thread": ["host_access: the host wrote device memory at"],
-    "told_once": ["wrong_kind: aclrtMemcpy was told ACL_MEMCPY_HOST_TO_DEVICE"],
+    "told_once": ["wrong_kind: aclrtMemcpy was called with ACL_MEMCPY_HOST_TO_DEVICE"],
     "double_free_at_exit": ["double_free: aclrtFree got 0x..., which was freed before"],
     "free_inside": ["wrong_free: aclrtFree got 0x..., which lies 32 bytes inside an allocation"],
     "free_pinned_in_use": [
@@ -149,7 +149,7 @@ SOURCES = ("check_mode_cases.cpp", "check_mode_device_cases.cpp")
 
 @pytest.fixture
 def check(programs):
-    """What `openaclnn check` says of a case."""
+    """What `openaclnn check` reports for a case."""
 
     def run(case, *words, options=()):
         named = f'{{"{case}", '
@@ -162,9 +162,9 @@ def check(programs):
 @pytest.mark.parametrize("case", CASES)
 def test_less_usual_ways(case, check):
     done = check(case)
-    told = [": ".join(found) for found in REPORT.findall(TOOL["normal"](done.stderr))]
-    assert len(told) == len(CASES[case]), done.stderr
-    for report, pattern in zip(told, CASES[case], strict=True):
+    reports = [": ".join(found) for found in REPORT.findall(TOOL["normal"](done.stderr))]
+    assert len(reports) == len(CASES[case]), done.stderr
+    for report, pattern in zip(reports, CASES[case], strict=True):
         assert re.match(pattern, report), report
     followed = re.findall(r"^    consequence: (.*) \(.*\)$", done.stderr, re.M)
     expected = CONSEQUENCES.get(case, [])

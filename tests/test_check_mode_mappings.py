@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check mode knows reserved addresses and mapped memory: each mistake is told, right use is not."""
+"""Check mode knows reserved addresses and mapped memory: it reports mistakes, not right use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parent / "check_mode_mappings.cpp"
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
-READ = "the host (read|touched) device memory at 0x..., "  # which is told on x86-64
+READ = "the host (read|touched) device memory at 0x..., "  # the report says which on x86-64
 NOWHERE = "among addresses that are reserved, where nothing is mapped"
 CASES = {
     "read_reserved": [f"host_access: {READ}{NOWHERE}"],
@@ -34,7 +34,7 @@ CASES = {
         "4000 from 0x..., but the allocation there has 400 bytes left"
     ],
     "copy_past_mapping": [
-        "past_allocation: aclrtMemset was told to write 4194313 bytes at devPtr 0x..., but 4194312"
+        "past_allocation: aclrtMemset was asked to write 4194313 bytes at devPtr 0x..., but 4194312"
     ],
     "copy_to_released": ["use_after_free: aclrtMemset got devPtr 0x..., which lies in an alloc"],
     "unmap_in_use": [
@@ -76,9 +76,9 @@ def cases(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("case", CASES)
 def test_mistakes(case, cases):
     done = openaclnn_command("check", str(cases), case)
-    told = [": ".join(found) for found in REPORT.findall(TOOL["normal"](done.stderr))]
-    assert len(told) == len(CASES[case]), done.stderr
-    for report, pattern in zip(told, CASES[case], strict=True):
+    reports = [": ".join(found) for found in REPORT.findall(TOOL["normal"](done.stderr))]
+    assert len(reports) == len(CASES[case]), done.stderr
+    for report, pattern in zip(reports, CASES[case], strict=True):
         assert re.match(pattern, report), report
     assert done.returncode == 66
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check mode: bounds of memory, and which of it has a value, against models."""
+"""Check mode: bounds of memory, and which bytes have a value, compared with models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def reserved(allocator: str, size: int) -> int:
 
 
 def bounds_cases(text: str) -> list[tuple[str, str, int, int, int, list[str], str]]:
-    """Of each case: allocator, way, bytes allocated and used, status, kinds, the sentence."""
+    """For each case: allocator, way, bytes allocated and used, status, kinds, the sentence."""
     found, kinds = [], []
     for line in text.splitlines():
         if report := REPORT.match(line):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openaclnn.compare: it passes what the library computes, finds what was put wrong, and says so."""
+"""openaclnn.compare passes what the library computes, and reports what was made wrong."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_ours_passes_and_a_wrong_element_does_not(op, dtype, attributes):
         digits = np.finfo(x.dtype).nmant if dtype != "BFLOAT16" else 7
         off = max(abs(float(x[at])), terms) * 2.0 ** (3 - digits) * (16 if dtype == "FLOAT" else 1)
         wrong[which][at] = (float(x[at]) + off) if kept is not None else float(x[at]) * 1.5
-        told = compare(op, inputs, attributes, tuple(wrong))
-        assert not told
-        failed = next(o for o in told.outputs if o.output.name == near[0].output.name)
+        verdict = compare(op, inputs, attributes, tuple(wrong))
+        assert not verdict
+        failed = next(o for o in verdict.outputs if o.output.name == near[0].output.name)
         assert failed.worst[0].index == tuple(map(int, at))
         value, bits = failed.worst[0].got
         assert value == float(wrong[which][at])
@@ -79,10 +79,10 @@ def test_special_values_are_told_by_kind(op):
             continue
         wrong = got.copy()
         wrong[tuple(places[0])] = value
-        told = compare(op, inputs, attributes, (wrong,))
-        assert not told
-        assert told.outputs[0].mismatches.get(kind) == 1, kind
-        assert f"1 x {kind}" in str(told)
+        verdict = compare(op, inputs, attributes, (wrong,))
+        assert not verdict
+        assert verdict.outputs[0].mismatches.get(kind) == 1, kind
+        assert f"1 x {kind}" in str(verdict)
 
 
 X = np.linspace(-4, 4, 1000, dtype=np.float32)
@@ -120,7 +120,7 @@ def test_other_dtypes_are_refused(given):
 
 
 def test_raw_bits_and_wide_arrays():
-    """What NumPy makes of a bfloat16 file, bits in integers, results of 16 bits in float32."""
+    """bfloat16 files as NumPy reads them, bits in integers, 16-bit results in float32."""
     half = X.astype(numpy_dtype("BFLOAT16"))
     y = openaclnn.elu(half)
     for raw in ("V2", np.uint16, np.int16):
@@ -199,9 +199,9 @@ def test_the_double_benchmark():
     assert not found(y * (1 + 1.4 * noise), rough, "L2")
     broken = y.copy()
     broken[3] = np.nan
-    told = found(broken, rough)
-    assert not told
-    assert "1 of 5,000 elements are NaN" in str(told)
+    verdict = found(broken, rough)
+    assert not verdict
+    assert "1 of 5,000 elements are NaN" in str(verdict)
     assert found(broken, broken)  # as the benchmark has it
     with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
         openaclnn.compare(y, "elu", x, standard="double")

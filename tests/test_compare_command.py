@@ -59,6 +59,6 @@ def test_wrong_use_is_one_sentence(given, sentence, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     np.save("y.npy", openaclnn.elu(np.zeros(3, np.float32)))
     assert main(["compare", *given]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"openaclnn compare: {sentence}")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"openaclnn compare: {sentence}")
+    assert printed.count("\n") == 1

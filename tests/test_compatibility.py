@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in the styles of several CANN versions' documentation, built by the lines found there.
 
-styles/*.cpp are written for these tests; what each stands for is said at its top.
+styles/*.cpp are written for these tests; the top of each says what it stands for.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_status_as_exit_code(tmp_path: Path) -> None:
 
 
 def test_no_status_looks_like_success() -> None:
-    """Of the codes that clients know, one has low bits of 0: the library never returns it."""
+    """One of the codes that clients know has 0 in its low bits: the library never returns it."""
     names = ("aclnn/acl_meta.h", "acl/acl_base_rt.h", "acl/error_codes/rt_error_codes.h")
     headers = "".join((HOME / "include" / name).read_text() for name in names)
     codes = {int(code): name for name, code in re.findall(r"(\w+) ?=? ?\b([1-9]\d{5})\b", headers)}

@@ -64,10 +64,10 @@ ctypes.pythonapi.PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p
 class Producer:
     """Lends an array; keywords replace what its struct says."""
 
-    def __init__(self, array, versioned=False, name=None, flags=0, version=(1, 0), **told):
+    def __init__(self, array, versioned=False, name=None, flags=0, version=(1, 0), **fields):
         self.array, self.given_back = array, 0
-        self.shape = (ctypes.c_int64 * 8)(*told.pop("shape", array.shape))
-        strides = told.pop("strides", [s // array.itemsize for s in array.strides])
+        self.shape = (ctypes.c_int64 * 8)(*fields.pop("shape", array.shape))
+        strides = fields.pop("strides", [s // array.itemsize for s in array.strides])
         self.strides = None if strides is None else (ctypes.c_int64 * 8)(*strides)
         facts = {
             "data": array.ctypes.data,
@@ -79,7 +79,7 @@ class Producer:
             "shape": ctypes.addressof(self.shape),
             "strides": None if strides is None else ctypes.addressof(self.strides),
             "byte_offset": 0,
-        } | told
+        } | fields
         tensor = Tensor(*facts.values())
         self.deleter = DELETER(self.give_back)
         if versioned:
@@ -165,7 +165,7 @@ def test_what_a_producer_is_asked():
 
 @pytest.mark.parametrize("versioned", FORMS)
 def test_a_capsule_is_consumed(versioned):
-    """Whoever has it too cannot consume it, and free its memory, while it is in use."""
+    """Another holder of the capsule cannot consume it, and free its memory, while it is in use."""
     lender = Producer(X, versioned)
     capsule = lender.__dlpack__()
     lender.__dlpack__ = lambda **options: capsule
@@ -198,10 +198,10 @@ FAULTS = {
 ONLY_VERSIONED = {"version", "copied"}
 
 
-def faulty(array, versioned, told):
-    told = dict(told)
-    no_shape = "shape_address" in told and told.pop("shape_address") == 0
-    made = Producer(array, versioned, **told)
+def faulty(array, versioned, fields):
+    fields = dict(fields)
+    no_shape = "shape_address" in fields and fields.pop("shape_address") == 0
+    made = Producer(array, versioned, **fields)
     if no_shape:
         made.managed.tensor.shape = None
     return made
@@ -210,10 +210,10 @@ def faulty(array, versioned, told):
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("versioned", FORMS)
 def test_faults_of_structs(versioned, fault):
-    told, sentence = FAULTS[fault]
+    fields, sentence = FAULTS[fault]
     if fault in ONLY_VERSIONED and not versioned:
         return
-    lender = faulty(X, versioned, told)
+    lender = faulty(X, versioned, fields)
     with pytest.raises(openaclnn.AclnnError) as caught:
         openaclnn.leaky_relu(lender)
     assert str(caught.value).startswith("aclnnLeakyRelu: self must ")
@@ -221,19 +221,19 @@ def test_faults_of_structs(versioned, fault):
     assert caught.value.status == 161002
     del caught
     gc.collect()
-    assert lender.given_back == ("name" not in told)
+    assert lender.given_back == ("name" not in fields)
 
 
 @pytest.mark.parametrize("op", all_rows())
 def test_faults_at_every_input(op):
     for p in op.tensors:
-        for fault, (told, sentence) in FAULTS.items():
+        for fault, (fields, sentence) in FAULTS.items():
             named = arguments(op)
             x = named[p.name]
             if p.role != "input" or x.ndim != 2:
                 continue
             with pytest.raises(openaclnn.AclnnError) as caught:
-                plan(op, named | {p.name: faulty(x, True, told)})
+                plan(op, named | {p.name: faulty(x, True, fields)})
             assert str(caught.value).startswith(f"{op.name}: {p.name} must ")
             assert sentence.partition("[")[0].partition("with")[0] in str(caught.value), fault
 
@@ -250,7 +250,7 @@ def test_producers_are_not_written(op):
 
 
 class Device:
-    """Says where it is and must not be asked for more."""
+    """Reports its device; nothing else may be asked of it."""
 
     def __init__(self, device):
         self.device = device

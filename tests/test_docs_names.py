@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages and comments name is there: files, tests that -k selects, variables, commands,
+"""What pages and comments name exists: files, tests that -k selects, variables, commands,
 functions of the package."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 # Files that a reader would write, not the house.
 INVENTED = re.compile(r"softmax")
-# What the library and its commands tell each other.
+# Variables that the library and its commands use among themselves.
 INTERNAL = {"OPENACLNN_CHECK_SEEN", "OPENACLNN_TRACE_SEEN"}
 
 

@@ -49,7 +49,7 @@ def tensors():
 
 
 def none(op, named, parameter):
-    """What C calls NULL: no array and no number, so a TypeError."""
+    """None, which C calls NULL, is neither an array nor a number, so it is a TypeError."""
     named[parameter.name] = None
     what = AN_ARRAY if parameter.kind == "tensor" else "a number"
     return TypeError, f"{op.name}: {parameter.name} must be {what}, but got None"
@@ -230,7 +230,7 @@ def test_interleaved_views_do_not_overlap(op):
 
 @pytest.mark.parametrize("op", rows())
 def test_the_first_failure_wins(op):
-    """None, product, dtype, rank, shape, attribute, view: of two faults the earlier one is told."""
+    """None, product, dtype, rank, shape, attribute, view: the earlier one of two is reported."""
     head, out = op.inputs_[0], op.outputs[0]
     required = [p for p in op.parameters if p.required]
     absent = [key for key in TITLES if key not in op.products]
@@ -302,7 +302,7 @@ def test_a_numpy_scalar_is_not_an_array():
 
 @pytest.mark.parametrize("op", rows())
 def test_functions_answer_like_plans(op):
-    """Without outputs the library has to infer them; that fails in the same words."""
+    """Without outputs the library has to infer them; that fails with the same sentences."""
     for fault, p in [(none, op.inputs_[-1]), (dtype, op.inputs_[-1]), (rank, op.inputs_[0])]:
         named = arguments(op)
         status, sentence = fault(op, named, p)

@@ -72,7 +72,7 @@ def hardshrink_backward() -> Lines:
 
 
 def group_norm_swish_grad() -> Lines:
-    """By differences: the forward pass in float64, its inputs moved a little one by one."""
+    """Finite differences: the forward pass in float64, with each input moved a little."""
     x = np.array([1, 2, 3, 4, -1, 0, 1, 4], float)
     dy = np.array([1, -1, 0.5, 2, 1, 1, -2, 0.25])
     gamma, beta = np.array([1, 0.5, 2, -1]), np.array([0, 1, -1, 0.5])
@@ -126,7 +126,7 @@ def memory_pool() -> Lines:
     return [*lines, ("another device: no", [])]
 
 
-# What these print, as names and numbers that were computed here.
+# What the examples print, as names and numbers that were computed here.
 RESULTS = {
     "inplace_leaky_relu": inplace_leaky_relu,
     "elu_backward": elu_backward,
@@ -283,11 +283,11 @@ def test_set_env(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_set_env_in_other_shells(shell: str, tmp_path: Path) -> None:
-    """Every shell is told, or says why not; CDPATH prints nothing in between."""
+    """set_env.sh works in every shell, or says why not; CDPATH prints nothing in between."""
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     show = 'echo "$TOOLCHAIN_HOME ${LD_LIBRARY_PATH%%:*} ${PATH%%:*}"'
-    told = f"{HOME} {HOME}/lib64 {HOME}/bin\n"
+    expected = f"{HOME} {HOME}/lib64 {HOME}/bin\n"
     environment = {**os.environ, "CDPATH": str(HOME.parent)}
 
     def run(script: str) -> subprocess.CompletedProcess[str]:
@@ -297,13 +297,13 @@ def test_set_env_in_other_shells(shell: str, tmp_path: Path) -> None:
         )
 
     inside = run(f"CDPATH= cd '{HOME}'; . ./set_env.sh; {show}")
-    assert (inside.returncode, inside.stdout, inside.stderr) == (0, told, "")
+    assert (inside.returncode, inside.stdout, inside.stderr) == (0, expected, "")
     outside = run(f". '{HOME}/bin/setenv.bash'; {show}")
     if shell == "bash":
-        assert (outside.returncode, outside.stdout, outside.stderr) == (0, told, "")
+        assert (outside.returncode, outside.stdout, outside.stderr) == (0, expected, "")
     else:
         assert outside.returncode != 0
-        assert outside.stderr.startswith("set_env.sh: this shell does not tell where the file lies")
+        assert outside.stderr.startswith("set_env.sh: this shell does not know where the file lies")
 
 
 def test_two_phase(tmp_path: Path) -> None:

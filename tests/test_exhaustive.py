@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every fp32 pattern: each row with one input swept, a number of its own beside each pattern for
-the others, against float64.
+"""Every fp32 pattern, compared with float64: one input of each row is swept, and the others get
+numbers drawn for each pattern.
 
 The ordinary suite takes every 4099th pattern and the neighbourhoods of the special points, for all
-attribute sets. All 2^32 are minutes for each row and set, with a progress bar on stderr, and the
+attribute sets. All 2^32 take minutes for each row and set, with a progress bar on stderr, and the
 result goes into the record, docs/numerics_sweep.md:
 
     pytest -m exhaustive -k first                     every row with its first set of attributes
@@ -46,13 +46,13 @@ TASK = 1 << 24
 
 
 def swept(op):
-    """The input that is swept: the one the formula depends on in more than a factor."""
+    """The index of the input that is swept: all others are mere factors in the formula."""
     names = ("x", "input", "self_or_result")
     return next(i for i, p in enumerate(op.inputs_) if p.python_name in names)
 
 
 def worst_of(op, attributes, patterns, rng, output="FLOAT"):
-    """The largest error in ULP of the output, the inputs and the attributes that have it."""
+    """The largest error in ULP of the output, with its inputs and attributes."""
     x = patterns.astype(np.uint32).view(np.float32)
     inputs = [x if i == swept(op) else partner(rng, x.size) for i in range(len(op.inputs_))]
     out = np.empty(x.shape, numpy_dtype(output))
@@ -91,7 +91,7 @@ def sweep(op, attributes, processes, report):
 
 
 def record(row, text):
-    """The record with a row more, or instead of the one with its operator and attributes."""
+    """The record with the row added, or replacing the one with its operator and attributes."""
     head, table, tail = re.split(r"(?<=\n)((?:\|.*\n)+)", text, maxsplit=1)
     lines = {tuple(cells(line)[:2]): line for line in table.splitlines()}
     lines[row[:2]] = f"| {' | '.join(row)} |"
@@ -126,7 +126,7 @@ def test_a_slice_of_all_patterns(op):
 def sweeps():
     """Row x attribute set; `first` is the set that people use, `drawn` are many."""
     return [
-        pytest.param(op, attributes, id=f"{which}{op.python}-{told(attributes)}")
+        pytest.param(op, attributes, id=f"{which}{op.python}-{label(attributes)}")
         for op in OPS
         if plain(op)
         for which, attributes in (
@@ -136,7 +136,7 @@ def sweeps():
     ]
 
 
-def told(attributes):
+def label(attributes):
     return "drawn" if attributes is None else text(attributes)
 
 
@@ -145,7 +145,7 @@ def told(attributes):
 def test_all_patterns(op, attributes, capsys):
     def report(done, tasks, worst):
         bar, end = "#" * (40 * done // tasks), "\n" if done == tasks else ""
-        line = f"\r{op.python} {told(attributes)} seed {SEED} [{bar:40}] {worst[0]:.4f} ulp at "
+        line = f"\r{op.python} {label(attributes)} seed {SEED} [{bar:40}] {worst[0]:.4f} ulp at "
         with capsys.disabled():
             print(f"{line}{worst[1]} {text(worst[2] or {})} ", end=end, file=sys.stderr, flush=True)
 
@@ -157,7 +157,7 @@ def test_all_patterns(op, attributes, capsys):
     at = ", ".join(map(repr, x)) if error > 0 else ""
     at += f" with {text(worst)}" if error > 0 and attributes is None else ""
     kernels, today = openaclnn.config()["kernels"], datetime.now(UTC).date().isoformat()
-    row = op.python, told(attributes), f"{error:.4f}", at, f"{limit:g}", f"{seconds:.0f}"
+    row = op.python, label(attributes), f"{error:.4f}", at, f"{limit:g}", f"{seconds:.0f}"
     if "SEED" not in os.environ:  # the record is that of one seed
         RECORD.write_text(record((*row, kernels, today), RECORD.read_text()))
     assert error <= limit, f"{error:.4f} ulp at {x}, {worst}, seed {SEED}"
@@ -177,7 +177,7 @@ def test_what_pages_select(page):
 
 
 def test_the_record():
-    """Every row is in it and kept its promise; a new figure replaces the one it had."""
+    """Every row is in the record and kept its promise; a new figure replaces an old one."""
     lines = [cells(line) for line in RECORD.read_text().splitlines() if line.startswith("| ")][2:]
     for name, _, worst, _, promised, *_ in lines:
         op = next(op for op in OPS if op.python == name)

@@ -14,7 +14,7 @@ from openaclnn.reference import REFERENCES, input_shapes
 from openaclnn.schema import Op
 from openaclnn.table import OPS
 
-# What the forward may have and its gradient lack: CANN has it so.
+# What a forward row may have and its gradient row lack, as in CANN.
 LACKING_PRODUCTS = {"aclnnHardshrink": {"310P"}}
 LACKING_DTYPES = {"aclnnElu": {"DOUBLE"}, "aclnnInplaceElu": {"DOUBLE"}}
 # Second derivatives that no row computes: the gradient of these refuses those of these inputs.
@@ -112,7 +112,7 @@ def draw(op: Op, attributes, rng):
 
 
 def gradient(op: Op, inputs, attributes, incoming):
-    """Of the gradient row's formula, by input."""
+    """The gradients that the formula of the gradient row returns, by input."""
     row = BY_NAME[op.gradient.row]
     outputs = evaluate(op, inputs, attributes)
     tensors, named = gradient_call(op, inputs, outputs, incoming, attributes)
@@ -122,7 +122,7 @@ def gradient(op: Op, inputs, attributes, incoming):
 
 
 def beyond(attributes) -> bool:
-    """Where a function has one value or none: there is nothing to compare."""
+    """Where a function has one value or none, there is nothing to compare."""
     numbers = [v for v in attributes.values() if isinstance(v, float)]
     return not all(map(math.isfinite, numbers)) or attributes.get("eps", 0) >= 1
 

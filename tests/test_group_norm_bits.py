@@ -69,8 +69,8 @@ def test_threads_and_streaming_stores(op, shape, groups):
         for threads, streaming in itertools.product((1, 2, 3, 4, 64), (1, 1 << 40)):
             openaclnn.set_num_threads(threads)
             _core.set_streaming_bytes(streaming)
-            told = f"{dtype}, {view}, {threads} threads, streaming from {streaming} B"
-            assert same(results(op, moved, attributes), expected), told
+            what = f"{dtype}, {view}, {threads} threads, streaming from {streaming} B"
+            assert same(results(op, moved, attributes), expected), what
 
 
 @pytest.mark.parametrize("view", ["contiguous", "channels last", "spatially transposed"])

@@ -45,7 +45,7 @@ def drawn(positions):
             )
 
 
-def assert_within(op, inputs, attributes, told):
+def assert_within(op, inputs, attributes, case):
     """Where the result and the terms are in the range of fp32."""
     found = results(op, inputs, attributes)
     exact, terms = (f(op, inputs, attributes) for f in (evaluate, absolute_terms))
@@ -54,27 +54,27 @@ def assert_within(op, inputs, attributes, told):
             known = np.isfinite(value) & (np.abs(value) < 3e38) & (scale < 1e300)
             error = np.abs(x - value) / (BOUND["FLOAT"] * scale + LEAST)
             worst = np.where(known, np.where(np.isnan(error), np.inf, error), 0).max()
-            assert worst <= 1, f"{p.name}, {told}: {worst:.3f} of the bound"
+            assert worst <= 1, f"{p.name}, {case}: {worst:.3f} of the bound"
 
 
 @pytest.mark.parametrize("activate", [True, False], ids=["swish", "plain"])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_forward(positions, activate):
-    for x, _, gamma, beta, eps, told in drawn(positions):
+    for x, _, gamma, beta, eps, case in drawn(positions):
         attributes = attributes_of(FORWARD, num_groups=2, eps=eps, activate_swish=activate)
-        assert_within(FORWARD, [x, gamma, beta], attributes, told)
+        assert_within(FORWARD, [x, gamma, beta], attributes, case)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_gradient(positions):
     attributes = attributes_of(GRADIENT, num_groups=2)
-    for x, dy, gamma, beta, eps, told in drawn(positions):
+    for x, dy, gamma, beta, eps, case in drawn(positions):
         mean, rstd = statistics(x, eps)
         for of_dy in OF_DY:
             with np.errstate(all="ignore"):
                 given = (dy * of_dy).astype(np.float32)
             inputs = [given, mean, rstd, x, gamma, beta]
-            assert_within(GRADIENT, inputs, attributes, f"dy {of_dy}, {told}")
+            assert_within(GRADIENT, inputs, attributes, f"dy {of_dy}, {case}")
 
 
 @pytest.mark.parametrize("positions", [(1,), (5, 8), (9, 60), (17000,)], ids=str)
@@ -97,13 +97,13 @@ def test_bits(positions):
             attributes = attributes_of(op, num_groups=2)
             expected = results(op, inputs, attributes)
             for name, view in VIEWS.items():
-                told = f"{op.name}, {name}, x {of_x}, seed {SEED}"
+                case = f"{op.name}, {name}, x {of_x}, seed {SEED}"
                 given = [view(t) if t.ndim == len(shape) else t for t in inputs]
-                assert same(results(op, given, attributes), expected), told
+                assert same(results(op, given, attributes), expected), case
                 for over in [t for t in given if t.ndim == len(shape)]:
                     target = view(over)
                     again = [target if t is over else t for t in given]
                     out = (target, *map(np.zeros_like, expected[1:]))
-                    assert same(results(op, again, attributes, out), expected), f"{told}, in place"
+                    assert same(results(op, again, attributes, out), expected), f"{case}, in place"
                     for t, first in zip(given, inputs, strict=True):
                         assert (bits(t) == bits(first)).all(), "an input was written over"

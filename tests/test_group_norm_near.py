@@ -28,7 +28,7 @@ def around(value, count=16):
 
 
 def y_of(beta, positions, attributes):
-    """y where v is β, for γ is 0, and the inputs."""
+    """y and the inputs with γ = 0, so that v is β."""
     rng = np.random.default_rng(SEED)
     x = rng.normal(0, 1, (1, len(beta), positions)).astype(np.float32)
     inputs = [x, np.zeros_like(beta), beta]
@@ -37,7 +37,7 @@ def y_of(beta, positions, attributes):
 
 @pytest.mark.parametrize("positions", [1, 65])
 def test_error_of_exact_t(positions):
-    """That of swish.h: 1.63 ulp above zero, 3.89 below (all 2^32); 1 where fp64 computes it."""
+    """The bound of swish.h: 1.63 ulp above zero, 3.89 below (all 2^32); 1 where fp64 computes y."""
     rng = np.random.default_rng(SEED)
     v = np.concatenate([rng.uniform(-60, 60, 3000), rng.normal(0, 1, 800), [0, 1e-40, -1e-30]])
     v = np.concatenate(
@@ -78,8 +78,8 @@ def test_bits_at_ends(positions, scale):
         second = results(FORWARD, [x.repeat(2, 0), gammas, beta], attributes)[0][1:]
         assert (bits(second) == bits(expected[0])).all()
         for name, view in VIEWS.items():
-            told = f"{name}, gamma {gamma}, seed {SEED}"
-            assert same(results(FORWARD, [view(x), gammas, beta], attributes), expected), told
+            case = f"{name}, gamma {gamma}, seed {SEED}"
+            assert same(results(FORWARD, [view(x), gammas, beta], attributes), expected), case
             given = view(x)
             out = (given, *map(np.zeros_like, expected[1:]))
-            assert same(results(FORWARD, [given, gammas, beta], attributes, out), expected), told
+            assert same(results(FORWARD, [given, gammas, beta], attributes, out), expected), case

@@ -143,7 +143,7 @@ def places(positions):
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_one_infinity_anywhere(positions):
-    """The mean is as the sum: ±inf for infinities of one sign, else NaN; rstd and y are NaN."""
+    """The mean equals the sum: ±inf for infinities of one sign, else NaN; rstd and y are NaN."""
     n = 4 * positions
     clean = np.random.default_rng(SEED).normal(0, 1, n).astype(np.float32)
     for at in places(positions):

@@ -29,13 +29,13 @@ def test_ranks():
         for name in {first.name, "x"}:
             named = arguments(op)
             named[name] = named[name].reshape(-1)
-            told = f"{op.name}: {name} must have 2 to 8 dimensions, but got 1"
-            assert refusal(op, named) == (INVALID, told)
+            message = f"{op.name}: {name} must have 2 to 8 dimensions, but got 1"
+            assert refusal(op, named) == (INVALID, message)
         for name in ("gamma", "beta"):
             named = arguments(op)
             named[name] = named[name].reshape(1, -1)
-            told = f"{op.name}: {name} must have 1 dimension, but got 2"
-            assert refusal(op, named) == (INVALID, told)
+            message = f"{op.name}: {name} must have 1 dimension, but got 2"
+            assert refusal(op, named) == (INVALID, message)
 
 
 @pytest.mark.parametrize("op", GROUPED)
@@ -61,8 +61,8 @@ def test_shapes_that_do_not_fit(op):
         if p.name in wrong:
             named, (bad, must) = arguments(op), wrong[p.name]
             named[p.name] = np.ones(bad, np.float32)
-            told = f"{op.name}: {p.name} must have {must} {list(bad)}"
-            assert refusal(op, named) == (INVALID, told)
+            message = f"{op.name}: {p.name} must have {must} {list(bad)}"
+            assert refusal(op, named) == (INVALID, message)
 
 
 @pytest.mark.parametrize("op", GROUPED)
@@ -73,8 +73,8 @@ def test_empty_tensors(op):
             if not p.companion:
                 named[p.name] = np.ones(shape, np.float32)
         first = op.inputs_[0].name
-        told = f"{op.name}: {first} must not be empty, but has shape {list(shape)}"
-        assert refusal(op, named) == (INVALID, told)
+        message = f"{op.name}: {first} must not be empty, but has shape {list(shape)}"
+        assert refusal(op, named) == (INVALID, message)
 
 
 @pytest.mark.parametrize("op", GROUPED)
@@ -97,19 +97,21 @@ def test_attributes(op):
         ("ND\0", "a string without null characters"),
     ):  # fmt: skip
         given = arguments(op) | {"dataFormatOptional": wrong}
-        told = f"^{op.name}: dataFormatOptional must be {must}, but got {re.escape(repr(wrong))}$"
+        message = (
+            f"^{op.name}: dataFormatOptional must be {must}, but got {re.escape(repr(wrong))}$"
+        )
         function = getattr(openaclnn, op.python)
         inputs = {p.python_name: given[p.name] for p in op.parameters if p.role != "output"}
         phase1 = getattr(openaclnn.aclnn, f"{op.name}GetWorkspaceSize")
-        with pytest.raises(TypeError, match=told):
+        with pytest.raises(TypeError, match=message):
             openaclnn.plan(op.name, **given)
-        with pytest.raises(TypeError, match=told):
+        with pytest.raises(TypeError, match=message):
             phase1(*given.values())
-        with pytest.raises(TypeError, match=told):
+        with pytest.raises(TypeError, match=message):
             function(**inputs)
     for shown in ("好" * 11, "好" * 10 + "xx"):  # 32 bytes are shown, and no part of a character
-        told = refusal(op, arguments(op) | {"dataFormatOptional": shown})[1]
-        assert told.startswith(f'{op.name}: {FORMAT}, but got "{"好" * 10}')
+        message = refusal(op, arguments(op) | {"dataFormatOptional": shown})[1]
+        assert message.startswith(f'{op.name}: {FORMAT}, but got "{"好" * 10}')
     for accepted in (None, "NCHW", "ND"):
         openaclnn.plan(op.name, **(arguments(op) | {"dataFormatOptional": accepted})).run()
 
@@ -170,7 +172,7 @@ def test_channels_of_a_group(op):
 
 @pytest.mark.parametrize("op", GROUPED)
 def test_dtypes(op):
-    """All equal, or x of 16 bits beside FLOAT; nothing else, and each misfit is named."""
+    """All dtypes are equal, or x has 16 bits beside FLOAT; each other dtype is named."""
     first, *others = op.tensors
     companions = [p for p in others if p.companion]
     for dtype, other in itertools.permutations((d for d in FLOATS if d in op.dtypes), 2):
@@ -179,31 +181,31 @@ def test_dtypes(op):
             named[p.name] = named[p.name].astype(numpy_dtype(other))
             if not p.companion:
                 must = f"have the dtype of {first.name} {dtype}"
-                told = f"{op.name}: {p.name} must {must}, but got {other}"
+                message = f"{op.name}: {p.name} must {must}, but got {other}"
             elif p is companions[0] and other != "FLOAT":
                 either = "" if dtype == "FLOAT" else "dtype FLOAT or "
                 must = f"have {either}the dtype of {first.name} {dtype}"
-                told = f"{op.name}: {p.name} must {must}, but got {other}"
+                message = f"{op.name}: {p.name} must {must}, but got {other}"
             elif p is companions[0]:  # then the next differs from it
                 must = f"have the dtype of {p.name} FLOAT"
-                told = f"{op.name}: {companions[1].name} must {must}, but got {dtype}"
+                message = f"{op.name}: {companions[1].name} must {must}, but got {dtype}"
             else:
                 must = f"have the dtype of {companions[0].name} {dtype}"
-                told = f"{op.name}: {p.name} must {must}, but got {other}"
-            assert refusal(op, named) == (INVALID, told)
+                message = f"{op.name}: {p.name} must {must}, but got {other}"
+            assert refusal(op, named) == (INVALID, message)
 
 
 @pytest.mark.parametrize("op", GROUPED)
 def test_null_outputs_that_are_required(op):
     for p in op.outputs:
         named = arguments(op) | {p.name: None}
-        told = f"{op.name}: {p.name} must be {AN_ARRAY}, but got None"
-        assert refusal(op, named) == (TypeError, told)
+        message = f"{op.name}: {p.name} must be {AN_ARRAY}, but got None"
+        assert refusal(op, named) == (TypeError, message)
 
 
 @pytest.mark.parametrize("op", GROUPED)
 def test_overlap(op):
-    """dx may be x or dy; a part of either, or another output, it may not."""
+    """dx may be x or dy, but no part of either, and no other output."""
     shape = (2, 12, 40)
     attributes = with_groups(op, 4)
     inputs = sample(op, shape, "FLOAT", SEED, attributes)

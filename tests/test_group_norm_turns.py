@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of large fp32 groups that are stored past the cache: all threads take one group after
-the other, u of each lies where the dx of the last one will be. The bits are those of any other way.
+the other, and the u of each lies where the dx of the last one will be. The bits do not change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clamp of Logit is of several kinds: registers are clamped as words for eps from 2^-24 to 1/2,
-both excluded, unless the float nearest to eps has another result; for those up to 2^-24 the upper
-end is 1, and below 2^-100 all is wide."""
+"""The clamp of Logit has several kinds. Registers are clamped as words for eps from 2^-24 to 1/2,
+both excluded, unless the float nearest to eps has another result. For eps up to 2^-24 the upper
+end is 1, and below 2^-100 everything is wide."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_precedence(dtype, eps):
 
 
 def test_eps_is_never_rounded():
-    """1e-3 is between two bfloat16 values: torch rounds it, and 1 - 1e-3 to 1, and answers inf."""
+    """1e-3 is between two bfloat16 values: torch rounds it, and 1 - 1e-3 to 1, and returns inf."""
     one = np.ones(1, numpy_dtype("BFLOAT16"))
     assert openaclnn.logit_grad(one, one, 1e-3)[0] == 0
     assert float(openaclnn.logit(one, 1e-3)[0]) == 6.90625

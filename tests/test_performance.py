@@ -3,18 +3,27 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 import group_norm_report
 import page
-from group_norm_report import FORWARD, GRADIENT, LARGEST, Cell
+from cells import Cell
+from group_norm_report import FORWARD, GRADIENT, LARGEST
+from group_norm_report import Cell as GroupNormCell
 from measure import Cores, Samples, interleave
-from report import Result, bars, bars_text
+from mixes import Mix, attribute_sets, mixes_of
+from report import Result
+from report_bars import bars, bars_text
+
+import openaclnn
+from openaclnn.reference import REFERENCES
 
 SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}
 
@@ -68,7 +77,7 @@ def test_samples_beside_a_slow_core_are_taken_again(slow, repeated, kept):
 def test_the_page_is_what_the_results_say():
     assert page.PAGE.read_text() == page.page(), "run benchmarks/page.py"
     for path in page.RESULTS.glob("*.json"):
-        if page.has_plot(page.load(path)[1]):
+        if page.mapped(path):
             for suffix in (".png", ".svg"):
                 assert (page.PLOTS / path.stem).with_suffix(suffix).stat().st_size > 0
 
@@ -116,10 +125,10 @@ def test_the_bar_right_after_torch():
     assert bar.found == "1 of 2: logit_grad is_result=True fp32 1Mi 0.80x (alone 0.95x)"
 
 
-def cells(times: float = 7.0, share: float = 0.65) -> list[Cell]:
+def cells(times: float = 7.0, share: float = 0.65) -> list[GroupNormCell]:
     ratios = {"ours": 1.0, "torch": times, "recomputed": times, "streaming": share}
     return [
-        Cell(op, shape, "fp32", "contiguous", 1 << 20, 1 << 15, ratios, ratios, [])
+        GroupNormCell(op, shape, "fp32", "contiguous", 1 << 20, 1 << 15, ratios, ratios, [])
         for op in (FORWARD, GRADIENT)
         for shape in (LARGEST, "1x32x8x8/8")
     ]
@@ -134,15 +143,71 @@ def test_bars_of_group_norm():
         assert slow[f"{op} {LARGEST} fp32, share of the streaming loop"] == "55%"
 
 
-def test_the_plot_is_drawn(tmp_path: Path):
+def every(ratio: float, times: float) -> list[Result]:
+    """Attributes and special values: one cell each has this ratio, one takes so many times."""
+
+    def cell(layout: str, flags: str, mix: str, torch: float, ours: float = 1.0) -> Result:
+        seconds = {"ours": ours, "torch": torch * ours}
+        call = "logit", "fp32", "1Mi", layout, 1 << 20, 8 << 20
+        return Result(*call, seconds, {"ours": 1.0, "torch": torch}, [], flags, mix)
+
+    return [
+        cell("attributes", "eps=-1", "", 8.0),
+        cell("attributes", "eps=0.5", "", ratio),
+        cell("mixes", "eps=-1", "ordinary", 2.0),
+        cell("mixes", "eps=-1", "0.1% nan", 2.0, times),
+        cell("mixes", "eps=-1", "20% nan", ratio, 9.0),
+    ]
+
+
+def test_bars_of_attributes_and_special_values():
+    assert [bar.met for bar in bars(every(1.0, 1.9))] == [True] * 4
+    found = {bar.what: bar.found for bar in bars(every(0.5, 2.1)) if not bar.met}
+    assert list(found.values()) == [
+        "1 of 2: logit eps=0.5 fp32 1Mi 0.50x",
+        "2.00x",
+        "1 of 3: logit eps=-1 20% nan fp32 1Mi 0.50x",
+        "1 of 1: logit eps=-1 0.1% nan fp32 1Mi 2.1 times",
+    ]
+
+
+def test_every_row_has_its_defaults_and_special_values():
+    """The first set of attributes is the defaults of the row, where it has any."""
+    for op in (op for op in openaclnn.OPS if op.family == "elementwise"):
+        first, *others = attribute_sets(op)
+        given = {p.python_name: p.default for p in op.attributes if p.default is not None}
+        assert given.items() <= first.items()
+        assert len(others) + 1 >= len(REFERENCES[op.kernel].attributes)
+        for dtype in ("fp32", "bf16", "fp16"):
+            ordinary, *special = mixes_of(op, dtype)
+            assert str(ordinary) == "ordinary"
+            assert {mix.share for mix in special} == {0.001, 0.2}
+            assert {"0", "-0", "1", "inf", "-inf", "nan", "subnormal"} <= {m.name for m in special}
+
+
+def test_special_values_are_in_the_data():
+    op = next(op for op in openaclnn.OPS if op.python == "logit_grad")
+    cell = Cell(op, "mixes", "fp32", 1 << 16, {}, Mix("nan", math.nan, 0.2))
+    assert 0.19 < np.isnan(cell.inputs["x"]).mean() < 0.21
+    assert not np.isnan(cell.inputs["dy"]).any()
+    expected = cell.computed(cell.call("ours", {}, cell.attributes)).copy()
+    assert cell.agrees(expected)
+    cell.poison()
+    assert not cell.spots_agree(expected)  # though NaN agrees with NaN
+    cell.result[:] = expected
+    cell.result[np.isnan(expected)] = 1
+    assert not cell.agrees(expected)
+
+
+def test_the_picture_is_drawn(tmp_path: Path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from roofline import draw
+    from heatmap import draw
 
     about = {"cpu": "a CPU", "threads": 2, "date": "2026-01-01"}
-    draw(about, results(), tmp_path / "plot")
+    draw(about, [*results(), *every(0.5, 1.0)], tmp_path / "plot")
     once = (tmp_path / "plot.svg").read_text()
-    assert "openaclnn" in once
-    assert "logit, bf16" in once
+    for text in ("elu_backward", "first attributes", "20% special", "0.50x logit eps=0.5"):
+        assert text in once
     assert (tmp_path / "plot.png").stat().st_size > 10_000
-    draw(about, results(), tmp_path / "plot")
+    draw(about, [*results(), *every(0.5, 1.0)], tmp_path / "plot")
     assert (tmp_path / "plot.svg").read_text() == once

@@ -65,7 +65,7 @@ def test_an_executor_kept_by_its_own_array():
 
 @pytest.mark.parametrize("n", [8, 1 << 22])
 def test_streams_in_cycles(n):
-    """Work that is under way is brought to an end, on arrays that are still there."""
+    """Work that is under way is finished, on arrays that still exist."""
     memory = np.full(n, -1024.0, np.float32)
     x = memory.view(Array)
     x.stream = openaclnn.Stream()

@@ -98,7 +98,7 @@ def test_submitting_while_another_thread_synchronizes():
 # Shapes whose runs overlap: many tiles, and for group norm sums in the workspace and u in dx.
 @pytest.mark.parametrize("op", all_rows(lambda op: not op.inplace))
 def test_one_plan_on_threads_and_streams_at_once(op):
-    """Runs of one plan take turns, for they share its workspace and its outputs."""
+    """Runs of one plan take turns, because they share its workspace and its outputs."""
     openaclnn.set_num_threads(2)
     shape = (2, 16_000) if is_pointwise(op) else (4, 32, 16, 33)
     attributes = REFERENCES[op.kernel].attributes[0]
@@ -123,7 +123,7 @@ def test_one_plan_on_threads_and_streams_at_once(op):
 
 
 def test_fork_while_a_plan_runs():
-    """A child may run it: whatever thread did so in the parent is not there."""
+    """A child may run the plan, even if a thread of the parent was running it."""
     openaclnn.set_num_threads(1)
     x = np.full(40 * LARGE, -4.0, np.float32)
     y = np.zeros_like(x)

@@ -96,8 +96,8 @@ def run(program: Path, *words: str) -> str:
     done = subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=120
     )
-    told = f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
-    assert done.returncode == 0, told
+    report = f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, report
     return done.stdout
 
 

@@ -221,8 +221,8 @@ def test_what_is_no_stream():
         with pytest.raises(TypeError) as caught:
             p.run(wrong)
         shown = repr(wrong)[:57] + "..." if len(repr(wrong)) > 60 else repr(wrong)
-        told = f"aclnnLeakyRelu: stream must be a Stream or None, but got {shown}"
-        assert str(caught.value) == told
+        message = f"aclnnLeakyRelu: stream must be a Stream or None, but got {shown}"
+        assert str(caught.value) == message
     with pytest.raises(TypeError, match=r"^Stream takes no arguments, but got 3$"):
         openaclnn.Stream(3)
     with pytest.raises(TypeError, match=r"^Stream takes no arguments, but got {'device': 0}$"):

@@ -106,7 +106,7 @@ def test_c_lines_and_build_line(tmp_path: Path) -> None:
     (tmp_path / "prog.cpp").write_text(BEFORE + block + AFTER)
     script = build.replace("$(openaclnn home)", f"'{openaclnn.home()}'")
     subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True)
-    checking = {**os.environ, "OPENACLNN_CHECK": "1"}  # its mistakes would be told on stderr
+    checking = {**os.environ, "OPENACLNN_CHECK": "1"}  # its mistakes would be reported on stderr
     for environment in (os.environ, checking):
         done = subprocess.run(
             ["./prog"], cwd=tmp_path, capture_output=True, text=True, env=environment
@@ -165,8 +165,8 @@ def test_demo_without_ml_dtypes_says_so_once(
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
-    told = "BFLOAT16 is left out: it needs ml_dtypes (pip install ml_dtypes)\n"
-    assert shown.count(told) == shown.count("BFLOAT16") == 1
+    sentence = "BFLOAT16 is left out: it needs ml_dtypes (pip install ml_dtypes)\n"
+    assert shown.count(sentence) == shown.count("BFLOAT16") == 1
     assert "Every promise that could be measured was kept." in shown
 
 
@@ -261,7 +261,7 @@ def test_help(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (["check", "--bogus", "./prog"], "unrecognized arguments: --bogus"),
         (["info", "extra"], "unrecognized arguments: extra"),
@@ -269,10 +269,10 @@ def test_help(name: str) -> None:
         (["demo", "--fast"], "unrecognized arguments: --fast"),
     ],
 )
-def test_a_wrong_word_shows_the_usage_of_its_command(words: list[str], told: str) -> None:
+def test_a_wrong_word_shows_the_usage_of_its_command(words: list[str], sentence: str) -> None:
     shown = command(*words, status=2).stderr
     assert shown.startswith(f"usage: openaclnn {words[0]} ")
-    assert shown.endswith(f"\nopenaclnn {words[0]}: error: {told}\n")
+    assert shown.endswith(f"\nopenaclnn {words[0]}: error: {sentence}\n")
 
 
 def test_version() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge is judged: errors in ULP of all dtypes, at every border."""
+"""Tests of the judge: errors in ULP for all dtypes, at every border."""
 
 from __future__ import annotations
 

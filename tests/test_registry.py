@@ -174,6 +174,6 @@ def test_a_row_of_more_outputs_than_there_is_room_for_does_not_compile(tmp_path)
         text = known[0].replace(output[0], output[0] * (1 + more))
         head = '#include "core/ops/operator.h"\n'
         source.write_text(head + "namespace openaclnn {\n" + text + "\n}\n")
-        told = subprocess.run(command, capture_output=True, text=True)
-        assert (told.returncode != 0) == refused, told.stderr
-        assert ("raise kMaxParameters or kMaxOutputs" in told.stderr) == refused
+        compiled = subprocess.run(command, capture_output=True, text=True)
+        assert (compiled.returncode != 0) == refused, compiled.stderr
+        assert ("raise kMaxParameters or kMaxOutputs" in compiled.stderr) == refused

@@ -99,8 +99,8 @@ def test_a_wrong_variable_is_told_once(name, value, must_be, used):
         check=True,
     )
     (line,) = done.stderr.splitlines()
-    told = f'openaclnn: {name} must be {must_be}, but is "{value}"; '
-    assert line.startswith(told)
+    message = f'openaclnn: {name} must be {must_be}, but is "{value}"; '
+    assert line.startswith(message)
     assert line.endswith(f"{used or ''} is used")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rows say about shapes is what the library checks, infers and prints."""
+"""The library checks, infers and prints the shapes that rows give."""
 
 from __future__ import annotations
 

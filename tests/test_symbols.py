@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public surface: what libraries export and headers declare equals tests/abi_snapshot.txt.
+"""The public surface: the exports of libraries and the declarations of headers equal
+tests/abi_snapshot.txt.
 
 `python tests/test_symbols.py` writes the snapshot anew; its diff is the change of the contract.
 Whichever of the seven names a program loads, there is one state behind them, shared with Python.

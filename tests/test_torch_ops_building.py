@@ -24,7 +24,7 @@ while [ "$1" != -o ]; do shift; done
 """
 IMPORT = """
 import sys, warnings
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import openaclnn.torch as ot
 from openaclnn.torch import registration
@@ -33,7 +33,7 @@ x = torch.tensor([-2.0, 3.0], requires_grad=True)
 y = ot.leaky_relu(x, 0.5)
 y.sum().backward()
 print(registration.kind, y.tolist(), x.grad.tolist())
-for warning in told:
+for warning in caught:
     if warning.category is RuntimeWarning:
         print(warning.message)
 """
@@ -156,7 +156,7 @@ from openaclnn.gradients import gradient_dtypes
 from openaclnn.torch.dtypes import TORCH
 from torch.library import opcheck
 o = torch.ops.openaclnn
-def told(function, *arguments):
+def refusal(function, *arguments):
     try:
         function(*arguments)
     except (ValueError, NotImplementedError) as error:
@@ -192,18 +192,18 @@ for g, one in zip(got, many):
 t = torch.randn(5, dtype=torch.float64, requires_grad=True)
 assert torch.autograd.gradcheck(lambda t: o.leaky_relu(t, 0.1), (t,))
 assert torch.autograd.gradgradcheck(lambda t: o.leaky_relu(t, 0.1), (t,))
-print(told(torch.func.jvp, ot.elu, (x,), (x,)))
-print(told(torch.func.jvp, lambda x: ot.elu(x * 1, inplace=True), (x,), (x,)))
-print(told(lambda: o.elu(x, out=torch.empty(2, 6, 4))))
+print(refusal(torch.func.jvp, ot.elu, (x,), (x,)))
+print(refusal(torch.func.jvp, lambda x: ot.elu(x * 1, inplace=True), (x,), (x,)))
+print(refusal(lambda: o.elu(x, out=torch.empty(2, 6, 4))))
 for op in openaclnn.OPS:
     for dtype in set(op.dtypes) - set(gradient_dtypes(op)) if op.gradient else ():
         y = torch.rand(2, dtype=TORCH[dtype], requires_grad=True)
-        assert "where a gradient is recorded, but got" in told(getattr(o, op.python), y * 1)
-print(told(lambda: o.group_norm_swish(x, w, w, 3, None, 1e-5, False)))
-print(told(lambda: o.group_norm_swish(x, w, w, 4)))
-print(told(lambda: o.leaky_relu(x.int())))
+        assert "where a gradient is recorded, but got" in refusal(getattr(o, op.python), y * 1)
+print(refusal(lambda: o.group_norm_swish(x, w, w, 3, None, 1e-5, False)))
+print(refusal(lambda: o.group_norm_swish(x, w, w, 4)))
+print(refusal(lambda: o.leaky_relu(x.int())))
 g, = torch.autograd.grad(ot.elu(x).sum(), x, create_graph=True)
-print(told(lambda: g.sum().backward()))
+print(refusal(lambda: g.sum().backward()))
 """
 FORWARD_MODE = "there is no forward-mode derivative without the compiled operators"
 REFUSALS = f"""

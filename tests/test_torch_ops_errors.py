@@ -42,8 +42,8 @@ def test_tensors_of_another_kind(op, kind):
     for i, p in enumerate(op.inputs_):
         inputs = [torch.rand(2, 3) for _ in op.inputs_]
         inputs[i] = make(inputs[i])
-        told = refused(lambda inputs=inputs: call(op, inputs))
-        assert told == f"{op.python}: {p.python_name} {DENSE}{what}"
+        message = refused(lambda inputs=inputs: call(op, inputs))
+        assert message == f"{op.python}: {p.python_name} {DENSE}{what}"
 
 
 @pytest.mark.parametrize("op", all_rows())
@@ -66,8 +66,8 @@ def test_meta_outputs_go_with_meta_inputs_only(op):
     inputs = tensors(op, "FLOAT")
     names = [a.name for a in operator(op, "out")._schema.arguments if a.kwarg_only]
     outs = dict(zip(names, [x.to("meta") for x in call(op, inputs)], strict=True))
-    told = refused(lambda: operator(op, "out")(*arguments(op, inputs), **outs))
-    assert told.startswith(f"{op.python}: {names[0]} must be on the device of ")
+    message = refused(lambda: operator(op, "out")(*arguments(op, inputs), **outs))
+    assert message.startswith(f"{op.python}: {names[0]} must be on the device of ")
 
 
 @pytest.mark.parametrize("op", all_rows())
@@ -76,17 +76,17 @@ def test_dtypes(op):
     for dtype in (torch.int32, torch.bool, torch.complex64, torch.float8_e5m2):
         inputs = [x.to(dtype) for x in tensors(op, "FLOAT")]
         first = op.inputs_[0].python_name
-        told = refused(lambda inputs=inputs: call(op, inputs))
+        message = refused(lambda inputs=inputs: call(op, inputs))
         if dtype is torch.float8_e5m2:
             what = f"{first} must have a dtype of the aclnn API, but got {plain(dtype)}"
         else:
             where = f"on {openaclnn.products()[1].title}"
             what = f"{first} must have dtype {either(names)} {where}, but got {plain(dtype)}"
-        assert told == f"{op.python}: {what}"
+        assert message == f"{op.python}: {what}"
         imagined = [x.to("meta") for x in inputs]
-        told = refused(lambda imagined=imagined: operator(op)(*arguments(op, imagined)))
-        assert told.startswith(f"{op.python}: {first} must have dtype ")
-        assert told.endswith(f"but got {plain(dtype)}")
+        message = refused(lambda imagined=imagined: operator(op)(*arguments(op, imagined)))
+        assert message.startswith(f"{op.python}: {first} must have dtype ")
+        assert message.endswith(f"but got {plain(dtype)}")
 
 
 @pytest.mark.parametrize("op", rows(lambda op: op.shapes == "same" and len(op.inputs_) > 1))
@@ -107,9 +107,9 @@ def test_sentences_have_the_names_of_python():
     assert refused(lambda: o.group_norm_swish(x, w, w, 4)) == (
         "group_norm_swish: num_groups must divide the 6 channels of x, but got 4"
     )
-    told = refused(lambda: o.group_norm_swish(x, w, w, 3, "NHWC"))
-    assert told.startswith("group_norm_swish: data_format must be ")
-    assert told.endswith('but got "NHWC"')
+    message = refused(lambda: o.group_norm_swish(x, w, w, 3, "NHWC"))
+    assert message.startswith("group_norm_swish: data_format must be ")
+    assert message.endswith('but got "NHWC"')
     assert refused(lambda: o.group_norm_swish(x, w[:2], w, 3)) == (
         "group_norm_swish: gamma must have the shape of the channels [6], but got [2]"
     )
@@ -183,14 +183,14 @@ def test_functions_name_their_own_arguments(what):
     function, sentence = FUNCTIONS[what]
     with pytest.raises((TypeError, ValueError)) as caught:
         function()
-    name, _, told = str(caught.value).partition(": ")
-    assert told == sentence
+    name, _, message = str(caught.value).partition(": ")
+    assert message == sentence
     assert name in ("leaky_relu", "elu", "hardshrink", "logit", "group_norm_swish")
 
 
 def test_none_among_tensors():
-    told = refused(lambda: o.group_norm_swish(IMAGES, None, torch.ones(4), 2))
-    assert told == f"group_norm_swish: gamma {DENSE}None"
+    message = refused(lambda: o.group_norm_swish(IMAGES, None, torch.ones(4), 2))
+    assert message == f"group_norm_swish: gamma {DENSE}None"
 
 
 def test_other_errors_stay_as_they_are():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile, torch.export, vmap, tracing, checkpoints, autocast: the operators go along."""
+"""The operators work under torch.compile, torch.export, vmap, tracing, checkpoints and autocast."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openaclnn trace: every function has its traced form; text and trace file show what was done."""
+"""openaclnn trace: every function has a traced form; text and trace file show what was done."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ int main() {
 
 
 def test_work_is_told_of_its_own_call(tmp_path):
-    """Callbacks that do not block and empty copies are no work of the stream."""
+    """Callbacks that do not block, and empty copies, are not work of the stream."""
     source = tmp_path / "never_told.cpp"
     source.write_text(NEVER_TOLD)
     out = tmp_path / "trace.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/training.md is what was measured; a replaced UNet learns the same and keeps less."""
+"""docs/training.md shows what was measured; a replaced UNet learns the same and keeps less."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def losses_and_bytes(replaced, layout, dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_replaced_model_learns_the_same_and_keeps_less(layout, dtype):
     (plain, more), (ours, less) = (losses_and_bytes(r, layout, dtype) for r in (False, True))
-    # 40 layers, each of which rounds once in its dtype
+    # each of 40 layers rounds once in its dtype
     step = torch.finfo(dtype).eps * 40
     assert all(abs(a - b) <= step * a for a, b in zip(plain, ours, strict=True))
     assert less < more

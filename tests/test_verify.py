@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openaclnn verify: its cases come from the rows, can be written down and made again, and a run
-tells what it found, in a table, in JSON and in JUnit XML."""
+"""openaclnn verify: its cases come from the rows and can be saved and repeated, and a run reports
+what it found in a table, in JSON and in JUnit XML."""
 
 from __future__ import annotations
 
@@ -133,10 +133,10 @@ def test_wrong_elements_are_found_with_their_inputs():
 
 
 def test_wrong_shapes_and_missing_results():
-    for change, told in ((lambda c, y: y[..., :-1], "shape"), (lambda c, y: None, "None")):
+    for change, shown in ((lambda c, y: y[..., :-1], "shape"), (lambda c, y: None, "None")):
         for result in run_of(Wrong(change), plain_cases()):
             assert (result.status, result.kind) == ("failed", "wrong")
-            assert told in result.sentence
+            assert shown in result.sentence
 
 
 @pytest.mark.parametrize("name", ["single", "allclose"])

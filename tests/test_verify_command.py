@@ -34,13 +34,13 @@ def test_torch_is_found_where_it_is_wrong(tmp_path, capsys):
     report = tmp_path / "report.json"
     command = ["verify", "torch", "--cases", str(file), "--json", str(report), "--quiet"]
     assert main(command) == 1
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     by_id = {r["id"]: r for r in json.loads(report.read_text(encoding="utf-8"))["results"]}
     assert by_id["good"]["status"] == "passed"
     assert by_id["eps"]["worst"][0]["got"]["value"] in ("inf", "-inf")
     assert by_id["alpha"]["kind"] == "wrong"
     again = by_id["eps"]["command"]
-    assert again in told
+    assert again in printed
     assert main(again.split()[1:]) == 1
     assert "1 of 1 FAILED" in capsys.readouterr().out
 
@@ -103,9 +103,9 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
 )  # fmt: skip
 def test_wrong_use_is_one_sentence(given, sentence, capsys):
     assert main(["verify", *given]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"openaclnn verify: {sentence}")
-    assert told.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"openaclnn verify: {sentence}")
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_mistakes_of_files_are_one_sentence(case, sentence, tmp_path, capsys):
 
 
 def test_without_ml_dtypes(monkeypatch, capsys):
-    """NumPy alone has no bfloat16: it is left out by name, and asked for it is a sentence."""
+    """NumPy alone has no bfloat16: a line says it is left out; asking for it is an error."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     assert main(["verify", "openaclnn:v2", "--op", "hardshrink", "--quiet"]) == 0
     shown = capsys.readouterr()
@@ -140,8 +140,8 @@ def test_without_ml_dtypes(monkeypatch, capsys):
     )
     assert "BFLOAT16" not in shown.out
     assert main(["verify", "--op", "hardshrink", "--dtype", "bf16"]) == 2
-    told = "openaclnn verify: --dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes\n"
-    assert capsys.readouterr().err == told
+    printed = "openaclnn verify: --dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes\n"
+    assert capsys.readouterr().err == printed
     x = np.zeros(3, np.uint16)
     with pytest.raises(
         ValueError, match=r"^dtype BFLOAT16 needs ml_dtypes: pip install ml_dtypes$"

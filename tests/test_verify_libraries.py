@@ -78,14 +78,14 @@ def test_a_broken_one_is_found_out(library, tmp_path, monkeypatch, capsys, how):
     nobody = {"accepts": 1, "status": 1, "crash in phase 1": 1}.get(how, 0)
     assert set(elsewhere.values()) == {nobody}
     findings = [r for r in data["results"] if r["status"] == "failed"]
-    told = [f for f in findings if f["kind"] == kind and f["case"]["dtype"] == "FLOAT16"]
-    assert told
-    assert re.match(sentence, told[0]["sentence"]), told[0]["sentence"]
+    reported = [f for f in findings if f["kind"] == kind and f["case"]["dtype"] == "FLOAT16"]
+    assert reported
+    assert re.match(sentence, reported[0]["sentence"]), reported[0]["sentence"]
     shown = capsys.readouterr().out
-    assert f"{kind}: {told[0]['sentence']}" in shown
+    assert f"{kind}: {reported[0]['sentence']}" in shown
     assert "hardshrink FLOAT16: " in shown
     # The command that is shown finds it again.
-    assert main([*told[0]["command"].split()[1:], "--timeout", "0.5", "--quiet"]) == 1
+    assert main([*reported[0]["command"].split()[1:], "--timeout", "0.5", "--quiet"]) == 1
 
 
 def test_writes_around_an_output_are_found_in_every_layout(library, tmp_path, monkeypatch):
@@ -133,5 +133,5 @@ def test_a_library_without_operators(capsys):
     libm = next(Path(p) for p in ("/lib/x86_64-linux-gnu/libm.so.6", sys.executable)
                 if Path(p).exists())  # fmt: skip
     assert main(["verify", f"library:{libm}"]) == 2
-    told = capsys.readouterr().err
-    assert re.match(r"openaclnn verify: library:\S+ must (have an operator|be a library)", told)
+    reported = capsys.readouterr().err
+    assert re.match(r"openaclnn verify: library:\S+ must (have an operator|be a library)", reported)

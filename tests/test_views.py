@@ -70,8 +70,8 @@ def test_broadcasts_that_end_in_a_tile_of_one_row(op, dtype):
                 given = [small if i == picked else x for i, x in enumerate(plain)]
                 expected = call(op, plain, attributes, np.empty((3, rows_, columns), small.dtype))
                 out = call(op, given, attributes, np.empty_like(expected))
-                told = f"{op.name} {rows_} x {columns}, input {picked} along {axes}, seed {seed}"
-                assert (bits(out) == bits(expected)).all(), told
+                case = f"{op.name} {rows_} x {columns}, input {picked} along {axes}, seed {seed}"
+                assert (bits(out) == bits(expected)).all(), case
 
 
 def random_view(rng, memory, shape):
@@ -86,7 +86,7 @@ def random_view(rng, memory, shape):
 
 
 def addresses(view) -> list[int]:
-    """Of every element, in order."""
+    """The address of every element, in order."""
     start = view.__array_interface__["data"][0]
     return [start + int(np.dot(index, view.strides)) for index in np.ndindex(view.shape)]
 
@@ -116,7 +116,7 @@ def test_overlap_is_judged_exactly():
         repeats = len(set(addresses(out))) < out.size
         same = out.dtype == x.dtype and addresses(out) == addresses(x)
         overlap = repeats or not (same or touched(out).isdisjoint(touched(x)))
-        told = f"out {out.dtype} {out.strides}, x {x.strides}, shape {shape}, seed {seed}"
-        assert refused(x, out) == overlap, told
+        case = f"out {out.dtype} {out.strides}, x {x.strides}, shape {shape}, seed {seed}"
+        assert refused(x, out) == overlap, case
         count += overlap
     assert 1000 < count < 3000  # both kinds were tried often

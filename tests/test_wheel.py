@@ -115,9 +115,9 @@ def test_check_mode(installed, tmp_path):
     compile_against(installed.home, "c++", EXAMPLES / "leaky_relu.cpp", good)
     compile_against(installed.home, "c++", EXAMPLES / "mistakes" / "read_before_sync.cpp", bad)
     assert installed.run("check", good).stderr.endswith("openaclnn check: no mistakes\n")
-    told = installed.run("check", bad, status=66).stderr
-    assert told.endswith("openaclnn check: 1 mistake\n")
-    assert "before" in told
+    printed = installed.run("check", bad, status=66).stderr
+    assert printed.endswith("openaclnn check: 1 mistake\n")
+    assert "before" in printed
 
 
 def test_a_program_is_traced(installed, tmp_path):

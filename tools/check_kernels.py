@@ -202,7 +202,7 @@ def check(level: str, objects: list[Path]) -> list[str]:
 
 
 def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
-    """What of broken objects goes unnoticed."""
+    """The defects of broken objects that the checks miss."""
     with tempfile.TemporaryDirectory() as folder:
         broken = []
         for entry in json.loads((build / "compile_commands.json").read_text()):
@@ -256,8 +256,8 @@ def main() -> int:
             findings += self_test(arguments.build, level, objects)
         else:
             findings += check(level, objects)
-            told = forms(level, objects)
-            loops = f"loops of {len(told)} forms" if level in REGISTER else "no loops"
+            checked = forms(level, objects)
+            loops = f"loops of {len(checked)} forms" if level in REGISTER else "no loops"
             print(f"kernels_{level}: symbols and {loops} checked")
     good = "every check fails where it should" if arguments.self_test else "nothing found"
     print("\n".join(findings) or good)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long run with fresh seeds, for a schedule: the fuzzer, results past the cache too, the soak
-test, the search of attributes, and all 2^32 fp32 patterns with drawn attributes. It goes through
-all of them, prints every command with its seed, and fails if one did.
+"""A long run with fresh seeds, for a schedule: the fuzzer, also with results past the cache, the
+soak test, the search of attributes, and all 2^32 fp32 patterns with drawn attributes. It runs all
+of them, prints every command with its seed, and fails if one of them fails.
 
     python tools/long_run.py [--minutes 60] [--seed N] [--build build/c]
 
@@ -49,10 +49,10 @@ def main() -> int:
     given = parser.parse_args()
     failed = []
     for environment, command in commands(given.minutes, given.seed, given.build.resolve()):
-        told = " ".join([*(f"{k}={v}" for k, v in environment.items()), *map(repr, command)])
-        print(f"\n{told}", flush=True)
+        shown = " ".join([*(f"{k}={v}" for k, v in environment.items()), *map(repr, command)])
+        print(f"\n{shown}", flush=True)
         if subprocess.run(command, cwd=ROOT, env=os.environ | environment).returncode != 0:
-            failed.append(told)
+            failed.append(shown)
     print(f"\nseed {given.seed}: " + ("all passed" if not failed else "failed:"))
     print(*failed, sep="\n")
     return 1 if failed else 0

@@ -78,7 +78,7 @@ def tensors(value: Any) -> list[torch.Tensor]:
 
 
 def gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Of a weighted sum: that of a plain one is nothing but rounding behind a normalisation."""
+    """Gradients of a weighted sum; after a normalisation those of a plain sum are only rounding."""
     total = 0
     for root in (r for r in results if r.requires_grad):
         weights = torch.linspace(0.5, 1.5, root.numel()).reshape(root.shape).to(root.device)

@@ -5,7 +5,7 @@ is far above the deviation, and torch beside them.
     python tools/numerics_group_norm.py > docs/numerics_group_norm.md
 
 Every error is condition-scaled: the largest |result - exact| / Σ|terms|, where exact is the formula
-in float64 on the same fp32 inputs, and the terms are those of the sum that the result is (of dx:
+in float64 on the same fp32 inputs, and the terms are those whose sum is the result (for dx:
 rstd |γ u| + rstd mean|γ u| + rstd |x̂| mean|γ u x̂|, with |u| = |dy| σ (1 + |s v| (1 - σ))).
 """
 
@@ -27,7 +27,7 @@ SEED = 7
 
 
 def scaled(actual: Array, exact: Array, terms: Array) -> float:
-    """0 / 0, where nothing was to be computed, is no error."""
+    """The largest scaled error. 0 / 0, where nothing had to be computed, is no error."""
     error = np.abs(actual.astype(np.float64).reshape(exact.shape) - exact)
     return float(np.max(np.divide(error, terms, out=np.zeros_like(error), where=terms > 0)))
 

@@ -14,8 +14,8 @@ def page(op) -> str:
     )
     titles = ", ".join(p.title for p in PRODUCTS if p.key in op.products)
     output = "any float dtype" if op.output == "castable" else "that of the first input"
-    if told := catalogue.companions(op):
-        output += f"; {told}"
+    if extra := catalogue.companions(op):
+        output += f"; {extra}"
     optional = "".join(
         f"* `{p.name}` is neither needed nor touched when `{p.condition}` is false.\n"
         for p in op.outputs

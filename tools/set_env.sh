@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Source this file: points the variables that CANN builds and programs read at this installation.
-# A shell that does not tell where a sourced file lies (dash) has to be in its folder.
+# A shell that does not know where a sourced file lies (dash) has to be in its folder.
 _openaclnn_here=
 for _openaclnn_file in "${BASH_SOURCE:-$0}" ./set_env.sh; do
   _openaclnn_here="$(CDPATH= cd -- "$(dirname -- "$_openaclnn_file")" >/dev/null 2>&1 && pwd)" || continue
@@ -9,7 +9,7 @@ for _openaclnn_file in "${BASH_SOURCE:-$0}" ./set_env.sh; do
   _openaclnn_here=
 done
 if [ -z "$_openaclnn_here" ]; then
-  echo "set_env.sh: this shell does not tell where the file lies: cd to its folder first, or source it from bash" >&2
+  echo "set_env.sh: this shell does not know where the file lies: cd to its folder first, or source it from bash" >&2
   unset _openaclnn_here _openaclnn_file
   return 1
 fi

@@ -26,7 +26,7 @@ OPAQUE += ("aclrtMallocConfig", "aclrtPtrAttributes", "aclrtPhysicalMemProp")
 ARRAYS = ("const int64_t*", "const float*", "const bool*")
 ARRAYS += ("const aclTensor* const*", "const aclScalar* const*")
 UNWRITTEN = '"not written"'
-SUBMITS = {  # and when the stream has work to tell of
+SUBMITS = {  # and the condition under which the stream gets work
     "aclrtMemcpyAsync": "count != 0",
     "aclrtMemsetAsync": "count != 0",
     "aclrtLaunchCallback": "blockType == ACL_CALLBACK_BLOCK",
@@ -63,7 +63,7 @@ def function(result: str, name: str, parameters: str) -> Function:
 
 
 def functions() -> list[Function]:
-    """Of the hand-written headers, and two for each row."""
+    """The functions of the hand-written headers, and two for each row."""
     headers = [h for f in ("acl", "aclnn") for h in sorted((ROOT / "include" / f).rglob("*.h"))]
     found = [function(*m) for h in headers for m in PROTOTYPE.findall(h.read_text())]
     for op in OPS:

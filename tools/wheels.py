@@ -111,7 +111,8 @@ def build(python: str, machine: str, folder: Path, more: list[str]) -> Path:
 def unversioned(wheel: Path, folder: Path) -> list[str]:
     """Functions that a library takes from outside without a version: not Python's, nor our own.
 
-    The linker is told of Python's only when it is loaded, so one that glibc lacks would stay here.
+    Those of Python are resolved only when the library is loaded, so the linker would also accept
+    a function that glibc lacks.
     """
     place = folder / "unpacked"
     shutil.rmtree(place, ignore_errors=True)

@@ -24,7 +24,7 @@ class AtenWork : public ForeignWork {
   void* call_;
 };
 
-// What prepare has found alive.
+// The tensors and scalars that prepare has found alive.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
@@ -77,7 +77,7 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
   return run_foreign(row.name, &row, workspace, workspace_size, executor, stream);
 }
 
-// There when `openaclnn trace` runs the program.
+// Exists when `openaclnn trace` runs the program.
 const Tracer* tracer() {
   static const auto* const found = static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer));
   return found;

@@ -65,10 +65,10 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   constexpr const char* call = "aclDestroyAclOpExecutor";
   if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();
-  const auto tell = [](const aclOpExecutor& own) {
-    openaclnn::tell_ending(call, openaclnn::thing<aclOpExecutor>(), &own);
+  const auto notify = [](const aclOpExecutor& own) {
+    openaclnn::notify_ending(call, openaclnn::thing<aclOpExecutor>(), &own);
   };
-  if (executors().destroy(executor, tell) || executors().was_consumed(executor)) {
+  if (executors().destroy(executor, notify) || executors().was_consumed(executor)) {
     return ACLNN_SUCCESS;
   }
   return openaclnn::not_alive(call, "executor", executor).code();

@@ -61,10 +61,11 @@ aclnnStatus destroy_list(HandlePool<T>& pool, HandlePool<Element>& elements, con
                          const T* list) {
   if (list == nullptr) return ACLNN_SUCCESS;
   const auto destroy_elements = [&](const T& own) {
-    tell_ending(call, thing<T>(), &own);
+    notify_ending(call, thing<T>(), &own);
     for (const Element* element : own) {
       if (element == nullptr) continue;
-      elements.destroy(element, [&](Element& last) { tell_ending(call, thing<Element>(), &last); });
+      elements.destroy(element,
+                       [&](Element& last) { notify_ending(call, thing<Element>(), &last); });
     }
   };
   if (pool.destroy(list, destroy_elements)) return ACLNN_SUCCESS;
@@ -73,7 +74,7 @@ aclnnStatus destroy_list(HandlePool<T>& pool, HandlePool<Element>& elements, con
 
 template <class T>
 aclnnStatus size_of(HandlePool<T>& pool, const char* call, const T* array, uint64_t* size) {
-  return ask_object(pool, call, "array", array, "size", size, [](auto& a) { return a.size; });
+  return get_property(pool, call, "array", array, "size", size, [](auto& a) { return a.size; });
 }
 
 }  // namespace

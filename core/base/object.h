@@ -51,7 +51,7 @@ constexpr const char* thing<aclOpExecutor>() {
 
 template <class T>
 Status not_alive(const char* call, const char* argument, const T* handle) {
-  tell_refused(call, thing<T>(), argument, handle);
+  notify_refused(call, thing<T>(), argument, handle);
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               static_cast<const void*>(handle));
@@ -70,7 +70,7 @@ T* create_object(HandlePool<T>& pool, const char* call) {
   T* object = pool.create();
   if (object == nullptr)
     return fail(ACLNN_ERR_INNER, "%s: too many objects are alive", call).null();
-  tell_made(call, thing<T>(), object);
+  notify_made(call, thing<T>(), object);
   return object;
 }
 
@@ -78,18 +78,18 @@ T* create_object(HandlePool<T>& pool, const char* call) {
 template <class T>
 aclnnStatus destroy_object(HandlePool<T>& pool, const char* call, const char* argument,
                            const T* handle) {
-  const auto tell = [&](const T& object) { tell_ending(call, thing<T>(), &object); };
-  if (handle == nullptr || pool.destroy(handle, tell)) return ACLNN_SUCCESS;
+  const auto notify = [&](const T& object) { notify_ending(call, thing<T>(), &object); };
+  if (handle == nullptr || pool.destroy(handle, notify)) return ACLNN_SUCCESS;
   return check_alive(pool, call, argument, handle).code();
 }
 
-// Answers a question about an object: *answer = get(object).
-template <class T, class Answer, class Get>
-aclnnStatus ask_object(const HandlePool<T>& pool, const char* call, const char* argument,
-                       const T* handle, const char* result, Answer* answer, Get get) {
+// Reads a property of an object: *value = get(object).
+template <class T, class Value, class Get>
+aclnnStatus get_property(const HandlePool<T>& pool, const char* call, const char* argument,
+                         const T* handle, const char* result, Value* value, Get get) {
   if (Status status = check_alive(pool, call, argument, handle); !status.ok()) return status.code();
-  if (answer == nullptr) return must_not_be_null(call, result).code();
-  *answer = get(*handle);
+  if (value == nullptr) return must_not_be_null(call, result).code();
+  *value = get(*handle);
   return ACLNN_SUCCESS;
 }
 

@@ -117,10 +117,10 @@ aclnnStatus give_dims(const char* call, const aclTensor* tensor, Dims Tensor::* 
   return ACLNN_SUCCESS;
 }
 
-template <class Answer, class Get>
-aclnnStatus ask(const char* call, const aclTensor* tensor, const char* result, Answer* answer,
-                Get get) {
-  return ask_object(tensors(), call, "tensor", tensor, result, answer, get);
+template <class Value, class Get>
+aclnnStatus get_from(const char* call, const aclTensor* tensor, const char* result, Value* value,
+                     Get get) {
+  return get_property(tensors(), call, "tensor", tensor, result, value, get);
 }
 
 }  // namespace
@@ -176,19 +176,19 @@ aclnnStatus aclGetViewStrides(const aclTensor* tensor, int64_t** stridesValue,
 }
 
 aclnnStatus aclGetViewOffset(const aclTensor* tensor, int64_t* offset) {
-  return ask("aclGetViewOffset", tensor, "offset", offset, [](auto& t) { return t.offset; });
+  return get_from("aclGetViewOffset", tensor, "offset", offset, [](auto& t) { return t.offset; });
 }
 
 aclnnStatus aclGetFormat(const aclTensor* tensor, aclFormat* format) {
-  return ask("aclGetFormat", tensor, "format", format, [](auto& t) { return t.format; });
+  return get_from("aclGetFormat", tensor, "format", format, [](auto& t) { return t.format; });
 }
 
 aclnnStatus aclGetDataType(const aclTensor* tensor, aclDataType* dataType) {
-  return ask("aclGetDataType", tensor, "dataType", dataType, [](auto& t) { return t.dtype; });
+  return get_from("aclGetDataType", tensor, "dataType", dataType, [](auto& t) { return t.dtype; });
 }
 
 aclnnStatus aclGetRawTensorAddr(const aclTensor* tensor, void** addr) {
-  return ask("aclGetRawTensorAddr", tensor, "addr", addr, [](auto& t) { return t.data; });
+  return get_from("aclGetRawTensorAddr", tensor, "addr", addr, [](auto& t) { return t.data; });
 }
 
 aclnnStatus aclSetRawTensorAddr(aclTensor* tensor, void* addr) {

@@ -43,7 +43,7 @@ class ReachSearch {
     if (high < 0 || low > rest_[i]) return false;
     if (low <= 0) return true;  // all remaining x = 0
     if (i == count_) return false;
-    if (--budget_ < 0) return true;  // too long to be sure: answer on the safe side
+    if (--budget_ < 0) return true;  // too long to be sure: err on the safe side
     if (high / divisor_[i] * divisor_[i] < low)
       return false;  // no multiple of the gcd in [low, high]
     const __int128 factor = terms_[i].factor;

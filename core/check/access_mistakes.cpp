@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that nothing orders, and work that reads what nothing has written.
+// Reports work that nothing orders, and work that reads what nothing has written.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace openaclnn::check {
 namespace {
 
-void tell_collision(const Access& now, const Access& other) {
+void report_collision(const Access& now, const Access& other) {
   const bool host = now.stream == nullptr;
   const bool workspace =
       std::strcmp(now.argument, "workspace") == 0 || std::strcmp(other.argument, "workspace") == 0;
@@ -44,16 +44,16 @@ void tell_collision(const Access& now, const Access& other) {
         "record an event after the first (aclrtRecordEvent) and let the other stream wait for it "
         "(aclrtStreamWaitEvent), or synchronise the first stream in between.";
   }
-  tell(report);
+  emit(report);
 }
 
-// An access to bytes of which some were never given a value.
+// An access to bytes, some of which were never given a value.
 struct NeverWritten {
   Access access;
   Missing missing;
 };
 
-void tell_never_written(const NeverWritten& found) {
+void report_never_written(const NeverWritten& found) {
   const auto& [now, missing] = found;
   Report report("never_written");
   report.what.add(now.call).add(" reads ").add(now.argument).add(", ").number(missing.of);
@@ -72,11 +72,11 @@ void tell_never_written(const NeverWritten& found) {
       "run "
       "the operator that computes it, before it is read.";
   report.follows = follows(Lack::result);
-  tell(report);
+  emit(report);
 }
 
-// What is read must have been written; what is written has a value from now on, and so has what was
-// reported. A copy within the device carries over what its source has.
+// Bytes that are read must have been written. Bytes that are written or were reported have a value
+// from now on. A copy within the device also copies which bytes have a value.
 std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& accesses,
                                       bool is_copy) {
   const auto on_device = [](const Access& access) {
@@ -130,16 +130,17 @@ void take_down(const char* call, std::vector<Access> accesses, const Stream* str
       const Access* other = state.order.add(block_of(access.low), access);
       if (other == nullptr) continue;
       collisions.emplace_back(access, *other);
-      // As if the host had waited: what else lacks this synchronisation has the same cause.
+      // Goes on as if the host had waited: other accesses that lack this synchronisation have the
+      // same cause.
       if (stream == nullptr) state.order.synchronised(collisions.back().second.stream);
     }
     never_written = note_values(state, accesses, is_copy);
   }
-  for (const auto& [now, other] : collisions) tell_collision(now, other);
-  for (const NeverWritten& each : never_written) tell_never_written(each);
+  for (const auto& [now, other] : collisions) report_collision(now, other);
+  for (const NeverWritten& each : never_written) report_never_written(each);
 }
 
-// What the executor works on, by the names of its tensors.
+// The ranges on which the executor works, by the names of its tensors.
 std::vector<Access> accesses_of(const aclOpExecutor& executor) {
   State& state = State::get();
   std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> views;

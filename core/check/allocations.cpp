@@ -21,9 +21,9 @@ constexpr size_t kGuard = 64 << 10;  // between two allocations
 
 struct Arena {
   std::mutex mutex;
-  uintptr_t begin = 0;     // of the program's range
-  uintptr_t distance = 0;  // from there to the library's
-  uintptr_t bits = 0;      // of the range of bits
+  uintptr_t begin = 0;     // where the program's range begins
+  uintptr_t distance = 0;  // from there to the library's range
+  uintptr_t bits = 0;      // where the range of bits begins
   size_t size = 0;
   size_t used = 0;
   size_t page = 4096;
@@ -43,7 +43,7 @@ void* library_address(uintptr_t address) {
   return reinterpret_cast<void*>(address + arena.distance);
 }
 
-// Its bits, from a page to a page: those at the ends may be shared with its neighbours.
+// Its bits, in whole pages: those at the ends may be shared with its neighbours.
 bool make_bits(uintptr_t begin, size_t pages) {
   const auto low = reinterpret_cast<uintptr_t>(bits_at(begin)) / arena.page * arena.page;
   const size_t high = round_up(reinterpret_cast<uintptr_t>(bits_at(begin + pages)), arena.page);

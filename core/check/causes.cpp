@@ -55,7 +55,7 @@ bool needs_device(int32_t code, std::string_view sentence) {
   return code == ACL_ERROR_RT_CONTEXT_NULL || has(sentence, "call aclrtSetDevice first");
 }
 
-// "aclrtMemcpy: dst must not be NULL": dst. Empty where the sentence says something else.
+// Returns dst for "aclrtMemcpy: dst must not be NULL", and nothing for other sentences.
 std::string_view null_argument(std::string_view sentence) {
   const size_t colon = sentence.find(": ");
   if (colon == sentence.npos) return {};
@@ -64,7 +64,7 @@ std::string_view null_argument(std::string_view sentence) {
   return end == rest.npos ? std::string_view() : rest.substr(0, end);
 }
 
-// What the call was given NULL for.
+// The argument for which the call got NULL.
 Lack given_null(std::string_view call, std::string_view sentence) {
   if (has(sentence, "must have data, but")) return Lack::memory;
   const std::string_view argument = null_argument(sentence);

@@ -118,16 +118,16 @@ bool missed_leaks() {
   return !state.ledger.empty() || block_count() > 0;
 }
 
-// After the exit handlers and destructors of the program, whose frees were still seen.
+// Runs after the exit handlers and destructors of the program, so that it sees their frees.
 [[gnu::destructor]] void end() {
   if (observer == nullptr) return;
   if (missed_leaks()) {
     std::fputs("openaclnn check: aclFinalize was not called: leaks were not looked for\n", stderr);
   }
-  if (reports_told() == 0) return;
-  std::fprintf(stderr, "openaclnn check: %d %s", reports_told(),
-               reports_told() == 1 ? "mistake" : "mistakes");
-  if (const int more = consequences_told(); more > 0) {
+  if (mistakes_reported() == 0) return;
+  std::fprintf(stderr, "openaclnn check: %d %s", mistakes_reported(),
+               mistakes_reported() == 1 ? "mistake" : "mistakes");
+  if (const int more = consequences_reported(); more > 0) {
     std::fprintf(stderr, " with %d %s", more, more == 1 ? "consequence" : "consequences");
   }
   std::fputs("\n", stderr);
@@ -154,8 +154,8 @@ uintptr_t block_of(uintptr_t address) {
 
 // The file that OPENACLNN_CHECK_SEEN names carries this to `openaclnn check`.
 void used() {
-  static std::atomic<bool> told = false;
-  if (told.load(std::memory_order_relaxed) || told.exchange(true)) return;
+  static std::atomic<bool> reported = false;
+  if (reported.load(std::memory_order_relaxed) || reported.exchange(true)) return;
   const char* path = std::getenv("OPENACLNN_CHECK_SEEN");
   if (path == nullptr || *path == '\0') return;
   const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and memory of one device used on another. Here all devices are this machine; on a board a
-// stream belongs to the context that it was made in, and an operator reaches the memory of its own
-// device.
+// Reports streams and memory of one device that are used on another. Here all devices are this
+// machine; on a board a stream belongs to the context that it was made in, and an operator reaches
+// only the memory of its own device.
 #include "core/check/state.h"
 #include "core/runtime/device.h"
 
@@ -13,7 +13,7 @@ int32_t device_of(const Stream& stream, int32_t otherwise) {
   return owner != nullptr ? owner->device : otherwise;
 }
 
-// The live allocation of device memory that the address lies in.
+// Returns the live allocation of device memory that contains the address.
 const Block* memory_at(const void* address) {
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;
   const bool inside =
@@ -21,8 +21,8 @@ const Block* memory_at(const void* address) {
   return inside && own->device != kAnyDevice ? own : nullptr;
 }
 
-void tell_memory(const char* op, const char* name, const Block& own, const void* address,
-                 const Stream& stream, int32_t device) {
+void report_memory(const char* op, const char* name, const Block& own, const void* address,
+                   const Stream& stream, int32_t device) {
   Report report("wrong_device");
   report.what.add(op).add(" works on ").add(name).add(" at ").pointer(address);
   report.what.add(", memory of device ").number(static_cast<uint64_t>(own.device)).add(", on ");
@@ -33,7 +33,7 @@ void tell_memory(const char* op, const char* name, const Block& own, const void*
   report.advice =
       "allocate memory while the device is current that works on it, or copy it to memory of that "
       "device with aclrtMemcpy first.";
-  tell(report);
+  emit(report);
 }
 
 }  // namespace
@@ -62,21 +62,21 @@ bool check_stream_device(const char* call, const Stream& stream) {
       "call aclrtSetDevice with the device of the stream before work is put on it, or take a "
       "stream "
       "that was made while this device was current.";
-  tell(report);
+  emit(report);
   return false;
 }
 
 void check_launch_device(const char* op, const aclOpExecutor& executor, const void* workspace,
                          uint64_t workspace_size, const Stream& stream) {
-  if (!check_stream_device(op, stream)) return;  // its memory may well be of the stream's device
-  bool told = false;
+  if (!check_stream_device(op, stream)) return;  // its memory may be the stream's
+  bool reported = false;
   const auto check = [&](const char* name, const void* address) {
     const Block* own = memory_at(address);
-    if (told || own == nullptr) return;
+    if (reported || own == nullptr) return;
     const int32_t device = device_of(stream, own->device);
     if (device == own->device) return;
-    tell_memory(op, name, *own, address, stream, device);
-    told = true;
+    report_memory(op, name, *own, address, stream, device);
+    reported = true;
   };
   executor.for_each_operand(
       [&](const Executor::Operand& operand) { check(operand.name, operand.data + operand.low); });

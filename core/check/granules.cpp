@@ -17,7 +17,8 @@ struct Mappings {
 };
 Mappings mappings;
 
-// Zeros that cost memory where they are touched only; nullptr when there are no addresses left.
+// Returns zeros that cost memory only where they are touched, or nullptr when there are no
+// addresses left.
 void* untouched(size_t size) {
   void* range = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

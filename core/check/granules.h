@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mapped in a reservation of check mode: one Block for each call of aclrtMapMem, found by
-// the granule of addresses that it covers. The newest one counts, so memory that was unmapped stays
-// recognisable. Taking it down is for one thread at a time; looking takes no lock, for signal
-// handlers may look.
+// The mappings in a reservation of check mode: one Block for each call of aclrtMapMem, found by the
+// granules of addresses that it covers. The newest one counts, so memory that was unmapped stays
+// recognisable. Only one thread at a time may record; lookups take no lock, because signal handlers
+// make them.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ struct Granules {
   static Granules* create(uintptr_t begin, size_t size);
 
   bool map(const char* call, uintptr_t address, size_t size);
-  // What is mapped at the address, or was last; nullptr when nothing ever was.
+  // Returns what is mapped at the address, or was last; nullptr when nothing ever was.
   Block* at(const Block& reservation, uintptr_t address) const;
   // The bytes from the address to the end of the mapped memory; 0 if none is mapped there.
   size_t mapped_behind(uintptr_t address) const;

@@ -76,8 +76,8 @@ void on_fault(int number, siginfo_t* info, void* context) {
     pass_on(number, info, context);
     return;
   }
-  static std::atomic<bool> told = false;
-  if (told.exchange(true)) {
+  static std::atomic<bool> reported = false;
+  if (reported.exchange(true)) {
     while (true) pause();  // another thread is about to end the process
   }
   static Report report("host_access");  // too large for the stack of a handler
@@ -85,7 +85,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   describe(report, info->si_addr, way_of(context));
   report.advice =
       "copy between host and device with aclrtMemcpy; only operators work on device memory.";
-  tell(report);
+  emit(report);
   _exit(exit_code() != 0 ? exit_code() : 128 + SIGSEGV);
 }
 

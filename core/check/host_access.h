@@ -3,7 +3,7 @@
 
 namespace openaclnn::check {
 
-// Makes a fault at an address of device memory end the process with a report from now on.
+// From now on, a fault at an address of device memory ends the process with a report.
 void watch_host_access();
 
 }  // namespace openaclnn::check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every object by its handle: what it is, who made it, who ended it. Handles are reused in the end;
-// then the newest object counts.
+// The ledger knows every object by its handle: what it is, who made it, who ended it. Handles are
+// reused at some point; then the newest object counts.
 #pragma once
 
 #include <unordered_map>
@@ -12,15 +12,15 @@ namespace openaclnn::check {
 
 struct Object {
   const char* thing;  // "aclTensor"
-  const char* call;   // that made it; static text or a row's name
+  const char* call;   // the function that made it; static text or a row's name
   Stack made;
-  uint64_t number;  // in the order of making
+  uint64_t number;  // counts in the order of creation
   bool live;
   const char* ended_by;
   Stack ended;
 };
 
-// Not for two threads at once.
+// Not safe for two threads at once.
 class Ledger {
  public:
   void add(const char* thing, const char* call, const void* handle);
@@ -29,11 +29,12 @@ class Ledger {
   bool empty() const { return objects_.empty(); }
 
   struct Left {
-    const void* handle;  // of the first
+    const void* handle;  // that of the first
     const Object* first;
     size_t count;
   };
-  // The live objects, in one entry for each place and thing, oldest first. `skip` are not counted.
+  // Returns the live objects, in one entry for each place and thing, oldest first. Those in `skip`
+  // are not counted.
   std::vector<Left> left(bool (*skip)(const char* thing, const void* handle)) const;
 
  private:

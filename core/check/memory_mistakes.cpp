@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills of the wrong kind or size.
+// Reports copies and fills of the wrong kind or size.
 #include "acl/acl_rt.h"
 #include "core/check/state.h"
 #include "core/runtime/device.h"
@@ -42,18 +42,18 @@ void check_kind(const char* call, const void* dst, const void* src, int kind) {
   int right = ACL_MEMCPY_HOST_TO_HOST;
   while (ends_of(right).src != found.src || ends_of(right).dst != found.dst) ++right;
   Report report("wrong_kind");
-  report.what.add(call).add(" was told ").add(kKinds[kind]).add(", but src ").pointer(src);
+  report.what.add(call).add(" was called with ").add(kKinds[kind]).add(", but src ").pointer(src);
   report.what.add(" is ").add(name_of(found.src)).add(" memory and dst ").pointer(dst);
   report.what.add(" is ").add(name_of(found.dst)).add(" memory: that is ");
   report.what.add(kKinds[right]).add(".");
   report.at("here", call, stack_here());
   add_memory(report, reinterpret_cast<uintptr_t>(found.dst ? dst : src));
   report.advice = "give the kind that fits the two addresses, or exchange dst and src.";
-  tell(report);
+  emit(report);
 }
 
-// Checks one end of a transfer. The bound is what the program asked for; the runtime itself also
-// carries out copies that end in the bytes that rounding up has reserved.
+// Checks one end of a transfer. The bound is the size that the program asked for. The runtime
+// itself also carries out copies that end in the bytes reserved by rounding up.
 Status check_end(const char* call, const char* argument, const void* address, size_t count) {
   const auto begin = reinterpret_cast<uintptr_t>(address);
   size_t room = 0;
@@ -61,7 +61,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
   if (is_device_address(address)) {
     const Block* own = block_at(address);
     if (own != nullptr && own->live && own->is_reservation()) {
-      return tell_not_mapped(ACL_ERROR_RT_PARAM_INVALID, call, argument, address);
+      return report_not_mapped(ACL_ERROR_RT_PARAM_INVALID, call, argument, address);
     }
     inside = own != nullptr && begin < own->reserved_end();
     if (inside && !own->live) {
@@ -72,7 +72,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
       report.at("here", call, stack_here());
       add_memory(report, begin);
       report.advice = "free memory after its last use.";
-      tell(report);
+      emit(report);
       return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be alive, but %p was freed", call,
                   argument, address);
     }
@@ -84,13 +84,13 @@ Status check_end(const char* call, const char* argument, const void* address, si
   }
   if (count <= room) return {};
   Report report("past_allocation");
-  report.what.add(call).add(" was told to ").add(argument[0] == 's' ? "read " : "write ");
+  report.what.add(call).add(" was asked to ").add(argument[0] == 's' ? "read " : "write ");
   report.what.number(count).add(" bytes at ").add(argument).add(" ").pointer(address).add(", but ");
   report.what.number(room).add(" are left there of its allocation.");
   report.at("here", call, stack_here());
   add_memory(report, begin);
   report.advice = "count bytes, not elements, and allocate as many as are copied.";
-  tell(report);
+  emit(report);
   if (inside) return {};  // the caller refuses what does not fit
   return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must lie in an allocation, but %p does not", call,
               argument, address);
@@ -107,14 +107,15 @@ void add_stream(Sentence& sentence, const Stream* stream) {
   }
 }
 
-Status tell_not_mapped(int32_t code, const char* call, const char* argument, const void* address) {
+Status report_not_mapped(int32_t code, const char* call, const char* argument,
+                         const void* address) {
   Report report("not_mapped");
   report.what.add(call).add(" got ").add(argument).add(" ").pointer(address);
   report.what.add(", among addresses that are reserved, where nothing is mapped.");
   report.at("here", call, stack_here());
   add_memory(report, reinterpret_cast<uintptr_t>(address));
   report.advice = "map memory there with aclrtMapMem before it is used.";
-  tell(report);
+  emit(report);
   return fail(code, "%s: %s must be memory, but at %p addresses are reserved and nothing is mapped",
               call, argument, address);
 }
@@ -129,16 +130,16 @@ void add_memory(Report& report, uintptr_t address) {
 
 Status inspect_transfer(const char* call, const void* dst, size_t limit, const void* src,
                         size_t count, int kind) {
-  if (dst == nullptr || (src == nullptr && kind >= 0)) return {};  // refused as it is
+  if (dst == nullptr || (src == nullptr && kind >= 0)) return {};  // the runtime refuses it anyway
   if (src != nullptr) check_kind(call, dst, src, kind);
   if (count > limit) {
     Report report("past_allocation");
-    report.what.add(call).add(" was told to write ").number(count).add(" bytes where ");
+    report.what.add(call).add(" was asked to write ").number(count).add(" bytes where ");
     report.what.add(src != nullptr ? "destMax" : "maxCount").add(" allows ").number(limit).add(".");
     report.at("here", call, stack_here());
     add_memory(report, reinterpret_cast<uintptr_t>(dst));
     report.advice = "give the size of the allocation as the limit, and copy at most that.";
-    tell(report);
+    emit(report);
     return {};
   }
   Status status = check_end(call, src != nullptr ? "dst" : "devPtr", dst, count);

@@ -26,8 +26,8 @@ bool ends_objects(const char* call) {
   return std::strstr(call, "Destroy") != nullptr || std::strstr(call, "Free") != nullptr;
 }
 
-void tell_free_in_use(const char* call, const void* address, const Access& use,
-                      const Object* host_memory) {
+void report_free_in_use(const char* call, const void* address, const Access& use,
+                        const Object* host_memory) {
   Report report("free_in_use");
   report.what.add(call).add(" frees ").pointer(address).add(" while ").add(use.call);
   report.what.add(" may still ").add(use.written ? "write" : "read").add(" it (");
@@ -40,12 +40,12 @@ void tell_free_in_use(const char* call, const void* address, const Access& use,
     report.at("memory made by", host_memory->call, host_memory->made);
   }
   report.advice = "call aclrtSynchronizeStream before memory is freed that a stream uses.";
-  tell(report);
+  emit(report);
 }
 
-// Memory that cannot be freed: what else is it?
-void tell_wrong_free(const char* call, const char* thing, const void* address,
-                     const Object* object) {
+// Describes what memory that cannot be freed is instead.
+void report_wrong_free(const char* call, const char* thing, const void* address,
+                       const Object* object) {
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;
   const auto at = reinterpret_cast<uintptr_t>(address);
   const bool freed = own != nullptr
@@ -79,11 +79,11 @@ void tell_wrong_free(const char* call, const char* thing, const void* address,
     report.at("memory made by", object->call, object->made);
     if (!object->live) report.at("freed by", object->ended_by, object->ended);
   }
-  tell(report);
+  emit(report);
 }
 
-void tell_stale(const char* call, const char* thing, const char* argument, const void* handle,
-                const Object* object) {
+void report_stale(const char* call, const char* thing, const char* argument, const void* handle,
+                  const Object* object) {
   const bool known = object != nullptr && !object->live && std::strcmp(object->thing, thing) == 0;
   const bool ran =
       known && std::strcmp(thing, "aclOpExecutor") == 0 && !ends_objects(object->ended_by);
@@ -120,17 +120,17 @@ void tell_stale(const char* call, const char* thing, const char* argument, const
     report.at("made by", object->call, object->made);
     if (!object->live) report.at(ran ? "run by" : "destroyed by", object->ended_by, object->ended);
   }
-  tell(report);
+  emit(report);
 }
 
-// Streams that a device left behind when it was reset are gone with it.
+// Streams of a device end with it when it is reset.
 bool is_left_behind(const char* thing, const void* handle) {
   if (std::strcmp(thing, "aclrtStream") != 0) return false;
   const Stream* stream = streams().find(handle);
   return stream == nullptr || stream->owner() == nullptr;
 }
 
-// Tells objects apart that were made on one line.
+// Distinguishes objects that were made on one line.
 void add_identity(Sentence& sentence, const Object& object, const void* handle) {
   if (handle == nullptr) return;
   const Tensor* tensor = std::strcmp(object.thing, "aclTensor") != 0
@@ -146,8 +146,8 @@ void add_identity(Sentence& sentence, const Object& object, const void* handle) 
   }
 }
 
-void tell_left(const char* call, const Object& first, const void* handle, size_t count,
-               size_t bytes) {
+void report_left(const char* call, const Object& first, const void* handle, size_t count,
+                 size_t bytes) {
   const bool memory = is_memory(first.thing);
   Report report("leak");
   report.what.number(count).add(memory ? " piece" : " ").add(memory ? "" : first.thing);
@@ -161,7 +161,7 @@ void tell_left(const char* call, const Object& first, const void* handle, size_t
                   : std::strcmp(first.thing, "aclOpExecutor") == 0
                       ? "run it, or destroy it with aclDestroyAclOpExecutor, before aclFinalize."
                       : "destroy it before aclFinalize.";
-  tell(report);
+  emit(report);
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ void ending(const char* call, const char* thing, const void* handle) {
     }
   }
   if (in_use) {
-    tell_free_in_use(call, handle, use, own == nullptr ? &host_memory : nullptr);
+    report_free_in_use(call, handle, use, own == nullptr ? &host_memory : nullptr);
     drain_unseen();  // else the library would touch what no longer exists
   }
   if (own != nullptr) retire(*own, call);
@@ -220,11 +220,11 @@ void refused(const char* call, const char* thing, const char* argument, const vo
   }
   if (std::strcmp(thing, "reserved memory") == 0 || std::strcmp(thing, "mapped memory") == 0 ||
       lies_in_reservation(handle)) {
-    tell_wrong_range(call, thing, handle);
+    report_wrong_range(call, thing, handle);
   } else if (is_memory(thing)) {
-    tell_wrong_free(call, thing, handle, found ? &object : nullptr);
+    report_wrong_free(call, thing, handle, found ? &object : nullptr);
   } else {
-    tell_stale(call, thing, argument, handle, found ? &object : nullptr);
+    report_stale(call, thing, argument, handle, found ? &object : nullptr);
   }
 }
 
@@ -258,7 +258,7 @@ void finalised(const char* call) {
     all[position->second].count += 1;
     all[position->second].bytes += own.size;
   });
-  for (const Left& left : all) tell_left(call, left.object, left.handle, left.count, left.bytes);
+  for (const Left& left : all) report_left(call, left.object, left.handle, left.count, left.bytes);
 }
 
 }  // namespace openaclnn::check

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened before what: vector clocks of the host and of every stream.
+// Vector clocks of the host and of every stream show what happened before what.
 //
-// All threads of the host are one actor, taken to be in order among themselves, for how they are
-// synchronised is not seen here: so some mistakes of several threads are missed and none is made
-// up. Work on a stream comes after what the host knew when it was submitted, and after the work
-// before it on that stream; the host, or another stream, comes after it only through a
-// synchronisation or an event. An access that the host is known to come after comes before all that
-// follows, and is forgotten.
+// All threads of the host count as one actor that works in order, because their synchronisation is
+// not visible here. Some mistakes of several threads are therefore missed, but none is invented.
+// Work on a stream comes after what the host knew when it was submitted, and after the work before
+// it on that stream; the host, or another stream, comes after it only through a synchronisation or
+// an event. An access that the host is known to come after comes before all that follows, and is
+// forgotten.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ struct Access {
   uint32_t actor = 0, epoch = 0;
 };
 
-// Not for two threads at once.
+// Not safe for two threads at once.
 class Order {
  public:
   // The stream, or the host for nullptr, starts one more piece of work.
   void begin(const Stream* stream);
-  // Takes down an access of that work to the block of memory; the one that it collides with, or
-  // nullptr. What it points to is good until the next call.
+  // Records an access of that work to the block of memory. Returns the access that it collides
+  // with, or nullptr; the pointer is valid until the next call.
   const Access* add(uintptr_t block, Access access);
-  // A use of these bytes of the block that the host does not know to be over, or nullptr.
+  // Returns a use of these bytes of the block that the host does not know to be over, or nullptr.
   const Access* pending(uintptr_t block, uintptr_t low, uintptr_t high);
   void forget(uintptr_t block) { accesses_.erase(block); }
   void forget(uintptr_t block, uintptr_t low, uintptr_t high);  // what lies in between

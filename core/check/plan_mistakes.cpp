@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and workspaces that do not lie where the executor may work.
+// Reports tensors and workspaces that do not lie where the executor may work.
 #include <utility>
 
 #include "aclnn/aclnn_base.h"
@@ -21,7 +21,7 @@ const PlannedTensor* planned_tensor(const aclOpExecutor& executor, const char* n
   return nullptr;
 }
 
-// A copy, since other threads may plan meanwhile.
+// Returns a copy, since other threads may plan meanwhile.
 PlannedTensor tensor_of(const aclOpExecutor& executor, const char* name) {
   std::lock_guard lock(State::get().mutex);
   const PlannedTensor* tensor = planned_tensor(executor, name);
@@ -34,7 +34,8 @@ size_t storage_bytes(const PlannedTensor& tensor) {
   return static_cast<size_t>(count) * dtype_size(tensor.view->dtype);
 }
 
-Status tell_freed(const char* op, const char* name, const void* data, const PlannedTensor& tensor) {
+Status report_freed(const char* op, const char* name, const void* data,
+                    const PlannedTensor& tensor) {
   Report report("use_after_free");
   report.what.add(op).add(" would work on ").add(name).add(" at ").pointer(data);
   report.what.add(", memory that was freed.");
@@ -42,13 +43,13 @@ Status tell_freed(const char* op, const char* name, const void* data, const Plan
   if (tensor.made_by != nullptr) report.at("tensor made by", tensor.made_by, tensor.made);
   add_memory(report, reinterpret_cast<uintptr_t>(data));
   report.advice = "free memory after the streams that use it were synchronised for the last time.";
-  tell(report);
+  emit(report);
   return fail(ACLNN_ERR_PARAM_INVALID, "%s: the memory of %s must be alive, but %p was freed", op,
               name, data);
 }
 
-void tell_outside(const char* op, const Executor::Operand& operand, const Block& own,
-                  const PlannedTensor& tensor, bool view) {
+void report_outside(const char* op, const Executor::Operand& operand, const Block& own,
+                    const PlannedTensor& tensor, bool view) {
   const auto data = reinterpret_cast<uintptr_t>(operand.data);
   Report report("view_outside_allocation");
   report.what.add(op).add(" got ").add(operand.name).add(", whose ");
@@ -62,12 +63,12 @@ void tell_outside(const char* op, const Executor::Operand& operand, const Block&
   add_memory(report, data);
   report.advice =
       "allocate what the storage shape needs, times the size of an element, from the address on.";
-  tell(report);
+  emit(report);
 }
 
-// It works here, where all memory is that of the host.
-void tell_host_memory(const char* op, const char* name, const void* data,
-                      const PlannedTensor& tensor) {
+// Such a call works here, where all memory belongs to the host.
+void report_host_memory(const char* op, const char* name, const void* data,
+                        const PlannedTensor& tensor) {
   Report report("not_device_memory");
   report.what.add(op).add(" would work on ").add(name).add(" at ").pointer(data);
   report.what.add(", which is memory of the host: a device cannot reach it.");
@@ -76,30 +77,30 @@ void tell_host_memory(const char* op, const char* name, const void* data,
   report.advice =
       "give tensors and workspace the address of aclrtMalloc, and copy data there with "
       "aclrtMemcpy.";
-  tell(report);
+  emit(report);
 }
 
 Status check_operand(const char* op, const aclOpExecutor& executor,
                      const Executor::Operand& operand) {
   if (!is_device_address(operand.data)) {
-    tell_host_memory(op, operand.name, operand.data, tensor_of(executor, operand.name));
+    report_host_memory(op, operand.name, operand.data, tensor_of(executor, operand.name));
     return {};
   }
   const PlannedTensor tensor = tensor_of(executor, operand.name);
   const auto data = reinterpret_cast<uintptr_t>(operand.data);
   const Block* own = block_at(operand.data);
   if (own == nullptr || (!own->live && data < own->begin + own->pages)) {
-    return tell_freed(op, operand.name, operand.data, tensor);
+    return report_freed(op, operand.name, operand.data, tensor);
   }
   if (own->is_reservation()) {
-    return tell_not_mapped(ACLNN_ERR_PARAM_INVALID, op, operand.name, operand.data);
+    return report_not_mapped(ACLNN_ERR_PARAM_INVALID, op, operand.name, operand.data);
   }
   const size_t room = own->bytes_left(data), storage = storage_bytes(tensor);
   const auto is_outside = [&](size_t end) { return static_cast<size_t>(operand.high) > end; };
   const bool view = operand.low < 0 || is_outside(room);
   if (!view && storage <= room) return {};
-  tell_outside(op, operand, *own, tensor, view);
-  // What rounding up has reserved is there; beyond it nothing may be touched.
+  report_outside(op, operand, *own, tensor, view);
+  // Bytes reserved by rounding up exist; beyond them nothing may be touched.
   const size_t reserved = own->reserved_left(data);
   if (operand.low >= 0 && !is_outside(reserved) && storage <= reserved) return {};
   return fail(ACLNN_ERR_PARAM_INVALID,
@@ -113,14 +114,14 @@ Status check_workspace(const char* op, const aclOpExecutor& executor, const void
   const auto at = reinterpret_cast<uintptr_t>(workspace);
   const Block* own = nullptr;
   if (size > 0 && !is_device_address(workspace)) {
-    tell_host_memory(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
+    report_host_memory(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
   } else if (size > 0) {
     own = block_at(workspace);
     if (own == nullptr || (!own->live && at < own->begin + own->pages)) {
-      return tell_freed(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
+      return report_freed(op, kWorkspace, workspace, {kWorkspace, nullptr, nullptr, {}});
     }
     if (own->is_reservation()) {
-      return tell_not_mapped(ACLNN_ERR_PARAM_INVALID, op, kWorkspace, workspace);
+      return report_not_mapped(ACLNN_ERR_PARAM_INVALID, op, kWorkspace, workspace);
     }
   }
   const uint64_t room = own == nullptr ? size : own->bytes_left(at);
@@ -138,7 +139,7 @@ Status check_workspace(const char* op, const aclOpExecutor& executor, const void
   report.at("here", op, stack_here());
   add_memory(report, at);
   report.advice = "allocate the workspaceSize that phase 1 of the same call returned.";
-  tell(report);
+  emit(report);
   const uint64_t reserved = own == nullptr ? size : own->reserved_left(at);
   if (size >= needed && reserved >= size) return {};  // rounding up has reserved it
   return fail(ACLNN_ERR_PARAM_INVALID, "%s: workspace must have %llu bytes, but has %llu", op,
@@ -159,7 +160,7 @@ void check_workspace_overlap(const char* op, const Executor::Operand& operand,
   report.at("here", op, stack_here());
   add_memory(report, low);
   report.advice = "give the workspace memory of its own until the stream was synchronised.";
-  tell(report);
+  emit(report);
 }
 
 }  // namespace

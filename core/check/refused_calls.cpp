@@ -20,15 +20,15 @@ bool is_expected(std::string_view call, int32_t code) {
     case ACL_ERROR_RT_WAIT_TIMEOUT: return true;
     case ACL_ERROR_THREAD_NOT_SUBSCRIBE:  // its loop begins before and ends after the subscription
       return call == "aclrtProcessReport";
-    case ACL_ERROR_RT_CONTEXT_NULL:  // whether there is one
+    case ACL_ERROR_RT_CONTEXT_NULL:  // programs ask whether there is one
       return call == "aclrtGetDevice" || call == "aclrtGetCurrentContext";
     case ACL_ERROR_RT_SYSPARAMOPT_NOT_SET: return call == "aclrtCtxGetSysParamOpt";
     default: return false;
   }
 }
 
-// The function that the program called: operators share one behind theirs, which heads the sentence
-// with the name.
+// Returns the function that the program called. Operators share an inner function; their name is at
+// the head of the sentence.
 std::string_view name_of_call(const Stack& here, std::string_view sentence) {
   if (here.entry != nullptr && std::strncmp(here.entry, "acl", 3) == 0) return here.entry;
   const size_t colon = sentence.find(':');
@@ -36,7 +36,7 @@ std::string_view name_of_call(const Stack& here, std::string_view sentence) {
                                                                   : "a call";
 }
 
-// The sentence without the name of the call, or of the operator whose phase 1 it is.
+// Returns the sentence without the name of the call, or of the operator whose phase 1 it is.
 std::string_view without_name(std::string_view sentence, std::string_view call) {
   const size_t colon = sentence.find(": ");
   const bool named = colon != sentence.npos && call.substr(0, colon) == sentence.substr(0, colon);
@@ -54,7 +54,7 @@ void failed(int32_t code, const char* sentence, const Caller* caller) {
   Text<128> call;  // as a string of C
   call.add(name.data(), name.size());
   Report report("refused");
-  report.unless_told = true;
+  report.unless_reported = true;
   report.follows = note_refusal(name, code, sentence);
   report.what.add(call.data()).add(" returned ");
   if (code == 0) {
@@ -70,7 +70,7 @@ void failed(int32_t code, const char* sentence, const Caller* caller) {
     report.at("here", call.data(), *caller);
   }
   report.advice = advice_for(name, code, sentence);
-  tell(report);
+  emit(report);
 }
 
 }  // namespace openaclnn::check

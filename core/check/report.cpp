@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports go to stderr as text, and with OPENACLNN_CHECK_JSON also to a file as one JSON object per
-// line: appended whole, so that a crash, a fork or a second process leaves a file that can be read.
+// Reports go to stderr as text, and with OPENACLNN_CHECK_JSON also to a file, as one JSON object
+// per line. Each is appended as a whole, so that a crash, a fork or a second process leaves a file
+// that can be read.
 #include "core/check/report.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ constexpr int kMostPlaces = 4096;
 
 int code = 66;
 int json_file = -1;
-std::atomic<int> told = 0, told_to_follow = 0;
+std::atomic<int> mistakes = 0, consequences = 0;
 
 // Serialises reports. A signal handler can only interrupt a thread that holds this if the library
 // itself has faulted.
@@ -78,7 +79,7 @@ bool is_new(const Report& report) {
   for (int i = 0; i < report.places; ++i) mix(hash_of(report.place[i]));
   const bool of_a_call = report.places > 0 && std::strcmp(report.place[0].role, "here") == 0;
   const bool new_call = of_a_call && calls.add(hash_of(report.place[0]));
-  if (report.unless_told && of_a_call && !new_call) return false;
+  if (report.unless_reported && of_a_call && !new_call) return false;
   return reports.add(hash);
 }
 
@@ -97,7 +98,7 @@ const char* base_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// The path relative to the working directory, if the file lies below it.
+// Returns the path relative to the working directory, if the file lies below it.
 const char* shown_path(const char* path) {
   static char folder[4096];  // reports are made one at a time
   if (getcwd(folder, sizeof folder) == nullptr) return path;
@@ -196,11 +197,11 @@ void prepare_reports() {
   if (path == nullptr || *path == '\0') return;
   json_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (json_file < 0) {
-    tell_environment("OPENACLNN_CHECK_JSON", "a file that can be written", path, "no file");
+    warn_environment("OPENACLNN_CHECK_JSON", "a file that can be written", path, "no file");
   }
 }
 
-void tell(const Report& report) {
+void emit(const Report& report) {
   static Page text, json;  // too large for the stack of a signal handler
   static Frames frames[Report::kPlaces];
   const int before = errno;
@@ -209,7 +210,7 @@ void tell(const Report& report) {
     errno = before;
     return;
   }
-  (report.follows ? told_to_follow : told).fetch_add(1, std::memory_order_relaxed);
+  (report.follows ? consequences : mistakes).fetch_add(1, std::memory_order_relaxed);
   for (int i = 0; i < report.places; ++i) find_frames(report.place[i], &frames[i]);
   text.clear(), json.clear();
   (report.follows ? add_consequence : add_mistake)(text, report, frames);
@@ -219,8 +220,8 @@ void tell(const Report& report) {
   errno = before;
 }
 
-int consequences_told() { return told_to_follow.load(std::memory_order_relaxed); }
-int reports_told() { return told.load(std::memory_order_relaxed); }
+int consequences_reported() { return consequences.load(std::memory_order_relaxed); }
+int mistakes_reported() { return mistakes.load(std::memory_order_relaxed); }
 int exit_code() { return code; }
 
 }  // namespace openaclnn::check

@@ -37,8 +37,8 @@ struct Report {
   Place place[kPlaces];
   int places = 0;
   const char* advice = "";
-  bool unless_told = false;  // dropped if another mistake of the same call was reported
-  bool follows = false;      // an earlier mistake is the cause: one line under it, and not counted
+  bool unless_reported = false;  // dropped if another mistake of the same call was reported
+  bool follows = false;  // an earlier mistake is the cause: one line under it, and not counted
 };
 
 // Reads OPENACLNN_CHECK_EXIT_CODE and OPENACLNN_CHECK_JSON.
@@ -46,10 +46,10 @@ void prepare_reports();
 
 // Writes the report, unless one of its kind was written for the same places. Works in a
 // signal handler, too.
-void tell(const Report& report);
+void emit(const Report& report);
 
-int reports_told();  // the number of mistakes reported so far
-int consequences_told();
+int mistakes_reported();  // the number of mistakes reported so far
+int consequences_reported();
 int exit_code();  // of a process that made a mistake
 
 }  // namespace openaclnn::check

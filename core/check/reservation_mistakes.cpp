@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses that are unmapped, released or freed and are not what the call ends.
+// Reports addresses that are unmapped, released or freed with a call that does not fit them.
 #include <cstring>
 
 #include "core/check/state.h"
@@ -12,7 +12,7 @@ constexpr const char* kRight =
 
 }  // namespace
 
-void tell_wrong_range(const char* call, const char* thing, const void* address) {
+void report_wrong_range(const char* call, const char* thing, const void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   const bool device = is_device_address(address);
   const Block* own = device ? block_at(address) : nullptr;
@@ -45,7 +45,7 @@ void tell_wrong_range(const char* call, const char* thing, const void* address) 
   }
   report.at("here", call, stack_here());
   add_memory(report, at);
-  tell(report);
+  emit(report);
 }
 
 }  // namespace openaclnn::check

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses are taken by the unwinder and named late, when there is something to report: by
-// addr2line in a process of its own, since only debug information knows static functions and lines.
-// All of it works in a signal handler: nothing here allocates.
+// The unwinder takes addresses; they get names only when there is something to report. addr2line
+// finds the names, in a process of its own, since only debug information knows static functions and
+// lines. All of this works in a signal handler, because nothing here allocates.
 #include "core/check/stack.h"
 
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ bool is_libc(const Dl_info& info) {
   return std::strncmp(name, "libc.so", 7) == 0 || std::strncmp(name, "libpthread", 10) == 0;
 }
 
-// The stack from the first frame outside this library on.
+// Returns the stack from the first frame outside this library on.
 Stack outside(void* const* frames, int count) {
   int first = 0;
   for (Dl_info own; first < count; ++first) {
@@ -75,7 +75,7 @@ void copy(char* to, size_t room, const char* from, size_t length) {
   to[length] = '\0';
 }
 
-// The output of a command, cut to the room; its length, or -1.
+// Reads the output of a command, cut to the room. Returns its length, or -1.
 int output_of(char* const* command, char* output, size_t room) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -112,7 +112,8 @@ int output_of(char* const* command, char* output, size_t room) {
   return status == 0 ? static_cast<int>(length) : -1;
 }
 
-// The line up to its end, which is replaced; *text moves behind it. nullptr at the end.
+// Returns the line up to its end, which becomes a NUL, and moves *text behind it. Returns nullptr
+// at the end.
 char* next_line(char** text) {
   char* line = *text;
   char* end = std::strchr(line, '\n');
@@ -122,7 +123,7 @@ char* next_line(char** text) {
   return line;
 }
 
-// addr2line prints two lines for each address: the function, and file:line, with ?? where it does
+// addr2line prints two lines for each address, the function and file:line, with ?? for what it does
 // not know.
 void ask_addr2line(Frame* frames, int count) {
   static char output[1 << 14];  // reports are made one at a time

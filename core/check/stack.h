@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the program a call was made.
+// The place in the program where a call was made.
 #pragma once
 
 #include <cstddef>

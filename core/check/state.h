@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check mode knows of the program, and what its parts share. One lock guards it; reports are
-// written without it.
+// What check mode knows about the program, and what its parts share. One lock guards it; reports
+// are written without the lock.
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,8 @@ struct State {
   Ledger ledger;
   Order order;
   Written written;
-  // Streams whose work so far has a callback that may not have run: what the program copies in it
-  // comes before work that was submitted already.
+  // Streams whose work so far includes a callback that may not have run. Copies that the program
+  // makes in the callback come before work that was already submitted.
   std::unordered_set<const Stream*> calling_back;
   std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
   std::unordered_set<std::string> names;
@@ -52,19 +52,20 @@ uintptr_t block_of(uintptr_t address);
 
 void used();  // the program made a call that is looked at
 
-// Work on a stream of another device than the current one, or with memory of another device.
+// Reports work on a stream of another device than the current one, or with memory of another
+// device.
 bool check_stream_device(const char* call, const Stream& stream);  // whether it did not
 void check_launch_device(const char* op, const aclOpExecutor& executor, const void* workspace,
                          uint64_t workspace_size, const Stream& stream);
 
-void drain_unseen();  // waits for all streams, of which the program learns nothing
+void drain_unseen();  // waits for all streams; does not count as a wait of the program
 
 void add_stream(Sentence& sentence, const Stream* stream);  // "stream 0x…", "the default stream"
 void add_memory(Report& report, uintptr_t address);         // its places
-// Nothing is mapped at an address of a reservation.
-Status tell_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
-// aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.
-void tell_wrong_range(const char* call, const char* thing, const void* address);
+// Reports an address of a reservation where nothing is mapped.
+Status report_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
+// Reports aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.
+void report_wrong_range(const char* call, const char* thing, const void* address);
 
 // ---- what the observers do, by the kind of mistake ----
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in a buffer of fixed size, for signal handlers may neither allocate nor lock.
+// Text lies in a buffer of fixed size, because signal handlers may neither allocate nor lock.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Text {
     return add("0x").add(digits + at, sizeof digits - static_cast<size_t>(at));
   }
   Text& pointer(const void* address) { return hex(reinterpret_cast<uintptr_t>(address)); }
-  // As a string of JSON, with its quotes.
+  // Adds the text as a JSON string, with its quotes.
   Text& quoted(const char* text) {
     add("\"");
     for (; *text != '\0'; ++text) {

@@ -14,7 +14,7 @@
 namespace openaclnn::check {
 namespace {
 
-// The bits of a live allocation.
+// Returns the bits of a live allocation.
 class Bits {
  public:
   explicit Bits(const Block& own)
@@ -30,7 +30,7 @@ class Bits {
     words_[w.last] |= w.mask(w.last) & comb;
   }
 
-  // The first address in [low, high) whose bit is `value`, or high.
+  // Returns the first address in [low, high) whose bit is `value`, or high.
   uintptr_t first_with(bool value, uintptr_t low, uintptr_t high) const {
     const Words w = words(low, high);
     for (size_t i = w.first; i <= w.last; ++i) {
@@ -61,7 +61,7 @@ class Bits {
   }
 
  private:
-  // The words that hold the bits of a range, and which bits of the first and of the last.
+  // The words that hold the bits of a range, with masks for the first and the last word.
   struct Words {
     size_t first, last;
     uint64_t head, tail;
@@ -100,7 +100,8 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   return Bits(*own);
 }
 
-// Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation where it begins.
+// Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation in which it
+// begins.
 template <class F>
 void for_each_run(const Tensor& view, F see) {
   const Runs runs(view);

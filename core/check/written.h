@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes of device memory were given a value: one bit for each. Work counts when it is
+// One bit for each byte of device memory says whether it was given a value. Work counts when it is
 // submitted, in the order of submission.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace openaclnn::check {
 
-// The bytes of a view as runs: those of [low, high) at addresses whose bit in `comb`, by the
-// address modulo 64, is set. A run has no gaps unless they come back every 64 bytes, as those of
+// The bytes of a view as runs. A run has the bytes of [low, high) at addresses whose bit in `comb`,
+// by the address modulo 64, is set. Its only gaps are those that repeat every 64 bytes, as those of
 // every other element do.
 class Runs {
  public:
@@ -22,7 +22,7 @@ class Runs {
   bool dense() const { return rank_ == 0 && comb_ == kAll; }  // it is one run without gaps
   uintptr_t begin() const { return begin_; }
 
-  // Calls see(low, high, comb) for each.
+  // Calls see(low, high, comb) for each run.
   template <class F>
   void for_each(F see) const {
     uintptr_t at = begin_;
@@ -54,23 +54,23 @@ class Runs {
 struct Missing {
   uintptr_t first = 0;
   size_t count = 0;
-  size_t of = 0;  // of so many
+  size_t of = 0;  // of this many bytes
 };
 
-// Not for two threads at once. Addresses of host memory, and what lies in no live allocation, are
-// passed over.
+// Not safe for two threads at once. Addresses of host memory, and those in no live allocation, are
+// ignored.
 class Written {
  public:
   void mark(uintptr_t low, uintptr_t high);
   void mark(const Tensor& view);
-  // dst has a value where src has one.
+  // Gives dst a value where src has one.
   void copy(uintptr_t dst, uintptr_t src, size_t count);
 
   Missing missing(uintptr_t low, uintptr_t high) const;
   Missing missing(const Tensor& view) const;
 
-  // An operator wrote a view that leaves gaps in this storage: who copies it whole does not mean
-  // the gaps.
+  // An operator wrote a view that leaves gaps in this storage. A program that copies the whole
+  // storage does not mean to read the gaps.
   void mark_gaps(uintptr_t low, uintptr_t high);
   Missing missing_beside_gaps(uintptr_t low, uintptr_t high) const;
   void forget(uintptr_t block) { gaps_.erase(block); }

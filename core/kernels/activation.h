@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas that choose and multiply: exact, or rounded once.
+// These formulas only choose and multiply: their results are exact, or rounded once.
 #pragma once
 
 #include "core/kernels/registers.h"
@@ -32,7 +32,7 @@ struct leaky_relu_backward {
   }
 };
 
-// lambd < 0 counts as 0, NaN lets everything pass
+// A lambd < 0 counts as 0; a lambd of NaN lets everything pass.
 template <class T>
 inline T shrink_bound(double lambd) {
   return static_cast<T>(lambd < 0 ? 0 : lambd);

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-// Before a loop whose iterations do not depend on one another, though its output may be an input.
+// Put this before a loop whose iterations are independent although its output may be one of its
+// inputs.
 #if defined(__clang__)
 #define OPENACLNN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -31,15 +32,15 @@ inline bool within(double x, double least, double most) {
   return magnitude(x) >= least && magnitude(x) <= most;
 }
 
-// Every NaN result is the one quiet NaN 0x7fc0…: which payload survives x * y differs between
-// instruction sets.
+// Every NaN result becomes the quiet NaN 0x7fc0…, because instruction sets differ in which payload
+// survives x * y.
 template <class T>
 inline T canonical(T x) {
   return x == x ? x : static_cast<T>(__builtin_nanf(""));
 }
 
-// condition ? 0 : x, by a mask: GCC interleaves a choice with that of `canonical`, which costs two
-// comparisons more.
+// condition ? 0 : x, by a mask. With a conditional expression, GCC interleaves the choice with that
+// of `canonical`, which costs two more comparisons.
 inline float zero_if(bool condition, float x) {
   return float_of(bits_of(x) & (static_cast<uint32_t>(condition) - 1));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of values between memory, in fp32, fp16 or bf16, and registers, in float.
+// Blocks of values move between memory, where they are fp32, fp16 or bf16, and registers, where
+// they are float.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ struct Block {
 
 inline constexpr int kBlockRegisters = kBlock / kRegisterFloats;
 
-// kAhead: how many bytes ahead of a streaming pass inputs are fetched. leaky_relu, 64 Mi, 2
+// kAhead says how many bytes ahead a streaming pass fetches its inputs. leaky_relu, 64 Mi, 2
 // threads, Zen 4, ms with 0, 512, 1024, 2048, 4096: fp32 12.4, 10.5, 10.7, 10.8, 11.6 (a loop
-// without conversion and driver: 10.3), fp16 6.9, 6.1, 6.0, 5.4, 5.2 (5.0),
-// bf16 7.0, 6.0, 5.7, 5.9, 5.3 (5.0). Zen 5, memory at its fastest, share of that loop with 512,
-// 1024, 2048, 4096: elu_backward 82, 82, 91, 96 %, elu 89, 96, 101, 100 %; there all operators take
-// 0.97 of the time with 2048 that they take with 512.
+// without conversion and driver: 10.3), fp16 6.9, 6.1, 6.0, 5.4, 5.2 (5.0), bf16 7.0, 6.0, 5.7,
+// 5.9, 5.3 (5.0). Zen 5, memory at its fastest, share of that loop with 512, 1024, 2048, 4096:
+// elu_backward 82, 82, 91, 96 %, elu 89, 96, 101, 100 %; there all operators take 0.97 of the time
+// with 2048 that they take with 512.
 struct F32 {
   static constexpr Element kElement = Element::f32;
   static constexpr int kAhead = 2048;
@@ -63,7 +64,7 @@ struct Bf16 {
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
 };
 
-// work(Type{}) with the type of what is no double.
+// Calls work(Type{}) with the type of an element that is not double.
 template <class Work>
 inline auto with_type(Element element, const Work& work) {
   return element == Element::f32   ? work(F32{})
@@ -83,7 +84,7 @@ template <int K>
   for (int k = 0; k < K; ++k) store_register(out + k * kRegisterFloats, y.r[k]);
 }
 
-// The lines of the block that lies `bytes` further on, to L1 or only to L2.
+// Fetches the lines of the block that lies `bytes` further on, to L1 or only to L2.
 enum class Cache { l1, l2 };
 template <class Type, Cache to = Cache::l1>
 inline void fetch_block(const typename Type::Raw* in, int64_t bytes) {
@@ -100,7 +101,7 @@ inline Block load_block(const typename Type::Raw* in) {
   return block;
 }
 
-// `stream` needs `out` at a cache line.
+// With `stream`, `out` must begin a cache line.
 template <class Type>
 inline void store_block(typename Type::Raw* out, const Block& block, bool stream) {
   if (!stream) return Type::narrow(out, block.value);
@@ -109,7 +110,7 @@ inline void store_block(typename Type::Raw* out, const Block& block, bool stream
   stream_lines(out, raw, sizeof raw);
 }
 
-// The first n values and then copies of the last of them, n > 0.
+// Loads the first n > 0 values, and copies of the last one behind them.
 template <class Type>
 inline Block load_part(const typename Type::Raw* in, int64_t n) {
   typename Type::Raw filled[kBlock];
@@ -117,7 +118,7 @@ inline Block load_part(const typename Type::Raw* in, int64_t n) {
   return load_block<Type>(filled);
 }
 
-// The same of blocks in registers.
+// Does the same for blocks in registers.
 template <class Type, int K>
 [[gnu::always_inline]] inline void store_registers(typename Type::Raw* out, const Registers<K>& y,
                                                    bool stream) {
@@ -142,8 +143,8 @@ inline void store_part(typename Type::Raw* out, const Block& block, int64_t n) {
   std::memcpy(out, raw, static_cast<size_t>(n) * sizeof raw[0]);
 }
 
-// work(Registers<K>, first, count) for all of n values; count is less than K registers hold only in
-// the last one. K is `together`, and at least a block.
+// Calls work(Registers<K>, first, count) for all of n values; count is less than K registers hold
+// only in the last call. K registers are `together` registers, and at least a block.
 template <int together = kTogether, class Work>
 [[gnu::always_inline]] inline void for_registers(int64_t n, const Work& work) {
   constexpr int kMost = kBlockRegisters > together ? kBlockRegisters : together;
@@ -157,7 +158,7 @@ template <int together = kTogether, class Work>
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }
 
-// n values, and then others for what a register has room for.
+// Loads n values; `others` fills the rest of the register.
 template <class Type, int K>
 [[gnu::always_inline]] inline Registers<K> load_some(const typename Type::Raw* in, int64_t n,
                                                      typename Type::Raw others = 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element-wise driver: tiles any operands to the compute type, runs the formula, rounds and
-// stores. An operand that is already packed in the compute type is used where it lies. The same
-// formula code computes every element, so the bits of a result do not depend on length, alignment,
-// layout or thread.
+// The element-wise driver converts tiles of any operands to the compute type, runs the formula,
+// rounds and stores. An operand that is already packed in the compute type is used where it lies.
+// The same formula code computes every element, so the bits of a result do not depend on length,
+// alignment, layout or thread.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class TileCursor {
   int64_t first_row() const { return row_ * call_.tile_rows; }
   int64_t first_column() const { return column_ * call_.tile_columns; }
 
-  // Elements from (0, …, 0) to the given place in this tile's plane.
+  // Returns the distance, in elements, from (0, …, 0) to the given place in this tile's plane.
   int64_t offset(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
     const int rows = call_.loops - 2;
     int64_t sum = row * operand.stride[rows] + column * operand.stride[rows + 1];
@@ -57,15 +57,15 @@ class TileCursor {
   int64_t index_[kMaxLoops];
 };
 
-// Tiles of one long row begin at cache lines of the output: by how many elements the first tile is
-// shorter.
+// Tiles of one long row begin at cache lines of the output. This is the number of elements by which
+// the first tile is shorter.
 inline int64_t line_shift(const ElementwiseCall& call) {
   if (call.size[call.loops - 2] != 1 || call.column_tiles <= 1) return 0;
   const ElementwiseOperand& out = call.operand[call.output];
   return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
 }
 
-// All columns of the tiles of one packed row at once: 1 KiB of stack where the driver takes 48.
+// Runs all columns of one packed row at once, with 1 KiB of stack where the driver takes 48.
 inline void run_row(const ElementwiseCall& call, int64_t first_tile, int64_t tiles) {
   const int64_t first = first_tile * call.tile_columns - line_shift(call);
   const int64_t begin = first < 0 ? 0 : first, behind = first + tiles * call.tile_columns;
@@ -119,7 +119,7 @@ class ElementwiseDriver {
     return packed;
   }
 
-  // An input that is one value in such a tile, for a formula that takes it.
+  // Finds an input that is one value in such a tile, for a formula that accepts this.
   bool one_value(int i, int64_t rows, int64_t columns) const {
     return call_.takes_same && i < call_.inputs &&
            placement(call_.operand[i], rows, columns).constant();
@@ -134,9 +134,10 @@ class ElementwiseDriver {
            cursor_.offset(operand, row, column) * bytes_of(operand.element);
   }
 
-  // Past the cache a tile goes in small pieces, so that the stores of one drain while the next is
-  // read: fp32 x -> y, 64 Mi, 2 threads, huge pages, pieces of 256, 512, 768, 1024
-  // values: 14.5, 12.3, 12.4, 14.4 ms (a loop that stores each register as it is computed: 10.8).
+  // A tile that bypasses the cache is cut into small pieces, so that the stores of one drain while
+  // the next is read. Pieces of 256, 512, 768 and 1024 values take 14.5, 12.3, 12.4 and 14.4 ms
+  // (fp32 x -> y, 64 Mi, 2 threads, huge pages; a loop that stores each register as it is computed:
+  // 10.8).
   void stream_tile(int64_t row, int64_t column, int64_t rows, int64_t columns, void* to) {
     constexpr int64_t kPiece = 512;
     const int64_t n = rows * columns;
@@ -228,7 +229,7 @@ class ElementwiseDriver {
 
   const ElementwiseCall& call_;
   TileCursor cursor_;
-  // The address whose value fills buffer_[i], if one does, and how many elements of it.
+  // The address of the value that fills buffer_[i], if one does, and the number of elements filled.
   const void* constant_[kMaxInputs] = {};
   int64_t constant_size_[kMaxInputs] = {};
   alignas(64) T buffer_[kMaxInputs + 1][kTile<T>];

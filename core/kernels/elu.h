@@ -10,24 +10,27 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// exp(x) = 2^n (1 + r + r^2 p) for x in float. Below -25 expm1 is -1 + 2^-36: where the words of x,
-// as unsigned ones, are above those of -25, -25 is taken. A NaN of sign 1 is among them.
+// Reduces exp(x) = 2^n (1 + r + r^2 p) for x in float. Below -25, expm1 is within 2^-36 of -1, so
+// every x whose bits, read as an unsigned word, are above those of -25 is replaced by -25. This
+// includes NaNs with the sign bit set.
 template <class V>
 inline ReducedF32<V> reduce_not_above_0(V x) {
   return reduce(float_of(smaller(bits_of(x), bits_of(all_of<V>(-25.0f)))));
 }
 
-// alpha, scale and inputScale 1: float. The sum r + r^2 p rounds, and the result; n ln2 loses n
-// 2^-29, which is below 0.05 ulp of it. 0.908 ulp, where main + rest + 2^n q below has 0.822 but
-// five products more and a comparison: 0.28 -> 0.20 ns in the cache (AVX-512).
+// For alpha, scale and inputScale 1, in float. Two operations round: the sum r + r^2 p and the
+// result; n ln2 loses n 2^-29, which is below 0.05 ulp of the result. The error is 0.908 ulp. The
+// form main + rest + 2^n q below has 0.822 ulp, but takes five more products and a comparison: 0.28
+// instead of 0.20 ns in the cache (AVX-512).
 struct elu_unit {
   static constexpr bool finite = false;
-  static constexpr uint32_t limit = 0xff800000;  // above are NaNs of sign 1
+  static constexpr uint32_t limit = 0xff800000;  // NaNs with the sign bit set are above
 
   static auto unusual(auto x) { return bits_of(x); }
   static float general(float x) { return x; }  // NaN, infinity, or `quick` is right
 
-  // x > 0 ? x : y, of which y, where it is not x, is nearer to 0; 0 - (1 - 1) lost the sign of x.
+  // This is x > 0 ? x : y. Where y differs from x it is nearer to 0. 0 - (1 - 1) lost the sign of
+  // x.
   template <class V>
   static V quick(V x) {
     const ReducedF32<V> t = reduce_not_above_0(x);
@@ -36,7 +39,7 @@ struct elu_unit {
     return float_of(smaller(bits_of(x), bits_of(y) | 0x80000000));
   }
 
-  // `quick` is right for infinities too, which only the sum of results takes for something else.
+  // `quick` is right for infinities too; only the sum of results makes them look doubtful.
   struct Careful : NoDoubts {
     template <class V>
     static V quick(V x) {
@@ -47,10 +50,10 @@ struct elu_unit {
   static Careful careful() { return {}; }
 };
 
-// inputScale 1: float. 2^n (1 + r + q) - 1 is main + rest + 2^n q, of which the last sums alone
-// round; scale alpha is high + low. Of four registers together and all constants some go to the
-// stack again and again: 64 Mi past the cache, AVX-512, 2 threads, 14.2 ms instead of 10.1 when it
-// was measured, with alpha and scale 1 in this form too.
+// For inputScale 1, in float. 2^n (1 + r + q) - 1 is main + rest + 2^n q, and only the last sums
+// round; scale alpha is high + low. With four registers together, some of them and of the constants
+// are spilled to the stack again and again: 64 Mi past the cache took 14.2 ms instead of 10.1
+// (AVX-512, 2 threads, measured when alpha and scale 1 used this form too).
 struct elu_single {
   static constexpr bool one_nan = true;
   static constexpr int together = 2;
@@ -70,7 +73,7 @@ struct elu_single {
   }
 };
 
-// For results of 16 bits: float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
+// For results of 16 bits, in float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
 struct elu_half {
   float scale, factor, bound;
   RateF32 rate;

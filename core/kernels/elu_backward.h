@@ -11,8 +11,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// g (v > 0 ? scale : inputScale (v + alpha scale)) in double: v + alpha scale is exact where it
-// cancels
+// Computes g (v > 0 ? scale : inputScale (v + alpha scale)) in double, where v + alpha scale is
+// exact if it cancels.
 struct elu_backward_result {
   float scale;
   double input_scale, shift;
@@ -22,7 +22,7 @@ struct elu_backward_result {
   }
 };
 
-// For results of 16 bits, where no product but the last can leave the range: inputScale is at
+// For results of 16 bits. No product but the last can leave the range, because inputScale is at
 // most 1. alpha scale is high + low, and v + high is exact where it cancels.
 struct elu_backward_result_half {
   float scale, input_scale, high, low;
@@ -31,10 +31,10 @@ struct elu_backward_result_half {
   }
 };
 
-// In float: v + alpha scale is sum + rest, of which the sum's rounding error is exact (Knuth), and
-// both products keep what they lose, so that the last sum alone rounds. If `unit`, inputScale is 1.
-// Otherwise `general` takes |g| below 2^-50, but for 0: there g inputScale loses more than its
-// remainder can hold.
+// In float. v + alpha scale is sum + rest, where the rounding error of the sum is exact (Knuth),
+// and both products keep what they lose, so that only the last sum rounds. If `unit`, inputScale is
+// 1. Otherwise `general` computes |g| below 2^-50, except 0, because there g inputScale loses more
+// than its remainder can hold.
 template <bool unit>
 struct elu_backward_result_single {
   static constexpr bool finite = false;
@@ -56,7 +56,8 @@ struct elu_backward_result_single {
     const V sum = v + shift, part = sum - v;
     const V rest = ((v - (sum - part)) + (shift - part)) + all_of<V>(low);
     const V k = unit ? g : g * factor, product = k * sum;
-    // What the product is too large by; +0 where it is 0, whose sign a difference then keeps.
+    // By how much the product is too large; +0 where that is 0, so that a difference keeps its
+    // sign.
     const V excess = fused_minus(k, sum, product) - k * rest;
     const V k_lost = fused(g, all_of<V>(rate_low), fused(g, factor, -k));
     const V y = product - (unit ? excess : fused_minus(k_lost, sum, excess));
@@ -73,7 +74,8 @@ struct elu_backward_result_single {
   }
   float general(float g, float v) const { return wide(g, v); }
 
-  // An infinite g or v makes y NaN, and the product is the result. `general` takes what overflows.
+  // An infinite g or v makes y NaN, and the product is the result. `general` computes what
+  // overflows.
   struct Careful {
     static constexpr bool finite = true;
     static constexpr uint32_t limit = elu_backward_result_single::limit;
@@ -95,7 +97,7 @@ struct elu_backward_result_single {
   Careful careful() const { return {*this}; }
 };
 
-// In float, wherever exp(inputScale x) is above e^-64 and the result is finite.
+// In float, for every x with exp(inputScale x) above e^-64 and a finite result.
 struct elu_backward_quick {
   static constexpr bool finite = false;
   float scale, factor;  // of exp(inputScale x)
@@ -110,10 +112,10 @@ struct elu_backward_quick {
   float general(float g, float x) const { return wide(g, x); }
 };
 
-// The careful form of `quick`, which is right for all g and x. exp(inputScale x) is two factors,
-// and x is at least a bound, where the result is 0. For results that would not be 0 there, g above
-// kLarge is multiplied by 2^-kMore, which is a power of 2 and changes no digits, and its bound is
-// lower. The largest factor of exp that both bounds allow is kFactor.
+// The careful form of `quick` is right for all g and x. exp(inputScale x) is the product of two
+// factors, and x is clamped to a lower bound, where the result is 0. If g is above kLarge, the
+// result would not be 0 there; such a g is multiplied by 2^-kMore, which changes no digits, and its
+// bound is lower. The largest factor of exp that both bounds allow is kFactor.
 template <class Quick>
 struct elu_backward_careful : NoDoubts {
   static constexpr int together = 2;
@@ -156,7 +158,7 @@ struct elu_backward_single : elu_backward_quick {
     const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused(x, rate, -(x * rate)));
     const V tail = fused(t.r * t.r, exp_tail_single(t.r), minus_c);
     const V q = fused(minus_c, t.r + tail, tail);
-    // k (1 + r) is main - rest: the last sum alone rounds, and keeps the sign of zero
+    // k (1 + r) is main - rest: only the last sum rounds, and it keeps the sign of zero
     const V k = g * factor, one_r = all_of<V>(1) + t.r, main = k * one_r;
     const V rest = fused_minus(t.r, k, main - k);
     const V excess = fused_minus(g, all_of<V>(low), fused_minus(g, factor, k));  // k - g factor
@@ -177,8 +179,8 @@ struct elu_backward_single : elu_backward_quick {
   static constexpr float kLarge = 0x1p30f, kMore = 100, kLess = 0x1p-100f, kLower = 221.5f;
   static constexpr double kFactor = 0x1p38;  // kLarge kFactor e^-152 and 2^128 kFactor e^-221.5 are
                                              // below 2^-150
-  // An infinite g makes the mantissa NaN. The result is then g times a NaN for x = -infinity and
-  // NaN, and an infinity of the sign of g alpha scale for other x.
+  // An infinite g makes the mantissa NaN. The result is then NaN for x = -infinity and x = NaN, and
+  // an infinity with the sign of g alpha scale for other x.
   template <class V>
   V carefully(V g, V x, V less, V bounded, V more) const {
     const ReducedF32<V> t = reduced(bounded);

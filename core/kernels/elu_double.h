@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elu in DOUBLE: at most 1 ulp whatever the attributes.
+// elu in DOUBLE has an error of at most 1 ulp for all attributes.
 #pragma once
 
 #include "core/kernels/math.h"
@@ -7,9 +7,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// expm1(t + low) = 2^waiting (sum + rest); `rest` is below 0.04 of the sum, so what it rounds is
-// below 0.05 ulp. If `falling`, t <= 0. From 2^54 on the 1 is too far away for the first sum, which
-// must be exact, and from 2^60 on for the result.
+// expm1(t + low) = 2^waiting (sum + rest); `rest` is below 0.04 of the sum, so its rounding error
+// is below 0.05 ulp. If `falling`, t <= 0. From 2^54 on the 1 is too small for the first sum to be
+// exact, and from 2^60 on it no longer affects the result.
 struct Expm1F64 {
   double sum, rest, waiting;
 };
@@ -26,7 +26,7 @@ inline Expm1F64 expm1_exact(double t, double low) {
   return {sum, lost + of_whole + power * e.q, e.n - kept};
 }
 
-// inputScale 1, and scale alpha = high + low far from the ends of the range.
+// For inputScale 1, if scale alpha = high + low is far from the ends of the range.
 struct elu_double_single {
   double scale, high, low;
   elu_double_single(double alpha, double scale)
@@ -83,9 +83,9 @@ struct elu_double {
   }
 };
 
-// An attribute is 0 (alpha or scale), infinite or NaN: of expm1 the sign counts, whether it is 0 or
-// infinite, and -1. An infinity times scale alpha, which may be below the range, is one times its
-// mantissa.
+// For attributes of which one is 0 (alpha or scale), infinite or NaN. All that matters of expm1 is
+// its sign and whether it is 0, infinite or -1. Infinity times scale alpha, which may be below the
+// range, is infinity times its mantissa.
 struct elu_double_rare {
   double scale, factor, mantissa, rate;
   elu_double_rare(double alpha, double scale, double input_scale)
@@ -102,7 +102,7 @@ struct elu_double_rare {
   }
 };
 
-// loop(form) with the form that the attributes ask for.
+// Calls loop(form) with the form that the attributes need.
 template <class Loop>
 inline void visit_elu_double(double alpha, double scale, double input_scale, const Loop& loop) {
   constexpr double kLeast = 0x1p-1074, kMost = 0x1.fffffffffffffp1023;

@@ -9,10 +9,10 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// 2^u as far as double goes: beyond 2^±1022 results in float are what they are there.
+// 2^u within the range of double: beyond 2^±1022, results in float do not change any more.
 inline constexpr double kEnd = 1022;
 
-// The x <= 0 of which u is ±kEnd, a float.
+// The x <= 0 at which u is ±kEnd, as a float.
 inline bool has_bound(double input_scale) { return within(input_scale, 0x1p-100, 0x1p127); }
 inline float bound_of(double rate) { return static_cast<float>(-kEnd / magnitude(rate)); }
 
@@ -21,7 +21,7 @@ inline double expm1_of(Power power) {
 }
 inline double exp_of(Power power) { return power.scale + power.scale * power.fraction; }
 
-// inputScale has a bound, scale alpha is not 0.
+// For an inputScale that has a bound, and a scale alpha that is not 0.
 struct elu_wide {
   float scale, bound;
   double rate, factor;
@@ -36,7 +36,7 @@ struct elu_wide {
   }
 };
 
-// inputScale has a bound.
+// For an inputScale that has a bound.
 struct elu_backward_wide {
   float scale, bound;
   double rate, factor, at_infinity;
@@ -53,11 +53,11 @@ struct elu_backward_wide {
   }
 };
 
-// The same for all attributes. u, a product of floats, is infinite only if one of them is; as a
-// double it is no longer than 2^257, so the end of it can be told from infinity.
+// For all attributes. u, a product of floats, is infinite only if one of them is; as a double it is
+// at most 2^257, so a clamped u differs from an infinite one.
 inline Power power_to_end(double u) { return power_of_2(u < -kEnd ? -kEnd : u); }
-// At least 2^769 above the end, which makes a result infinite even of the least g and attributes,
-// whose product is 2^-596; infinite as u is.
+// At least 2^769 above the end: this makes the result infinite even for the least g and attributes,
+// whose product is 2^-596. Infinite if u is.
 inline double or_beyond(double u, double power) { return u > kEnd ? u * 0x1p760 : power; }
 
 struct elu_rare {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas in DOUBLE that no product has: the gradient of elu, logit and its gradient. At most 1
-// ulp whatever the attributes; sums and products that a result hangs on are high + low.
+// These are formulas in DOUBLE that no product has: the gradient of elu, logit and its gradient.
+// Their error is at most 1 ulp for all attributes; sums and products on which the accuracy depends
+// are kept as high + low.
 #pragma once
 
 #include "core/kernels/math.h"
@@ -8,7 +9,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// An unevaluated sum, |low| at most about an ulp of high.
+// An unevaluated sum; |low| is at most about an ulp of high.
 struct Pair {
   double high, low;
 };
@@ -23,7 +24,7 @@ inline Pair product_of(double a, double b) {
   return {product, fused(a, b, -product)};
 }
 
-// Without a low * low, which is below 2^-105 of the product.
+// Leaves out low * low, which is below 2^-105 of the product.
 inline Pair times(Pair a, Pair b) {
   const Pair y = product_of(a.high, b.high);
   return {y.high, y.low + fused(a.high, b.low, a.low * b.high)};
@@ -39,7 +40,7 @@ struct Scaled {
   }
 };
 
-// An attribute: its mantissa, from 1/2 to 1 (or what it is: 0, infinity, NaN), and its exponent.
+// An attribute as a mantissa from 1/2 to 1 (or 0, infinity or NaN itself) and an exponent.
 struct Mantissa {
   int exponent = 0;  // before value, whose initialiser sets it
   double value;
@@ -106,7 +107,7 @@ struct elu_backward_result_double {
   }
 
   double operator()(double g, double v) const {
-    // v + shift as (high + low) 2^-by: 2^by brings both near 1, or makes one too small to count
+    // v + shift as (high + low) 2^-by; 2^by brings both near 1, or makes one of them negligible
     const bool low = all(magnitude(v) < 0x1p-300, exponent < -300);
     const bool high = any(magnitude(v) > 0x1p300, exponent > 300);
     const double by = v == 0 ? -exponent : low ? 600 : high ? -600 : 0;
@@ -141,7 +142,8 @@ inline double logit_exact(double z) {
   const double top = raised - b;        // exact, for b is near
   const Pair bottom = sum_of(raised, b);
   const double f = (top - lost) / bottom.high;
-  // f bottom = product exactly; what it lacks of the numerator, by the denominator, f lacks
+  // f bottom = product exactly; what product lacks of the numerator, over the denominator, is what
+  // f lacks
   const Pair product = product_of(f, bottom.high);
   const double lack = ((top - product.high) - product.low) - lost - f * (bottom.low + lost);
   const double f_low = lack / bottom.high, s = f * f;
@@ -162,8 +164,8 @@ inline double logit_exact(double z) {
   return y.high + (y.low + fused(n, kLn2Low, fused(f * s, p, f_low + f_low)));
 }
 
-// The clamp compares as if 1 - eps were not rounded: x > 1 - eps is 1 - x < eps, and where 1 - x is
-// rounded, below 1/2, eps decides by itself.
+// The clamp compares as if 1 - eps were not rounded: x > 1 - eps becomes 1 - x < eps. 1 - x is
+// rounded only for x below 1/2, where the comparison of x with eps decides.
 struct logit_double {
   double eps, at_eps;  // eps < 0: no clamp
   explicit logit_double(double eps) : eps(eps), at_eps(eps >= 0 ? value_of(eps) : 0) {}
@@ -183,9 +185,9 @@ struct logit_double {
   }
 };
 
-// dy / (x (1 - x)): with m the smaller of x and 1 - x, which is exact, d = m - m^2 as high + low,
-// and one correction of the quotient, whose remainder must not underflow. Where m is below 2^-60,
-// 1 - m does not count.
+// Computes dy / (x (1 - x)). With m, the smaller of x and 1 - x, which is exact, d = m - m^2 is
+// kept as high + low, and the quotient is corrected once by its remainder, which must not
+// underflow. Where m is below 2^-60, 1 - m counts as 1.
 struct logit_grad_double {
   double low, beyond;  // outside of [low, 1 - low] is `beyond`
   double operator()(double x, double dy) const {
@@ -202,7 +204,7 @@ struct logit_grad_double {
   }
 };
 
-// Where eps alone decides: NaN, 0, or infinity with the sign of dy.
+// For an eps that alone decides the result: NaN, 0, or infinity with the sign of dy.
 struct logit_grad_double_constant {
   uint64_t value, sign;
   double operator()(double, double dy) const { return double_of(value | (bits_of(dy) & sign)); }

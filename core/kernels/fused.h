@@ -7,14 +7,14 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// a * b + c, rounded once.
+// Returns a * b + c, rounded once.
 inline float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
 #else
   // The product is exact in double. The sum is rounded to odd there (when inexact, its last bit is
-  // set), so that the rounding to float, 29 digits shorter, comes out as if it had been the only
-  // one.
+  // set), so that the rounding to float, which is 29 bits shorter, gives the same as a single
+  // rounding.
   const double product = static_cast<double>(a) * b, addend = c;
   const double sum = product + addend;
   const double part = sum - product;
@@ -30,7 +30,8 @@ inline double fused(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }  // without FMA libm's, exact but slow
 
-// c - a * b, rounded once. GCC 12 loses the sign of zero of -fused(…): b must not be one.
+// Returns c - a * b, rounded once. In -fused(…) GCC 12 loses the sign of a zero, so b must not be
+// 1.
 inline float fused_minus(float a, float b, float c) { return fused(a, -b, c); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group norm kernels of an instruction set: an object of their own, because GCC on
-// x86-64 takes other flags for loops that keep more in registers than there are.
+// The group norm kernels of an instruction set are an object of their own, because on x86-64 loops
+// that need more registers than there are take other flags of GCC.
 #include "core/kernels/group_norm_double.h"
 #include "core/kernels/group_norm_short_forward.h"
 #include "core/kernels/group_norm_short_grad.h"

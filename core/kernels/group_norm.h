@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the group norm kernels share: values of parameters and statistics, groups of channels, and
-// how the work is cut into items.
+// The group norm kernels share the values of parameters and statistics, the groups of channels, and
+// the way in which work is cut into items.
 #pragma once
 
 #include "core/kernels/group_norm_call.h"
@@ -14,18 +14,18 @@ namespace {
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// What fp32 cannot hold is NaN: then no p is near, and the wide formula is taken.
+// A value that fp32 cannot hold becomes NaN: then no p is near, and the wide formula is used.
 inline float fp32_or_nan(double x) {
   const bool fits = magnitude(x) <= static_cast<double>(kLargest);
   return fits ? static_cast<float>(x) : __builtin_nanf("");
 }
 
-// A difference to a mean of less than this does not overflow; two fp32 numbers hold a mean of at
-// least the second to 48 bits, or are the 0 that it is.
+// The difference to a mean below kHugeMean does not overflow. Two fp32 numbers hold a mean of at
+// least kTinyMean to 48 bits; a mean of 0 they hold exactly.
 inline constexpr float kHugeMean = 0x1p103f;
 inline constexpr double kTinyMean = 0x1p-100;
 
-// The mean in fp32 or, where fp32 is not enough for it, NaN.
+// Returns the mean in fp32, or NaN where fp32 is not enough for it.
 inline float high_part(double mean) {
   const double size = magnitude(mean);
   const bool lost = (size < kTinyMean) & (size > 0);
@@ -66,7 +66,7 @@ inline void store_value(const GroupNormStatistic& s, int64_t index, double value
   narrow(place_of(s, index), &one, s.element, 1);
 }
 
-// The groups of channels. Those that come one after the other cost one division for each group.
+// Finds the groups of channels. Asking for channels in order costs one division for each group.
 class Groups {
  public:
   explicit Groups(const GroupNormCall& call) : width_(call.channels / call.groups) {}
@@ -83,7 +83,7 @@ class Groups {
   int64_t width_, index_ = 0, first_ = 0;
 };
 
-// Work items of whole groups: bundles of one sample or block of samples.
+// Work items of whole groups are bundles of one sample or block of samples.
 struct Bundle {
   int64_t outer, first_group, groups, first_channel, channels;
 
@@ -98,7 +98,7 @@ struct Bundle {
   }
 };
 
-// At most so many positions of a row are worked on at a time.
+// The most positions of a row that are worked on at a time.
 inline constexpr int64_t kMaxColumns = 1024;
 
 // The positions of a channel lie side by side.
@@ -111,7 +111,7 @@ inline bool has_channels_inside(const GroupNormCall& call, const GroupNormTensor
   return call.spatial_loops == 1 && t.channel == 1;
 }
 
-// Work items of split groups: rows of one sample at the positions of one segment.
+// Work items of split groups are rows of one sample at the positions of one segment.
 struct Slice {
   int64_t sample, channel, rows, segment;
 };

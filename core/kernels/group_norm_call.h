@@ -28,8 +28,8 @@ inline constexpr int64_t kShort = 65;
 // The most elements and channels of a tile of short channels.
 inline constexpr int64_t kShortTile = 4096;
 inline constexpr int64_t kShortChannels = 1024;
-// The number of channels that fill a tile. A bundle of several groups has no more channels than
-// that; a larger bundle is a part of one group. The order of summation depends on this number.
+// The number of channels that fill a tile. A bundle of several groups has at most that many
+// channels; a larger bundle is a part of one group. The order of summation depends on this number.
 constexpr int64_t short_channels(int64_t positions) {
   const int64_t fit = kShortTile / positions / 8 * 8;
   return fit < kShortChannels ? fit : kShortChannels;
@@ -77,8 +77,8 @@ struct GroupNormCall {
   int64_t rows, columns;           // of a tile: channels × positions
   uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sample block][channel], or, when groups are
                                    // split among items, [sample][channel][segment]
-  uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, of which
-                          // each has room for the u of a bundle in fp32
+  uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each
+                          // with room for the u of a bundle in fp32
   int32_t slots;
   uint64_t lifts;         // workspace, gradient of long channels: [sample][channel][segment], bytes
   uint64_t coefficients;  // workspace, when groups are split: fp64, [sample][group][2]

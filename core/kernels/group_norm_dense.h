@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of one type that lie densely in memory, and loops over them that store.
+// Rows of one type that lie densely in memory, and the loops over them that store.
 #pragma once
 
 #include "core/kernels/block.h"
@@ -8,7 +8,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Where rows begin; nowhere: NULL.
+// Where rows begin; NULL if there are none.
 template <class T>
 struct RowsOf {
   T* first;
@@ -18,7 +18,7 @@ struct RowsOf {
   RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
 
-// work(rows) with what reads and writes the large tensors, `dense` or not, the way they lie.
+// Calls work(rows) with rows that read and write the large tensors in their layout, `dense` or not.
 template <class Tiled, template <class> class Dense, template <class> class Inside>
 inline void with_rows(const GroupNormCall& call, bool dense, const auto& work) {
   if (call.inside || (dense && call.rows == 1)) {
@@ -49,13 +49,14 @@ inline RowsOf<Raw> rows_of(const GroupNormTensor& t, const Slice& at, const Segm
   return {first + at.channel * t.channel + part.begin, t.channel};
 }
 
-// So many rows are worked on at a time: many where they are short.
+// The number of rows that are worked on at a time: many if they are short.
 inline int64_t dense_rows(const GroupNormCall& call) {
   return call.positions <= kPiece ? kMaxRows : 1;
 }
 
-// work(first, count, stream) for chunks of at most kMaxColumns of [0, n), the last first: what the
-// sweep before read last is still in the cache. Streaming chunks begin where a line of `out` does.
+// Calls work(first, count, stream) for chunks of at most kMaxColumns of [0, n), the last chunk
+// first, because the end of the previous sweep is still in the cache. Streaming chunks begin where
+// a line of `out` does.
 template <class Raw>
 inline void for_chunks(const Raw* out, int64_t n, bool stream, const auto& work) {
   const int64_t bytes = -reinterpret_cast<intptr_t>(out) & 63;
@@ -73,8 +74,9 @@ struct Input {
   const typename From::Raw* later = nullptr;  // to be read by a sweep after this one
 };
 
-// Fetches what lies one chunk before, to L2: 4 KiB apart it has few places in L1 (gradient of 32 Mi
-// fp32 values, 2 threads: 16 ms to L1, 18 without, 10 to L2). And what is read later.
+// Fetches the chunk before to L2, because addresses 4 KiB apart have few places in L1 (gradient of
+// 32 Mi fp32 values, 2 threads: 16 ms to L1, 18 without, 10 to L2). Also fetches what is read
+// later.
 template <class Type>
 inline void fetch(const Input<Type>& in, int64_t i) {
   const int64_t chunk = kMaxColumns * static_cast<int64_t>(sizeof *in.at);
@@ -82,7 +84,7 @@ inline void fetch(const Input<Type>& in, int64_t i) {
   if (in.later != nullptr) fetch_block<Type, Cache::l2>(in.later + i, 0);
 }
 
-// n elements of `out` from registers: make(those of each input).
+// Writes n elements of `out`: make(registers of each input) returns them.
 template <class Type, class... From>
 [[gnu::always_inline]] inline void store_each(typename Type::Raw* out, int64_t n, bool stream,
                                               const auto& make, Input<From>... in) {

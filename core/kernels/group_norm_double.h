@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group norm of DOUBLE tensors, which no product has: for gradient checks and as a reference, so
-// plain sweeps over one group at a time. Every sum keeps what its additions lost, so that errors do
-// not grow with the number of terms.
+// Group norm of DOUBLE tensors, which no product has, serves gradient checks and as a reference. It
+// therefore makes plain sweeps over one group at a time. Every sum keeps what its additions lost,
+// so that errors do not grow with the number of terms.
 #pragma once
 
 #include "core/kernels/group_norm_parameters.h"
@@ -55,8 +55,8 @@ inline double double_of_group(const GroupNormStatistic& s, int64_t index) {
 
 inline constexpr int64_t kPositions = 512;  // of a channel that are worked on at a time, 8 n
 
-// Positions [first, first + n) of a channel, in row-major order: calls move(place, i, count, step)
-// for runs of the innermost loop.
+// Visits positions [first, first + n) of a channel in row-major order: calls move(place, i, count,
+// step) for runs of the innermost loop.
 template <class Move>
 inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
                      int64_t channel, int64_t first, int64_t n, const Move& move) {
@@ -76,7 +76,7 @@ inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_
   }
 }
 
-// One channel of one sample of the large tensors, a piece of positions after the other.
+// Reads and writes one channel of one sample of the large tensors, piece by piece.
 struct Channel {
   const GroupNormCall& call;
   int64_t sample, channel;
@@ -102,7 +102,7 @@ struct Channel {
   }
 };
 
-// σ(t) and 1 - σ(t). From |t| = 700 on, where the smaller one is below 2^-1009, it counts as 0.
+// σ(t) and 1 - σ(t). From |t| = 700 on the smaller of the two is below 2^-1009 and counts as 0.
 inline Logistic logistic_double(double t) {
   const double size = magnitude(t);
   const ExpF64 power = exp_exact(size > 700 ? -700 : -size, 0);
@@ -114,7 +114,7 @@ inline Logistic logistic_double(double t) {
 
 inline double within_thousand(double t) { return t > 1000 ? 1000 : t < -1000 ? -1000 : t; }
 
-// One group: its channels, and the statistics that x is normalised with.
+// One group has its channels and the statistics that normalise x.
 struct Normalisation {
   Pair mean;
   double rstd, gamma, beta;
@@ -229,7 +229,7 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
   }
 }
 
-// Items: channels. The sums of all samples.
+// Items: channels. Adds up all samples.
 inline void group_norm_parameters_double(const void* given, void* workspace, int64_t begin,
                                          int64_t end) {
   const GroupNormCall& call = group_norm_call(given);

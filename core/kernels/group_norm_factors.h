@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// v = (x - mean) rstd γ + β and t = s v, in fp32 and, where that ends, in fp64.
+// Computes v = (x - mean) rstd γ + β and t = s v in fp32 or, beyond its range, in fp64.
 #pragma once
 
 #include "core/kernels/group_norm.h"
@@ -7,9 +7,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// rstd and s are in the factors. γ and slope are NaN where fp32 is not enough: a difference to the
-// mean, a factor or, with a tiny s, v itself overflows, γ loses digits as a denormal number, or the
-// mean is too small (NaN).
+// The factors include rstd and s. γ and slope are NaN where fp32 is not enough: if a difference to
+// the mean, a factor or, with a tiny s, v itself overflows, if γ loses digits as a denormal number,
+// or if the mean is too small (NaN).
 struct NearFactors {
   float gamma, beta, slope, shift;
 
@@ -37,7 +37,7 @@ struct WideFactors {
   double value(float x) const { return (static_cast<double>(x) - mean) * gamma + beta; }
 };
 
-// y of x, of which d is the distance to the mean in fp32.
+// Returns y of x; d is the distance of x to the mean in fp32.
 inline float swish_of(float x, float d, const NearFactors& near, const WideFactors& wide) {
   const float v = fused(d, near.gamma, near.beta), t = fused(d, near.slope, near.shift);
   const double value = wide.value(x);
@@ -49,8 +49,9 @@ inline double normalised_wide(float x, float mean, float rstd) {
   return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
 }
 
-// u of an element from p in fp32 and t in fp64, where p is not near times `lift`. Near elements
-// have the bits of the near formula: which others are beside them depends on the layout.
+// Returns u of an element from p in fp32 and t in fp64; where p is not near, u is multiplied by
+// `lift`. Near elements always have the bits of the near formula, because their neighbours depend
+// on the layout.
 inline float swish_gradient_of(float dy, float p, double t, double lift = 1) {
   const float usual = swish_gradient_near(dy, p);
   const float far = swish_gradient_wide(static_cast<double>(dy) * lift, t);

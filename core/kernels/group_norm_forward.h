@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupNormSwish for channels of many positions: one sweep finds mean and variance of a group, the
-// next stores y = v σ(s v) with v = (x - mean) rstd γ + β, or v itself.
+// GroupNormSwish for channels of many positions: one sweep finds the mean and variance of a group,
+// the next stores y = v σ(s v) with v = (x - mean) rstd γ + β, or v itself.
 #pragma once
 
 #include "core/kernels/group_norm_forward_inside.h"
@@ -15,7 +15,7 @@ inline void with_forward_rows(const GroupNormCall& call, const auto& work) {
   with_rows<TiledForward, DenseForward, InsideForward>(call, dense, work);
 }
 
-// Stores mean and rstd of a group, and gives them in fp64.
+// Stores mean and rstd of a group, and returns them in fp64.
 inline void finish_group(const GroupNormCall& call, int64_t index, const Moments& group,
                          double* pair) {
   const GroupMoments m(group.mean, group.squares, group.count, call.eps);
@@ -24,7 +24,7 @@ inline void finish_group(const GroupNormCall& call, int64_t index, const Moments
   pair[0] = m.mean, pair[1] = m.rstd;
 }
 
-// All of a bundle.
+// Computes a whole bundle.
 template <class Rows>
 class BundleForward {
  public:

@@ -8,7 +8,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The coefficients that the loops over rows hold for a row, here for each channel.
+// Holds for each channel the coefficients that the loops over rows hold for a row.
 struct NormalChannels {
   alignas(64) OfChannels high, low, gamma, beta, slope, shift;
 
@@ -54,7 +54,7 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// y or, without swish, v, if it is to go anywhere; false where some t is not near.
+// Stores y or, without swish, v, unless nobody wants it. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const NormalChannels& of,
                                                               int64_t channels, bool swish,
@@ -83,7 +83,7 @@ class InsideForward : public ForwardRows {
 
   int64_t rows() const { return call_.rows; }
 
-  // The moments of each channel over one segment.
+  // Computes the moments of each channel over one segment.
   void moments(const Slice& at, Moments* found) {
     const Segment part(call_, at);
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, at, part);
@@ -100,7 +100,7 @@ class InsideForward : public ForwardRows {
     }
   }
 
-  // y of each channel over one segment.
+  // Stores y of each channel over one segment.
   void normalise(const Slice& at, const double* pairs) {
     const Segment part(call_, at);
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, at, part);

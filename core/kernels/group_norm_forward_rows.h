@@ -9,7 +9,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Mean and rstd of a group. The mean has two parts: where |mean| >> std one would be too coarse.
+// Mean and rstd of a group. The mean has two parts, because one would be too coarse if |mean| >>
+// std.
 struct GroupMoments {
   double mean, rstd;
 
@@ -18,8 +19,8 @@ struct GroupMoments {
   GroupMoments(const double* pair) : mean(pair[0]), rstd(pair[1]) {}
 };
 
-// Near: v = (x - high - low) γ + β and t = (x - high - low) slope + shift = s v, with rstd in γ and
-// s in slope and shift. γ and slope are NaN where fp32 is not enough.
+// Near elements have v = (x - high - low) γ + β and t = (x - high - low) slope + shift = s v, where
+// γ includes rstd, and slope and shift include s. γ and slope are NaN where fp32 is not enough.
 struct NormalRow {  // passed by reference: a copy would wait for all stores before it
   float high, low;  // NaN: the mean is too small
   NearFactors near;
@@ -35,8 +36,8 @@ struct NormalRow {  // passed by reference: a copy would wait for all stores bef
   }
 };
 
-// The factors of v and t in registers, and what they make. No NaN: where fp32 is enough, the mean
-// and so every x is finite.
+// The factors of v and t in registers, and what they make. No value is NaN, because where fp32 is
+// enough the mean and so every x is finite.
 template <int K>
 struct Normal {
   Registers<K> high, low, gamma, beta, slope, shift;
@@ -45,7 +46,7 @@ struct Normal {
     return fused((x - high) - low, gamma, beta);
   }
 
-  // Sees whether all are near.
+  // Checks whether all values are near.
   [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x, AllNear& all) const {
     const Registers<K> d = (x - high) - low, t = fused(d, slope, shift);
     all.see(sixteenths_of_minus(t));
@@ -105,7 +106,7 @@ template <class Type, class Raw = typename Type::Raw>
   store_each<Type>(y, n, stream, make, Input<Type>{x});
 }
 
-// False where some t is not near.
+// Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_swish_near(const NormalRow& row, const Raw* x,
                                                            Raw* y, int64_t n, bool stream) {
@@ -121,7 +122,7 @@ template <class Type, class Raw = typename Type::Raw>
   return of.near();
 }
 
-// Near elements have the bits of the near formula: which others are beside them depends on the
+// Near elements always have the bits of the near formula, because their neighbours depend on the
 // layout.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_swish_far(const NormalRow& given,
                                                                  const float* x, float* y,
@@ -142,18 +143,18 @@ template <class Type, class Raw = typename Type::Raw>
   for (int64_t i = 0; i < n; ++i) y[i] = canonical(static_cast<float>(row.wide.value(x[i])));
 }
 
-// What rows have in common, however they lie.
+// What rows have in common in every layout.
 class ForwardRows {
  protected:
   explicit ForwardRows(const GroupNormCall& call) : call_(call), groups_(call) {}
 
-  // `pairs` holds mean and rstd of the groups from that of `first_channel` on.
+  // `pairs` holds mean and rstd of the groups, beginning with that of `first_channel`.
   NormalRow row(int64_t channel, int64_t first_channel, const double* pairs) {
     const int64_t first_group = groups_[first_channel];
     return {call_, GroupMoments(pairs + 2 * (groups_[channel] - first_group)), channel};
   }
 
-  // y of at most kMaxColumns elements.
+  // Stores y of at most kMaxColumns elements.
   template <class Type, class Raw = typename Type::Raw>
   void values(const NormalRow& row, const Raw* x, Raw* y, int64_t n, bool stream) {
     if (x == y) {  // the far formula needs x again
@@ -178,16 +179,16 @@ class ForwardRows {
   alignas(64) float spare_[kMaxColumns], x_far_[kMaxColumns], y_far_[kMaxColumns];
 };
 
-// Rows of one type that lie densely in memory, all of a segment at a time.
+// Rows of one type that lie densely in memory; a segment is computed at once.
 template <class Type>
 class DenseForward : public ForwardRows {
  public:
   explicit DenseForward(const GroupNormCall& call) : ForwardRows(call) {}
 
-  // So many rows at a time.
+  // The number of rows at a time.
   int64_t rows() const { return dense_rows(call_); }
 
-  // The moments of each row over one segment.
+  // Computes the moments of each row over one segment.
   void moments(const Slice& at, Moments* found) {
     const Segment part(call_, at);
     const auto x = rows_of<Type>(call_.x, at, part);
@@ -198,7 +199,7 @@ class DenseForward : public ForwardRows {
     }
   }
 
-  // y of each row over one segment.
+  // Stores y of each row over one segment.
   void normalise(const Slice& at, const double* pairs) {
     const Segment part(call_, at);
     const auto x = rows_of<Type>(call_.x, at, part), y = rows_of<Type>(call_.out, at, part);

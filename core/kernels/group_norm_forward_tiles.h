@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of GroupNormSwish in any layout: tile by tile through fp32 rows in L1.
+// Rows of GroupNormSwish in any layout go tile by tile through fp32 rows in L1.
 #pragma once
 
 #include "core/kernels/group_norm_forward_rows.h"
@@ -14,7 +14,7 @@ class TiledForward : public ForwardRows {
 
   int64_t rows() const { return call_.rows; }
 
-  // The moments of each row over one segment.
+  // Computes the moments of each row over one segment.
   void moments(const Slice& at, Moments* found) {
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);
@@ -35,7 +35,7 @@ class TiledForward : public ForwardRows {
     }
   }
 
-  // y of each row over one segment, the last tile first.
+  // Stores y of each row over one segment, the last tile first.
   void normalise(const Slice& at, const double* pairs) {
     const int64_t begin = at.segment * kSegment;
     const int64_t end = least(begin + kSegment, call_.positions);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GroupNormSwishGrad for channels of many positions. With x̂ = (x - mean) rstd, t = s (x̂ γ + β) and
-// u = dy σ(t) (1 + t (1 - σ(t))), one sweep sums u and u x̂ of each channel, the next stores
-// dx = rstd (γ u - c1 - x̂ c2), c1 and c2 being the means of γ u and γ u x̂ over the group.
+// u = dy σ(t) (1 + t (1 - σ(t))), one sweep sums u and u x̂ of each channel, and the next stores dx
+// = rstd (γ u - c1 - x̂ c2), where c1 and c2 are the means of γ u and γ u x̂ over the group.
 #pragma once
 
 #include "core/kernels/group_norm_grad_inside.h"
@@ -20,7 +20,7 @@ inline void with_gradient_rows(const GroupNormCall& call, void* workspace, const
   });
 }
 
-// All of a bundle for a block of samples.
+// Computes a whole bundle for a block of samples.
 template <class Rows>
 class BundleGradient {
  public:

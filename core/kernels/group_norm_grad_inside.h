@@ -8,7 +8,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The coefficients that the loops over rows hold for a row, here for each channel.
+// Holds for each channel the coefficients that the loops over rows hold for a row.
 struct GradientChannels {
   alignas(64) OfChannels mean, slope, shift, a, b, c;
 };
@@ -29,7 +29,7 @@ template <int K>
   return u_near(dy, d, of_channels<K>(of.slope, c), of_channels<K>(of.shift, c), all);
 }
 
-// Adds u and u d of a piece to the lanes; false where some t is not near.
+// Adds u and u d of a piece to the lanes. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
@@ -50,7 +50,7 @@ template <class Type, class Raw = typename Type::Raw>
   return all.are();
 }
 
-// The trees over the lanes of a piece, added to the sums of the channels.
+// Adds the lanes of a piece in trees, and the results to the sums of the channels.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_inside_trees(const OfChannels* lanes,
                                                                     int64_t channels,
                                                                     double* sums) {
@@ -64,7 +64,7 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// False where some t is not near.
+// Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
@@ -98,7 +98,7 @@ class InsideGradient : public GradientRows {
     tiles_.lifts_in(workspace);
   }
 
-  // Σ u and Σ u x̂ of each channel over one segment.
+  // Computes Σ u and Σ u x̂ of each channel over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     read_rows_of_sums(at);
     set_channels(at);
@@ -107,7 +107,7 @@ class InsideGradient : public GradientRows {
     for_tiles(at, [&](const Slice& tile, int64_t r) { tiles_.sums(tile, u + r, ux + r); });
   }
 
-  // dx of each channel over one segment.
+  // Stores dx of each channel over one segment.
   void input_gradient(const Slice& at, const double* mean) {
     read_rows(at, mean);
     set_channels(at);

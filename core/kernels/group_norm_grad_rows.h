@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of GroupNormSwishGrad: one channel of one sample, its u and d = x - mean, and dx from them.
+// A row of GroupNormSwishGrad is one channel of one sample, with its u and d = x - mean, and dx
+// from them.
 #pragma once
 
 #include "core/kernels/group_norm_grad_sweeps.h"
@@ -7,8 +8,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Elements of a row, at most kMaxColumns: dx from dy or, if it was kept, from u. later_x: what may
-// be fetched meanwhile.
+// Elements of a row, at most kMaxColumns. dx is computed from dy or, if u was kept, from u. later_x
+// is what may be fetched meanwhile.
 template <class Type, class Raw = typename Type::Raw>
 struct GradientPart {
   const Raw* dy;
@@ -19,11 +20,11 @@ struct GradientPart {
   bool stream;
 };
 
-// What rows have in common, however they lie: parameters, where u is kept, and the formulas for
-// every t.
+// What rows have in common in every layout: parameters, the place where u is kept, and the formulas
+// for every t.
 class GradientRows {
  public:
-  // From now on u is kept in rows of `pitch`, the first of them for `channel`.
+  // Keeps u in rows of `pitch` from now on; the first row is that of `channel`.
   void keep_in(float* cache, int64_t pitch, int64_t channel) {
     cache_ = cache, pitch_ = pitch, first_cached_ = channel;
   }
@@ -43,7 +44,7 @@ class GradientRows {
     }
   }
 
-  // The same for sums: finds which rows are lifted.
+  // Does the same for sums, and finds which rows are lifted.
   [[gnu::always_inline]] void read_rows_of_sums(const Slice& at) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
@@ -63,7 +64,7 @@ class GradientRows {
     }
   }
 
-  // `mean` holds c1, c2 of the groups from that of the first row on.
+  // `mean` holds c1 and c2 of the groups, beginning with that of the first row.
   [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
@@ -106,7 +107,7 @@ class GradientRows {
     lanes.store(sums);
   }
 
-  // dx of a part of row r.
+  // Stores dx of a part of row r.
   template <class Type>
   void gradient(int64_t r, const GradientPart<Type>& part) {
     const InputRow& input = input_[r];
@@ -123,15 +124,15 @@ class GradientRows {
     }
   }
 
-  // dx that is x, or u that would lie in a dy still to be read, keeps nothing: addresses may be set
-  // after phase 1.
+  // Keeps nothing if dx is x, or if u would lie in a dy still to be read. Phase 1 cannot decide
+  // this, because addresses may be set later.
   static Keep keep_of(const GroupNormCall& call) {
     const void* const dx = call.out.data;
     const bool over = dx == call.x.data || (call.keep == Keep::in_last && dx == call.dy.data);
     return over ? Keep::nowhere : call.keep;
   }
 
-  // Values that are written over, where the far formula may need them again.
+  // Copies of values that are overwritten, in case the far formula needs them again.
   template <class Raw>
   static const Raw* copied(float* to, const Raw* from, int64_t n) {
     return static_cast<const Raw*>(std::memcpy(to, from, n * sizeof(Raw)));
@@ -148,14 +149,14 @@ class GradientRows {
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
-  // Returns the lift of the first row; those of the next rows follow at a distance of as many bytes
-  // as there are segments.
+  // Returns the lift of the first row; the lifts of the next rows follow, as many bytes apart as
+  // there are segments.
   int8_t* lifts_of(const Slice& at) const {
     const int64_t segments = segments_of(call_.positions);
     return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.segment;
   }
 
-  // The exponent of the row's lift, of which it has none if its largest values are ordinary.
+  // The exponent of the row's lift; a row whose largest values are ordinary has no lift.
   [[gnu::noinline]] static int8_t lift(GradientRow& row, const RowPart& part) {
     if (starts_ordinary(part)) return kNoLift;
     Extent largest = extent_of(part);
@@ -187,16 +188,16 @@ class GradientRows {
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
 
-// Rows of one type that lie densely in memory, all of a segment at a time.
+// Rows of one type that lie densely in memory; a segment is computed at once.
 template <class Type>
 class DenseGradient : public GradientRows {
  public:
   explicit DenseGradient(const GroupNormCall& call) : GradientRows(call) {}
 
-  // So many rows at a time.
+  // The number of rows at a time.
   int64_t rows() const { return dense_rows(call_); }
 
-  // Σ u and Σ u x̂ of each row over one segment.
+  // Computes Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     read_rows_of_sums(at);
     const Segment part(call_, at);
@@ -222,7 +223,7 @@ class DenseGradient : public GradientRows {
     }
   }
 
-  // dx of each row over one segment.
+  // Stores dx of each row over one segment.
   void input_gradient(const Slice& at, const double* mean) {
     read_rows(at, mean);
     const Segment part(call_, at);
@@ -252,16 +253,16 @@ class DenseGradient : public GradientRows {
     return {reinterpret_cast<float*>(out.first), out.step};
   }
 
-  // x of the group after this one, where groups take turns. A sweep that reads from the cache and
-  // stores past it leaves the way from memory to others: 1x128x512x512, 32 groups, fp32, 2 threads,
-  // 14.4 -> 12.9 ms; with dy as well 14.7 ms, to L1 14.2.
+  // x of the next group, if groups take turns. A sweep that reads from the cache and stores past it
+  // leaves the reading path from memory free, so x can be fetched: 1x128x512x512, 32 groups, fp32,
+  // 2 threads, 14.4 -> 12.9 ms; fetching dy as well takes 14.7 ms, fetching to L1 14.2.
   Inputs following(const Slice& at, const Segment& part) const {
     const int64_t next = group_of(call_, at) + 1;
     if (keep_ != Keep::in_last || next == call_.samples * call_.groups) return {nullptr, 0};
     return rows_of<Type>(call_.x, in_group(call_, at, next), part);
   }
 
-  // Over dy, piece by piece of a copy.
+  // Writes over dy, piece by piece from a copy.
   Sums sums_over(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
     Sums all = {};
     for (int64_t i = 0; i < n; i += kPiece) {

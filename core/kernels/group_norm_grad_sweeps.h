@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of GroupNormSwishGrad over the positions of a channel: block by block from memory of
-// one type through registers, so that memory is read all the time. As passes over rows of 4 KiB
-// (widen, compute, sum or store) the largest shape of benchmarks/group_norm.py took 1.4 times as
-// long.
+// The loops of GroupNormSwishGrad run over the positions of a channel, block by block from memory
+// of one type through registers, so that memory is read all the time. Written as passes over rows
+// of 4 KiB (widen, compute, sum or store), they took 1.4 times as long for the largest shape of
+// benchmarks/group_norm.py.
 #pragma once
 
 #include "core/kernels/group_norm_dense.h"
@@ -25,10 +25,9 @@ struct Statistics {
 // x̂ / d is between 1 / kMostUnits and kMostUnits, so u d has at least the range of 2^±116.
 inline constexpr float kMostUnits = 0x1p10f;
 
-// What one channel of one sample needs for p = d slope + shift, d = x - mean, and u. Sums of u d
-// become those of u x̂ by one multiplication with rstd for each row, instead of one for each
-// element. Where d or u d could leave fp32 long before x̂ and u x̂ do, the row is beyond the formula
-// and sums u x̂.
+// What one channel of one sample needs for u and p = d slope + shift, where d = x - mean. A row
+// sums u d and multiplies the sum by rstd, instead of each element by rstd for u x̂. Where d or u d
+// could leave fp32 long before x̂ and u x̂ do, the row is beyond the formula and sums u x̂.
 struct GradientRow {
   GradientRow() = default;
   float mean, rstd, slope, shift;
@@ -52,13 +51,14 @@ struct GradientRow {
     beyond = true, slope = __builtin_nanf("");
   }
 
-  // What a sum of u d becomes one of u x̂ by, x̂ / d where d is summed; and one of u.
+  // The factor that turns a sum of u d into one of u x̂ (x̂ / d where d is summed), and the factor
+  // for a sum of u.
   double unit() const { return beyond ? 1 / (lift.u * lift.h) : static_cast<double>(rstd); }
   double u_unit() const { return 1 / lift.u; }
 };
 
-// a, b and c of dx = a u + (b + c d). An a or c with fewer digits than fp32 has is not enough, nor
-// a b beside which roundings of denormal numbers count, nor b and c of which a sum may overflow.
+// a, b and c of dx = a u + (b + c d). fp32 is not enough if a or c is denormal and lacks digits, if
+// roundings of denormal numbers count beside b, or if a sum with b and c may overflow.
 struct InputRow {
   float a, b, c;
   double wide_a, wide_b, wide_c;  // wide_c: of x̂
@@ -78,7 +78,8 @@ struct InputRow {
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
 };
 
-// u of d, which callers have: a pair of both goes through memory. Sees whether they are near.
+// Returns u of d and checks whether it is near. It does not return d too, because a pair of both
+// would go through memory.
 template <int K>
 [[gnu::always_inline]] inline Registers<K> u_near(const Registers<K>& dy, const Registers<K>& d,
                                                   const Registers<K>& slope,
@@ -88,7 +89,7 @@ template <int K>
   return swish_gradient_near(dy, p);
 }
 
-// d and u of a row.
+// Computes d and u of a row.
 class TermsOf {
  public:
   explicit TermsOf(const GradientRow& row)
@@ -141,7 +142,8 @@ template <class Type, class Raw = typename Type::Raw>
   lanes.add(whole(u.value), whole(d.value));
 }
 
-// Σ u and Σ u d of a row of whole pieces but for the last; false where some t is not near.
+// Computes Σ u and Σ u d of a row in pieces, all whole except the last. Returns false if some t is
+// not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
                                                          const Raw* x, float* keep, int64_t n,
@@ -159,8 +161,8 @@ template <class Type, class Raw = typename Type::Raw>
   return terms_of.near();
 }
 
-// Those of several rows of at most a piece, in lanes. Sums and their trees row by row left the
-// pipes idle between rows: 55 ns for each.
+// Does the same for several rows of at most a piece, in lanes. Summing row by row left the pipes
+// idle between rows, 55 ns for each.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_short_row_sums(
     const GradientRow* rows, int64_t count, const RowsOf<const Raw>& dy, const RowsOf<const Raw>& x,
@@ -176,7 +178,7 @@ template <class Type, class Raw = typename Type::Raw>
   return near;
 }
 
-// Adds those of a part of a piece in fp32 to its lanes.
+// Adds u and u d of a part of a piece in fp32 to its lanes.
 [[gnu::noinline, gnu::flatten]] inline bool group_norm_sums_near(const GradientRow& row,
                                                                  const float* dy, const float* x,
                                                                  float* keep, int64_t n,
@@ -188,7 +190,7 @@ template <class Type, class Raw = typename Type::Raw>
   return terms_of.near();
 }
 
-// u and d, or x̂, of rows in fp32, for every t.
+// Computes u and d, or x̂, of rows in fp32, for every t.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_terms_far(const GradientRow row,
                                                                  const float* dy, const float* x,
                                                                  float* u, float* d, int64_t n) {
@@ -203,8 +205,8 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// dx, no NaN: where fp32 is enough for b and c, u and d are finite, and finite products do not meet
-// infinities of their own.
+// Computes dx, which is no NaN: where fp32 is enough for b and c, u and d are finite, so infinite
+// products of opposite sign cannot meet.
 class InputOf {
  public:
   explicit InputOf(const InputRow& row)
@@ -222,7 +224,7 @@ class InputOf {
   FloatRegister a_, b_, c_;
 };
 
-// dx of n elements; false where some t is not near.
+// Stores dx of n elements. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow& row,
                                                               const GradientRow& from,
@@ -238,7 +240,7 @@ template <class Type, class Raw = typename Type::Raw>
   return terms_of.near();
 }
 
-// The same from u that was kept, for every t. Fetches the x of a later group.
+// Does the same from u that was kept, for every t, and fetches the x of a later group.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow& row,
                                                               const GradientRow& from,
@@ -253,7 +255,7 @@ template <class Type, class Raw = typename Type::Raw>
   store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x, later_x});
 }
 
-// The same from rows in fp32, for every t …
+// Does the same from rows in fp32, for every t …
 [[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_rows(const InputRow row,
                                                                      const float* u, const float* d,
                                                                      float* dx, int64_t n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of GroupNormSwishGrad in any layout: tile by tile through fp32 rows in L1.
+// Rows of GroupNormSwishGrad in any layout go tile by tile through fp32 rows in L1.
 #pragma once
 
 #include "core/kernels/group_norm_grad_rows.h"
@@ -14,7 +14,7 @@ class TiledGradient : public GradientRows {
 
   int64_t rows() const { return call_.rows; }
 
-  // Σ u and Σ u x̂ of each row over one segment.
+  // Computes Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     LaneSums lanes[kTileRows];
     read_rows_of_sums(at);
@@ -44,7 +44,7 @@ class TiledGradient : public GradientRows {
     for (int64_t r = 0; r < at.rows; ++r) u[r] *= row_[r].u_unit(), ux[r] *= row_[r].unit();
   }
 
-  // dx of each row over one segment.
+  // Stores dx of each row over one segment.
   void input_gradient(const Slice& at, const double* mean) {
     read_rows(at, mean);
     const int64_t begin = at.segment * kSegment;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels-last tensors: the channels of a position lie side by side, kMaxRows of them at a time
-// are worked on position by position. Sums have the lanes of rows, one set for each channel: the
-// same bits.
+// In channels-last tensors the channels of a position lie side by side. The loops work on kMaxRows
+// of them at a time, position by position. Sums use the lanes of rows, one set for each channel, so
+// results have the same bits.
 #pragma once
 
 #include "core/kernels/group_norm_dense.h"
@@ -9,10 +9,10 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// What a sweep knows of each channel.
+// What a sweep knows about each channel.
 using OfChannels = float[kMaxRows];
 
-// The positions of a segment, `channels` values at each.
+// The positions of a segment, with `channels` values at each.
 template <class Type, class Raw = typename Type::Raw>
 inline RowsOf<Raw> positions_of(const GroupNormTensor& t, const Slice& at, const Segment& part) {
   const int64_t step = t.position[0];
@@ -31,7 +31,7 @@ inline bool at_lines(const RowsOf<Raw>& rows) {
   return ((reinterpret_cast<uintptr_t>(rows.first) | rows.step * sizeof(Raw)) & 63) == 0;
 }
 
-// work(part, first row) for the parts of a slice that a tile has room for.
+// Calls work(part, first row) for the parts of a slice that a tile has room for.
 inline void for_tiles(const Slice& at, const auto& work) {
   for (int64_t r = 0; r < at.rows; r += kTileRows) {
     const int64_t count = least(kTileRows, at.rows - r);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the gradient whose dy, or whose products with x̂, fp32 would hold as denormal numbers, or
-// not at all: their u and x̂ are taken times powers of two, so that the largest of each is near 1.
+// In some rows of the gradient, fp32 would hold dy, or its products with x̂, as denormal numbers,
+// or not at all. Their u and x̂ are multiplied by powers of two that bring the largest of each near
+// 1.
 #pragma once
 
 #include "core/kernels/group_norm.h"
@@ -23,14 +24,14 @@ inline int exponent_to_one(double x) {
   return exponent < -127 ? -127 : exponent > 127 ? 127 : exponent;
 }
 
-// The largest |dy| and |d| of some positions; NaN is none. d is x - mean, or x̂ where that is
+// The largest |dy| and |d| of some positions; NaNs do not count. d is x - mean, or x̂ where that is
 // summed.
 struct Extent {
   double dy = 0, d = 0;
 };
 
-// Whether sums of u and u d in fp32 need a lift: in u, at most 1.1 |dy|, denormals are off by up to
-// 2^-150, and so are products, of which a piece of 512 has 16 to each lane.
+// Returns whether sums of u and u d in fp32 need a lift. u is at most 1.1 |dy|; denormal values of
+// u are wrong by up to 2^-150, and so are products. A piece of 512 adds 16 products to each lane.
 inline bool is_lost(const Extent& of, bool beyond) {
   const double largest = kLargest, product = of.dy * of.d;
   if (of.dy == 0 || !all(of.dy <= largest, of.d < 0x1p300)) return false;
@@ -70,8 +71,8 @@ struct RowPart {
 inline bool is_ordinary(float x) { return all(magnitude(x) >= 0x1p-40f, magnitude(x) <= 0x1p60f); }
 inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
 
-// Whether the row has no lift, from its first positions: some dy and some d are ordinary, mostly
-// the first, or all dy are 0.
+// Returns whether the row has no lift, judged by its first positions: some dy and some d are
+// ordinary (mostly the first ones), or all dy are 0.
 inline constexpr int64_t kLookedAt = 16;
 inline bool starts_ordinary(const RowPart& part) {
   const int64_t n = least(kLookedAt, part.count());

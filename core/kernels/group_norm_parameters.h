@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dgamma and dbeta from the sums of sample blocks, or, when groups are split, of segments.
+// dgamma and dbeta are added up from the sums of sample blocks or, when groups are split, of
+// segments.
 #pragma once
 
 #include "core/kernels/group_norm.h"
@@ -13,7 +14,7 @@ inline double total_of(const double* parts, int64_t n) {
   return total;
 }
 
-// out[channel + i] = values[i]; NaNs in `values` become the one that is stored.
+// Stores out[channel + i] = values[i]; NaNs in `values` become the canonical NaN.
 inline void store_parameters(const GroupNormParameter& out, int64_t channel, double* values,
                              int64_t n) {
   for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
@@ -26,7 +27,7 @@ inline void store_parameters(const GroupNormParameter& out, int64_t channel, dou
            1);
 }
 
-// total(parts, first, n, totals) adds up what channels [first, first + n) have in `parts`.
+// total(parts, first, n, totals) adds up the `parts` of channels [first, first + n).
 template <class Total>
 inline void combine_parameters(const GroupNormCall& call, void* workspace, int64_t begin,
                                int64_t end, const Total& total) {

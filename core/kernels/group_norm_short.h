@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of few positions (kShort), down to one: loops run over channels, of many groups at a
-// time, and sums over positions are taken in order.
+// For channels of few positions (kShort), down to one, loops run over the channels of many groups
+// at a time, and sums over positions are taken in order.
 #pragma once
 
 #include "core/kernels/block.h"
@@ -16,7 +16,7 @@ struct Channels {
   int64_t sample, first, count;
 };
 
-// In 8 lanes and a fixed tree.
+// Sums in 8 lanes and a fixed tree.
 inline double sum_of(const double* values, int64_t n) {
   double lane[8] = {};
   int64_t i = 0;
@@ -97,7 +97,7 @@ class ShortGroups {
     }
   }
 
-  // A value of each group for each of its channels; a part of a group has one value.
+  // Copies the value of each group to each of its channels; a part of a group has one value.
   template <class T>
   void spread(const Channels& at, const T* of_group, T* out) const {
     if (width_ == 1) {

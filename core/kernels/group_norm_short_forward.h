@@ -12,8 +12,8 @@ class ShortForward : ShortGroups {
  public:
   explicit ShortForward(const GroupNormCall& call) : ShortGroups(call) {}
 
-  // Moments are taken about the first element of the group, in fp64: of 53 bits that loses at most
-  // the 17 of the element count (kShort × 4000).
+  // Moments are taken about the first element of the group, in fp64. This loses at most 17 of 53
+  // bits, those of the element count (kShort × 4000).
   void bundle(int64_t item) {
     const Bundle bundle(call_, item);
     const int64_t n = bundle.outer, groups = bundle.groups;
@@ -87,7 +87,7 @@ class ShortForward : ShortGroups {
     }
   }
 
-  // False where some channel is beyond the formula.
+  // Returns false if some channel is beyond the formula.
   [[gnu::noinline, gnu::flatten]] bool values(int64_t n) {
     uint32_t largest = 0;
     for (int64_t c = 0; c < n; ++c) {

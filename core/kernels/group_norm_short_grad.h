@@ -85,7 +85,7 @@ class ShortGradient : ShortGroups {
     if (!terms_near(at.count)) terms_far(at.count);
   }
 
-  // Whether some channel may have to be lifted: a sum that is small, large, or no number.
+  // Returns whether some channel may have to be lifted, because a sum is small, large or NaN.
   [[gnu::noinline, gnu::flatten]] bool is_doubtful(int64_t n) const {
     constexpr int64_t kWidth = sizeof(DoubleRegister) / sizeof(double);
     const auto usual = [](auto u, auto ux) {
@@ -105,7 +105,7 @@ class ShortGradient : ShortGroups {
     return !so;
   }
 
-  // Looks closer: finds the channels to be lifted. False where there are none.
+  // Looks closer, and finds the channels to be lifted. Returns false if there are none.
   bool find_lifts(int64_t n, int8_t* exponent) {
     std::memset(exponent, kNoLift, n);
     if (are_ordinary(n)) return false;
@@ -121,11 +121,12 @@ class ShortGradient : ShortGroups {
     return read_lifts(n, exponent);
   }
 
-  // Whether every dy and x - mean that is not 0 is so ordinary that nothing is lost, nor by rstd.
+  // Returns whether every dy and x - mean that is not 0, and every rstd, is so ordinary that no
+  // digits are lost.
   [[gnu::noinline, gnu::flatten]] bool are_ordinary(int64_t n) const {
     WordRegister least = all_words(UINT32_MAX), most = all_words(0);
     const auto twice = [](float x) { return bits_of(x) << 1; };
-    // `by` brings the range to 2^30 to 2^120; what is too small does not become 0
+    // `by` moves the ordinary range to 2^30 to 2^120; what is too small does not become 0
     const auto see = [&]<int K>(const Registers<K>& values, float by)
                          __attribute__((always_inline)) {
 #pragma GCC unroll 8
@@ -210,7 +211,7 @@ class ShortGradient : ShortGroups {
     }
   }
 
-  // The same, where those of lifted channels are times their lifts, and all of them wide. It is
+  // Does the same in fp64, with the values of lifted channels multiplied by their lifts. This is
   // rare, and its masks of 32 and 64 bits keep the compiler from vectorising it.
   [[gnu::noinline, gnu::flatten]] void lifted_terms(int64_t n) {
     const double s = call_.scale;
@@ -240,7 +241,7 @@ class ShortGradient : ShortGroups {
     }
   }
 
-  // To the gradients of the parameters, and times γ for the means.
+  // Adds the sums to the gradients of the parameters, and multiplies them by γ for the means.
   [[gnu::noinline, gnu::flatten]] void weigh(double* __restrict beta, double* __restrict gamma,
                                              int64_t n) {
     for (int64_t c = 0; c < n; ++c) {
@@ -281,14 +282,16 @@ class ShortGradient : ShortGroups {
     least_rstd_ = float_of(least);
   }
 
-  // Of b, c and a = rstd γ that neither roundings of denormal numbers nor overflow spoil.
+  // Limits of b, c and a = rstd γ within which neither roundings of denormal numbers nor overflow
+  // matter.
   static constexpr float kMost = 0x1p110f, kLeastB = 0x1p-100f, kLeast = 0x1p-126f;
   static bool is_enough(double x, float least) {
     const double size = magnitude(x);
     return all(size <= static_cast<double>(kMost), (size >= static_cast<double>(least)) | (x == 0));
   }
 
-  // dx = rstd γ u + (b + c x̂), over dy; false where fp32 is not enough for some channel.
+  // Writes dx = rstd γ u + (b + c x̂) over dy. Returns false if fp32 is not enough for some
+  // channel.
   [[gnu::noinline, gnu::flatten]] bool input_gradient(int64_t n) {
     uint32_t largest = 0;
     for (int64_t c = 0; c < n; ++c) {

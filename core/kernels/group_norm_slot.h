@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a work item keeps u between the sweeps of GroupNormSwishGrad.
+// A work item keeps u in a slot between the sweeps of GroupNormSwishGrad.
 #pragma once
 
 #include "core/kernels/group_norm.h"
@@ -7,7 +7,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// A slot of the workspace for as long as it lives, if one is free.
+// Holds a slot of the workspace as long as the object lives, if one is free.
 class Slot {
  public:
   Slot(const GroupNormCall& call, void* workspace)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of groups that are split among items: by segments of positions, with sums in the
-// workspace.
+// These kernels split groups among items, by segments of positions, with sums in the workspace.
 #pragma once
 
 #include "core/kernels/group_norm_forward.h"

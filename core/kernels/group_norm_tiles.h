@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of channels × positions between any strides and fp32 rows in L1.
+// Tiles of channels × positions move between tensors of any strides and fp32 rows in L1.
 #pragma once
 
 #include "core/kernels/group_norm.h"
@@ -17,7 +17,7 @@ inline constexpr int64_t kTileFloats = 8192;  // kTileRows × call.columns
 inline constexpr int64_t kSkew = 16;  // between rows, so that they do not share the sets of L1
 inline constexpr int64_t kTileRoom = kTileFloats + kTileRows * kSkew;
 
-// Rows of fp32 that begin every `pitch` floats; room for a multiple of 32 columns in each.
+// Rows of fp32 that begin every `pitch` floats. Each has room for a multiple of 32 columns.
 struct Rows {
   float* data;
   int64_t pitch;
@@ -29,7 +29,7 @@ class Tiles {
  public:
   explicit Tiles(const GroupNormCall& call) : call_(call) {}
 
-  // Rows to read: where they lie when they can be used there, else copied to `buffer`.
+  // Returns rows to read: in place if they can be used there, otherwise copied to `buffer`.
   Rows load(const GroupNormTensor& t, const Place& at, float* buffer) {
     const int64_t width = round_up(at.columns, kLanes);
     if (t.element == Element::f32 && dense(t) && at.rows == 1 && width == at.columns)
@@ -65,7 +65,7 @@ class Tiles {
     return {buffer, pitch};
   }
 
-  // Rows to write: the memory itself, or `buffer` for store().
+  // Returns rows to write: the memory itself, or `buffer` for store().
   Rows target(const GroupNormTensor& t, const Place& at, float* buffer) const {
     const int64_t width = round_up(at.columns, kLanes);
     if (t.element == Element::f32 && dense(t) && at.rows == 1 && width == at.columns) {
@@ -129,7 +129,7 @@ class Tiles {
     }
   }
 
-  // The positions in runs of the innermost loop.
+  // Visits the positions in runs of the innermost loop.
   template <class Run>
   void for_runs(const GroupNormTensor& t, const Place& at, const Run& run) const {
     const int inner = call_.spatial_loops - 1;

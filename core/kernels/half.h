@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half types to and from the compute type, n contiguous values at a time. Rounding is to nearest
-// even, denormals are kept, and all ways below give the same bits (NaN excepted). A NaN stays one;
-// to bf16, which rounds with integers, only if its low 16 bits are 0.
+// These functions convert half types to and from the compute type, n contiguous values at a time.
+// They round to nearest even and keep denormals, and all variants below give the same bits (except
+// for NaN). A NaN stays a NaN; the conversion to bf16, which rounds with integers, guarantees this
+// only if its low 16 bits are 0.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,8 @@ inline float from_f16(uint16_t h) {
   return float_of(bits_of(magnitude) | (h & 0x8000u) << 16);
 }
 
-// Below 2^-14 adding 0.5 rounds at the last bit of a fp16 denormal; from 65520 on the carry reaches
-// infinity by itself.
+// Below 2^-14, adding 0.5 rounds at the last bit of an fp16 denormal. From 65520 on the carry
+// produces infinity by itself.
 inline uint16_t to_f16(float x) {
   const uint32_t sign = bits_of(x) & 0x80000000u;
   const uint32_t u = bits_of(x) ^ sign;
@@ -45,8 +46,8 @@ inline uint16_t to_f16(float x) {
   return static_cast<uint16_t>((u >= 0x47800000 ? special : finite) | sign >> 16);
 }
 
-// Rounds to odd: truncates and, when inexact, sets the last bit, so that a second rounding to a
-// half type is the only one.
+// Rounds to odd: truncates and, when inexact, sets the last bit, so that a following rounding to a
+// half type gives the same as a single rounding.
 inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double magnitude = __builtin_fabs(x);
@@ -55,9 +56,9 @@ inline float to_odd(double x) {
   return float_of((bits_of(nearest) - past) | inexact);
 }
 
-// With AVX-512 words move by one permutation where the compiler shifts and packs: leaky_relu in L1
-// takes 0.14 ns an element instead of 0.16. (vcvtneps2bf16 would be shorter still, but it takes
-// denormals for zero.)
+// With AVX-512, one permutation moves the words where the compiler would shift and pack: leaky_relu
+// in L1 takes 0.14 ns an element instead of 0.16. (vcvtneps2bf16 would be shorter still, but it
+// treats denormals as zero.)
 constexpr uint16_t kHighWords[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
                                      23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
                                      45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
@@ -109,7 +110,7 @@ inline void narrow_bf16(uint16_t* out, const float* in, int64_t n) {
 }
 
 #if defined(__F16C__)
-// (Masks cover all, here and below: without them GCC 12 warns of its own header.)
+// (The masks select every lane, here and below; without them GCC 12 warns about its own header.)
 inline FloatRegister register_from_f16(const uint16_t* in) {
 #if defined(__AVX512F__)
   const __m512 wide =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of an instruction set, and its element-wise kernels.
+// The kernel table of an instruction set, and its element-wise kernels.
 #include "core/kernels/kernels.h"
 
 #include "core/kernels/activation.h"

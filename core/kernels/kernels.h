@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between phase 1 and the kernels: plain data in, function pointers out. No functions
-// are defined here, and kernel objects define no weak symbols, so that no AVX-512 copy of a shared
-// function can end up in baseline code. They are compiled once per instruction set: OPENACLNN_ISA
-// is v2, v3, v4 (x86-64 levels) or native (aarch64).
+// This is the border between phase 1 and the kernels: plain data in, function pointers out. No
+// functions are defined here, and kernel objects define no weak symbols, so that no AVX-512 copy of
+// a shared function can end up in baseline code. They are compiled once per instruction set:
+// OPENACLNN_ISA is v2, v3, v4 (x86-64 levels) or native (aarch64).
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ enum class Element : uint8_t { f32, f16, bf16, f64 };
 inline constexpr int kMaxLoops = 8;
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxAttributes = 6;
-// Of computed values: inputs and output of a tile stay in L1 together.
+// Bytes of computed values in a tile: its inputs and output fit L1 together.
 inline constexpr int64_t kTileBytes = 8192;
 template <class T>
 inline constexpr int64_t kTile = kTileBytes / sizeof(T);
 
-// One operand of an element-wise pass; strides in elements, one per loop.
+// One operand of an element-wise pass. Strides are in elements, one per loop.
 struct ElementwiseOperand {
   void* data;  // element (0, …, 0)
   int64_t stride[kMaxLoops];
   Element element;
 };
 
-// The formula over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
-// Attributes come in the order of the row; those that are scalars are rounded to float unless T is
-// double, and a NaN is the canonical one.
+// Runs the formula over a tile: n values of each input, all contiguous; `out` may be one of the
+// inputs. Attributes come in the order of the row. Scalars among them are rounded to float unless T
+// is double, and a NaN is the canonical one.
 template <class T>
 using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
 
@@ -46,12 +46,13 @@ struct PackedInput {
   bool same;  // only for formulas that take it
 };
 
-// The same over packed operands of one type, in memory or, past the cache, with streaming stores.
+// Does the same over packed operands of one type in memory, with streaming stores if they bypass
+// the cache.
 using PackedFormula = void (*)(const double* attributes, void* out, const PackedInput* in,
                                int64_t n, bool stream);
 
-// An element-wise pass: loops from the outermost in, of which the last two are tiled. Item i of the
-// step is tile i, counted row-major over (outer loops, row blocks, column blocks).
+// An element-wise pass has loops, the outermost first; the last two are tiled. Item i of the step
+// is tile i, counted row-major over (outer loops, row blocks, column blocks).
 struct ElementwiseCall {
   ElementwiseOperand operand[kMaxInputs + 1];  // inputs, then the output
   int32_t inputs;
@@ -62,7 +63,7 @@ struct ElementwiseCall {
   int64_t row_tiles, column_tiles;
   const void* formula;   // Formula<float> or Formula<double>
   PackedFormula packed;  // if all operands are of one type that is computed in float
-  bool takes_same;       // `packed` takes an input that is one value, of which there is one
+  bool takes_same;       // `packed` takes one input that is a single value, and the pass has one
   bool one_row;          // `packed` takes all columns at once, without the buffers of tiles
   double attribute[kMaxAttributes];
   bool stream;  // store past the cache
@@ -73,7 +74,7 @@ struct FormulaEntry {
   Formula<float> f32;
   Formula<double> f64;
   PackedFormula packed[3];  // f32, f16, bf16, as in Element
-  bool takes_same;          // one input may be one value
+  bool takes_same;          // one input may be a single value
   bool doubts;              // `packed` may compute some values twice, for which it needs stack
 };
 
@@ -85,7 +86,7 @@ enum class FormulaId : int32_t {
   none = count  // a family without formulas
 };
 
-// Everything that is compiled once per instruction set.
+// Everything that is compiled once for each instruction set.
 struct Kernels {
   const char* isa;
   void (*elementwise_f32)(const void* call, void* workspace, int64_t begin, int64_t end);

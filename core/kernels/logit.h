@@ -9,8 +9,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The least float that is not below, and the greatest that is not above: comparisons with them are
-// comparisons with x.
+// The least float that is not below x, and the greatest that is not above: comparing a float with
+// them is the same as comparing it with x.
 inline float float_from(double x) {
   const auto nearest = static_cast<float>(x);
   return nearest < x
@@ -19,7 +19,7 @@ inline float float_from(double x) {
 }
 inline float float_up_to(double x) { return -float_from(-x); }
 
-// The least float above.
+// The least float above x.
 inline float float_above(double x) {
   const float next = float_from(x);
   if (next > x) return next;
@@ -32,8 +32,8 @@ inline double up_to_complement(double eps) {
   return 1 - nearest < eps ? double_of(bits_of(nearest) - 1) : nearest;
 }
 
-// In double, good to 2^-35 for every z from 2^-1022 on: the same way, corrected only for what c has
-// lost, which next to 1/2 is half of the result.
+// In double, with an error of at most 2^-35 for every z from 2^-1022 on. The method is that of
+// logit_quick; only what c has lost is corrected, which next to 1/2 is half of the result.
 inline double logit_wide(double z) {
   const double c = 1 - z, missing = (1 - c) - z;
   const uint64_t k = (bits_of(z) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
@@ -51,42 +51,43 @@ inline double logit_wide(double z) {
   return ((z > 0) & (z < 1)) ? y : ends;
 }
 
-// Of an eps, which may be smaller.
+// The logit of an eps, which may be smaller than that.
 inline double logit_of(double eps) {
   constexpr double kLn2 = 0x1.62e42fefa39efp-1;
   return eps > 0 && eps < 0x1p-1000 ? logit_wide(eps * 0x1p100) - 100 * kLn2 : logit_wide(eps);
 }
 
-// With a little to spare.
+// Whether y is within an ulp of exact, with a little to spare.
 inline bool within_ulp(float y, double exact) {
   const auto nearest = static_cast<float>(exact);
   return magnitude(y - exact) <= 0.9 * magnitude(nearest - float_of(bits_of(nearest) ^ 1));
 }
 
-// Which values the clamp lets through: all above 0; those between two bounds; the same, with bounds
-// above 0 and below 1 and results of either sign, which is for eps from 2^-24 to 1/2, both
-// excluded, unless the float nearest to eps has a result that eps has not.
+// Which values the clamp lets through. `open`: all. `closed`: those between two bounds. `inside`:
+// the same, with bounds above 0 and below 1 and results of either sign; this needs an eps between
+// 2^-24 and 1/2, both excluded, whose nearest float has the same result.
 enum class Range : uint8_t { open, closed, inside };
 
-// ln(1 + j/16) - j/16 ln2, which is positive, for j 2^19 in the bits of p.
+// ln(1 + j/16) - j/16 ln2, which is positive; the bits of p contain j 2^19.
 inline constexpr uint32_t kLogarithms[16] = {
     0x00000000, 0x3c8dbedc, 0x3cff188e, 0x3d2b8fc6, 0x3d4c3699, 0x3d629cb3, 0x3d6fb661, 0x3d745756,
     0x3d71383b, 0x3d66fb1a, 0x3d562ee8, 0x3d3f526a, 0x3d22d68f, 0x3d012062, 0x3cb51548, 0x3c3d9cad};
 
-// In float, wherever 2^-100 <= z < 1. With c = 1 - z and p = 2^n (1 + j/16) near z / c,
+// In float, for 2^-100 <= z < 1. With c = 1 - z and p = 2^n (1 + j/16) near z / c,
 //     ln(z / c) = ln p + 2 atanh(f / 2),    f = (z - p c) / h,    h = (z + p c) / 2.
 // The bits of z less those of c are near 2^23 log2(z / c), so p comes from them without a division:
-// -0.118 < f < 0.061. z - p c = z (1 + p) - p is rounded once, for 1 + p is exact but for
-// p < 2^-19, whose result is below -13, and h is z less half of it. Near 1/2, where the result is
-// as small as f, p is 1 and f, up to 1/4, exact. The classical way, p = 2^n, needs more of the
-// polynomial and what f loses besides: 24.6 cycles for 16 values on Zen 4, and here 17.4.
+// -0.118 < f < 0.061. z - p c = z (1 + p) - p is rounded once, because 1 + p is exact except for p
+// < 2^-19, where the result is below -13; h is z minus half of it. Near 1/2, where the result is as
+// small as f, p is 1, and f, up to 1/4, is exact. The classical way, p = 2^n, needs a longer
+// polynomial and a correction for what f loses: 24.6 cycles for 16 values on Zen 4, where this form
+// takes 17.4.
 template <Range range>
 struct logit_quick {
-  static constexpr bool finite = true;  // where it is not unusual
+  static constexpr bool finite = true;  // for values that are not unusual
   static constexpr bool inside = range == Range::inside;
-  // Beyond low and high, the floats next to the range, results are at_low and at_high. Clamping
-  // both x and the result does it, for the logarithm rises. Inside, low is the float nearest to
-  // eps, whose own result is as good as at_low.
+  // Beyond low and high, the floats next to the range, results are at_low and at_high. It is enough
+  // to clamp both x and the result, because the logarithm rises. If `inside`, low is the float
+  // nearest to eps, whose own result is as good as at_low.
   float low, high, at_low, at_high;
   uint32_t limit = inside ? 0x7f800000 : 0x3f7fffff - 0x0d800000;
 
@@ -96,7 +97,7 @@ struct logit_quick {
     return range == Range::open ? x : y > most ? most : y;
   }
 
-  // Inside, registers are clamped as words (registers.h).
+  // If `inside`, registers are clamped as words (registers.h).
   float clamped(float x) const { return clamp(x, low, high); }
   FloatRegister clamped(FloatRegister x) const {
     using V = FloatRegister;
@@ -124,7 +125,7 @@ struct logit_quick {
     return clamped_result(unclamped(clamped(x), decltype(bits_of(x)){}));
   }
 
-  // logit(z) - more ln2 / 2^23
+  // Returns logit(z) - more ln2 / 2^23.
   template <class V>
   static V unclamped(V z, decltype(bits_of(V{})) more) {
     constexpr uint32_t kSixteenth = 0x00080000, kNear = 6 * kSixteenth;
@@ -146,10 +147,10 @@ struct logit_quick {
     return clamp(static_cast<float>(logit_wide(clamp(x, low, high))), at_low, at_high);
   }
 
-  // Right for every x: what is below 2^-100 is multiplied by 2^64, of which the logarithm is taken
-  // off again, and what is not between 0 and 1 has a result that needs no arithmetic. 2^64 times a
-  // subnormal number is a difference of two normal ones, for processors take a hundred cycles to
-  // multiply by it.
+  // Right for every x. A z below 2^-100 is multiplied by 2^64, whose logarithm is subtracted again;
+  // a z that is not between 0 and 1 has a result that needs no arithmetic. 2^64 times a subnormal
+  // number is computed as a difference of two normal ones, because processors take a hundred cycles
+  // to multiply a subnormal number.
   struct Careful : NoDoubts {
     logit_quick form;
 
@@ -210,7 +211,7 @@ struct logit {
   }
 };
 
-// Where eps alone decides: NaN, 0, or infinity with the sign of dy.
+// For an eps that alone decides the result: NaN, 0, or infinity with the sign of dy.
 struct logit_grad_constant {
   uint32_t value, sign;
   float operator()(float, float dy) const { return float_of(value | (bits_of(dy) & sign)); }
@@ -224,15 +225,15 @@ struct logit_grad_bounds {
     return x < all_of<V>(low) ? end : x > all_of<V>(high) ? end : y;
   }
 
-  // Whether 1 - x, which between 1/2 and 1 is a multiple of 2^-24, is below low where x > high, and
-  // nowhere else. Not where 1 - eps was rounded up over such a multiple.
+  // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x between 1/2 and
+  // 1; this fails if 1 - eps was rounded up over such a multiple.
   bool mirrored() const {
     const float least = 1 - high;
     return high < 0.5f || (least >= low && least - 0x1p-24f < low);
   }
 };
 
-// For results of 16 bits: three roundings.
+// For results of 16 bits, with three roundings.
 struct logit_grad_half : logit_grad_bounds {
   template <class V>
   V operator()(V x, V dy) const {
@@ -242,15 +243,17 @@ struct logit_grad_half : logit_grad_bounds {
 
 inline constexpr float kDeep = 0x1p-51f;
 
-// q = dy (1 / d), and one Newton step on the exact remainder dy - q d: 0.5 ulp and a trace. With m
-// the smaller of x and 1 - x, which is exact, d = m - m^2 as high + low: m - d is exact, for d >= m
-// / 2. Not where m, but for 0, is below kDeep, or dy, but for 0, below 2^-89: remainders may
-// underflow. If plain, outside is where m < low, and low is at least kDeep: one comparison instead
-// of two and a check; and beyond is 0, which AVX-512 writes with the last product.
+// q = dy (1 / d), corrected by one Newton step on the exact remainder dy - q d, has an error
+// slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which is exact, d = m - m^2 is kept
+// as high + low; m - d is exact because d >= m / 2. A nonzero m below kDeep and a nonzero dy below
+// 2^-89 are left to other forms, because remainders may underflow. If `plain`, low is at least
+// kDeep, so m < low finds the values outside: one comparison instead of two and a check. `beyond`
+// is then 0, which AVX-512 writes with the last product.
 template <bool plain>
 struct logit_grad_single : logit_grad_bounds {
   static constexpr bool finite = false;
-  // Of dy, 2^-89; if not plain, its bits are shifted by the sign, to the limit of m.
+  // The limit of dy is 2^-89; if not `plain`, the bits of dy are shifted by the sign to the limit
+  // of m.
   uint32_t limit = 0u - bits_of(plain ? 0x1p-89f : kDeep);
 
   static float nearer(float x) {
@@ -289,10 +292,10 @@ struct logit_grad_single : logit_grad_bounds {
     return bounded(x, static_cast<float>(dy / (z * (1 - z))));
   }
 
-  // The same with 2 d and q / 2, which do not overflow before the result does, and q where the
-  // remainder is NaN: where d is 0, or dy or q infinite or NaN. If m is below 2^-60, it is d, and
-  // is multiplied by 2^64; a subnormal number becomes a difference of normal ones (logit_quick).
-  // `general` takes dy below 2^-89.
+  // Uses 2 d and q / 2, which do not overflow before the result does, and returns q if the
+  // remainder is NaN: if d is 0, or dy or q is infinite or NaN. An m below 2^-60 equals d and is
+  // multiplied by 2^64; a subnormal number becomes a difference of normal ones (logit_quick).
+  // `general` computes dy below 2^-89.
   struct Careful {
     static constexpr bool finite = true;
     static constexpr uint32_t limit = 0u - 0x13000000;  // the bits of 2^-89
@@ -354,7 +357,7 @@ struct logit_grad {
     }
   }
 
-  // The first rule that applies wins; here are those that need no x, the formula has the others.
+  // The first rule that applies wins. Here are those that need no x; the formula has the others.
   template <class Loop>
   void visit_float(const Loop& loop) const {
     const float infinity = __builtin_inff(), nan = __builtin_nanf("");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native registers as types, and what formulas need of them beyond arithmetic. A formula that is a
-// template over its type runs on float and, lane by lane with the same bits, on FloatRegister:
-// where sums or many values stay in registers, a loop the compiler vectorises puts them on the
-// stack.
+// Native registers are types here, with what formulas need beyond arithmetic. A formula that is a
+// template over its type runs on float and, lane by lane with the same bits, on FloatRegister. Sums
+// and many values then stay in registers; in a loop that the compiler vectorises, it would put them
+// on the stack.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ inline R load_register(const T* from) {
   return r;
 }
 
-// A float, or a register full of it.
+// Returns a float, or a register full of it.
 template <class V>
 inline V all_of(float x) {
   if constexpr (sizeof(V) == sizeof(float)) {
@@ -56,8 +56,8 @@ inline V all_of(double x) {
   return x;
 }
 
-// GCC 12 widens in halves and joins them. (Masks that cover all: it warns of its own header
-// without.)
+// GCC 12 would widen in halves and join them. (The masks select every lane; without them GCC warns
+// about its own header.)
 inline DoubleRegister widened_register(const float* from) {
 #if defined(__AVX512F__)
   return reinterpret_cast<DoubleRegister>(_mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from)));
@@ -66,7 +66,7 @@ inline DoubleRegister widened_register(const float* from) {
 #endif
 }
 
-// The lower half of a register, or the upper.
+// Returns the lower half of a register, or the upper.
 inline DoubleRegister widened_half(FloatRegister r, int half) {
 #if defined(__AVX512F__)
   const __m512 all = reinterpret_cast<__m512>(r);
@@ -85,7 +85,7 @@ inline void store_register(void* to, R r) {
   std::memcpy(to, &r, sizeof r);
 }
 
-// Past the cache, to a multiple of the register's size.
+// Stores past the cache, to an address that is a multiple of the register's size.
 inline void stream_register(float* to, FloatRegister r) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, reinterpret_cast<__m512>(r));
@@ -122,8 +122,8 @@ inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
 }
 #endif
 
-// a - b where products are made, as a * 1 - b, with the same bits: Zen 4 has other pipes for sums
-// and conversions, which the moments of group norm keep busy.
+// Computes a - b as a * 1 - b, with the same bits, in the pipes for products: on Zen 4 the moments
+// of group norm keep the pipes for sums and conversions busy.
 inline DoubleRegister difference_by_product(DoubleRegister a, DoubleRegister b) {
 #if defined(__AVX512F__)
   return reinterpret_cast<DoubleRegister>(_mm512_fmsub_pd(
@@ -136,7 +136,7 @@ inline DoubleRegister difference_by_product(DoubleRegister a, DoubleRegister b) 
 #endif
 }
 
-// One instruction also where -a is wanted twice, which GCC 12 makes a register of.
+// Stays one instruction even if -a is used twice, where GCC 12 would compute -a into a register.
 inline FloatRegister fused_minus(FloatRegister a, FloatRegister b, FloatRegister c) {
 #if defined(__AVX512F__)
   return reinterpret_cast<FloatRegister>(_mm512_fnmadd_ps(
@@ -149,10 +149,10 @@ inline FloatRegister fused_minus(FloatRegister a, FloatRegister b, FloatRegister
 #endif
 }
 
-// Zen 4 compares floats, and words for a mask, where it multiplies, 16 a cycle; minima and maxima
-// of words it has 32 a cycle, anywhere. Numbers of one sign are in the order of their bits, below
-// zero in reversed order; as signed words negative numbers are the smaller ones, as unsigned words
-// the larger ones.
+// Zen 4 compares floats, and words for a mask, in the pipes that multiply, 16 a cycle; it computes
+// 32 minima or maxima of words a cycle, in any pipe. The bits of positive numbers have the order of
+// the numbers, those of negative numbers the reversed order. As signed words negative numbers are
+// the smaller ones, as unsigned words the larger ones.
 inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 inline WordRegister smaller(WordRegister a, WordRegister b) { return a < b ? a : b; }
@@ -174,7 +174,7 @@ inline WordRegister zero_unless(SignedRegister condition, WordRegister x) {
   return condition ? x : WordRegister{};
 }
 
-// Every NaN as the canonical one.
+// Replaces every NaN by the canonical one.
 template <class V>
 inline V with_one_nan(V x) {
   return x == x ? x : all_of<V>(__builtin_nanf(""));
@@ -186,7 +186,7 @@ inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
 }
 inline float copy_sign(float x, float y) { return __builtin_copysignf(x, y); }
 
-// so_far | (a ^ b), which GCC 12 makes two instructions of.
+// Computes so_far | (a ^ b) in one instruction, where GCC 12 uses two.
 inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegister b) {
 #if defined(__AVX512F__)
   const auto bits = [](WordRegister r) { return reinterpret_cast<__m512i>(r); };
@@ -198,13 +198,13 @@ inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegist
 }
 inline WordRegister all_words(uint32_t x) { return x - WordRegister{}; }
 
-// Two's complement as the number it is.
+// Reads the words as signed numbers (two's complement).
 inline float as_signed(uint32_t bits) { return static_cast<float>(static_cast<int32_t>(bits)); }
 inline FloatRegister as_signed(WordRegister bits) {
   return __builtin_convertvector(reinterpret_cast<SignedRegister>(bits), FloatRegister);
 }
 
-// Whether no lane is above the limit.
+// Returns whether no lane is above the limit.
 inline bool at_most(WordRegister r, uint32_t limit) {
 #if defined(__AVX512F__)
   return _mm512_cmpgt_epu32_mask(reinterpret_cast<__m512i>(r),

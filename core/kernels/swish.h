@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logistic function σ(t) = 1 / (1 + E) with E = exp(-t), swish(v) = v σ(t) with t = v times
 // swishScale, and the gradient of swish; 1 - σ is computed as E σ, which does not cancel. `near` is
-// in fp32, where p = -t log2(e), so E = 2^p, is from -64 to 64: (1 + E)^2 is a number. The gradient
-// takes p, from factors that contain log2(e) and are rounded anyway; y takes t, and where that is
-// exact is good to 1.63 ulp, or 3.89 below zero. `wide` is in fp64 for every t.
+// in fp32, for p = -t log2(e) from -64 to 64, where E = 2^p and (1 + E)^2 does not overflow. The
+// gradient takes p, computed from factors that contain log2(e) and are rounded anyway. y takes t;
+// where t is exact, its error is at most 1.63 ulp, or 3.89 below zero. `wide` is in fp64, for every
+// t.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -16,8 +17,8 @@ inline constexpr double kMinusLog2e = -0x1.71547652b82fep0;
 inline constexpr double kZero = 320;  // from here exp(-t) counts as 0: times fp32 / fp32 it is
 inline constexpr float kLargest = 0x1.fffffep127f;
 
-// Whether sixteenths of p are near: one value, then a whole register of them. A value that is not
-// near differs from kSixteenths in some bit that is not in kNearBits.
+// Checks whether sixteenths of p are near, for one value and for a whole register. A value that is
+// not near differs from kSixteenths in some bit that is not in kNearBits.
 inline constexpr uint32_t kNearBits = 2047;
 inline bool is_near(float sixteenths) {
   return ((bits_of(sixteenths) ^ kSixteenths) & ~kNearBits) == 0;

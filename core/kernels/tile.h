@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile between memory and the compute type: rows × columns of an operand, packed row-major into a
-// buffer that fits L1.
+// A tile is rows × columns of an operand, packed row-major in the compute type into a buffer that
+// fits L1.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline int64_t bytes_of(Element element) {
 template <class T>
 inline constexpr Element element_of = sizeof(T) == 4 ? Element::f32 : Element::f64;
 
-// n contiguous values of any element type to the compute type.
+// Converts n contiguous values of any element type to the compute type.
 inline void widen(float* out, const void* in, Element element, int64_t n) {
   switch (element) {
     case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
@@ -80,7 +80,7 @@ inline void narrow(void* out, const double* in, Element element, int64_t n) {
   }
 }
 
-// Where the elements of a tile lie; strides in elements.
+// Where the elements of a tile lie. Strides are in elements.
 struct Placement {
   int64_t rows, columns, row_stride, column_stride;
   bool packed() const { return column_stride == 1 && (rows == 1 || row_stride == columns); }
@@ -93,8 +93,9 @@ struct Steps {
   bool transposed() const { return row == 1 && (column > 1 || column < -1); }
 };
 
-// rows × columns elements from one strided place to another. Columns run inside, unless one side is
-// dense along its rows, or the columns are so few that a loop over them costs more than it moves.
+// Copies rows × columns elements from one strided place to another. The loop over columns is the
+// inner one, unless one side is dense along its rows, or there are so few columns that the loop
+// costs more than the copies.
 template <class Raw>
 inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, int64_t rows,
                  int64_t columns) {
@@ -130,7 +131,7 @@ inline void move(void* to, const Steps& out, const void* from, const Steps& in, 
   }
 }
 
-// Strided elements to and from a packed buffer.
+// Copies strided elements to and from a packed buffer.
 inline void gather(void* out, const void* in, Element element, const Placement& at) {
   move(out, {at.columns, 1}, in, {at.row_stride, at.column_stride}, at.rows, at.columns, element);
 }
@@ -139,8 +140,8 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
   move(out, {at.row_stride, at.column_stride}, in, {at.columns, 1}, at.rows, at.columns, element);
 }
 
-// Whole 64-byte lines to where a line begins, past the cache. The pool orders streaming stores
-// before it tells that the work is done.
+// Stores whole 64-byte lines at the beginning of a line, past the cache. The pool orders streaming
+// stores before it reports that the work is done.
 inline void stream_lines(void* out, const void* in, int64_t bytes) {
 #if defined(__x86_64__)
   auto* to = static_cast<char*>(out);
@@ -165,7 +166,7 @@ inline void stream_lines(void* out, const void* in, int64_t bytes) {
 #endif
 }
 
-// Copies past the cache, but for the ragged ends.
+// Copies past the cache, except for the ragged ends.
 inline void stream_copy(void* out, const void* in, int64_t bytes) {
   auto* to = static_cast<char*>(out);
   auto* from = static_cast<const char*>(in);

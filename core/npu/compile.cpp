@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators by the name of their type, the interface before aclnn. Identity is there, a copy:
-// torch_npu casts formats with it. Under torch_npu ATen computes some more: those of
+// Operators by the name of their type are the interface before aclnn. Identity, a copy, is there,
+// because torch_npu casts formats with it. Under torch_npu ATen computes some more, those of
 // src/openaclnn/aten/types.txt. All others are refused by name.
 #include <cstring>
 #include <string>

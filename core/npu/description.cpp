@@ -47,7 +47,7 @@ Status find(const HandlePool<T>& pool, const char* call, const char* argument, c
               handle);
 }
 
-// set(description), for one that is alive.
+// Calls set(description) if the description is alive.
 template <class Set>
 aclError change(const char* call, aclTensorDesc* handle, Set set) {
   return guarded(call, ACL_ERROR_BAD_ALLOC,
@@ -59,7 +59,7 @@ aclError change(const char* call, aclTensorDesc* handle, Set set) {
       .code();
 }
 
-// What a description says; `otherwise`, with a sentence, for one that is not alive.
+// Reads a description; returns `otherwise`, with a sentence, if it is not alive.
 template <class Get, class Value>
 Value ask(const char* call, const aclTensorDesc* handle, Get get, Value otherwise) {
   aclTensorDesc* description;

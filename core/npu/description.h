@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators of the older interface, aclop, are called with: descriptions of tensors, buffers
-// and attributes.
+// The arguments of the older interface, aclop: descriptions of tensors, buffers and attributes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace openaclnn::npu {
 
-// An attribute by its name: a text, or numbers, one unless it is a list.
+// An attribute by its name: a text, a number or a list of numbers.
 struct Attribute {
   std::string name, text;
   std::vector<int64_t> integers;
@@ -54,7 +53,8 @@ struct aclopAttr {
 
 namespace openaclnn::npu {
 HandlePool<aclTensorDesc>& descriptions();
-// The bytes of a dense tensor; false where they do not fit int64_t or the dtype has no size.
+// Computes the bytes of a dense tensor. Returns false if they do not fit int64_t or the dtype has
+// no size.
 bool byte_count(const aclTensorDesc& description, size_t* bytes);
 HandlePool<aclDataBuffer>& buffers();
 HandlePool<aclopAttr>& attributes();
@@ -71,6 +71,6 @@ struct Typed {
   const aclopAttr* attribute;
 };
 
-// Runs it where ATen has it: typed.h. known: whether the type is there.
+// Runs the operator if ATen has it (typed.h). *known says whether the type exists.
 Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known);
 }  // namespace openaclnn::npu

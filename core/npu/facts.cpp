@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs ask about the device: the truth about this machine.
+// Questions about the device get the truth about this machine.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: one that no NPU computes here, and those that torch_npu logs.
+// Messages: the notice that no NPU computes here, and those that torch_npu logs.
 #include <unistd.h>
 
 #include <atomic>
@@ -26,17 +26,17 @@ constexpr char kNotice[] =
 
 extern "C" aclError openaclnn_aclInit(const char* configPath);
 
-// The first thing that torch_npu calls, once a process.
+// torch_npu calls this first, once in a process.
 extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* configPath) {
-  static std::atomic<bool> told = false;
-  if (!told.exchange(true) && number_of("OPENACLNN_NPU_NOTICE", 1) != 0) {
+  static std::atomic<bool> reported = false;
+  if (!reported.exchange(true) && number_of("OPENACLNN_NPU_NOTICE", 1) != 0) {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNotice, sizeof kNotice - 1);
   }
   return openaclnn_aclInit(configPath);
 }
 
-// As on CANN: levels from ASCEND_GLOBAL_LOG_LEVEL up, 3 (errors) unless it is set, to the terminal
-// where ASCEND_SLOG_PRINT_TO_STDOUT is 1. There are no log files.
+// As on CANN, messages of levels from ASCEND_GLOBAL_LOG_LEVEL up (by default 3, errors) go to the
+// terminal if ASCEND_SLOG_PRINT_TO_STDOUT is 1. There are no log files.
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
                const char* fmt, ...) {
   static const int lowest = number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR);

@@ -35,7 +35,7 @@ Status check_option(const char* call, int option) {
               option);
 }
 
-// Whether the stream is alive is for the runtime to say.
+// The runtime decides whether the stream is alive.
 Status check_stream(aclrtStream stream) {
   aclrtStreamStatus status;
   return Status(aclrtStreamQuery(stream, &status));

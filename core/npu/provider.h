@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library in which ATen computes and gloo communicates: compiled by the user, it lies where the
-// environment of `openaclnn npu` finds it, or is loaded.
+// The library in which ATen computes and gloo communicates. It is compiled on the user's machine;
+// it lies where the environment of `openaclnn npu` finds it, or is already loaded.
 #pragma once
 
 namespace openaclnn::npu {
 
-// A C function of the library; nullptr in a process without torch_npu, where it is not found.
+// Returns a C function of the library, or nullptr in a process without torch_npu, where it is not
+// found.
 void* find_provided(const char* function);
 
 }  // namespace openaclnn::npu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators by type reach those that ATen computes, which are in a library of their own,
-// compiled by the user: a C function and plain data.
+// Operators by type reach those that ATen computes through a C function and plain data, because
+// these are in a library of their own, compiled on the user's machine.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace openaclnn::npu {
 
 constexpr const char* kTypedFunction = "openaclnn_aten_by_type";
 
-// A text, or numbers, one unless it is a list.
+// A text, a number or a list of numbers.
 struct TypedAttribute {
   const char* name;
   const char* text;
@@ -29,7 +29,7 @@ struct TypedCall {
   int attribute_count;
 };
 
-// -1 for a type that is not there, else what the two phases return.
+// Returns -1 for a type that does not exist, else what the two phases return.
 using RunTyped = int32_t (*)(const TypedCall* call, void* stream);
 
 }  // namespace openaclnn::npu

@@ -26,8 +26,8 @@ void copy(const int64_t* from, int rank, Dims* to) {
   std::copy_n(from, rank, to->at);
 }
 
-// The arguments of phase 1. Tensors and scalars are made where they are needed: most of the room
-// stays untouched.
+// The arguments of phase 1. Tensors and scalars are constructed only where they are needed; most of
+// the space stays untouched.
 class Arguments {
  public:
   Arguments(const Operator& op, const openaclnn_value* values) {

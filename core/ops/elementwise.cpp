@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 of the element-wise operators: shapes, then one ElementwiseCall.
+// Phase 1 of the element-wise operators checks shapes and makes one ElementwiseCall.
 #include <algorithm>
 
 #include "aclnn/aclnn_base.h"
@@ -71,12 +71,12 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   return {};
 }
 
-// What tiles take of the stack, 66 KiB, and what values of one row that are computed twice take,
-// 26, with what is below them. Others take 1.
+// Stack sizes, including the frames below: tiles take 66 KiB, values of one row that are computed
+// twice 26 KiB, everything else 1 KiB.
 constexpr size_t kTilesStack = 96 * 1024, kDoubtsStack = 40 * 1024;
 
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
-// Their NaNs become the one that results may be.
+// Their NaNs become the canonical NaN.
 void fill_attributes(const Operator& op, const Argument* arguments, bool wide, double* attribute) {
   double* const first = attribute;
   for (int i = 0; i < op.parameter_count; ++i) {

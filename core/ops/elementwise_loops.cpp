@@ -8,7 +8,7 @@
 namespace openaclnn {
 namespace {
 
-// One loop of the pass: its length and the stride of every operand.
+// One loop of the pass, with its length and the stride of every operand.
 struct Loop {
   int64_t size;
   int64_t stride[kMaxInputs + 1];
@@ -29,7 +29,8 @@ int make_loops(const Tensor* const* tensors, int inputs, const Dims& shape, Loop
   return count;
 }
 
-// Outermost first by the stride of the output, which is never 0; writes then run through memory.
+// Sorts the loops by the stride of the output, which is never 0, largest first; writes then run
+// through memory.
 void order_loops(Loop* loops, int count, int output) {
   for (int i = 1; i < count; ++i) {  // insertion: stable, and mostly in order already
     for (int k = i;
@@ -39,7 +40,7 @@ void order_loops(Loop* loops, int count, int output) {
   }
 }
 
-// Two loops are one when, for every operand, the outer one goes on where the inner one ends.
+// Joins two loops if, for every operand, the outer one continues where the inner one ends.
 int merge_loops(Loop* loops, int count, int operands) {
   int merged = 0;
   for (int i = 1; i < count; ++i) {
@@ -57,9 +58,10 @@ int merge_loops(Loop* loops, int count, int operands) {
   return std::min(count, merged + 1);
 }
 
-// The loop that shares tiles with the innermost one: where an input is strided along the innermost
-// loop, the loop along which that input is densest (a transposed input is then read in blocks);
-// else the next one out, or the longest where that one would leave a tile nearly empty.
+// Chooses the loop that shares tiles with the innermost one. If an input is strided along the
+// innermost loop, it is the loop along which that input is densest (a transposed input is then read
+// in blocks); otherwise the next one out, or the longest one if that would leave a tile nearly
+// empty.
 int choose_rows(const Loop* loops, int count, int inputs) {
   constexpr int64_t kWorthwhile = 256;  // elements of a tile
   int rows = count - 2;
@@ -87,10 +89,10 @@ bool reads_blocks(const Loop& rows, const Loop& columns, int inputs) {
   return false;
 }
 
-// Whether rows are better taken one by one: all operands lie dense along them, but not all go on
-// where a row ends, as a broadcast row does not, or are one value there, as a broadcast column is.
-// Several at once would copy them for each (1,024 x 1,024 fp32, one thread: a row 0.158 -> 0.120 ns
-// an element).
+// Returns whether rows are better taken one by one. This holds if all operands are dense along
+// rows, but some do not continue where a row ends (a broadcast row) or are one value in it (a
+// broadcast column). Several rows at once would copy these for each row (1,024 x 1,024 fp32, one
+// thread, a broadcast row: 0.158 -> 0.120 ns an element).
 bool takes_single_rows(const ElementwiseCall& call, const Loop& rows, const Loop& columns) {
   constexpr int64_t kLong = 256;  // elements; below, the steps from row to row cost more
   bool dense = columns.size >= kLong, goes_on = true;

@@ -13,7 +13,7 @@
 namespace openaclnn {
 namespace {
 
-// How the work of the phase 2 that this thread is in has ended; nullptr on threads of streams.
+// Where phase 2 on this thread wants the status of its work; nullptr on threads of streams.
 thread_local int32_t* outcome = nullptr;
 
 struct ForeignCall {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both phases of operators that another library computes, with executors like those of our own:
-// check mode sees their tensors, `openaclnn trace` their work, and they may be made repeatable.
+// Both phases of operators that another library computes. Their executors are like our own: check
+// mode sees their tensors, `openaclnn trace` sees their work, and they may be made repeatable.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ class ForeignWork : public Executor::Foreign {
  public:
   virtual int32_t run() const = 0;  // a status, its sentence recorded for the calling thread
 
-  // The name is that of the argument, with [i] behind it in a list.
+  // The name is that of the argument; in a list, [i] follows it.
   void add(std::string name, const aclTensor* tensor, bool written);
 
  private:
@@ -28,12 +28,13 @@ class ForeignWork : public Executor::Foreign {
   std::deque<const aclTensor*> tensors_;
 };
 
-// Phase 1, when the arguments have been checked. `maker` is the identity of the operator.
+// Runs phase 1 once the arguments have been checked. `maker` is the identity of the operator.
 Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWork> work,
                     aclOpExecutor** executor);
 
-// Phase 2: waits for the stream and computes on the calling thread, whose pool of threads the other
-// library has; on the thread of the stream where another thread of the program was faster.
+// Runs phase 2: waits for the stream and computes on the calling thread, whose thread pool the
+// other library uses, or on the thread of the stream if another thread of the program submitted
+// work first.
 int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t workspace_size,
                     void* executor, void* stream);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 of GroupNormSwish and GroupNormSwishGrad: after the checks one GroupNormCall, whose
+// Phase 1 of GroupNormSwish and GroupNormSwishGrad makes one GroupNormCall after the checks. Its
 // blocking keeps a group in the cache between the sweeps that sum and the sweeps that store.
 #include <algorithm>
 #include <cstdlib>
@@ -21,7 +21,7 @@ int64_t position_stride(const Tensor& tensor, int dim) {
   return tensor.shape[dim] == 1 ? 0 : tensor.strides[dim];
 }
 
-// The spatial dims as few loops, in row-major order: an order that no layout changes.
+// Turns the spatial dims into few loops, in row-major order, which no layout changes.
 void fill_positions(GroupNormCall& call, const GroupNorm& g) {
   const Tensor* const tensors[] = {g.x, g.dy, g.out};
   GroupNormTensor* const views[] = {&call.x, &call.dy, &call.out};
@@ -113,10 +113,10 @@ bool interleaved(const GroupNormCall& call, const GroupNormTensor& t) {
   return t.channel != 0 && std::abs(t.position[call.spatial_loops - 1]) > std::abs(t.channel);
 }
 
-// Fewer channels than this do not fill registers.
+// Fewer channels than this would not fill registers.
 constexpr int64_t kLeastInside = 16;
 
-// How much of the work one item is; it never changes a result.
+// Decides how much work one item is. This never changes a result.
 void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   const int64_t width = g.channels / g.groups;
   const auto size = static_cast<int64_t>(dtype_size(g.x->dtype));
@@ -148,12 +148,13 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
 
 constexpr int64_t kGrain = 8 * 1024;  // elements
 
-// x and u of a group that threads take together: less is for a core's own cache, more leaves the
-// one they share. Gradient of 32 Mi fp32 values, 2 threads, time with rounds over that without, by
-// MiB of x and u: 1: 0.90, 2: 0.89, 4: 0.87, 8: 0.83, 16: 0.86, 32: 0.96.
+// Bytes of x and u of a group on which threads work together: smaller ones fit the cache of one
+// core, larger ones not even the shared cache. Time with rounds over time without, by MiB of x and
+// u: 1: 0.90, 2: 0.89, 4: 0.87, 8: 0.83, 16: 0.86, 32: 0.96 (gradient of 32 Mi fp32 values, 2
+// threads).
 constexpr int64_t kLeastRound = int64_t{1} << 20, kMostRound = int64_t{16} << 20;
 
-// The tiles of an item are on the stack, up to 220 KiB, and what is below them.
+// The tiles of an item take up to 220 KiB of stack, including the frames below.
 constexpr size_t kStack = 320 * 1024;
 constexpr size_t kDoubleStack = 32 * 1024;  // three pieces of 4 KiB
 
@@ -163,10 +164,11 @@ bool can_keep(const GroupNorm& g, const GroupNormCall& call) {
          call.out.position[0] == 1;
 }
 
-// A gradient past the cache of groups that fit it, all threads at one group after the other: then
-// the u of each lies where the dx of the last one will be, in the cache, and dx goes past it. With
-// u in the place of each dx, whose lines are fetched first and written back later, 1x128x512x512,
-// 32 groups, fp32, 2 threads takes 1.12 times as long, and 1.2 times with u computed twice.
+// A gradient that bypasses the cache, of groups that fit the cache: all threads work on one group
+// after the other. The u of each group lies in the cache, where the dx of the last group will be,
+// and dx bypasses the cache. With u in the place of each dx, whose lines are fetched first and
+// written back later, 1x128x512x512 with 32 groups (fp32, 2 threads) takes 1.12 times as long; with
+// u computed twice, 1.2 times.
 int64_t rounds_of(const GroupNorm& g, const GroupNormCall& call) {
   if (!call.stream || !can_keep(g, call)) return 1;
   const int64_t width = g.channels / g.groups, bytes = 2 * width * call.positions * 4;

@@ -11,7 +11,7 @@
 
 namespace openaclnn {
 
-// The arguments of both operators by name; what an operator has not is NULL.
+// The arguments of both operators by name; those that an operator lacks are NULL.
 struct GroupNorm {
   const Operator& op;
   const Argument* arguments;

@@ -26,7 +26,7 @@ constexpr const Kernels* kBuilt[] = {
 
 bool cpu_has(const char* level) {
   __builtin_cpu_init();
-  // every CPU with AVX2 and FMA has F16C too, whose name older compilers do not know here
+  // every CPU with AVX2 and FMA also has F16C, whose name older compilers do not know here
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -51,7 +51,7 @@ const Kernels& choose() {
     std::abort();
   }
   if (wished) {
-    tell_environment("OPENACLNN_ISA", "v2, v3 or v4, and one that this CPU has", wish, best->isa);
+    warn_environment("OPENACLNN_ISA", "v2, v3 or v4, and one that this CPU has", wish, best->isa);
   }
   return *best;
 }

@@ -60,7 +60,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   HandlePool<aclOpExecutor>::Hold executor(executors(), handle);
   if (!executor) {
-    tell_refused(name, thing<aclOpExecutor>(), "executor", handle);
+    notify_refused(name, thing<aclOpExecutor>(), "executor", handle);
     return fail(ACLNN_ERR_PARAM_INVALID,
                 "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
                 "repeatable to run it again), but "
@@ -92,8 +92,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   // they wait for this run instead.
   const bool consumes = !executor->repeatable;
   if (consumes) executor.withdraw(HandlePool<aclOpExecutor>::End::consumed);
-  const auto tell_consumed = [&] {
-    if (kWatched && consumes) tell_ending(name, thing<aclOpExecutor>(), handle);
+  const auto notify_consumed = [&] {
+    if (kWatched && consumes) notify_ending(name, thing<aclOpExecutor>(), handle);
   };
   // runs here when the stream is idle; a copy is made only when it has to wait
   if (executor->brief() && executor->fits_stack()) {
@@ -109,7 +109,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
       (void)work;
     };
     if (stream->run_if_idle(run_now, &now)) {
-      tell_consumed();
+      notify_consumed();
       return {};
     }
   }
@@ -121,7 +121,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     if (consumes) executor.restore();
     throw;
   }
-  tell_consumed();
+  notify_consumed();
   return {};
 }
 

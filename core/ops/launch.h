@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 2: a plan is checked and runs, here or on the thread of a stream.
+// Phase 2 checks a plan and runs it, here or on the thread of a stream.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ void enqueue(const char* name, const Executor& executor, void* workspace, Stream
              ForkSafeLock* alone = nullptr);
 
 // Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
-// consumed unless phase 2 is refused; of several threads that run it one does, and the others are
+// consumed unless phase 2 is refused. If several threads run it, one succeeds and the others are
 // refused.
 Status launch(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
               aclOpExecutor* executor, void* stream);

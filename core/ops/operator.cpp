@@ -182,7 +182,7 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
     for (int i = 0; i < op.parameter_count; ++i) {
       const Parameter& other = op.parameters[i];
       if (i == o || other.kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
-      // a companion is written before all of x is read
+      // A companion is written before all of x is read.
       const bool may_be_same = other.role == Role::input && !out.companion && !other.companion;
       if (may_be_same && same_view(*arguments[o].tensor, *arguments[i].tensor)) continue;
       if (!views_overlap(*arguments[o].tensor, *arguments[i].tensor)) continue;
@@ -199,7 +199,7 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
 
 namespace {
 
-// Outputs that are yet to be made may be missing.
+// Outputs that the caller has not made yet may be missing.
 enum class Missing { none, outputs };
 
 Status check_required(const Operator& op, const Argument* arguments, Missing allowed) {
@@ -285,8 +285,8 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
     }
     if (arguments[i].handle == nullptr) {
       const bool is_tensor = parameter.kind == Kind::tensor;
-      tell_refused(op.name, is_tensor ? thing<aclTensor>() : thing<aclScalar>(), parameter.name,
-                   handle);
+      notify_refused(op.name, is_tensor ? thing<aclTensor>() : thing<aclScalar>(), parameter.name,
+                     handle);
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: %s must be a live %s, but got a handle that was destroyed or never created",
                   op.name, parameter.name, is_tensor ? "aclTensor" : "aclScalar");

@@ -26,7 +26,7 @@ struct Parameter {
   int8_t condition;  // the flag without which an output is neither needed nor touched; -1: none
 };
 
-// A value for one parameter; which member counts is the parameter's kind.
+// A value for one parameter. The parameter's kind decides which member counts.
 union Argument {
   const void* handle;  // from outside, before plan() has looked at it
   const Tensor* tensor;
@@ -53,8 +53,8 @@ inline constexpr int kMaxExtents = 3, kMaxSizes = 8;
 
 // A dimension that the row names.
 struct Extent {
-  int8_t size;        // which of the sizes that inputs tell; -1: the value of an attribute
-  int8_t attribute;   // the position of that
+  int8_t size;        // which of the sizes that inputs give; -1: the value of an attribute
+  int8_t attribute;   // the position of that attribute
   const char* count;  // what it counts: "channels"
 };
 
@@ -70,7 +70,8 @@ struct Form {
 inline constexpr int kMaxParameters = 16;
 inline constexpr int kMaxOutputs = 3;
 
-// Whether a row has room where its arguments and results are kept, and flags come before outputs.
+// Whether the arguments and results of a row fit their arrays, and its flags come before its
+// outputs.
 template <int n>
 constexpr bool fits(const Parameter (&parameters)[n]) {
   int outputs = 0, at = 0;
@@ -114,8 +115,8 @@ extern const int operator_count;
 // Phase 1 for tensors and scalars that are known to be alive, as the Python binding calls it.
 Status plan(const Operator& op, const Argument* arguments, Executor& executor);
 
-// The dtype and shape of an output that the caller has not made yet; outputs among the arguments
-// may be NULL.
+// Returns the dtype and shape of an output that the caller has not made yet. Outputs among the
+// arguments may be NULL.
 Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
              Dims* shape);
 
@@ -129,7 +130,7 @@ aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_siz
 
 // ---- the vocabulary of checks; each leaves one sentence ----
 
-// Whether an argument is there and is looked at at all.
+// Whether an argument is present and used at all.
 bool is_wanted(const Operator& op, const Argument* arguments, int i);
 Status check_dtypes(const Operator& op, const Argument* arguments);
 // The dtypes of inputs that the current product accepts; none if it lacks the operator.

@@ -6,11 +6,11 @@
 
 namespace openaclnn::rules {
 
-// With selfIsResult the sign of the result has to tell the branch, which it does for negativeSlope
-// >= 0 only.
+// With selfIsResult the branch must follow from the sign of the result, which requires
+// negativeSlope >= 0.
 Status slope_of_result(const Operator& op, const Argument* arguments);
 
-// With isResult the sign of the result has to tell the branch, which it does for alpha >= 0 only.
+// With isResult the branch must follow from the sign of the result, which requires alpha >= 0.
 Status alpha_of_result(const Operator& op, const Argument* arguments);
 
 }  // namespace openaclnn::rules

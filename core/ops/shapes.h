@@ -9,8 +9,8 @@
 
 namespace openaclnn {
 
-// The sizes of one call. The inputs tell them, in the order of the row; dimensions that attributes
-// give are looked at once the family has checked the attributes.
+// The sizes of one call. The inputs give them, in the order of the row. Dimensions that attributes
+// give are checked after the family has checked the attributes.
 class Sizes {
  public:
   Sizes(const Operator& op, const Argument* arguments) : op_(op), arguments_(arguments) {}
@@ -18,10 +18,10 @@ class Sizes {
   Status check_ranks() const;  // of inputs
   Status read_inputs();        // after check_ranks: gives the sizes their values
   Status check_outputs() const;
-  // Inputs and outputs with dimensions that attributes give.
+  // Checks inputs and outputs with dimensions that attributes give.
   Status check_given() const;
 
-  // The shape that a tensor must have, or an output gets.
+  // Returns the shape that a tensor must have, or an output gets.
   Dims shape(int parameter) const;
 
  private:

@@ -43,7 +43,7 @@ struct Callback {
       const Work work("aclrtLaunchCallback");
       self->function(self->data);
     };
-    tell_reached(this);
+    notify_reached(this);
     if (turn == nullptr) return function(data);
     Stream::run_as(stream, call, const_cast<Callback*>(this));
     turn->come();
@@ -158,7 +158,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   auto own = std::make_unique<Launch>();
   const bool waits = block == ACL_CALLBACK_BLOCK;
   own->node.push_back({function, data, stream, waits ? std::make_shared<Turn>() : nullptr});
-  tell_recorded(&own->node.front(), stream);  // whose callback runs then knows what came before
+  notify_recorded(&own->node.front(), stream);  // whose callback runs then knows what came before
   const auto run = [](void* context) { static_cast<Launch*>(context)->run(); };
   if (!waits && stream->run_if_idle(run, own.get())) return {};
   const auto drop = [](void* context) { delete static_cast<Launch*>(context); };

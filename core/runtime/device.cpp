@@ -29,7 +29,7 @@ constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
 
 struct Device {
-  uint64_t users = 0;          // aclrtSetDevice calls that no aclrtResetDevice has answered
+  uint64_t users = 0;          // aclrtSetDevice calls without their aclrtResetDevice
   Context* context = nullptr;  // may be there without users: a thread found it by default
   bool was_set = false;        // ever
 };
@@ -56,12 +56,12 @@ int32_t to_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? value : -1;
 }
 
-void tell_device_list(const char* list, int32_t present, int32_t used) {
+void warn_device_list(const char* list, int32_t present, int32_t used) {
   char must_be[80], first[40];
   std::snprintf(must_be, sizeof must_be, "ascending numbers below %d, separated by commas",
                 present);
   std::snprintf(first, sizeof first, "the list up to entry %d", used);
-  tell_environment("ASCEND_RT_VISIBLE_DEVICES", must_be, list, used == 0 ? "no device" : first);
+  warn_environment("ASCEND_RT_VISIBLE_DEVICES", must_be, list, used == 0 ? "no device" : first);
 }
 
 int32_t count_devices() {
@@ -77,7 +77,7 @@ int32_t count_devices() {
     const size_t comma = std::min(list.find(','), list.size());
     const int32_t id = to_number(list.substr(0, comma));
     if (id <= last || id >= present) {
-      tell_device_list(visible, present, count);
+      warn_device_list(visible, present, count);
       break;
     }
     last = id;
@@ -90,7 +90,7 @@ Status find_context(const char* call, aclrtContext handle, Context** context) {
   if (Status status = not_null(call, "context", handle); !status.ok()) return status;
   *context = contexts().find(handle);
   if (*context != nullptr) return {};
-  tell_refused(call, kThing, "context", handle);
+  notify_refused(call, kThing, "context", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: context must be alive, but %p was destroyed or never created", call, handle);
 }
@@ -254,7 +254,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   }
   Context* made = create_context("aclrtCreateContext", deviceId, false);
   if (made == nullptr) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-  tell_made("aclrtCreateContext", kThing, made);
+  notify_made("aclrtCreateContext", kThing, made);
   *context = current = made;
   return ACL_SUCCESS;
 }
@@ -275,7 +275,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
         .code();
   }
-  tell_ending("aclrtDestroyContext", kThing, own);
+  notify_ending("aclrtDestroyContext", kThing, own);
   return destroy_context("aclrtDestroyContext", own).code();
 }
 

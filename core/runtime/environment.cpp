@@ -8,7 +8,7 @@
 
 namespace openaclnn {
 
-void tell_environment(const char* name, const char* must_be, const char* value, const char* used) {
+void warn_environment(const char* name, const char* must_be, const char* value, const char* used) {
   std::fprintf(stderr, "openaclnn: %s must be %s, but is \"%s\"; %s is used\n", name, must_be,
                value, used);
 }
@@ -24,7 +24,7 @@ int64_t environment_number(const char* name, int64_t low, int64_t high, int64_t 
   std::snprintf(must_be, sizeof must_be, "a whole number from %lld to %lld",
                 static_cast<long long>(low), static_cast<long long>(high));
   std::snprintf(used, sizeof used, "%lld", static_cast<long long>(otherwise));
-  tell_environment(name, must_be, text, used);
+  warn_environment(name, must_be, text, used);
   return otherwise;
 }
 

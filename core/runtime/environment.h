@@ -11,6 +11,6 @@ namespace openaclnn {
 int64_t environment_number(const char* name, int64_t low, int64_t high, int64_t otherwise);
 
 // openaclnn: OPENACLNN_ISA must be v2, v3 or v4, but is "v9"; v4 is used
-void tell_environment(const char* name, const char* must_be, const char* value, const char* used);
+void warn_environment(const char* name, const char* must_be, const char* value, const char* used);
 
 }  // namespace openaclnn

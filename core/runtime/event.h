@@ -60,7 +60,7 @@ Status with_event(const char* call, const void* handle, F f, const char* argumen
     Event* event = events().find(handle);
     if (event != nullptr && !event->destroyed) return f(*event);
   }
-  tell_refused(call, kEventThing, argument, handle);
+  notify_refused(call, kEventThing, argument, handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               handle);

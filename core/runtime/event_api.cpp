@@ -41,7 +41,7 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all events of this process are in use", call);
   }
-  tell_made(call, kEventThing, made);
+  notify_made(call, kEventThing, made);
   *event = made;
   return {};
 }
@@ -56,7 +56,7 @@ Status destroy(const char* call, aclrtEvent handle) {
     return Status();
   });
   if (!status.ok()) return status;
-  tell_ending(call, kEventThing, handle);
+  notify_ending(call, kEventThing, handle);
   events().destroy(handle);
   return status;
 }
@@ -77,7 +77,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
-  tell_recorded(handle, stream);
+  notify_recorded(handle, stream);
   auto point = std::make_shared<Point>(stream);
   const auto run = [](void* own) { static_cast<Recording*>(own)->run(); };
   Recording now{point, stream};
@@ -172,7 +172,7 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
     return prefix_newest(found.code(), "%s: ", call);
   }
-  tell_waits(stream, handle);
+  notify_waits(stream, handle);
   if (own->point == nullptr || own->point->reached.came()) return {};
   own->stream = stream;
   own->seconds = seconds;
@@ -191,26 +191,27 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
 }
 
 template <class F>
-aclError answer(const char* call, F f) {
+aclError guarded_call(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
 }  // namespace
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
-  return answer("aclrtCreateEvent",
-                [&](const char* call) { return create(call, event, EventMaker::plain, 0, 0, 0); });
+  return guarded_call("aclrtCreateEvent", [&](const char* call) {
+    return create(call, event, EventMaker::plain, 0, 0, 0);
+  });
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
-  return answer("aclrtCreateEventWithFlag", [&](const char* call) {
+  return guarded_call("aclrtCreateEventWithFlag", [&](const char* call) {
     return create(call, event, EventMaker::with_flag, flag, kFlags | ACL_EVENT_DEVICE_USE_ONLY,
                   ACL_EVENT_EXTERNAL);
   });
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  return answer("aclrtCreateEventExWithFlag", [&](const char* call) {
+  return guarded_call("aclrtCreateEventExWithFlag", [&](const char* call) {
     return create(call, event, EventMaker::ex_with_flag, flag, kFlags, ACL_EVENT_IPC);
   });
 }
@@ -218,20 +219,22 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 aclError aclrtDestroyEvent(aclrtEvent event) { return destroy("aclrtDestroyEvent", event).code(); }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  return answer("aclrtRecordEvent", [&](const char* call) { return record(call, event, stream); });
+  return guarded_call("aclrtRecordEvent",
+                      [&](const char* call) { return record(call, event, stream); });
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-  return answer("aclrtResetEvent", [&](const char* call) { return reset(call, event, stream); });
+  return guarded_call("aclrtResetEvent",
+                      [&](const char* call) { return reset(call, event, stream); });
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-  return answer("aclrtStreamWaitEvent",
-                [&](const char* call) { return wait(call, stream, event, wait_seconds); });
+  return guarded_call("aclrtStreamWaitEvent",
+                      [&](const char* call) { return wait(call, stream, event, wait_seconds); });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-  return answer("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
+  return guarded_call("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
     if (timeout >= 0) return wait(call, stream, event, timeout);
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: timeout must be at least 0 seconds, where 0 is for ever, but got %d", call,

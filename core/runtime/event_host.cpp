@@ -31,18 +31,18 @@ Status refuse_ex(const char* call, const Event& event) {
 }
 
 Status query(const char* call, aclrtEvent handle, const void* status, bool allow_ex,
-             Recorded* answer) {
+             Recorded* recorded) {
   if (Status null = not_null(call, "status", status); !null.ok()) return null;
   const Status asked = with_event(call, handle, [&](Event& event) {
     const bool ex = event.maker == EventMaker::ex_with_flag;
     if (event.point == nullptr) {
-      *answer = ex ? Recorded::reached : Recorded::never;
+      *recorded = ex ? Recorded::reached : Recorded::never;
     } else {
-      *answer = event.point->reached.came() ? Recorded::reached : Recorded::not_yet;
+      *recorded = event.point->reached.came() ? Recorded::reached : Recorded::not_yet;
     }
     return allow_ex ? Status() : refuse_ex(call, event);
   });
-  if (asked.ok() && *answer == Recorded::reached) tell_reached(handle);
+  if (asked.ok() && *recorded == Recorded::reached) notify_reached(handle);
   return asked;
 }
 
@@ -59,8 +59,8 @@ Status synchronize(const char* call, aclrtEvent handle, int32_t timeout) {
     return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
                 "%s: event must be reached within %d milliseconds, but was not", call, timeout);
   }
-  tell_reached(handle);
-  return point->failure.tell(call);
+  notify_reached(handle);
+  return point->failure.as_status(call);
 }
 
 // Nanoseconds on the steady clock.
@@ -89,8 +89,8 @@ Status time_of(const char* call, const char* argument, aclrtEvent handle, int64_
 
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* status) {
   Recorded recorded = Recorded::never;
-  const Status answer = query("aclrtQueryEventStatus", event, status, true, &recorded);
-  if (!answer.ok()) return answer.code();
+  const Status queried = query("aclrtQueryEventStatus", event, status, true, &recorded);
+  if (!queried.ok()) return queried.code();
   *status = recorded == Recorded::reached ? ACL_EVENT_RECORDED_STATUS_COMPLETE
                                           : ACL_EVENT_RECORDED_STATUS_NOT_READY;
   return ACL_SUCCESS;
@@ -98,8 +98,8 @@ aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus* statu
 
 aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus* status) {
   Recorded recorded = Recorded::never;
-  const Status answer = query("aclrtQueryEvent", event, status, false, &recorded);
-  if (!answer.ok()) return answer.code();
+  const Status queried = query("aclrtQueryEvent", event, status, false, &recorded);
+  if (!queried.ok()) return queried.code();
   *status = recorded == Recorded::reached ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }

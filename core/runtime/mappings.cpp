@@ -106,12 +106,12 @@ Status unmap(void* address) {
   Space& space = Space::get();
   Mapping* own = begin_unmapping(space, number_of(address));
   if (own == nullptr) {
-    tell_refused(call, kMapped, "virPtr", address);
+    notify_refused(call, kMapped, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: virPtr must be where memory was mapped, but at %p no mapping begins", call,
                 address);
   }
-  tell_ending(call, kMapped, address);
+  notify_ending(call, kMapped, address);
   std::lock_guard lock(space.mutex);
   if (mmap(reachable(address), own->size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) == MAP_FAILED) {
     own->leaving = false;

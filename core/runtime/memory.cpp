@@ -115,7 +115,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
       std::lock_guard lock(registry.mutex);
       registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
     }
-    if (kind == MemoryKind::host) tell_made(call, name_of(kind), block);
+    if (kind == MemoryKind::host) notify_made(call, name_of(kind), block);
     *address = block;
     (void)owned.release();
     return {};
@@ -130,7 +130,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     const auto found = registry.blocks.find(reinterpret_cast<uintptr_t>(address));
     if (found == registry.blocks.end()) {
       lock.unlock();
-      tell_refused(call, name_of(kind), "the address", address);
+      notify_refused(call, name_of(kind), "the address", address);
       if (const ReservedAddress reserved = find_reserved(address); reserved.found) {
         return fail(
             ACL_ERROR_RT_PARAM_INVALID,
@@ -145,7 +145,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     }
     if (found->second.kind != kind) {
       lock.unlock();
-      tell_refused(call, name_of(kind), "the address", address);
+      notify_refused(call, name_of(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: the address must be %s memory, but %p is %s memory: free it with %s", call,
@@ -155,7 +155,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     base = found->second.base;
     registry.blocks.erase(found);
   }
-  tell_ending(call, name_of(kind), address);
+  notify_ending(call, name_of(kind), address);
   give_back(base, kind);
   return {};
 }

@@ -45,7 +45,7 @@ struct Transfer {
     }
   }
 
-  void tell(const Stream* stream) const {
+  void notify(const Stream* stream) const {
     if (observer == nullptr) [[likely]]
       return;
     const Range ranges[] = {{src == nullptr ? "devPtr" : "dst", dst, count, true},
@@ -75,7 +75,7 @@ Status check_limit(const char* call, const char* limit, size_t most, size_t coun
 }
 
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind) {
-  const auto value = static_cast<int>(kind);  // a hint: the addresses tell the direction
+  const auto value = static_cast<int>(kind);  // a hint: the addresses decide the direction
   if (observer != nullptr) [[unlikely]] {
     Status status = observer->inspect_transfer(call, copy.dst, room, copy.src, copy.count, value);
     if (!status.ok()) return status;
@@ -117,12 +117,12 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
                 "%s: a task may enqueue work on its own stream only for memory that acl allocated",
                 call);
   }
-  transfer.tell(stream);
+  transfer.notify(stream);
   const auto run = [](void* own) { static_cast<const Transfer*>(own)->run(); };
   if (foreign || transfer.count <= kBriefBytes) {
     Transfer now = transfer;
     if (stream->run_if_idle(run, &now)) {
-      if (foreign) tell_synchronised(stream);
+      if (foreign) notify_synchronised(stream);
       return {};
     }
   }
@@ -133,7 +133,7 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
     (void)later.release();
     if (foreign) {
       (void)stream->synchronize();
-      tell_synchronised(stream);
+      notify_synchronised(stream);
     }
     return {};
   });
@@ -146,7 +146,7 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
   if (count == 0) return ACL_SUCCESS;
   const Transfer copy{dst, src, count, 0, "aclrtMemcpy"};
   const Status status = check_copy(copy.call, copy, destMax, kind);
-  if (status.ok()) copy.tell(nullptr), copy.run();
+  if (status.ok()) copy.notify(nullptr), copy.run();
   return status.code();
 }
 
@@ -168,7 +168,7 @@ aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count)
   if (count == 0) return ACL_SUCCESS;
   const Transfer fill{devPtr, nullptr, count, value, "aclrtMemset"};
   const Status status = check_fill(fill.call, fill, maxCount);
-  if (status.ok()) fill.tell(nullptr), fill.run();
+  if (status.ok()) fill.notify(nullptr), fill.run();
   return status.code();
 }
 

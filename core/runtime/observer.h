@@ -87,32 +87,32 @@ inline void* reachable(const void* address) {
   return const_cast<void*>(address);
 }
 
-inline void tell_made(const char* call, const char* thing, const void* handle) {
+inline void notify_made(const char* call, const char* thing, const void* handle) {
   if (observer != nullptr) [[unlikely]]
     observer->made(call, thing, handle);
 }
-inline void tell_ending(const char* call, const char* thing, const void* handle) {
+inline void notify_ending(const char* call, const char* thing, const void* handle) {
   if (observer != nullptr) [[unlikely]]
     observer->ending(call, thing, handle);
 }
-inline void tell_refused(const char* call, const char* thing, const char* argument,
-                         const void* handle) {
+inline void notify_refused(const char* call, const char* thing, const char* argument,
+                           const void* handle) {
   if (observer != nullptr) [[unlikely]]
     observer->refused(call, thing, argument, handle);
 }
-inline void tell_recorded(const void* event, const Stream* stream) {
+inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]
     observer->recorded(event, stream);
 }
-inline void tell_waits(const Stream* stream, const void* event) {
+inline void notify_waits(const Stream* stream, const void* event) {
   if (observer != nullptr) [[unlikely]]
     observer->waits(stream, event);
 }
-inline void tell_reached(const void* event) {
+inline void notify_reached(const void* event) {
   if (observer != nullptr) [[unlikely]]
     observer->reached(event);
 }
-inline void tell_synchronised(const Stream* stream) {
+inline void notify_synchronised(const Stream* stream) {
   if (observer != nullptr) [[unlikely]]
     observer->synchronised(stream);
 }

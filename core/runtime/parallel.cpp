@@ -132,7 +132,7 @@ class Pool {
         region.function(region.context, begin, std::min(region.n, begin + region.block));
       }
       order_stores();
-      progress_[self].tell(number, done);
+      progress_[self].publish(number, done);
     };
     take_all(self);
     for (int i = 1; i < region.threads; ++i) {

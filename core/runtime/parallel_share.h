@@ -72,12 +72,12 @@ struct alignas(64) Progress {
   std::atomic<uint64_t> done = 0;  // region number and blocks
   std::atomic<int> asleep = 0;
 
-  void tell(uint32_t number, int64_t blocks) {
+  void publish(uint32_t number, int64_t blocks) {
     done.store(uint64_t{number} << 32 | static_cast<uint64_t>(blocks), std::memory_order_release);
   }
   int64_t done_of(uint32_t number) const {
-    const uint64_t told = done.load(std::memory_order_acquire);
-    return told >> 32 == number ? static_cast<int64_t>(told & 0xffffffff) : 0;
+    const uint64_t published = done.load(std::memory_order_acquire);
+    return published >> 32 == number ? static_cast<int64_t>(published & 0xffffffff) : 0;
   }
 };
 

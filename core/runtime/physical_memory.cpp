@@ -131,7 +131,7 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
     give_up(home, size, file);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: all handles are in use", call);
   }
-  tell_made(call, kThing, made);
+  notify_made(call, kThing, made);
   *handle = made;
   return {};
 }
@@ -144,7 +144,7 @@ Status find_physical(const char* call, const void* handle, PhysicalMemory** memo
   if (Status status = not_null(call, "handle", handle); !status.ok()) return status;
   *memory = physical_memory().find(handle);
   if (*memory != nullptr) return {};
-  tell_refused(call, kThing, "handle", handle);
+  notify_refused(call, kThing, "handle", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: handle must be alive, but %p was freed or never allocated", call, handle);
 }
@@ -226,7 +226,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
     status = leave_home(call, *memory);
   }
   if (!status.ok()) return status.code();
-  tell_ending(call, kThing, memory);
+  notify_ending(call, kThing, memory);
   physical_memory().destroy(memory);
   return ACL_SUCCESS;
 }

@@ -57,7 +57,7 @@ int current_product() {
   int before = kUnchosen;  // set_product of another thread goes first
   if (!chosen.compare_exchange_strong(before, index)) return before;
   if (wish != nullptr && *wish != '\0' && index_of(wish) == kUnchosen) {
-    tell_environment("OPENACLNN_PRODUCT", all_keys().c_str(), wish, kDefault);
+    warn_environment("OPENACLNN_PRODUCT", all_keys().c_str(), wish, kDefault);
   }
   return index;
 }

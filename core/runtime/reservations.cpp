@@ -90,7 +90,7 @@ Status release(void* address) {
     }
   }
   if (size == 0) {
-    tell_refused(call, kReserved, "virPtr", address);
+    notify_refused(call, kReserved, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: virPtr must be the start of a reservation, but %p was released or never "
                 "reserved",
@@ -102,7 +102,7 @@ Status release(void* address) {
                 "places",
                 call, mapped);
   }
-  tell_ending(call, kReserved, address);
+  notify_ending(call, kReserved, address);
   give_back_range(address, size);
   return {};
 }

@@ -5,7 +5,7 @@
 
 namespace openaclnn {
 
-// Bytes of stack that the calling thread has left; 0 when nobody can tell, as on a stack that the
+// Bytes of stack that the calling thread has left; 0 when that is unknown, as on a stack that the
 // program made itself (coroutines).
 size_t stack_room();
 

@@ -15,8 +15,8 @@ namespace openaclnn {
 
 // False when the system gives no thread. A new thread has the arithmetic of the one that starts it:
 // it takes that of C, which callbacks of the program then have too. Signals belong to the threads
-// of the program, except those that tell of a fault in this very thread: blocked, they would end
-// the process without its handler.
+// of the program, except those that report a fault in this very thread: blocked, they would end the
+// process without its handler.
 template <class F>
 bool start_thread(std::thread& thread, F f) {
   sigset_t blocked, before;

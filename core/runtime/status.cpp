@@ -64,7 +64,7 @@ std::mutex sharing;
 // The newest 107xxx, 207xxx or 507xxx that the runtime returned to the outer call.
 thread_local int32_t last_of_runtime = 0;
 
-thread_local bool untold = false;  // the observer was not yet notified of the newest failure
+thread_local bool unreported = false;  // the observer was not yet notified of the newest failure
 
 void note_code(int32_t code) {
   if (code % 100000 / 1000 == 7) last_of_runtime = code;
@@ -180,7 +180,7 @@ namespace {
 
 void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
   note_code(code);
-  untold = true;
+  unreported = true;
   const Seen seen;
   Failure& failure = seen->add(code, mild);
   const DefaultEnvironment environment;  // numbers read the same in every rounding mode
@@ -229,8 +229,8 @@ namespace {
 
 constexpr int32_t kOfTheFailure = -1;  // the code that it was recorded with
 
-void tell_observer(int32_t code, const Caller* caller) {
-  if (observer == nullptr || !std::exchange(untold, false)) return;
+void notify_observer(int32_t code, const Caller* caller) {
+  if (observer == nullptr || !std::exchange(unreported, false)) return;
   char sentence[sizeof(Failure::sentence)] = "";
   {
     const Seen seen;
@@ -243,16 +243,16 @@ void tell_observer(int32_t code, const Caller* caller) {
 
 }  // namespace
 
-void tell_answer(int32_t code) { tell_observer(code, nullptr); }
+void notify_status(int32_t code) { notify_observer(code, nullptr); }
 
-void tell_answer_at(Caller (*where)()) {
+void notify_status_at(Caller (*where)()) {
   if (observer == nullptr) return;
   const Caller caller = where();
-  tell_observer(kOfTheFailure, &caller);
+  notify_observer(kOfTheFailure, &caller);
 }
 
 std::string take_sentence() {
-  untold = false;  // an exception reports it
+  unreported = false;  // an exception reports it
   const Seen seen;
   const Failure* failure = seen->newest_of_this_thread();
   std::string sentence = failure != nullptr ? failure->sentence : "";

@@ -15,7 +15,7 @@ namespace openaclnn {
 
 // Called when a call returns this code, 0 standing for NULL. Notifies the observer of the failure
 // behind it, unless there is none or it was reported.
-void tell_answer(int32_t code);
+void notify_status(int32_t code);
 
 // Where a program called, in a language whose frames only its binding knows.
 struct Caller {
@@ -25,7 +25,7 @@ struct Caller {
 };
 // The same for a binding that is about to raise the newest failure of this thread: it is asked for
 // the place when there is an observer.
-void tell_answer_at(Caller (*where)());
+void notify_status_at(Caller (*where)());
 
 class [[nodiscard]] Status {
  public:
@@ -35,13 +35,13 @@ class [[nodiscard]] Status {
   // The return value of a C function.
   constexpr int32_t code() const {
     if (code_ != 0) [[unlikely]]
-      tell_answer(code_);
+      notify_status(code_);
     return code_;
   }
   // The return value of a C function that returns a pointer.
   std::nullptr_t null() const {
     if (code_ != 0) [[unlikely]]
-      tell_answer(0);
+      notify_status(0);
     return nullptr;
   }
 

@@ -22,7 +22,7 @@ thread_local const Stream* running = nullptr;
 
 }  // namespace
 
-Status TaskFailure::tell(const char* call) const {
+Status TaskFailure::as_status(const char* call) const {
   return code == 0 ? Status() : fail(code, "%s: %s", call, sentence);
 }
 

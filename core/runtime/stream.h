@@ -38,7 +38,7 @@ struct TaskFailure {
   int32_t code = 0;
   char sentence[200] = "";
 
-  Status tell(const char* call) const;  // as a failure of this thread, headed by `call`
+  Status as_status(const char* call) const;  // as a failure of this thread, headed by `call`
 };
 
 class Stream {

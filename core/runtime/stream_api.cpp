@@ -27,7 +27,7 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
                 call);
   }
-  tell_made(call, kStreamThing, *stream);
+  notify_made(call, kStreamThing, *stream);
   return {};
 }
 
@@ -36,7 +36,7 @@ Status find_own(const char* call, aclrtStream handle, Stream** stream) {
   if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
   *stream = streams().find(handle);
   if (*stream == nullptr) {
-    tell_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed or never created", call, handle);
   }
@@ -54,9 +54,9 @@ Status find_own(const char* call, aclrtStream handle, Stream** stream) {
 }
 
 void destroy(const char* call, const Stream* stream) {
-  tell_ending(call, kStreamThing, stream);
+  notify_ending(call, kStreamThing, stream);
   streams().destroy(stream);
-  tell_synchronised(stream);
+  notify_synchronised(stream);
 }
 
 // Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr, and
@@ -91,7 +91,7 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
                 timeout);
   }
   if (failure == nullptr) return {};
-  tell_synchronised(stream);
+  notify_synchronised(stream);
   *failure = waiter->forget_failure();
   return {};
 }
@@ -99,7 +99,7 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
 Status synchronize(const char* call, aclrtStream handle, int32_t timeout) {
   TaskFailure failure;
   Status status = wait_for(call, handle, timeout, &failure);
-  return status.ok() ? failure.tell(call) : status;
+  return status.ok() ? failure.as_status(call) : status;
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
     return prefix_newest(missing.code(), "%s: ", call).code();
   }
   const bool done = found->query();
-  if (done) tell_synchronised(found);
+  if (done) notify_synchronised(found);
   *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }

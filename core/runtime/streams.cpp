@@ -122,7 +122,7 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
   }
   Stream* found = streams().find(handle);
   if (found == nullptr) {
-    tell_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
   }
@@ -138,7 +138,7 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
 void drain_streams(PickStream pick, void* context) {
   std::vector<const Stream*> waited;  // for the observer, empty without one
   wait_for_all(pick, context, waited);
-  for (const Stream* stream : waited) tell_synchronised(stream);
+  for (const Stream* stream : waited) notify_synchronised(stream);
 }
 
 bool drain_streams(PickStream pick, void* context, Deadline deadline) {
@@ -150,7 +150,7 @@ bool drain_streams(PickStream pick, void* context, Deadline deadline) {
     waited.clear();
     wait_for_all(pick, context, waited);
   }
-  for (const Stream* stream : waited) tell_synchronised(stream);
+  for (const Stream* stream : waited) notify_synchronised(stream);
   return true;
 }
 
@@ -164,7 +164,7 @@ Status take_failures(const char* call, PickStream pick, void* context) {
       if (first.code == 0) first = failure;
     });
   }
-  return first.tell(call);
+  return first.as_status(call);
 }
 
 }  // namespace openaclnn

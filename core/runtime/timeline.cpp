@@ -9,7 +9,7 @@ namespace openaclnn {
 
 std::atomic<WorkListener> work_listener = nullptr;
 
-void Work::tell() const {
+void Work::report() const {
   const Stream* stream = Stream::running_here();
   const WorkListener listener = work_listener.load(std::memory_order_relaxed);
   if (stream != nullptr && listener != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a listener (openaclnn trace) when streams work. By default there is none, at the price of
-// one load before and after each piece of work.
+// A listener (openaclnn trace) learns when streams work. Without one, each piece of work costs one
+// load before and one after it.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace openaclnn {
 
-// Nanoseconds of the steady clock. Called by the thread that did the work, after it.
+// Times are nanoseconds of the steady clock. The thread that did the work calls it afterwards.
 using WorkListener = void (*)(const void* stream, const char* name, int64_t begin, int64_t end);
 
 [[gnu::visibility("hidden")]] extern std::atomic<WorkListener> work_listener;
@@ -21,7 +21,7 @@ inline int64_t steady_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// A piece of work that lasts as long as the object. Not reported if no stream runs it.
+// A piece of work that lasts as long as the object. It is not reported if no stream runs it.
 class Work {
  public:
   explicit Work(const char* name) : name_(name) {
@@ -30,12 +30,12 @@ class Work {
   }
   ~Work() {
     if (begin_ >= 0) [[unlikely]]
-      tell();
+      report();
   }
   Work(const Work&) = delete;
 
  private:
-  void tell() const;
+  void report() const;
 
   const char* name_;
   int64_t begin_ = -1;
@@ -45,6 +45,7 @@ class Work {
 
 extern "C" {
 void openaclnn_listen_to_work(openaclnn::WorkListener listener);
-// What the listener gets for a handle; NULL is the default stream. NULL when there is none.
+// The pointer that the listener gets for a handle (NULL: the default stream), or NULL if there is
+// no such stream.
 const void* openaclnn_identity_of_stream(const void* handle);
 }

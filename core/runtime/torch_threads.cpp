@@ -106,8 +106,8 @@ bool run_on_torch(int64_t parts, PartFunction part, void* context) {
     void* context;
   } call{part, context};
   const auto run = [](int64_t begin, int64_t end, void* given) {
-    const Call& told = *static_cast<const Call*>(given);
-    told.part(told.context, begin, end);
+    const Call& passed = *static_cast<const Call*>(given);
+    passed.part(passed.context, begin, end);
   };
   return torch_parallel_for.load(std::memory_order_acquire)(0, parts, 1, run, &call) == 0;
 }

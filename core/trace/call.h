@@ -20,7 +20,7 @@ class Call {
     argument_[position] = {argument, std::move(value)};
     if (count_ <= position) count_ = position + 1;
   }
-  // The stream will work on it; the call has recorded what that is.
+  // The stream will run the work that the call has recorded.
   void submits(const void* stream, const aclOpExecutor* executor) {
     submission_ = Recorder::get().submit(name_, stream, executor, arguments());
   }
@@ -28,7 +28,7 @@ class Call {
   void begin() { begin_ = steady_nanoseconds(); }
   void end() { end_ = steady_nanoseconds(); }
 
-  // Phase 1 made the executor, of these arguments.
+  // Phase 1 made the executor from these arguments.
   void plans(const aclOpExecutor* executor) { Recorder::get().know_plan(executor, arguments()); }
   void returned(const std::string& result, bool good) {
     if (submission_ != 0 && !good) Recorder::get().withdraw(submission_);

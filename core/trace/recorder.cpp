@@ -19,7 +19,7 @@ FILE* open_file(const char* variable) {
   const char* path = std::getenv(variable);
   if (path == nullptr || *path == '\0') return nullptr;
   FILE* file = std::fopen(path, "w");
-  if (file == nullptr) tell_environment(variable, "a file that can be written", path, "no file");
+  if (file == nullptr) warn_environment(variable, "a file that can be written", path, "no file");
   if (file != nullptr) setvbuf(file, nullptr, _IOLBF, 1 << 16);  // a crash leaves whole lines
   return file;
 }
@@ -46,14 +46,14 @@ Recorder::Recorder() {
                  [] { get().leave_to_parent(); });
 }
 
-// What is written before the fork is written once.
+// Flushes before the fork, so that nothing is written twice.
 void Recorder::before_fork() {
   mutex_.lock();
   if (text_ != nullptr) std::fflush(text_);
   if (json_ != nullptr) std::fflush(json_);
 }
 
-// The files, and the table at the end, are the parent's.
+// The files and the table at the end belong to the parent.
 void Recorder::leave_to_parent() {
   if (text_ != nullptr && text_ != stderr) std::fclose(text_);
   if (json_ != nullptr) std::fclose(json_);
@@ -74,7 +74,7 @@ void Recorder::Figures::add(int64_t nanoseconds) {
   most = std::max(most, nanoseconds);
 }
 
-// At the first call: a process that makes none leaves no files.
+// Opens the files at the first call: a process that makes none leaves no files.
 void Recorder::open() {
   if (opened_) return;
   opened_ = true;
@@ -121,7 +121,7 @@ void Recorder::event(Track track, int number, const std::string& name, int64_t b
               ", \"args\": {\"arguments\": " + quoted(details) + "}");
 }
 
-// An arrow from a call of the host to the work of the stream that it led to.
+// Draws an arrow from a call of the host to the stream's work that it led to.
 void Recorder::arrow(const char* phase, Track track, int number, int64_t at, uint64_t id) {
   write_event(std::string("\"ph\": ") + phase + ", \"cat\": \"submission\", \"name\": \"submits\"" +
               ", \"id\": " + std::to_string(id) +
@@ -197,7 +197,8 @@ void Recorder::called(const char* name, const std::string& arguments, const std:
   figures_[{0, name}].add(end - begin);
 }
 
-// Streams work in the order of submission: what was submitted first under this name is it.
+// Streams work in the order of submission, so this is the work that was submitted first under this
+// name.
 void Recorder::worked(const void* identity, const char* name, int64_t begin, int64_t end) {
   std::lock_guard lock(mutex_);
   open();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was called and what streams did, as lines of text, as a trace file for chrome://tracing and
-// Perfetto, and as a table at the end.
+// Records what was called and what streams did: as lines of text, as a trace file for
+// chrome://tracing and Perfetto, and as a table at the end.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Recorder {
 
   int stream_number(const void* identity);
 
-  // Work of this name will run on the stream; its number, for withdraw and called.
+  // Announces work of this name on the stream. Returns its number, for withdraw and called.
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
                   const std::string& arguments);
   void withdraw(uint64_t submission);  // it was refused

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments as people read them. Those of enumerated types are generated beside the calls.
+// Shows arguments as people read them. The functions for enumerated types are generated with the
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +41,13 @@ std::string show_array(const T* values, uint64_t count) {
   return text + "]";
 }
 
-// What a call wrote where its argument points.
+// Shows what a call wrote where its argument points.
 template <class T>
 std::string show_result(T* result) {
   return result == nullptr ? "NULL" : "&" + show(*result);
 }
 
-// What calls make known of handles.
+// What calls reveal about handles.
 void know_tensor(const aclTensor* tensor);
 void forget_tensor(const aclTensor* tensor);
 void know_scalar(const aclScalar* scalar, std::string text);

@@ -213,8 +213,8 @@ ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 ACL_FUNC_VISIBILITY aclError aclFinalizeReference(uint64_t* refCount);
 // Takes the pending messages of this thread; valid until its next call; never NULL.
 ACL_FUNC_VISIBILITY const char* aclGetRecentErrMsg(void);
-// The newest code of the runtime, 107000 and up, that a call of this thread answered; 0 for none.
-// The first forgets it.
+// The newest code of the runtime, 107000 and up, that a call of this thread returned; 0 for none.
+// The first of the two calls forgets it.
 ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 
@@ -273,7 +273,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEvent(aclrtEvent* event);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag);
 ACL_FUNC_VISIBILITY aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag);
-// Whoever waits for it goes on waiting.
+// Streams and threads that wait for it go on waiting.
 ACL_FUNC_VISIBILITY aclError aclrtDestroyEvent(aclrtEvent event);
 ACL_FUNC_VISIBILITY aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 ACL_FUNC_VISIBILITY aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
@@ -311,7 +311,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocWithCfg(void** devPtr, size_t size,
                                                 aclrtMemMallocPolicy policy,
                                                 aclrtMallocConfig* cfg);
 ACL_FUNC_VISIBILITY aclError aclrtFree(void* devPtr);
-// After all work on the current device.
+// Waits for all work on the current device, then frees.
 ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void* devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void** hostPtr, size_t size);
 ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void* hostPtr);
@@ -338,7 +338,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size
                                                  const aclrtPhysicalMemProp* prop, uint64_t flags);
 // What is mapped stays until it is unmapped.
 ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
-// alignment is 0; expectPtr is NULL or where to reserve; flags tell pages, 0 normal and 1 huge.
+// alignment is 0; expectPtr is NULL or where to reserve; flags choose pages, 0 normal and 1 huge.
 ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment,
                                                     void* expectPtr, uint64_t flags);
 ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void* virPtr);

@@ -160,8 +160,8 @@ void refuse_type(const std::string& sentence, nb::handle value) {
     const nb::python_error error;
     cause = nb::borrow(error.value());
   }
-  const std::string told = sentence + ", but got " + shown(value);
-  const nb::object raised = nb::handle(PyExc_TypeError)(nb::str(told.data(), told.size()));
+  const std::string message = sentence + ", but got " + shown(value);
+  const nb::object raised = nb::handle(PyExc_TypeError)(nb::str(message.data(), message.size()));
   if (cause.is_valid()) PyException_SetCause(raised.ptr(), cause.release().ptr());
   PyErr_SetObject(PyExc_TypeError, raised.ptr());
   throw nb::python_error();
@@ -206,7 +206,7 @@ Caller python_caller() {
 }  // namespace
 
 void raise_status(Status status) {
-  tell_answer_at(python_caller);
+  notify_status_at(python_caller);
   const nb::object error = nb::module_::import_("openaclnn.errors").attr("AclnnError");
   const std::string bytes = take_sentence();  // a text of the caller may be cut inside a character
   const nb::object sentence = nb::steal(

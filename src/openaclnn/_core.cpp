@@ -38,7 +38,7 @@ nb::object launch(const Operator& op, std::span<PyObject* const> values) {
   check(plan(op, call.arguments(), executor));
   const Workspace workspace(executor.workspace_size());
   run_here(executor, workspace.data());
-  call.torch().tell_autograd();
+  call.torch().bump_versions();
   return call.take_result();
 }
 

@@ -42,10 +42,10 @@ aclDataType dtype_of(const DLTensor& source) {
 [[noreturn]] void refuse_device(const Place& place, int64_t type) {
   constexpr const char* names[] = {"", "CPU",    "CUDA",  "pinned CUDA", "OpenCL", "",
                                    "", "Vulkan", "Metal", "VPI",         "ROCm",   "pinned ROCm"};
-  std::string told = std::to_string(type);
+  std::string device = std::to_string(type);
   if (type > kCpu && type < std::ssize(names) && *names[type] != 0)
-    told += std::string(" (") + names[type] + ")";
-  refuse(place, "be on the CPU, but its DLPack device type is " + told);
+    device += std::string(" (") + names[type] + ")";
+  refuse(place, "be on the CPU, but its DLPack device type is " + device);
 }
 
 // Before __dlpack__, which may copy or wait for a device.

@@ -110,12 +110,12 @@ class Plan {
       const std::lock_guard alone(alone_);
       executor_.run_fitting(workspace_.data());
     }
-    torch_.tell_autograd();
+    torch_.bump_versions();
   }
   void run_on(PyStream& stream, nb::handle self) {
     check_arrays();
     stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
-    torch_.tell_autograd();
+    torch_.bump_versions();
   }
 
   int traverse(visitproc visit, void* data) const {

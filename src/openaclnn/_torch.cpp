@@ -31,10 +31,10 @@ nb::object of_tensor(const char* name) {
 
 nb::object ask(PyObject* method, nb::handle tensor) {
   PyObject* arguments[] = {nullptr, tensor.ptr()};  // the first is for the method to use
-  const nb::object answer = nb::steal(
+  const nb::object value = nb::steal(
       PyObject_Vectorcall(method, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
-  if (!answer.is_valid()) throw nb::python_error();
-  return answer;
+  if (!value.is_valid()) throw nb::python_error();
+  return value;
 }
 
 // A property of torch.Tensor: a new reference, or nullptr and an exception.
@@ -45,24 +45,24 @@ PyObject* property(PyObject* getter, nb::handle tensor) {
 
 bool requires_grad(nb::handle tensor) {
   PyObject* const getter = once([] { return of_tensor("requires_grad"); });
-  const nb::object answer = nb::steal(property(getter, tensor));
-  if (!answer.is_valid()) throw nb::python_error();
-  return answer.is(Py_True);
+  const nb::object value = nb::steal(property(getter, tensor));
+  if (!value.is_valid()) throw nb::python_error();
+  return value.is(Py_True);
 }
 
 // Only tensors of inference mode have no version. To ask is_inference costs 50 ns more, as
 // torch gives up the GIL.
 bool has_version(nb::handle tensor) {
   PyObject* const getter = once([] { return of_tensor("_version"); });
-  const nb::object answer = nb::steal(property(getter, tensor));
-  if (answer.is_valid()) return true;
+  const nb::object value = nb::steal(property(getter, tensor));
+  if (value.is_valid()) return true;
   if (PyErr_ExceptionMatches(PyExc_RuntimeError) == 0) throw nb::python_error();
   PyErr_Clear();
   return false;
 }
 
 // What torch does on this thread, asked of its library in 10 ns; its Python functions take 80. A
-// function that is not found counts as telling the worst, so that torch_kinds.py decides.
+// function that is not found counts as reporting the worst, so that torch_kinds.py decides.
 class Moment {
  public:
   static const Moment& questions() {
@@ -206,39 +206,39 @@ void TorchTensors::ask_again() const {
 
 // One call for all: 0.15 us for three tensors. Those of inference mode have no version, which the
 // call for all knows.
-void TorchTensors::tell_autograd() {
+void TorchTensors::bump_versions() {
   int written = 0;
   for (int i = 0; i < count_; ++i) written += met_[i].place.written;
   if (written == 0) return;
   PyObject* const increment_all = once([] { return increment_versions(); });
-  if (!told_.is_valid()) {
-    told_ = nb::steal(PyTuple_New(written));
-    if (!told_.is_valid()) throw nb::python_error();
+  if (!written_.is_valid()) {
+    written_ = nb::steal(PyTuple_New(written));
+    if (!written_.is_valid()) throw nb::python_error();
     for (int i = 0, k = 0; i < count_; ++i) {
       if (met_[i].place.written)
-        PyTuple_SetItem(told_.ptr(), k++, nb::handle(met_[i].tensor).inc_ref().ptr());
+        PyTuple_SetItem(written_.ptr(), k++, nb::handle(met_[i].tensor).inc_ref().ptr());
     }
   }
   if (increment_all != Py_None) {
-    openaclnn::python::ask(increment_all, told_);
+    openaclnn::python::ask(increment_all, written_);
     return;
   }
   const nb::object increment =
       nb::module_::import_("torch.autograd.graph").attr("increment_version");
-  for (const nb::handle tensor : nb::borrow<nb::tuple>(told_)) {
+  for (const nb::handle tensor : nb::borrow<nb::tuple>(written_)) {
     if (!nb::cast<bool>(tensor.attr("is_inference")())) increment(tensor);
   }
 }
 
 int TorchTensors::traverse(visitproc visit, void* data) const {
   const auto arg = data;
-  Py_VISIT(told_.ptr());
+  Py_VISIT(written_.ptr());
   return 0;
 }
 
 void TorchTensors::clear() {
   count_ = 0;
-  told_.reset();
+  written_.reset();
 }
 
 }  // namespace openaclnn::python

@@ -47,7 +47,7 @@ class TorchTensors {
   void prepare_to_ask_again();
 
   // That tensors were written, so that a backward pass that saved one of them fails.
-  void tell_autograd();
+  void bump_versions();
 
   int traverse(visitproc visit, void* data) const;
   void clear();
@@ -60,7 +60,7 @@ class TorchTensors {
   Met met_[kMaxParameters];
   int count_ = 0;
   bool protected_ = false;  // one that is written was made in inference mode
-  nb::object told_;         // a tuple of those that are written, once autograd was notified
+  nb::object written_;      // a tuple of those that are written, once autograd was notified
 };
 
 }  // namespace openaclnn::python

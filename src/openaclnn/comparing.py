@@ -154,15 +154,15 @@ def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]
     """Shapes that the operator would refuse, as far as the formula would take them."""
     shapes = [x.shape for x in inputs]
     names = ", ".join(p.python_name for p in op.inputs_)
-    told = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
+    message = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
     try:
         if op.shapes == "broadcast":
             np.broadcast_shapes(*shapes)
             return
         if tuple(shapes) != tuple(input_shapes(op, shapes[0], attributes)):
-            raise ValueError(told)
+            raise ValueError(message)
     except (ValueError, KeyError, IndexError):
-        raise ValueError(told) from None
+        raise ValueError(message) from None
 
 
 def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | None]:
@@ -175,10 +175,10 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
         )
     found: list[Array | None] = []
     for p, x in zip(op.outputs, several, strict=True):
-        told = who if len(names) == 1 else f"{who}, {p.result_name},"
-        array = None if x is None else array_of(x, told, dtype)
+        name = who if len(names) == 1 else f"{who}, {p.result_name},"
+        array = None if x is None else array_of(x, name, dtype)
         if array is not None and dtype is not None and not p.companion:
-            array = as_dtype(array, dtype, told)
+            array = as_dtype(array, dtype, name)
         found.append(array)
     return found
 

@@ -87,7 +87,7 @@ def _worst_lines(compared: Compared) -> list[str]:
 
 
 def pair(value: float, bits: str) -> str:
-    """-1.5 (0xbe00), with as many digits as tell neighbours apart."""
+    """-1.5 (0xbe00), with as many digits as distinguish neighbours."""
     digits = {6: 6, 10: 9, 18: 17}[len(bits)]
     return f"{value:.{digits}g} ({bits})"
 

@@ -115,7 +115,7 @@ def _exponential(function: Callable[[Any], Array], x: Array, rate: float) -> Arr
 
 def _lost(x: Array, y: float, product: Array) -> Array:
     """x y less the rounded product, exactly (Dekker): long double has digits enough for a double,
-    but not for the product of two, of which e^700 shows the last ones."""
+    but not for the product of two, whose last digits e^700 makes visible."""
     digits = (np.finfo(product.dtype).nmant + 2) // 2
 
     def halves(v: Any) -> tuple[Any, Any]:

@@ -55,7 +55,7 @@ CANONICAL_NAN = {
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
-    """The NumPy dtype of FLOAT, DOUBLE, FLOAT16 or BFLOAT16, the last of which needs ml_dtypes."""
+    """The NumPy dtype of FLOAT, DOUBLE, FLOAT16 or, with ml_dtypes, BFLOAT16."""
     if dtype == "BFLOAT16":
         half: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
         return half
@@ -112,7 +112,7 @@ def bound_of(op: Op, dtype: str) -> float:
 
 def scaled_errors(op: Op, actual: Array, reference: Array, terms: Array) -> Array:
     """Each error as a share of the bound: of `bound_of` times the sum of absolute terms, beside
-    the rounding to a dtype of 16 bits and what denormals cannot tell. At most 1 is kept."""
+    the rounding to a dtype of 16 bits and what denormals cannot hold. At most 1 is kept."""
     form = FORMATS[dtype_name(actual.dtype)]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits

@@ -21,7 +21,7 @@ using Numbers = std::vector<double>;
 using Dims = std::vector<int64_t>;
 
 inline int failures = 0;
-inline bool distorted = false;  // what was written is changed before it is compared
+inline bool distorted = false;  // if set, results are changed before they are compared
 inline std::mt19937 generator;
 
 inline int64_t product(const Dims& dims) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of the result for each of the arguments, and what fills.
+// Operators with one element of the result for each element of the arguments, and operators that
+// fill.
 #include "calls.h"
 // The headers that the client includes for these.
 #include "aclnnop/aclnn_abs.h"

@@ -199,7 +199,7 @@ void attended() {
          shared, 0, 0, 0, 0, false, 0, 0, result, nullptr);
     aclDestroyTensorList(keys);
     aclDestroyTensorList(values);
-    // Of scores the distance, below 8 here, is amplified by exp.
+    // exp amplifies the distance between scores, which is below 8 here.
     expect("aclnnFusedInferAttentionScoreV2", result, out, 16, Numbers(out.size(), 2));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that a plain C++ client of the operators makes, with its values: a line for each with
-// the largest distance in units in the last place, and how much is allowed.
+// Makes every call of a plain C++ client of the operators, and checks the values. It prints a line
+// for each with the largest distance in units in the last place, and how much is allowed.
 //
 //   calls [SEED [distorted]]      distorted: every comparison must fail
 #include "calls.h"

@@ -69,7 +69,7 @@ void products() {
   }
 }
 
-// The same order of the last two dims as in memory is not needed: the weight is a turned view.
+// The last two dims need not have the order of memory: the weight is a transposed view.
 void quantised() {
   const int64_t m = 3, k = 64, n = 4, group = 32;
   const Numbers x = random_numbers(m * k), scale = random_numbers(k / group * n, 0.0625, 1);

@@ -5,9 +5,9 @@
 
 A PROGRAM is run_calls of a build (-DOPENACLNN_TESTS=ON). One of x86-64 runs its kernels v2, v3 and
 v4, one of aarch64 its only ones, under qemu-aarch64 where the machine is another. Each run stores
-with and without going around the cache. Prints a digest for each operator and dtype; a difference
-is told with operator, attributes and element, and the exit status is 1. Inputs are the lattice of
-special values, random bit patterns and ordinary values, in several layouts.
+with and without bypassing the cache. The script prints a digest for each operator and dtype. It
+reports each difference with operator, attributes and element, and then exits with 1. Inputs are the
+lattice of special values, random bit patterns and ordinary values, in several layouts.
 """
 
 from __future__ import annotations
@@ -257,11 +257,13 @@ def main(programs: list[str]) -> int:
                     first, name_of_first = found, name
                     for (op, dtype), digest in digests(made, found).items():
                         print(f"{op:26} {dtype:8} {digest}")
-                told = differences(made, first, found)
-                failed |= bool(told)
-                same = f"{len(told)} differ from {name_of_first}" if told else "the same bits"
+                sentences = differences(made, first, found)
+                failed |= bool(sentences)
+                same = "the same bits"
+                if sentences:
+                    same = f"{len(sentences)} differ from {name_of_first}"
                 print(f"{name}: {len(made)} calls, {same}")
-                print("".join(f"    {sentence}\n" for sentence in told), end="")
+                print("".join(f"    {sentence}\n" for sentence in sentences), end="")
     return 1 if failed or first is None else 0
 
 

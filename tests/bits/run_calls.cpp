@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the calls of a file through the C symbols and writes what they wrote: compare.py makes the
-// file and says what is in it. Knows no operator: the rows give the names, the prototypes the
-// types.
+// Runs the calls of a file through the C symbols and prints their results. compare.py makes the
+// file and describes its contents. The program knows no operator: the rows give the names, the
+// prototypes the types.
 //
 //     run_calls CALLS RESULTS
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that print the failing line and go on; main ends with `return check_result();`.
-// A text check takes the pending messages, so each sentence is looked at once.
+// These checks print the failing line and go on; main ends with `return check_result();`. A text
+// check takes the pending messages, so each sentence can be checked once.
 #pragma once
 
 #include <cstdio>
@@ -36,5 +36,5 @@ inline void check_text(const char* file, int line, const std::string& want) {
 #define CHECK(x) ((x) ? void() : check_fail(__FILE__, __LINE__, #x))
 #define CHECK_EQ(x, want) check_equal(__FILE__, __LINE__, #x, (x), (want))
 #define CHECK_TEXT(want) check_text(__FILE__, __LINE__, (want))
-// The code, and a part of the sentence it leaves.
+// Checks the code, and a part of the sentence it leaves.
 #define CHECK_FAILS(x, code, sentence) (CHECK_EQ(x, code), CHECK_TEXT(sentence))

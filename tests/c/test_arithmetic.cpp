@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point environment of the calling thread: runtime calls that compute return the same
-// bits in every one of them, leave it alone, and raise no signal where exceptions are unmasked.
-// Within an environment the test itself compares bytes only.
+// Runtime calls that compute return the same bits in every floating-point environment of the
+// calling thread, do not change it, and raise no signal where exceptions are unmasked. Within an
+// environment the test itself compares only bytes.
 #include <cfenv>
 #include <cstring>
 #include <vector>
@@ -65,19 +65,19 @@ void set_default() {
 }
 
 // What the calls of a program return, as bytes.
-struct Answers {
+struct Results {
   std::vector<uint16_t> halves;
   std::vector<float> floats;
   float y[6];
 };
 
-void convert(const std::vector<float>& values, Answers* to) {
+void convert(const std::vector<float>& values, Results* to) {
   for (size_t i = 0; i < values.size(); ++i) to->halves[i] = aclFloatToFloat16(values[i]);
   for (unsigned p = 0; p < 0x10000; ++p)
     to->floats[p] = aclFloat16ToFloat(static_cast<aclFloat16>(p));
 }
 
-void leaky_relu(aclrtStream stream, Answers* to) {
+void leaky_relu(aclrtStream stream, Results* to) {
   static float x[6] = {-1e20f, -1e-40f, 1e-40f, -3.0f, 2.0f, -1e-20f};
   const int64_t shape[] = {6};
   const double slope = 1.1e-40;
@@ -112,12 +112,12 @@ void every_environment() {
   CHECK_EQ(aclrtRecordEvent(start, nullptr), 0);
   CHECK_EQ(aclrtRecordEvent(end, nullptr), 0);
   CHECK_EQ(aclrtSynchronizeEvent(end), 0);
-  Answers expected{}, found{};
+  Results expected{}, found{};
   float expected_ms = 0, ms = 0;
-  for (Answers* a : {&expected, &found}) a->halves.resize(values.size()), a->floats.resize(0x10000);
+  for (Results* a : {&expected, &found}) a->halves.resize(values.size()), a->floats.resize(0x10000);
   for (const Environment& environment : kEnvironments) {
     const bool first = &environment == kEnvironments;
-    Answers* const to = first ? &expected : &found;
+    Results* const to = first ? &expected : &found;
     environment.enter();
     const uint64_t before = controls();
     // A stream of this environment: its thread starts with it.

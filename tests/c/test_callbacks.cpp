@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks: run in order by the subscribed thread, waited for or not; subscriptions that end.
+// Callbacks run in order on the subscribed thread, whether the stream waits for them or not;
+// subscriptions end.
 #include <pthread.h>
 
 #include <atomic>
@@ -55,7 +56,7 @@ struct Step {
   }
 };
 
-// Two streams, one thread; memory that a blocking callback looks at is as the stream left it.
+// Two streams share one thread; a blocking callback sees memory as the stream left it.
 void in_order() {
   aclrtStream stream;
   std::vector<int> order;
@@ -72,7 +73,7 @@ void in_order() {
   std::atomic<int> other = 0;
   CHECK_EQ(aclrtLaunchCallback(add, &other, ACL_CALLBACK_NO_BLOCK, nullptr), 0);
   CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 2), 507046);  // this thread has not run them
-  CHECK_EQ(aclrtSynchronizeStream(nullptr), 0);                    // nobody waits for that one
+  CHECK_EQ(aclrtSynchronizeStream(nullptr), 0);  // no stream waits for its callback
   for (int i = 0; i < 21; ++i) CHECK_EQ(aclrtProcessReport(-1), 0);
   CHECK_EQ(aclrtSynchronizeStream(stream), 0);
   CHECK_EQ(other.load(), 1);
@@ -88,7 +89,7 @@ struct Inside {
   aclrtEvent event;
   int code = -1, event_code = -1, device_code = -1, destroy_code = -1;
 
-  // A stream that waits for its callback cannot be waited for by it.
+  // A callback cannot wait for the stream that waits for it.
   static void run(void* own) {
     auto* now = static_cast<Inside*>(own);
     CHECK_EQ(aclrtSetDevice(0), 0);
@@ -136,7 +137,7 @@ void from_within() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// A callback whose stream is destroyed by force goes on, and has no stream any more.
+// A callback goes on when its stream is destroyed by force, but has no stream any more.
 void destroyed_by_force() {
   struct Shared {
     std::atomic<bool> begun = false, destroyed = false;
@@ -171,7 +172,7 @@ void destroyed_by_force() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Whoever ends the subscription too early is told, and nothing hangs.
+// Ending a subscription too early is reported, and nothing hangs.
 void unsubscribed_early() {
   aclrtStream stream;
   std::atomic<int> ran = 0;
@@ -185,7 +186,8 @@ void unsubscribed_early() {
   CHECK_FAILS(aclrtSynchronizeStream(stream), 100034,
               "aclrtSynchronizeStream: the thread of a callback must be subscribed until it has "
               "run, but aclrtUnSubscribeReport came first");
-  CHECK_EQ(aclrtProcessReport(1000), 0);  // the one nobody waits for was handed over before
+  CHECK_EQ(aclrtProcessReport(1000),
+           0);  // the callback that no stream waits for was handed over before
   CHECK_EQ(aclrtProcessReport(1), 100035);
   CHECK_EQ(ran.load(), 1);
 

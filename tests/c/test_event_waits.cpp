@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits across streams: what waits, for which record, how long; and what ends meanwhile.
+// Waits across streams: what waits, for which record and how long, and what ends meanwhile.
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -28,7 +28,8 @@ aclrtStreamStatus state(aclrtStream stream) {
   return status;
 }
 
-// a is held; b waits for a point of a, c for one of b: nothing runs early, all of it in the end.
+// a is held, b waits for a point of a, and c for one of b: nothing runs early, and everything runs
+// in the end.
 void waits_across_streams() {
   constexpr size_t kSize = 1 << 20;
   aclrtStream a, b, c;
@@ -86,7 +87,7 @@ void waits_across_streams() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// A wait takes the newest point at its time; a later record moves nobody.
+// A wait takes the newest point at the time of the call; a later record does not change it.
 void recorded_anew() {
   aclrtStream a, b;
   aclrtEvent event;
@@ -110,7 +111,8 @@ void recorded_anew() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// What is late is told by the next synchronisation, once; the work behind ran all the same.
+// The next synchronisation reports a wait that timed out, once; the work behind it ran all the
+// same.
 void late_waits() {
   aclrtStream a, b;
   aclrtEvent event, after;
@@ -151,7 +153,7 @@ void late_waits() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// By force, a stream ends though it waits, and nobody waits for what it will not reach.
+// A stream can be destroyed by force while it waits, and nothing waits for what it will not reach.
 void destroyed_by_force() {
   aclrtStream a, b, c;
   aclrtEvent in_a, in_b;
@@ -179,8 +181,8 @@ void destroyed_by_force() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Streams that have nothing else to do wait for one event: of some the wait ends before it comes,
-// by force or by a deadline, and the others are found all the same.
+// Streams that have nothing else to do wait for one event. Some waits end before it comes, by force
+// or by a deadline; the others end with the event all the same.
 void many_wait_for_one() {
   constexpr int kStreams = 9;
   aclrtStream held;
@@ -231,7 +233,7 @@ void many_wait_for_one() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// What a pause, its deadline, the event and the end of a stream race for: all end, in every order.
+// A pause, its deadline, the event and the end of a stream race: all end, in every order.
 void pauses_that_race() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   for (int round = 0; round < 300; ++round) {
@@ -258,7 +260,7 @@ void pauses_that_race() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Eight streams in a ring pass a counter on through 2000 events, from four threads' point of view.
+// Eight streams in a ring pass a counter on through 2000 events, from four threads.
 void ring() {
   constexpr int kStreams = 8, kRounds = 250;
   std::vector<aclrtStream> streams(kStreams);
@@ -294,7 +296,7 @@ void ring() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// One event, used and destroyed by several threads at once: every call has an answer.
+// Several threads use and destroy one event at once: every call returns a status.
 void destroyed_by_another_thread() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   for (int round = 0; round < 200; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: who made them decides what they may; points in time.
+// Events: the call that made them decides what they can do; points in time.
 #include <thread>
 
 #include "aclnn/aclnn_base.h"

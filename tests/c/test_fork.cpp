@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork() while other threads create, submit and destroy: the child finds everything usable, and
-// the streams it inherited empty. (ThreadSanitizer cannot follow a child that starts threads.)
+// After fork() while other threads create, submit and destroy, the child finds everything usable,
+// and the streams that it inherited empty. (ThreadSanitizer cannot follow a child that starts
+// threads.)
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +51,8 @@ void use_events(aclrtStream stream, aclrtEvent event) {
   CHECK_EQ(aclrtUnSubscribeReport(self, stream), 0);
 }
 
-// What was pending in the parent is nobody's: its event is as if never recorded.
+// Work that was pending in the parent is dropped in the child: its event is as if it had never been
+// recorded.
 int child(aclrtStream inherited, void* memory, aclrtEvent pending) {
   check_failures = 0;
   aclrtEventWaitStatus waits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half floats: every pattern, its round trip, the rounding between neighbours, what saturates.
+// Half floats: every pattern and its round trip, the rounding between neighbours, and saturation.
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers as C11, without a warning. The second include finds every guard in place.
+// The headers compile as C11 without a warning. The second include finds every guard in place.
 #include "acl/acl.h"
 #include "acl/acl_base.h"
 #include "acl/acl_base_rt.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers as C++11, without a warning: enumerators bare and qualified, codes as constants.
+// The headers compile as C++11 without a warning: enumerators bare and qualified, codes as
+// constants.
 #include <type_traits>
 
 #include "acl/acl.h"

@@ -51,7 +51,7 @@ void settings() {
 
   with_setting("OPENACLNN_PRODUCT", "310P",
                [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend310P3")); });
-  with_setting("OPENACLNN_PRODUCT", "B7",  // told on stderr
+  with_setting("OPENACLNN_PRODUCT", "B7",  // reported on stderr
                [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend910B1")); });
   with_setting("OPENACLNN_SOC_NAME", "Ascend950",
                [] { CHECK_EQ(aclrtGetSocName(), std::string("Ascend950")); });
@@ -152,7 +152,7 @@ void dumps() {
               "tensors[0] must be alive");
 }
 
-// Programs pass over the answer of a second aclInit: it does not come before what fails later.
+// Programs ignore the status of a second aclInit: it does not hide a later failure.
 void a_repeat_is_no_cause() {
   (void)aclGetRecentErrMsg();
   CHECK_EQ(aclInit(nullptr), 0);
@@ -186,7 +186,7 @@ void init_counts() {
   CHECK_EQ(aclFinalizeReference(&count), 100037);
   CHECK_EQ(aclInit(nullptr), 0);
   CHECK_EQ(aclInit(nullptr), 100002);
-  CHECK_EQ(aclFinalize(), 0);  // whatever the count
+  CHECK_EQ(aclFinalize(), 0);  // however often aclInit was called
   CHECK_EQ(aclFinalize(), 100037);
   CHECK_EQ(aclnnInit("/nowhere/acl.json"), 0);
   CHECK_EQ(aclnnInit(nullptr), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends while it is used: streams, contexts, devices and acl itself; and two devices
-// beside each other.
+// Streams, contexts, devices and acl itself end while they are used; and two devices work side by
+// side.
 
 #include <atomic>
 #include <cstdlib>
@@ -75,8 +75,8 @@ void destroyed_while_queued() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Who synchronises a stream that another thread destroys is answered after its work is done, or
-// told that it is gone.
+// A thread that synchronises a stream while another one destroys it gets success after the work is
+// done, or the error that the stream is gone.
 void destroyed_while_synchronised() {
   void* x;
   CHECK_EQ(aclrtSetDevice(0), 0);
@@ -101,7 +101,7 @@ void destroyed_while_synchronised() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// A context ends when its work is done, that of other streams included which it waits for.
+// A context ends when its work is done, including work of other streams that it waits for.
 void contexts_with_work() {
   aclrtContext own, standard;
   aclrtStream in_standard, in_own;
@@ -135,7 +135,7 @@ void contexts_with_work() {
   CHECK_EQ(aclrtResetDeviceForce(0), 0);
 }
 
-// Streams that the host does not wait for work all the same.
+// Streams for which the host does not wait do their work all the same.
 void unawaited_streams() {
   void* x;
   aclrtStream stream;
@@ -169,7 +169,7 @@ void unawaited_streams() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Work of one device does not keep the other.
+// Work of one device does not delay the other.
 void two_devices() {
   aclrtStream first, second;
   aclrtPtrAttributes found;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mapped memory in use: one memory in several places, copies and operators over the border of two
-// mappings, devices, many handles, threads, fork, and that the system gets the memory back.
+// Mapped memory in use: the same memory in several places, copies and operators across the border
+// of two mappings, devices, many handles, threads, fork. In the end the system gets the memory
+// back.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,7 +111,7 @@ void copies() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// An operator over the border of two mappings.
+// An operator works across the border of two mappings.
 void operators() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   char* base = reserve(2 * kGranule);
@@ -185,7 +186,7 @@ void devices() {
   CHECK_EQ(aclrtPointerGetAttributes(base + kGranule, &attributes), 0);
   CHECK_EQ(attributes.location.id, 0u);
 
-  // What ends also ends late, as in programs that reset the device first.
+  // Everything can also end late, as in programs that reset the device first.
   CHECK_EQ(aclrtResetDevice(1), 0);
   CHECK_FAILS(aclrtMapMem(base, kGranule, 0, of_0, 0), 107002, "call aclrtSetDevice first");
   CHECK_EQ(aclInit(nullptr), 0);

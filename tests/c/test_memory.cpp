@@ -62,8 +62,9 @@ void memory() {
   CHECK_EQ(aclrtFree(p), 0);  // late, as programs do
 }
 
-// Programs lean on what devices give, which is more than the 64 bytes that are promised: ggml
-// aborts below 128. Many sizes at once, since an allocator may align one address by luck.
+// Programs rely on the alignment of devices, which is more than the promised 64 bytes: ggml aborts
+// below 128. The test allocates many sizes at once, since an allocator may align one address by
+// luck.
 void alignment() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   const auto with_config = [](void** p, size_t size, aclrtMemMallocPolicy policy) {
@@ -144,7 +145,7 @@ void copies() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// A program that looks again and again whether its device is done leaves nothing behind.
+// A program that polls whether its device is done leaves nothing behind.
 void looking_costs_nothing() {
   constexpr int kLooks = 20000;
   CHECK_EQ(aclrtSetDevice(0), 0);
@@ -159,13 +160,13 @@ void looking_costs_nothing() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Somebody begins to watch while threads are at work (for the thread sanitizer).
+// An observer starts while threads are at work (for the thread sanitizer).
 void watched_late() {
   using Listener = void (*)(const void*, const char*, int64_t, int64_t);
   const auto listen =
       reinterpret_cast<void (*)(Listener)>(dlsym(RTLD_DEFAULT, "openaclnn_listen_to_work"));
   CHECK(listen != nullptr);
-  static std::atomic<int> told;
+  static std::atomic<int> reported;
   std::atomic<bool> begun = false, stop = false;
   std::thread worker([&] {
     char from[8] = {}, to[8] = {};
@@ -177,8 +178,8 @@ void watched_late() {
     CHECK_EQ(aclrtResetDevice(0), 0);
   });
   while (!begun) std::this_thread::yield();
-  listen([](const void*, const char*, int64_t, int64_t) { ++told; });
-  while (told == 0) std::this_thread::yield();
+  listen([](const void*, const char*, int64_t, int64_t) { ++reported; });
+  while (reported == 0) std::this_thread::yield();
   stop = true;
   worker.join();
   listen(nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that asks for the device before it sets one, as torch_npu does: what it was told then
-// must not come with a later failure.
+// A program may ask for the device before it sets one, as torch_npu does. The error that it gets
+// then must not come with a later failure.
 #include <cstring>
 #include <string>
 #include <thread>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors, scalars, arrays and lists: what is copied, what is refused, and that a wrong handle is
-// an answer.
+// Tensors, scalars, arrays and lists: what is copied, what is refused, and that a wrong handle gets
+// a status.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,7 @@ aclTensor* make(std::vector<int64_t> dims, aclDataType dtype = ACL_FLOAT) {
                          dims.size(), nullptr);
 }
 
-void tensor_tells_what_it_was_given() {
+void tensor_returns_what_it_was_given() {
   int64_t view[] = {2, 3};
   int64_t strides[] = {1, 2};
   int64_t storage[] = {10};
@@ -220,7 +220,7 @@ void lists() {
   CHECK_EQ(aclDestroyScalar(numbers[0]), 161002);
 }
 
-// Of two threads that destroy one list, one is told; the elements go once.
+// If two threads destroy one list, one gets an error; the elements are destroyed once.
 void a_list_destroyed_twice_at_once() {
   aclTensorList* list = nullptr;
   std::atomic<int> round{0}, done{0}, destroyed{0};
@@ -263,7 +263,7 @@ void sizes_beyond_memory() {
 }  // namespace
 
 int main() {
-  tensor_tells_what_it_was_given();
+  tensor_returns_what_it_was_given();
   tensor_shapes();
   tensor_refusals();
   wrong_handles();

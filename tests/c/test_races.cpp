@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that use one executor at the same time: one of them wins what can happen once, and none
-// of them meets an executor that another one has ended. Runs under the thread sanitizer too.
+// Threads use one executor at the same time: what can happen once succeeds in one of them, and none
+// uses an executor that another one has ended. Runs under the thread sanitizer too.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -69,7 +69,7 @@ class Meeting {
   std::atomic<int> here_{0}, round_{0};
 };
 
-// f(i, meeting) on `count` threads that begin together.
+// Runs f(i, meeting) on `count` threads that begin together.
 void together(int count, const std::function<void(int, Meeting&)>& f) {
   Meeting meeting(count);
   std::vector<std::thread> threads;
@@ -140,7 +140,8 @@ void destroying(int rounds) {
       meeting.meet();
       if (i == round % kThreads) {
         CHECK_EQ(aclDestroyAclOpExecutor(executor), 0);
-        // What comes next lies where the destroyed one lay, were it not for its run.
+        // The next executor would take the place of the destroyed one, if that were not still
+        // running.
         for (int k = 0; k < 20; ++k) CHECK_EQ(aclDestroyAclOpExecutor(calls[i].plan()), 0);
         destroyed = true;
       } else {
@@ -155,7 +156,7 @@ void destroying(int rounds) {
     }
   });
   CHECK_EQ(calls[0].y[0], -1.0f);
-  // A fair lock: 13 runs a round. One whose waiters only try again: 33,000.
+  // With a fair lock there are 13 runs a round; with one whose waiters only try again, 33,000.
   CHECK(runs < int64_t{1000} * rounds);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every right way to order work. tests/test_check_mode.py runs this in check mode too, where it has
-// to be told nothing.
+// Every right way to order work. tests/test_check_mode.py runs this in check mode too, where
+// nothing may be reported.
 #include <pthread.h>
 
 #include <atomic>
@@ -147,7 +147,7 @@ void test_ways_of_waiting() {
   y.expect(-0.125f);
 }
 
-void test_a_callback_tells_the_host() {
+void test_a_callback_informs_the_host() {
   Buffer x(-4), y;
   aclrtStream stream = make_stream();
   std::atomic<bool> called = false;
@@ -243,7 +243,7 @@ int main() {
   test_an_event_orders_two_streams();
   test_two_streams_may_read_and_write_apart();
   test_ways_of_waiting();
-  test_a_callback_tells_the_host();
+  test_a_callback_informs_the_host();
   test_copies_in_a_stream();
   test_memory_that_waits_for_the_device();
   test_threads_with_memory_of_their_own();

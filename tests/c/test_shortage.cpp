@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without memory and without threads: a code and a sentence or slower work, never an exception.
+// Without memory or threads, calls return a code and a sentence or work more slowly; they never
+// throw.
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,7 +44,7 @@ namespace {
 constexpr size_t kLarge = 1 << 20;
 const auto any = ACL_MEM_MALLOC_HUGE_FIRST;
 
-// The code of f() when all allocations but the first `count` are refused.
+// Returns the code of f() when all allocations but the first `count` fail.
 template <class F>
 int with(int count, F f) {
   left = count;
@@ -54,7 +55,7 @@ int with(int count, F f) {
   return code;
 }
 
-// Every allocation of f() fails once, and all after it; in the end none does.
+// Makes each allocation of f() fail once, and all after it; in the end none fails.
 template <class F>
 void fails_or_works(const char* call, int code, F f) {
   for (int count = 0; count < 1000; ++count) {
@@ -188,7 +189,7 @@ uint64_t blocked_in(const std::string& task) {
   return blocked;
 }
 
-// Work that wants the pool and a worker of the stream.
+// Work that needs the pool and a worker of the stream.
 void compute() {
   std::vector<float> x(kLarge, -2), y(kLarge, 0);
   const int64_t n = kLarge;

@@ -120,7 +120,8 @@ void subscribe(World& w) {
   }
 }
 
-// One that the stream waits for is run before anything else: nobody else would run it.
+// A callback that the stream waits for runs before anything else, because no other thread would run
+// it.
 void launch_callback(World& w) {
   const Pick stream = w.pick(w.streams);
   const Must must = must_fail_unless(stream.live || stream.handle == nullptr);
@@ -150,14 +151,16 @@ void process_report(World& w) {
 void use_parameters(World& w) {
   const auto option = static_cast<aclSysParamOpt>(w.random.between(-1, 5));
   const int64_t value = w.random.between(-1, 4);
-  int64_t told = -1;
+  int64_t returned = -1;
   if (JUDGE(Must::either, aclrtSetSysParamOpt, option, value)) {
-    JUDGE(Must::pass, aclrtGetSysParamOpt, option, &told);
-    if (told != value) fault("a parameter is %lld, not %lld", (long long)told, (long long)value);
+    JUDGE(Must::pass, aclrtGetSysParamOpt, option, &returned);
+    if (returned != value)
+      fault("a parameter is %lld, not %lld", (long long)returned, (long long)value);
   }
   if (JUDGE(Must::either, aclrtCtxSetSysParamOpt, option, value)) {
-    JUDGE(Must::pass, aclrtCtxGetSysParamOpt, option, &told);
-    if (told != value) fault("a parameter is %lld, not %lld", (long long)told, (long long)value);
+    JUDGE(Must::pass, aclrtCtxGetSysParamOpt, option, &returned);
+    if (returned != value)
+      fault("a parameter is %lld, not %lld", (long long)returned, (long long)value);
   }
   JUDGE(Must::fail, aclrtGetSysParamOpt, option, nullptr);
 }
@@ -191,7 +194,7 @@ void free_with_sync(World& w) {
 
 }  // namespace
 
-// Of every callback that is left: a stream that is gone does not take them with it.
+// Runs every callback that is left: they survive the end of their stream.
 void leave_reports(World& w) {
   for (void* stream : w.streams.live) {
     CALL(aclrtUnSubscribeReport, own_thread(), stream);

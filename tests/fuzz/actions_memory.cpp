@@ -187,7 +187,7 @@ void unmap_memory(World& w) {
   if (JUDGE(must_pass_if(good), aclrtUnmapMem, address)) w.mappings.erase(address);
 }
 
-// What is written in one place is read in all places of the same memory, and nothing behind it.
+// Bytes written in one place are read in all places of the same memory, and no others change.
 void use_mapped(World& w) {
   if (w.mappings.empty() || !has_context() || !settle(w)) return;
   const auto& picked = *std::next(w.mappings.begin(), w.random.below(w.mappings.size()));

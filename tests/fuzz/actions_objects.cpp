@@ -110,7 +110,7 @@ void use_array(World& w, Pool& pool, const char* names[2], Create create, Size s
   uint64_t count = 0;
   run.calls += 2;
   judge(names[0], size(handle, &count), must_pass_if(array.live));
-  if (array.live && count > 8) fault("%s tells %llu", names[0], (unsigned long long)count);
+  if (array.live && count > 8) fault("%s returns %llu", names[0], (unsigned long long)count);
   const Must must = array.live || handle == nullptr ? Must::pass : Must::fail;
   if (judge(names[1], destroy(handle), must) && handle != nullptr) pool.kill(handle);
 }

@@ -262,7 +262,7 @@ void memory_info(World& w) {
 
 void initialise(World& w) {
   const uint64_t kind = w.random.below(4);
-  if (kind == 0) CALL(aclInit, nullptr);  // repeated: an answer, not a fault
+  if (kind == 0) CALL(aclInit, nullptr);  // repeated: an error status is fine
   if (kind == 1 && settle(w)) CALL(aclFinalize);
   if (kind == 2) JUDGE(Must::pass, aclnnInit, nullptr);
   if (kind == 3) JUDGE(Must::pass, aclnnFinalize);

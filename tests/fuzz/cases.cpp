@@ -11,7 +11,7 @@
 namespace fuzz {
 namespace {
 
-// Zero, one, infinity, NaN, what is at the ends of fp32 and fp64, and where 1 - eps is rounded.
+// Zero, one, infinity, NaN, the ends of fp32 and fp64, and numbers for which 1 - eps is rounded.
 constexpr double kEnds[] = {0,     1,     HUGE_VAL, NAN, 5e-324,  1e-308,  1e308,
                             1e-45, 1e-38, 1e38,     0.5, 0x1p-24, 0x1p-53, 0x1p-54};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzzer knows of a family beyond its rows: an object of its name in families/<name>.cpp,
-// which the rows refer to and families.inc declares.
+// What the fuzzer knows about a family beyond its rows: an object of its name in
+// families/<name>.cpp, which the rows refer to and families.inc declares.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,8 @@ struct Family {
   int64_t (*good_integer)(Random& random, const Case& c);
   // Other values for a case of ordinary numbers, from all of fp32; nullptr: none.
   void (*resize)(Random& random, Case& c);
-  // The results of an accepted call against the formula, by another hand than the kernels'.
+  // Compares the results of an accepted call with the formula, written independently of the
+  // kernels.
   void (*check)(const Case& c, const std::vector<Given>& results);
 };
 

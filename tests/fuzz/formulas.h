@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators once more, as plain loops in long double: another hand than the kernels'. They hold
-// for all attributes and inputs, NaN and infinity among them.
+// The operators once more, as plain loops in long double, written independently of the kernels.
+// They hold for all attributes and inputs, including NaN and infinity.
 #pragma once
 
 #include <cfloat>

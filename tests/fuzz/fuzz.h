@@ -58,7 +58,7 @@ struct Parameter {
 
 struct Size {
   const char* name;
-  const char* divisor;  // a size before it, of which it is a multiple; nullptr: none
+  const char* divisor;  // it is a multiple of this earlier size; nullptr: of none
 };
 
 union Value {

@@ -47,7 +47,7 @@ struct Options {
 
 const Run* running = nullptr;  // that of the main thread: a stream may be the one to die
 
-void tell_where() {
+void print_where() {
   const Run& now = *running;
   std::fprintf(stderr, "in %s, case %llu: again with  fuzz %s --seed %llu --case %llu\n", now.last,
                static_cast<unsigned long long>(now.number), now.mode,
@@ -57,7 +57,7 @@ void tell_where() {
 
 void on_signal(int signal) {
   std::fprintf(stderr, "%s ", signal == SIGALRM ? "a case that does not end" : strsignal(signal));
-  tell_where();
+  print_where();
   std::signal(SIGABRT, SIG_DFL);
   std::abort();
 }
@@ -67,7 +67,7 @@ void install_handlers() {
   std::signal(SIGALRM, on_signal);
   std::signal(SIGABRT, on_signal);
   if (__sanitizer_set_death_callback != nullptr) {
-    __sanitizer_set_death_callback(tell_where);
+    __sanitizer_set_death_callback(print_where);
     return;
   }
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
@@ -82,7 +82,7 @@ size_t count(openaclnn::HandlePool<T>& pool) {
   return alive;
 }
 
-// What is alive inside the library.
+// The objects that are alive inside the library.
 struct Census {
   struct Entry {
     const char* name;
@@ -118,7 +118,7 @@ size_t heap_in_use() {
   return info.uordblks + info.hblkhd;
 }
 
-// Run alone, a case makes the same calls; only the addresses behind its handles may be others.
+// A case that runs alone makes the same calls; only the addresses behind its handles may differ.
 void run_case(const char* mode) {
   run.mode = mode;
   Random random(run.seed * 0x2545f4914f6cdd1du + run.number * 0x9e3779b97f4a7c15u);
@@ -168,7 +168,7 @@ void fault(const char* format, ...) {
   std::vfprintf(stderr, format, arguments);
   va_end(arguments);
   std::fputs("\n", stderr);
-  tell_where();
+  print_where();
   std::fflush(stdout);
   std::_Exit(1);
 }

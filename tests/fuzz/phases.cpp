@@ -67,12 +67,12 @@ aclOpExecutor* phase1(Case& c) {
   ++run.refused;
   const std::string message = CALL(aclGetRecentErrMsg);
   if (message.find(c.row->name) == std::string::npos || message.back() != '\n') {
-    fault("%s answered %d with the message \"%s\"", c.row->name, status, message.c_str());
+    fault("%s returned %d with the message \"%s\"", c.row->name, status, message.c_str());
   }
   const bool known = status == ACLNN_ERR_PARAM_NULLPTR || status == ACLNN_ERR_PARAM_INVALID;
-  if (!known) fault("%s answered %d: %s", c.row->name, status, message.c_str());
+  if (!known) fault("%s returned %d: %s", c.row->name, status, message.c_str());
   if (size != kUntouched || executor != untouched()) {
-    fault("%s wrote a result although it answered %d", c.row->name, status);
+    fault("%s wrote a result although it returned %d", c.row->name, status);
   }
   if (!c.broken && !c.row->has_rules) {
     fault("%s refused a good call: %s", c.row->name, message.c_str());

@@ -57,7 +57,7 @@ bool judge(const char* call, int status, Must must) {
   const std::string message = CALL(aclGetRecentErrMsg);
   run.last = call;
   if (message.find(std::string(call) + ": ") == std::string::npos) {
-    fault("%s answered %d with the message \"%s\"", call, status, message.c_str());
+    fault("%s returned %d with the message \"%s\"", call, status, message.c_str());
   }
   if (must == Must::pass) fault("%s refused a good call: %s", call, message.c_str());
   return false;

@@ -9,8 +9,7 @@
 namespace fuzz {
 namespace {
 
-// Inputs of dims that are the common ones or 1, some without leading dims; outputs of all they
-// span.
+// Inputs have the common dims or 1, some without leading dims; outputs have all dims.
 void broadcast_shapes(Random& random, const Row& row, const Dims& base, std::vector<Dims>& shapes) {
   Dims span;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -29,8 +28,8 @@ void broadcast_shapes(Random& random, const Row& row, const Dims& base, std::vec
   }
 }
 
-// One value for each named size, of which some are multiples of others; what follows is the same
-// for all tensors.
+// One value for each named size, some of which are multiples of others. The dimensions that follow
+// are the same for all tensors.
 void named_shapes(Random& random, const Row& row, std::vector<Dims>& shapes) {
   std::map<std::string, int64_t> sizes;
   for (const Size& size : row.sizes) {

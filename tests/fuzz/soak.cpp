@@ -67,8 +67,9 @@ struct Totals {
   std::atomic<uint64_t> runs = 0, chains = 0, calls = 0, refusals = 0, contests = 0;
 };
 
-// All threads meet, and use one executor at the same time: either all give it to phase 2, which one
-// of them may, or the first thread runs it while the others destroy it, which one of them may.
+// All threads meet and use one executor at the same time. Either all give it to phase 2, and one
+// must succeed; or the first thread runs it while the others destroy it, and one of them must
+// succeed.
 struct Contest {
   explicit Contest(size_t threads) : meeting(static_cast<ptrdiff_t>(threads)) {}
 
@@ -80,7 +81,7 @@ struct Contest {
   std::atomic<int> winners = 0;
 };
 
-// False when the rules of the row refuse the attributes that were drawn.
+// Returns false when the rules of the row refuse the attributes that were drawn.
 bool prepare(Random& random, Problem& p, void* workspace) {
   const Row& row = random.pick(rows);
   p.call = good_case(random, row, p.arenas);
@@ -101,7 +102,7 @@ bool prepare(Random& random, Problem& p, void* workspace) {
   return true;
 }
 
-// A counter that goes through two buffers of a stream: wrong order shows as a wrong number.
+// A counter goes through two buffers of a stream; wrong order shows as a wrong number.
 struct Chain {
   static constexpr size_t kBytes = 4096;
   void *first = nullptr, *second = nullptr;
@@ -151,7 +152,7 @@ class Worker {
     }
   }
 
-  // False when the time is over, which the first thread knows.
+  // Returns false when the time is over, which the first thread decides.
   bool meet(bool over) {
     if (first_) call_contest(over);
     contest_.meeting.arrive_and_wait();
@@ -285,7 +286,7 @@ class Worker {
     const size_t at = message.find(row.name);
     if (status != ACLNN_ERR_PARAM_NULLPTR || at == std::string::npos ||
         message.find("aclnn", at + 1) != std::string::npos) {
-      fault("%s answered %d with \"%s\"", row.name, status, message.c_str());
+      fault("%s returned %d with \"%s\"", row.name, status, message.c_str());
     }
     ++totals_.refusals;
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator, both phases, on threads with little stack, down to the least that a thread may
-// have: the results are those that a thread with much of it computes.
+// Runs both phases of every operator on threads with little stack, down to the minimum of a thread.
+// The results must be those of a thread with a large stack.
 //
 //   stacks [--cases N] [--seed N]     N calls of each row for each size
 //
-// Below the stack lies more memory that faults than any frame could step over. The most that a call
-// took is printed: the stack was painted before.
+// Below the stack lies more memory that faults than any frame could step over. The program paints
+// the stack before a call and prints the most that a call took.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -51,7 +51,7 @@ void die(int) {
   _exit(1);
 }
 
-// A thread with a stack of that size runs f; what it took beyond an empty one.
+// Runs f on a thread with a stack of that size. Returns what f took beyond an empty function.
 class Narrow {
  public:
   Narrow() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors whose truth the fuzzer knows: where every element lies, and what the library must say.
+// For these tensors the fuzzer knows where every element lies, and what the library must return.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ struct World {
   Pool& any_pool();
 };
 
-// What the answer of a call may be.
+// What a call may return.
 enum class Must { pass, fail, either };
 
 // Whether the call passed. A refusal has to leave a sentence that starts with the call's name.

@@ -13,7 +13,7 @@ collect_ignore_glob = [] if INSIDE else ["test_*.py"]
 
 @pytest.fixture
 def settings():
-    """In place of the one of the folder above, which these tests need not."""
+    """Replaces the fixture of the folder above, which these tests do not need."""
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,7 @@ class Library:
         return ctypes.c_void_p(self.base.aclCreateTensorList(items, count))
 
     def __call__(self, name: str, *values: object) -> tuple[object, ...]:
-        """Both phases; the values, of which the row writes some."""
+        """Runs both phases and returns the values; the row writes some of them."""
         given = ROWS[name].given
         assert len(given) == len(values), name
         arguments = [self.argument(p.kind, v) for p, v in zip(given, values, strict=True)]
@@ -96,7 +96,7 @@ def seed():
 
 
 def out(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Memory for a result, full of what no result is."""
+    """Memory for a result, filled with a value that no result has."""
     return torch.full(shape, 77, dtype=dtype)
 
 
@@ -112,7 +112,7 @@ volume = torch.sin(torch.arange(2 * 4 * 4 * 4.0)).reshape(1, 2, 4, 4, 4)
 line = torch.sin(torch.arange(12.0)).reshape(1, 2, 6)
 whole = torch.tensor([[1, 2, 3], [4, 5, 6]])
 
-# A row, its arguments, and what it must write: where an argument is a result, None stands for it.
+# A row, its arguments, and what it must write. None stands for an argument that is a result.
 PLAIN = {
     "aclnnAddRelu": ((x23, y23, 0.5), torch.relu(x23 + 0.5 * y23)),
     "aclnnAddV3": ((2.0, x23, 3.0), 2 + 3 * x23),
@@ -370,7 +370,7 @@ def test_lists_rounded(call, mode, f):
     assert_close(results, [f(t) for t in given])
 
 
-# ---- random numbers: a seed in a tensor draws what the number draws ----
+# ---- random numbers: a seed in a tensor draws the same as the number ----
 
 
 @pytest.mark.parametrize(

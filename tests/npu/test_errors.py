@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: an exception with our sentence that names the operator, and later operators run. With
-torch_npu's queue it comes at the next synchronisation.
+"""Errors raise an exception with our sentence, which names the operator, and later operators run.
+With torch_npu's queue the exception comes at the next synchronisation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def raised(call) -> str:
 
     with pytest.raises(RuntimeError) as caught:
         called()
-    # What is run after it is right.
+    # What runs after it is right.
     assert (torch.ones(3, device="npu") * 2).cpu().tolist() == [2, 2, 2]
     return str(caught.value)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of openaclnn through torch_npu: the bits of openaclnn's own functions, which other tests
-hold to float64, so the right operator got the right attributes; and autograd against float64.
+"""The rows of openaclnn through torch_npu have the bits of openaclnn's own functions, which other
+tests compare with float64; so the right operator got the right attributes. Autograd is compared
+with float64.
 """
 
 from __future__ import annotations

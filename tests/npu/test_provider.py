@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library of operators that ATen computes: this torch has what its rows name, and both phases
-answer what is wrong.
+report what is wrong.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_what_is_wrong_is_answered(library):
     library.aclnnAbs.argtypes = run.argtypes
     stream = torch.npu.current_stream().npu_stream
     first = library.aclnnAbs(None, 0, executor, stream)
-    if first != 0:  # without the queue; with it the stream tells
+    if first != 0:  # without the queue; with it the stream reports the failure
         assert "executor must come from aclnnAbsGetWorkspaceSize" in message(acl)
     else:
         with pytest.raises(RuntimeError, match="executor must come from aclnnAbsGetWorkspaceSize"):

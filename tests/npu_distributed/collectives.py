@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every collective, against the same from what all ranks have."""
+"""Every collective, compared with the same computed from the data of all ranks."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def all_to_all() -> None:
 
 @check
 def all_to_all_of_different_sizes() -> None:
-    # Rank a sends a + b rows to rank b: to rank 0 of rank 0 none.
+    # Rank a sends a + b rows to rank b, so rank 0 sends none to itself.
     sizes = [[a + b for b in range(RANKS)] for a in range(RANKS)]
     values = [drawn(a, sum(sizes[a]), 2) for a in range(RANKS)]
     incoming = [sizes[a][RANK] for a in range(RANKS)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends and receives, and the order of what several streams and communicators do."""
+"""Sends and receives, and the order of the work of several streams and communicators."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The style of quick samples: nothing is given back, except late, from an exit handler and from a
+// The style of quick samples: nothing is released, except late, from an exit handler and from a
 // static object, after the device was reset and acl finalised twice.
 #include <cstdlib>
 #include <iostream>

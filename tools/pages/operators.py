@@ -52,7 +52,7 @@ def base_of(op: Op) -> list[Array]:
 
 
 def edges(op: Op) -> str:
-    """A table for each input: special values of its first element, and what becomes of them."""
+    """A table for each input: special values of its first element, and the outputs."""
     summed = REFERENCES[op.kernel].terms is not None
     parts = []
     for i, p in enumerate(op.inputs_):

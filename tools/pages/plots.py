@@ -23,7 +23,7 @@ BLUE, ORANGE, GREY = "#2f6fd0", "#d0702f", "#808080"  # on white and on black
 
 
 def varied(op: Op) -> Parameter:
-    """The input on the horizontal axis: that of a gradient which is no gradient itself."""
+    """The input on the horizontal axis; for a gradient row, an input that is not a gradient."""
     for forward in OPS:
         if gradient_row(forward) is op:
             incoming = {s.parameter.name for s in sources(forward) if s.kind == "incoming"}

@@ -11,8 +11,8 @@
 // instructions. 0: there may be others.
 HIDDEN char __libc_single_threaded = 0;
 
-// glibc keeps these two in an archive beside libc.so, of which the folder has only the latter. What
-// they register is forgotten when the library that called them is closed.
+// glibc keeps these two in an archive beside libc.so, and the folder has only libc.so. What they
+// register is forgotten when the library that called them is closed.
 extern void* __dso_handle;
 int __cxa_atexit(void (*function)(void*), void* argument, void* library);
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void),

@@ -28,7 +28,7 @@ TYPES = {
     "dtype": "aclDataType",
 }
 
-# Headers that have more functions than their name tells, or another spelling. The functions are
+# Headers that have more functions than their name suggests, or another spelling. The functions are
 # also in the header of their own name.
 GATHERED = """
 abs Abs

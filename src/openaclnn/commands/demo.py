@@ -210,7 +210,7 @@ def _result_lines(op: Op, dtypes: list[str], paint: Paint) -> tuple[list[str], l
 
 
 def _refused() -> AclnnError | None:
-    """What the library answers to an output of the wrong shape, or of an operator it lacks."""
+    """The library's errors for an output of the wrong shape and for an operator it lacks."""
     product = config()["product"]
     plain = [op for op in OPS if not op.inplace]
     op = next((op for op in plain if product in op.products), plain[0])

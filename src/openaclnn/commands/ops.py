@@ -65,8 +65,8 @@ def show_operator(op: Op, paint: Paint) -> None:
     if not op.inplace:
         castable = op.output == "castable"
         accepted["output"] = "any float dtype" if castable else "the dtype of the first input"
-        if told := companions(op):
-            accepted["output"] += f" ({told})"
+        if extra := companions(op):
+            accepted["output"] += f" ({extra})"
         accepted["output"] += ", rounded once"
     accepted["shapes"] = shapes(op)
     accepted["products"] = "; ".join(p.title for p in PRODUCTS if p.key in op.products)

@@ -20,7 +20,7 @@ C_SUFFIXES = (".c", ".i", ".s", ".S")
 CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
 LIBRARIES = ("opapi_nn", "opapi_math", "ascendcl", "nnopbase")
 NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
-NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell answers
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell returns
 
 
 class NoDirectory(RuntimeError):

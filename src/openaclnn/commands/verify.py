@@ -167,8 +167,8 @@ def _cases(arguments: argparse.Namespace) -> list[Case]:
     dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
     for dtype in dtypes:
         if module := missing_module(dtype):
-            told = f"{dtype} is left out: it needs {module} (pip install {module})"
-            print(f"openaclnn verify: {told}", file=sys.stderr)
+            message = f"{dtype} is left out: it needs {module} (pip install {module})"
+            print(f"openaclnn verify: {message}", file=sys.stderr)
     if arguments.cases:
         made = [
             case

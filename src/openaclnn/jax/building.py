@@ -32,8 +32,8 @@ def target(name: str) -> str:
 
 
 def register() -> None:
-    """Compiles the custom calls if they are not in the cache, and tells XLA. BuildError says why
-    they cannot be had."""
+    """Compiles the custom calls if they are not in the cache, and registers them with XLA.
+    BuildError says why they cannot be had."""
     calls = ctypes.CDLL(str(library().build()))
     for op in OPS:
         capsule = jax.ffi.pycapsule(getattr(calls, f"openaclnn_jax_{op.python}"))

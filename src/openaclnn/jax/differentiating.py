@@ -85,7 +85,7 @@ def differentiable_call(op: Op, attributes: Attributes) -> Callable[..., tuple[A
 
 
 def _exact(value: Any) -> tuple[Any, ...]:
-    """Tells 0.0 from -0.0, and True from 1, which are equal."""
+    """Distinguishes 0.0 from -0.0, and True from 1, which are equal."""
     return value, type(value), math.copysign(1.0, value) if isinstance(value, float) else None
 
 

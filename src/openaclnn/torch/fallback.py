@@ -95,7 +95,7 @@ def _recorded(op: Op) -> Callable[..., Any]:
 
 
 def _recorded_in_place(op: Op) -> Callable[..., Any]:
-    """A call of the plain form and a copy, both of which autograd knows."""
+    """Calls the plain form and copies its result; autograd knows both."""
     overload = _overload(op)
     plain_form = getattr(torch.ops.openaclnn, op.python.removesuffix("_")).default
 

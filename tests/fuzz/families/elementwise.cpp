@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise rows: every element against the formula in long double.
+// Element-wise rows: compares every element with the formula in long double.
 #include <cstdio>
 #include <string>
 
@@ -24,7 +24,7 @@ void check(const Case& c, const std::vector<Given>& plain) {
     if (parameters[i].kind == Kind::tensor && parameters[i].role != Role::input)
       shape = plain[i].shape;
   }
-  std::string told;
+  std::string named;
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].kind == Kind::tensor) continue;
     const bool rounded = parameters[i].kind == Kind::scalar && !wide;
@@ -32,7 +32,7 @@ void check(const Case& c, const std::vector<Given>& plain) {
     attributes[numbers++] = number;
     char text[64];
     std::snprintf(text, sizeof text, " %s %.17g", parameters[i].name, number);
-    told += text;
+    named += text;
   }
   const auto count = product(shape);
   for (int64_t n = 0; n < count; ++n) {
@@ -56,7 +56,7 @@ void check(const Case& c, const std::vector<Given>& plain) {
     const long double want = formula->formula(inputs, attributes);
     if (!is_right(got, want, dtype, wide, formula->ulp)) {
       fault("%s must give %.21Lg for element %lld of inputs %.17Lg, %.17Lg with%s, but gave %.17g",
-            c.row->name, want, static_cast<long long>(n), inputs[0], inputs[1], told.c_str(), got);
+            c.row->name, want, static_cast<long long>(n), inputs[0], inputs[1], named.c_str(), got);
     }
   }
 }

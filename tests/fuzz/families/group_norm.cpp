@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of GroupNormSwish and its gradient in long double, position by position: another
-// hand than the kernels'.
+// The formulas of GroupNormSwish and its gradient in long double, position by position, written
+// independently of the kernels.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -218,7 +218,7 @@ void resize(Random& random, Case& c) {
   c.values[named.find("swishScale")].real = random.pick(kScales);
 }
 
-// Every output within the promised share of the sum of its absolute terms.
+// Checks that every output is within the promised share of the sum of its absolute terms.
 void check(const Case& c, const std::vector<Given>& results) {
   if (!c.ordinary) return;
   const Named named(c, results);
