@@ -32,6 +32,19 @@ def test_neighbours_are_one_unit_apart(dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+def test_zero_has_the_unit_of_denormals(dtype):
+    """A result that is not 0 where the formula is exactly 0 is wrong, however small it is."""
+    form, kind = FORMATS[dtype], numpy_dtype(dtype)
+    patterns = np.arange(1, 5, dtype=f"u{kind.itemsize}")
+    steps = patterns.view(kind)
+    assert (ulp_error(steps, np.zeros(4), dtype) == [1, 2, 3, 4]).all()
+    assert (ulp_error(-steps, -np.zeros(4), dtype) == [1, 2, 3, 4]).all()
+    least = np.array([math.ldexp(1, form.least)]).astype(kind)
+    assert ulp_error(least, np.zeros(1), dtype) == 2 ** (form.digits - 1)
+    assert ulp_error(np.zeros(1, kind), np.zeros(1), dtype) == 0
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_a_rounded_value_is_within_half_a_unit(dtype):
     if dtype == "DOUBLE" and not HIDDEN:
         pytest.skip("long double is double here")

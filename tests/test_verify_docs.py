@@ -43,6 +43,24 @@ def test_the_library_of_the_page(tmp_path, monkeypatch, capsys):
     assert main([*again.split()[1:], "--quiet"]) == 1
 
 
+def test_the_page_of_the_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (command,) = blocks("bash")[3].splitlines()
+    assert main([*command.split()[1:], "--quiet"]) == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "results passed" in page
+
+
+def test_every_input_of_the_page(capsys):
+    (command,) = blocks("bash")[4].splitlines()
+    assert main([*command.split()[1:], "--quiet"]) == 0
+    assert "logit" in capsys.readouterr().out
+    name = blocks("text")[2].split()[-1]
+    wanted = ["verify", "openaclnn:v2", "--exhaustive", "--op", "hardshrink", "--only", name]
+    assert main([*wanted, "--quiet"]) == 0
+    assert "1 cases" in capsys.readouterr().out
+
+
 def test_the_file_of_cases(tmp_path, capsys):
     file = tmp_path / "cases.json"
     file.write_text(blocks("json")[0], encoding="utf-8")

@@ -140,7 +140,7 @@ def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
 def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
     """|actual - reference| in units of the last place that `dtype` has at the reference, exactly.
 
-    Denormals have the unit of the least normal number. An infinite result stands for
+    Zero and denormals have the unit of the least normal number. An infinite result stands for
     2^(greatest + 1), to which a correctly rounded overflow is within half a unit. The error is
     infinite where only one is NaN or an infinity, or where a zero has the wrong sign.
     """
@@ -151,7 +151,8 @@ def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
         top = np.ldexp(wider.type(1), form.greatest + 1)
         got = np.asarray(actual).astype(np.float64).astype(wider)
         _, exponent = np.frexp(expected)  # of 0.1f * 2^exponent
-        exponent = np.clip(exponent - 1, form.least, form.greatest)
+        exponent = np.where(expected == 0, form.least, exponent - 1)  # frexp(0) says 0
+        exponent = np.clip(exponent, form.least, form.greatest)
         unit = np.ldexp(wider.type(1), exponent - form.digits + 1)
         bound = np.where(np.isinf(got), np.clip(expected, -top, top), expected)
         error = np.abs(np.where(np.isinf(got), np.copysign(top, got), got) - bound) / unit

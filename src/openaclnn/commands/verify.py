@@ -51,6 +51,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--only", action="append", metavar="ID", help="only this case; may be repeated")
     add("--cases", metavar="FILE.json", help="cases of a file in place of those from the rows")
     add("--list", action="store_true", help="print the cases as such a file and run none")
+    add("--exhaustive", action="store_true", help="every input of operators of one input instead")
+    add("--state", metavar="FILE", help="with --exhaustive: go on from here after an interruption")
     add("--timeout", type=float, default=20.0, metavar="S", help="seconds a call may take (20)")
     add("--json", metavar="FILE", help="write all results; - for standard output")
     add("--junit", metavar="FILE", help="write them as JUnit XML")
@@ -69,18 +71,24 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 
     opened: list[Provider] = []
     try:
+        if arguments.state and not arguments.exhaustive:
+            raise ValueError("--state must come with --exhaustive")
         cases = _cases(arguments)
         if arguments.list:
             listed = [case.as_data() for case in cases]
             print(json.dumps({"schema": SCHEMA, "seed": arguments.seed, "cases": listed}, indent=1))
             return 0
-        files = ("json", "junit", "html")
+        files = ("json", "junit", "html", "state")
         if any(unwritable("verify", f"--{name}", getattr(arguments, name)) for name in files):
             return WRONG_USE
         return _verify(arguments, cases, opened, paint)
     except ValueError as error:  # BadCase, BadProvider, a standard that there is not
         print(f"openaclnn verify: {error}", file=sys.stderr)
         return WRONG_USE
+    except KeyboardInterrupt:
+        more = f"; the same command goes on from {arguments.state}" if arguments.state else ""
+        print(f"openaclnn verify: interrupted{more}", file=sys.stderr)
+        return 130
     finally:
         for provider in opened:
             provider.close()
@@ -89,6 +97,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 def _verify(
     arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
 ) -> int:
+    from ..verify import exhaustive
     from ..verify.page import page
     from ..verify.progress import Silent, progress
     from ..verify.providers import named
@@ -104,13 +113,22 @@ def _verify(
         opened += others
     elif arguments.benchmark:
         raise ValueError("--benchmark must come with --standard double")
-    shown = Silent() if arguments.quiet else progress(sys.stderr, len(cases))
+    total = sum(c.shapes[0][0] for c in cases) if arguments.exhaustive else len(cases)
+    shown = Silent() if arguments.quiet else progress(sys.stderr, total)
     start = time.monotonic()
     runner = Runner(providers, standard, benchmark, profiles=arguments.html is not None)
     try:
-        results = runner.run(
-            cases, lambda case, done: shown.advance(f"{case.op.python} {case.dtype}", done)
+        tell: Callable[[Case, int], None] = lambda case, done: shown.advance(  # noqa: E731
+            f"{case.op.python} {case.dtype}", done
         )
+        if arguments.exhaustive:
+            header = exhaustive.header(
+                providers, benchmark, standard, arguments.html is not None, config()["version"]
+            )
+            path = Path(arguments.state) if arguments.state else None
+            results = exhaustive.run(runner, cases, exhaustive.State(path, header, cases), tell)
+        else:
+            results = runner.run(cases, tell)
     finally:
         shown.close()
     names = [provider.name for provider in providers]
@@ -130,7 +148,7 @@ def _verify(
 
 def _again(arguments: argparse.Namespace) -> list[str]:
     """The options that a single case needs, too."""
-    words = []
+    words = ["--exhaustive"] if arguments.exhaustive else []
     for name in ("standard", "ulp", "level", "rtol", "atol", "benchmark", "cases"):
         value = getattr(arguments, name)
         default = {"standard": "ours", "level": "L1"}.get(name)
@@ -142,6 +160,7 @@ def _again(arguments: argparse.Namespace) -> list[str]:
 def _cases(arguments: argparse.Namespace) -> list[Case]:
     """Those of the file or of the rows, as far as the options let them."""
     from ..verify.cases import BadCase, operator
+    from ..verify.exhaustive import chunks, targets
     from ..verify.generate import FLOATS, generate
 
     ops = [operator(name) for name in arguments.op] if arguments.op else list(OPS)
@@ -160,6 +179,8 @@ def _cases(arguments: argparse.Namespace) -> list[Case]:
         key = config()["product"]
         product = next(p for p in (*PRODUCTS, ANY) if p.key == key)
         made = generate(ops, dtypes, product, arguments.seed)
+    if arguments.exhaustive:
+        made = chunks(targets(made, arguments.cases is not None))
     if arguments.only:
         known = {case.id for case in made}
         if missing := [name for name in arguments.only if name not in known]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -54,6 +55,11 @@ class LibraryProvider:
 
     def missing(self, case: Case) -> str:
         return "" if self._has[case.op.name] else f"the library has no {case.op.name}"
+
+    @property
+    def fingerprint(self) -> int:
+        """Of the library's file: results of another build are not this one's."""
+        return zlib.crc32(Path(self._path).read_bytes())
 
     # ---- a case ----
 

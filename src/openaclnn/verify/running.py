@@ -65,22 +65,28 @@ class Runner:
         found = []
         for done, case in enumerate(cases):
             tell(case, done)
-            inputs = case.inputs()
-            other = self._golden_of_benchmark(case, inputs)
-            first: Judged | None = None
-            for provider in self._providers:
-                result, computed = self._one(provider, case, inputs, other, first)
-                if computed is not None and provider.name.startswith("openaclnn"):
-                    if first is None:
-                        first = result, computed
-                    elif result.status == PASSED and not same_bits(first[1], computed):
-                        result = replace(
-                            result,
-                            status=FAILED,
-                            kind="differs",
-                            sentence=f"the bits are not those of {first[0].provider}",
-                        )
-                found.append(result)
+            found += self.case(case)
+        return found
+
+    def case(self, case: Case) -> list[Result]:
+        """The result of each provider."""
+        inputs = case.inputs()
+        other = self._golden_of_benchmark(case, inputs)
+        found = []
+        first: Judged | None = None
+        for provider in self._providers:
+            result, computed = self._one(provider, case, inputs, other, first)
+            if computed is not None and provider.name.startswith("openaclnn"):
+                if first is None:
+                    first = result, computed
+                elif result.status == PASSED and not same_bits(first[1], computed):
+                    result = replace(
+                        result,
+                        status=FAILED,
+                        kind="differs",
+                        sentence=f"the bits are not those of {first[0].provider}",
+                    )
+            found.append(result)
         return found
 
     def _golden_of_benchmark(self, case: Case, inputs: Sequence[Array]) -> Any:
