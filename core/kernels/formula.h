@@ -8,24 +8,28 @@
 //       T operator()(T x) const;                  // one T for each input; no branches, no libm
 //     };
 //
-// Its NaNs are made canonical by the loops, unless it says `static constexpr bool one_nan`: then it
-// does so where it costs least. M says how exact its arithmetic has to be. A formula that has
-// several forms offers `visit(loop)`, which calls loop(form) with the one its attributes ask for.
-// One that needs no double is a template, `V operator()(V x)`, which packed operands go through in
-// registers (registers.h), four together, or `static constexpr int together`; there NaNs may come
-// out as they are, made canonical or those of an input, for to_bf16 (half.h) wants 16 zeros at
-// their end. A form that is right for nearly all values only offers
+// M says how exact the arithmetic has to be. The loops make NaNs canonical, unless the formula has
+// `static constexpr bool one_nan` and does so itself where it costs least. A formula with several
+// forms offers `visit(loop)`, which calls loop(form) with the form that suits its attributes.
 //
-//       V quick(V x) const;             // the result, or anything
+// A formula that needs no double is a template, `V operator()(V x)`. Packed operands then pass
+// through it in registers (registers.h), four at a time or `static constexpr int together`. In
+// registers a NaN may be any NaN that ends in 16 zero bits, which to_bf16 (half.h) requires: a
+// canonical one, or that of an input.
+//
+// A form that is right for nearly all values, but not for all, offers
+//
+//       V quick(V x) const;             // the result, or a wrong number
 //       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
-//       static constexpr bool finite;   // … and if this is false also where it is NaN or infinite
+//       static constexpr bool finite;   // … which it may also be at NaN and infinity, if false
 //       float general(float x) const;   // the result for every x
 //
-// and `general` runs for whole tiles, or for groups of packed values (packed.h), in which one
-// element asks for it; whose result is taken is each element's own affair. A form may also offer
-// `careful()`, which returns a form with the same members. Its `quick` takes a few steps more, has
-// the same bits where this one is right, makes NaNs canonical, and leaves few values to `general`,
-// or none (NoDoubts). It runs over data with special values, such as 0, infinities and NaN.
+// Where one element of a tile, or of a group of packed values (packed.h), may be wrong, `general`
+// runs for all of them; each element then takes the result that is right for it. A form may also
+// offer `careful()`, which returns a form with the same members. The `quick` of that form takes a
+// few steps more, has the same bits where this one is right, makes NaNs canonical, and leaves few
+// values to `general`, or none (NoDoubts). It runs over data with special values, such as 0,
+// infinities and NaN.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +68,8 @@ struct NoDoubts {
   static auto unusual(auto x, auto...) { return bits_of(x) & 0u; }
 };
 
-// Both loops are functions of their own, where tools/check_kernels.py sees that they vectorise.
+// This loop and run_quick are functions of their own, so that tools/check_kernels.py can see that
+// they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
   OPENACLNN_INDEPENDENT
@@ -74,28 +79,28 @@ template <class F, class T, class... Inputs>
   }
 }
 
-// One value in the place of many.
+// Stands for an array whose elements all have one value.
 template <class T>
 struct Same {
   T value;
   Same operator+(int64_t) const { return *this; }
 };
 
-// Not 0 where a result is NaN or infinite, if only finite ones are right as they are.
+// Is not 0 where a result is NaN or infinite, if `quick` may be wrong there.
 template <class F, class V>
 inline auto not_finite(V quick) {
   return F::finite ? decltype(bits_of(quick)){} : bits_of(quick - quick);
 }
 
-// The result for one element whose `quick` and `general` are there.
+// Selects the result of one element from those of `quick` and `general`.
 template <class F>
 inline float choose(const F& f, float quick, float general, auto... in) {
   const bool usual = all(not_finite<F>(quick) == 0, f.unusual(in...) <= f.limit);
   return usual ? quick : general;
 }
 
-// What `quick` says of values it has seen: whether any of them asks for `general`. A sum is finite
-// only if all its terms are; one of finite terms that overflows costs time.
+// Collects whether `quick` may be wrong for any of the values it has seen. A sum is finite only if
+// all its terms are. If finite terms overflow, the answer is yes, which costs time and no digits.
 template <class F>
 struct Doubts {
   FloatRegister sum = {};
@@ -107,8 +112,8 @@ struct Doubts {
   bool any(const F& f) const { return !at_most(not_finite<F>(sum), 0) || !at_most(worst, f.limit); }
 };
 
-// In registers, because the compiler makes a loop over a table slow: strided logit, AVX-512, 4.6
-// and 0.6 ns an element.
+// The loop is written in registers, because the compiler makes a loop over a table slow: strided
+// logit takes 4.6 ns an element with AVX-512 in the compiler's loop and 0.6 in this one.
 template <class F>
 [[gnu::always_inline]] inline bool quick_results(const F& f, float* __restrict out, int64_t n,
                                                  const auto*... in) {

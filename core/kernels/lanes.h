@@ -11,7 +11,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// How far ahead of a sweep of the gradient, or one that fills tiles, memory is fetched.
+// The distance at which sweeps of the gradient, and sweeps that fill tiles, fetch memory ahead.
 inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
@@ -25,7 +25,7 @@ struct LaneSums {
   }
 };
 
-// The same while a loop adds to them.
+// These sums while a loop adds to them.
 class LaneRegisters {
  public:
   LaneRegisters() = default;
@@ -68,7 +68,7 @@ inline double halved(double* lanes) {
   return lanes[0];
 }
 
-// That of the lanes of n registers.
+// The sum of the lanes of n registers.
 template <int n>
 inline double sum_of(DoubleRegister* r) {
   for (int half = n / 2; half > 0; half /= 2) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp and expm1 of our own, in several strengths. No branches, no libm, the same bits on every
-// instruction set: -ffp-contract=off holds everywhere and a fused multiply-add is always written
-// out. Coefficients are minimax (Remez at 40 digits); the errors named are theirs. That the results
-// built on them keep their promise is shown by tests/test_exhaustive.py.
+// This file has exp and expm1 in several strengths, without branches and without libm. They give
+// the same bits on every instruction set, because -ffp-contract=off holds everywhere and a fused
+// multiply-add is always written out. Coefficients are minimax (Remez at 40 digits); the errors
+// named are those of the polynomials. tests/test_exhaustive.py shows that the results built on them
+// keep their promise.
 #pragma once
 
 #include "core/kernels/several.h"
@@ -12,7 +13,8 @@ namespace {
 
 // Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr double kShiftF64 = 0x1.8p52;
-// And so does this, with n + 127 in the last nine bits: moved up 23 they are 2^n, -127 < n < 128.
+// Adding this does the same and leaves n + 127 in the last nine bits: shifted left by 23 they are
+// the bits of 2^n, for -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
 // This rounds to sixteenths k / 16: where -1024 <= k < 1024, and nowhere else, the last 11 bits are
 // k + 1024 and the others kSixteenths.
@@ -47,7 +49,7 @@ inline V exp_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// The same, and expm1(r) = r + r^2 p(r) with relative error 2^-31.
+// As above, and expm1(r) = r + r^2 p(r) with relative error 2^-31.
 template <class V>
 inline V expm1_tail_single(V r) {
   V p = all_of<V>(0x1.9e7d64p-13f);
@@ -64,9 +66,9 @@ inline constexpr uint32_t kRoots[16] = {
     0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
     0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
 
-// The bits of 2^(j/16), less the same. With E = exp(-t) = 2^p, the gradient uses kRoots and gets
-// -ln2 E, because p times that is t E. y uses this table and gets E, because 1 + E is then a sum:
-// these loops wait for multiplications, and Zen 4 executes additions in other pipes.
+// The bits of 2^(j/16), less (j + 1024) 2^19. With E = exp(-t) = 2^p, the gradient uses kRoots and
+// gets -ln2 E, because p times that is t E. y uses this table and gets E, because 1 + E is then a
+// sum: these loops wait for multiplications, and Zen 4 executes additions in other pipes.
 inline constexpr uint32_t kPowers[16] = {
     0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
     0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
@@ -81,7 +83,7 @@ inline V sixteenths_of_minus(V t) {
   return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
 }
 
-// The 2^(n + j/16) of a table times (1 + r q): one rounding beside that of the root.
+// Multiplies 2^(n + j/16) of a table by (1 + r q), which adds one rounding to that of the root.
 template <class V>
 inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
   const V root = float_of(pick(table, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
@@ -89,8 +91,8 @@ inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
 }
 
 // -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for near p (swish.h). Relative error 2^-23; the
-// polynomial has 2^-29.2, r is exact. Two multiplications less than without a table, and they are
-// what the loops of group norm wait for.
+// polynomial has 2^-29.2, r is exact. The table saves two multiplications, which the
+// loops of group norm wait for.
 template <class V>
 inline V scaled_power(V p) {
   const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A formula over packed operands of one type that is computed in float: blocks go from memory
-// through registers to memory, 16-bit values too. leaky_relu against tiles that are widened,
-// computed and narrowed one after the other: fp16 in L2 0.104 -> 0.078 ns an element; fp32 past the
-// cache 11.7 -> 10.2 ms for 32 Mi on one thread (a loop that stores each register: 10.2).
+// Runs a formula over packed operands of one type, computed in float: blocks pass from memory
+// through registers to memory, those of 16-bit values too. Tiles that are widened, computed and
+// narrowed one after the other take longer: leaky_relu, fp16 in L2, 0.104 instead of 0.078 ns an
+// element; fp32 past the cache, 32 Mi on one thread, 11.7 instead of 10.2 ms (a hand-written loop
+// that stores each register: 10.2).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// What inputs are to registers, all of one type.
+// How registers are loaded from inputs that have one type.
 template <class Type>
 struct Source {
   using Raw = typename Type::Raw;
@@ -39,9 +40,9 @@ inline Block exact_block(const F& f, const auto&... in) {
   return y;
 }
 
-// n values, whole blocks and one that is filled up. In the cache processors know better what to
-// fetch: leaky_relu, 1 Mi, 2 threads, with and without fetching 1 KiB ahead: fp32 0.105 and 0.065
-// ns, bf16 0.063 and 0.057.
+// The loop computes n values: whole blocks, then one that is filled up. It fetches ahead only past
+// the cache; in the cache the processor does better by itself: leaky_relu, 1 Mi, 2 threads, with
+// and without fetching 1 KiB ahead, fp32 0.105 and 0.065 ns, bf16 0.063 and 0.057.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] void run_blocks(const F f, Raw* out, int64_t n, bool stream,
                                                 const In... in) {
@@ -53,12 +54,12 @@ template <class Type, class F, class Raw, class... In>
   if (i != n) store_part<Type>(out + i, exact_block(f, load_part<Type>(in + i, n - i)...), n - i);
 }
 
-// n values, register by register: make(registers…) computes one, look(Registers) sees some before
-// they are stored. A loop of the compiler over a block puts what comes and goes on the stack: an
-// older logit in L1, Zen 4, 0.49 and 0.42 ns an element. And it loads behind each store, which has
-// to wait where the two lie a multiple of 4 KiB apart: leaky_relu_backward, 1 Mi, 2 threads,
-// results one line further in their page than the inputs, 100 us instead of 80. Here four registers
-// are loaded before any is stored: 85 us.
+// The loop computes n values register by register: make(registers…) computes one register, and
+// look(Registers) sees some before they are stored. The compiler's loop over a block keeps inputs
+// and results on the stack: an older logit took 0.49 instead of 0.42 ns an element in L1 (Zen 4).
+// It also loads after each store, and a load waits for a store that lies a multiple of 4 KiB away:
+// leaky_relu_backward, 1 Mi, 2 threads, with results one line further in their page than the
+// inputs, took 100 us instead of 80. This loop loads four registers before it stores any: 85 us.
 template <class Type, int together, class Raw = typename Type::Raw, class... In>
 [[gnu::always_inline]] inline void each_register(const auto& make, const auto& look, Raw* out,
                                                  int64_t n, bool stream, const In... in) {
@@ -73,10 +74,10 @@ template <class Type, int together, class Raw = typename Type::Raw, class... In>
   });
 }
 
-// NaNs are left as they come: false where there may be one, for the sum of all results is NaN. To
-// make each by itself canonical takes a comparison, of which Zen 4 has one a cycle, as of products,
-// while sums are free: leaky_relu in L1, ns an element, fp32 0.071 -> 0.045, fp16 0.091 -> 0.082,
-// bf16 0.093 -> 0.079.
+// The loop leaves NaNs as they are and returns false if there may be one, which it finds out from
+// the sum of all results. Making each NaN canonical would take a comparison. Zen 4 executes one
+// comparison or product a cycle, while sums are free: leaky_relu in L1, ns an element, fp32
+// 0.071 -> 0.045, fp16 0.091 -> 0.082, bf16 0.093 -> 0.079.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] bool run_registers_summed(const F f, Raw* out, int64_t n,
                                                           bool stream, const In... in) {
@@ -88,14 +89,14 @@ template <class Type, class F, class Raw, class... In>
   return at_most(bits_of(magnitude(total)), bits_of(__builtin_inff()));
 }
 
-// NaNs where they lie.
+// Makes NaNs canonical where they lie.
 template <class Type>
 [[gnu::noinline]] void make_canonical(typename Type::Raw* out, int64_t n) {
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = Type::canonical(out[i]);
 }
 
-// False where some value asks for `general`.
+// Returns false if `quick` may be wrong for some value.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline, gnu::flatten]] bool run_registers_quick(const F f, Raw* out, int64_t n,
                                                          bool stream, const In... in) {
@@ -109,14 +110,15 @@ template <class Type, class F, class Raw, class... In>
   return !doubts.any(f);
 }
 
-// Whether a formula has a form for registers; those with `quick` do, those in double have none.
+// Whether a formula has a form for registers: formulas with `quick` do, formulas in double do not.
 template <class F, class... In>
 inline constexpr bool in_registers = [] {
   const auto x = [](const auto&) { return FloatRegister{}; };
   return requires(const F& f, In... in) { f(x(in)...); };
 }();
 
-// The way of strided operands, for results that registers cannot give; not where `out` is an input.
+// Widens, computes and narrows tile by tile, as for strided operands: for results that registers
+// cannot give. `out` must not be an input.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline]] void run_widened(const F& f, Raw* out, int64_t n, const In... in) {
   if constexpr (__is_same(Raw, float)) return run(f, out, n, in...);
@@ -135,19 +137,19 @@ template <class Type, class F, class Raw, class... In>
   }
 }
 
-// Tiles that L2 holds with their inputs. Quick formulas over short ones, of 8 KiB, begin more
-// often: logit_grad fp32, 1 Mi, 1.03 times as long.
+// L2 holds a tile together with its inputs. Shorter tiles, of 8 KiB, make the loop begin more
+// often: logit_grad fp32, 1 Mi, takes 1.03 times as long.
 inline constexpr int64_t kLongTile = 16384;
 
-// What one element that asks for `general` costs: the other elements of its group pay with it.
+// The number of elements that `general` computes if `quick` may be wrong for one of them.
 inline constexpr int64_t kGroup = 64;
 
-// work(first, count) for tiles of n values.
+// Calls work(first, count) for each tile of n values.
 inline void each_tile(int64_t tile, int64_t n, const auto& work) {
   for (int64_t i = 0; i < n; i += tile) work(i, tile < n - i ? tile : n - i);
 }
 
-// Group by group; false where some element asked for `general`.
+// Computes group by group; returns false if any group needed `general`.
 template <class Type, class F, class Raw, class... In>
 [[gnu::noinline]] bool run_groups(const F& f, Raw* out, int64_t n, const In... in) {
   const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
@@ -179,8 +181,9 @@ inline auto careful_form(const F& f) {
   }
 }
 
-// Whole tiles by the quick form while nobody asks for another; then by the careful one, and where
-// an element asks for `general`, group by group until one tile has none that does.
+// Computes whole tiles by the quick form while it is right for every element, then by the careful
+// form. Where that one may be wrong too, tiles are computed group by group, until a tile has no
+// group that needs `general`.
 template <class Type, class F, class Raw, class... In>
 void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   const auto careful = careful_form(f);
@@ -263,7 +266,8 @@ template <class F>
 inline constexpr bool may_doubt =
     requires(const F& f) { f.limit; } || requires(const F& f) { f.visit([](const auto&) {}); };
 
-// Of rows that broadcast, an input may be one value for all: it needs no tiles of copies.
+// An input that broadcasting repeats may be one value for all elements; it needs no tiles of
+// copies.
 template <template <class> class F, int inputs, bool takes_same>
 constexpr FormulaEntry formula_entry() {
   static_assert(!takes_same || inputs == 2);
