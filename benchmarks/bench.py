@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
     cores = Cores(loops, options.threads)
     results = run(options, loops, cores)
     show(results)
-    print(cores.told())
+    print(cores.summary())
     wrong = [f"{r.name}: {', '.join(r.differs)}" for r in results if r.differs]
     if wrong:
         print("results that differ from those of the first backend:\n  " + "\n  ".join(wrong))

@@ -108,7 +108,9 @@ def measure(
         try:
             call = peer(torch, p)
             results = call()
-        except Exception as error:  # whatever a compiler may raise: told, and left out
+        except (
+            Exception
+        ) as error:  # whatever a compiler may raise: it is printed, and the peer left out
             if name != "compiled":
                 raise
             print(f"    torch.compile: {str(error).splitlines()[0]}", file=sys.stderr)
@@ -123,7 +125,7 @@ def measure(
         candidates["streaming"] = machine.streams[op.python]
     tensors = 3 if "grad" in op.python else 2
     traffic = tensors * x.numel() * x.element_size()
-    past_caches = (shape, dtype) == (LARGEST, "fp32")  # what its bars say is told by memory
+    past_caches = (shape, dtype) == (LARGEST, "fp32")  # memory decides its bars
     rounds = options.rounds * (MORE_ROUNDS if past_caches else 1)
     samples = interleave(candidates, rounds, machine.cores)
     times = samples.medians(), samples.ratios("ours")
@@ -182,7 +184,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{peer}: geometric mean {s['geometric_mean']:.2f}x over {s['cells']} cells, "
             f"worst {s['worst']:.2f}x ({s['worst_cell']})"
         )
-    print(machine.cores.told())
+    print(machine.cores.summary())
     print(bars_text(bars(cells)))
     wrong = [f"{c.op} {c.shape} {c.dtype}: {', '.join(c.differs)}" for c in cells if c.differs]
     if wrong:

@@ -3,7 +3,7 @@
 
 A sample is a loop of calls that lasts about 2 ms, after an untimed warm-up of 10 ms, each at least
 one call: on a virtual machine a thread that wakes may share the caller's CPU until the scheduler
-has balanced (3 to 4 ms, torch's as well as ours), which tells of the machine, not of the candidate.
+has balanced (3 to 4 ms, torch's as well as ours), which is due to the machine alone.
 Between two candidates the process sleeps: torch's OpenMP threads spin for 5 to 7 ms after their
 last work (CPU time used while the process sleeps) and would steal a core from the next.
 
@@ -102,7 +102,7 @@ class Cores:
         self.shortest = min(self.shortest, now)
         return now <= SLOW * self.shortest
 
-    def told(self) -> str:
+    def summary(self) -> str:
         return (
             f"{self.samples} samples, {self.repeated} more beside a slow core and taken again, "
             f"{self.kept} kept though beside one"

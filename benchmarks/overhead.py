@@ -58,7 +58,7 @@ def call_costs(rounds: int = 15) -> dict[str, float]:
     candidates["nothing"] = run_of(lambda: None)
     cores = Cores(Loops.build(), openaclnn.config()["threads"])
     samples = interleave(candidates, rounds, cores)
-    print(cores.told())
+    print(cores.summary())
     median = {name: seconds * 1e9 for name, seconds in samples.medians().items()}
     costs = {"an empty Python call": median["nothing"]}
     for name in ("run", "call"):

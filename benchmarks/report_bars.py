@@ -96,8 +96,8 @@ def at_least_share(what: str, share: float, bar: float) -> Bar:
 
 
 def none_of(what: str, slow: list[str], cells: int) -> Bar:
-    told = f"{len(slow)} of {cells}" + (f": {', '.join(slow)}" if slow else "")
-    return Bar(what, told, "none", not slow)
+    found = f"{len(slow)} of {cells}" + (f": {', '.join(slow)}" if slow else "")
+    return Bar(what, found, "none", not slow)
 
 
 def bars_text(found: list[Bar]) -> str:

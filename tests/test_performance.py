@@ -71,7 +71,7 @@ def test_samples_beside_a_slow_core_are_taken_again(slow, repeated, kept):
     samples = interleave({"ours": lambda count: 1e-3 * count}, 2, cores)
     assert (cores.samples, cores.repeated, cores.kept) == (2, repeated, kept)
     assert samples.samples["ours"] == [pytest.approx(1e-3)] * 2
-    assert cores.told().startswith(f"2 samples, {repeated} more")
+    assert cores.summary().startswith(f"2 samples, {repeated} more")
 
 
 def test_the_page_is_what_the_results_say():

@@ -90,7 +90,7 @@ def lacks(op: Op) -> list[str]:
         if rule not in CORE_RULES:
             found.append(f"write the rule {rule} in core/ops/rules.cpp")
         if rule not in RULES:
-            found.append(f"tell how to break the rule {rule} in RULES of tests/support.py")
+            found.append(f"say how to break the rule {rule} in RULES of tests/support.py")
     for key in sorted(set(op.products) - {p.key for p in PRODUCTS}):
         found.append(f"add the product {key} to PRODUCTS in src/openaclnn/table.py")
     for dtype in sorted(set(op.dtypes) - set(FLOATS)):
@@ -122,7 +122,7 @@ def test_what_is_lacking_is_told():
         "give the row a doc line: one sentence with a capital and a full stop",
         'define c of the formula, where="c = ..."',
         "write the rule frobs in core/ops/rules.cpp",
-        "tell how to break the rule frobs in RULES of tests/support.py",
+        "say how to break the rule frobs in RULES of tests/support.py",
     ]
 
 

@@ -103,15 +103,15 @@ def test_an_interrupted_run_goes_on(rest, tmp_path):
         )
     with file.open("ab") as opened:
         opened.write(rest)
-    second, told = Interrupted(), []
+    second, seen = Interrupted(), []
     got = exhaustive.run(
         Runner([second], STANDARD, profiles=True),
         cases,
         State(file, head, cases),
-        lambda case, done: told.append(done),
+        lambda case, done: seen.append(done),
     )
     assert (whole.calls, second.calls) == (16, 16 - 5)
-    assert told[0] == 5 * 4096
+    assert seen[0] == 5 * 4096
     timeless = [[{**vars(r), "seconds": 0} for r in rs] for rs in (due, got)]
     assert timeless[0] == timeless[1]
     third = Interrupted()
@@ -167,6 +167,6 @@ def test_the_command_reports_and_names_a_chunk_again(tmp_path, monkeypatch, caps
 )  # fmt: skip
 def test_wrong_use_is_one_sentence(given, sentence, capsys):
     assert main(["verify", *given]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"openaclnn verify: {sentence}")
-    assert told.count("\n") == 1
+    seen = capsys.readouterr().err
+    assert seen.startswith(f"openaclnn verify: {sentence}")
+    assert seen.count("\n") == 1

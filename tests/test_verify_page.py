@@ -82,13 +82,13 @@ def test_the_data_are_those_of_the_run(report, text):
     seen = 0
     for group in data["groups"]:
         for case in group["cases"]:
-            for told in case["results"]:
-                for i in told["by"]:
+            for shown in case["results"]:
+                for i in shown["by"]:
                     result = by_case[case["id"]].pop(data["providers"][i])
                     seen += 1
-                    assert ["passed", "failed", "left out"][told["status"]] == result.status
-                    assert told.get("sentence", "") == result.sentence
-                    made = [data["profiles"][p] for p in told.get("profiles", [])]
+                    assert ["passed", "failed", "left out"][shown["status"]] == result.status
+                    assert shown.get("sentence", "") == result.sentence
+                    made = [data["profiles"][p] for p in shown.get("profiles", [])]
                     assert [p["name"] for p in made] == [p.name for p in result.profiles]
                     for one, other in zip(made, result.profiles, strict=True):
                         counts = dict(zip(LABELS, one["counts"], strict=True))
@@ -108,13 +108,13 @@ def test_the_matrix_counts_every_result(report, text):
     assert {(op, dtype) for op, dtype, _ in cells} == {
         (r.case.op.python, r.case.dtype) for r in report.results
     }
-    for op, dtype, told in cells:
+    for op, dtype, shown in cells:
         own = [r for r in report.results if (r.case.op.python, r.case.dtype) == (op, dtype)]
         done = [r for r in own if r.status != "left out"]
         failed, of = sum(r.status == "failed" for r in done), f"{len(done):,}"
-        assert told == (f"{failed:,} failed, of {of}" if failed else f"{of} passed")
-    assert any("failed" in told for *_, told in cells)
-    assert any("passed" in told for *_, told in cells)
+        assert shown == (f"{failed:,} failed, of {of}" if failed else f"{of} passed")
+    assert any("failed" in shown for *_, shown in cells)
+    assert any("passed" in shown for *_, shown in cells)
 
 
 def decoded(text):

@@ -118,7 +118,7 @@ def _verify(
     start = time.monotonic()
     runner = Runner(providers, standard, benchmark, profiles=arguments.html is not None)
     try:
-        tell: Callable[[Case, int], None] = lambda case, done: shown.advance(  # noqa: E731
+        on_case: Callable[[Case, int], None] = lambda case, done: shown.advance(  # noqa: E731
             f"{case.op.python} {case.dtype}", done
         )
         if arguments.exhaustive:
@@ -126,9 +126,9 @@ def _verify(
                 providers, benchmark, standard, arguments.html is not None, config()["version"]
             )
             path = Path(arguments.state) if arguments.state else None
-            results = exhaustive.run(runner, cases, exhaustive.State(path, header, cases), tell)
+            results = exhaustive.run(runner, cases, exhaustive.State(path, header, cases), on_case)
         else:
-            results = runner.run(cases, tell)
+            results = runner.run(cases, on_case)
     finally:
         shown.close()
     names = [provider.name for provider in providers]

@@ -55,7 +55,7 @@ class Case:
             self.op, self.shapes, self.input_dtypes, self.values, self.attributes, self.seed
         )
 
-    def told(self) -> str:
+    def text(self) -> str:
         """What is particular to it, in words."""
         shapes = " ".join(str(list(s)) for s in dict.fromkeys(self.shapes))
         parts = [f"shape {shapes}", f"layout {self.layout}", f"values {self.values}"]

@@ -181,13 +181,13 @@ def header(
 
 
 def run(
-    runner: Runner, cases: Sequence[Case], state: State, tell: Callable[[Case, int], None]
+    runner: Runner, cases: Sequence[Case], state: State, on_case: Callable[[Case, int], None]
 ) -> list[Result]:
-    """`tell` is called before each chunk that is not done, with the patterns before it."""
+    """`on_case` is called before each chunk that is not done, with the patterns before it."""
     before = 0
     for case in cases:
         if case.id not in state.done:
-            tell(case, before)
+            on_case(case, before)
             state.add(case, runner.case(case))
         before += case.shapes[0][0]
     return [result for case in cases for result in state.done[case.id]]

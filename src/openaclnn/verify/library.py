@@ -68,7 +68,7 @@ class LibraryProvider:
         try:
             if self._child is None:
                 self._start()
-            self._send(request.told, request.data)
+            self._send(request.message, request.data)
             answer = self._receive(self._timeout)
             parts = [self._bytes() if size else b"" for size in answer["sizes"]]
         except Died as died:
@@ -108,10 +108,10 @@ class LibraryProvider:
             self.close()
             raise BadProvider(f"{self.name} must be a library that loads, but: {found['broken']}")
 
-    def _send(self, told: Mapping[str, Any], data: Sequence[bytes]) -> None:
+    def _send(self, message: Mapping[str, Any], data: Sequence[bytes]) -> None:
         self._step = "the beginning"
         try:
-            self._sink.send_bytes(json.dumps(told).encode())
+            self._sink.send_bytes(json.dumps(message).encode())
             for part in data:
                 if part:
                     self._sink.send_bytes(part)
@@ -144,12 +144,12 @@ class LibraryProvider:
         status = self._child.wait()
         self._errors.seek(0)
         last = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
-        told = f"; it wrote: {last[-1]}" if last else ""
+        output = f"; it wrote: {last[-1]}" if last else ""
         how = f"exit status {status}"
         if status < 0:
             how = signal.Signals(-status).name
         self._forget()
-        return Died("crashed", f"the process ended in {self._step} with {how}{told}")
+        return Died("crashed", f"the process ended in {self._step} with {how}{output}")
 
     def _hung(self, timeout: float) -> Died:
         step = self._step
@@ -184,11 +184,11 @@ class _Request:
         self.data: list[bytes] = []
         self.names: list[str] = []
         for p in case.op.parameters:
-            told: dict[str, Any] = {"kind": p.kind}
+            fields: dict[str, Any] = {"kind": p.kind}
             if p.role == "attribute":
-                told["value"] = _plain(case.attributes[p.python_name])
+                fields["value"] = _plain(case.attributes[p.python_name])
             elif case.mistake == "null input" and p is first:
-                told["null"] = True
+                fields["null"] = True
             else:
                 if p.name in given:
                     view = move(given[p.name])
@@ -197,13 +197,13 @@ class _Request:
                     longer = (*shape, 2) if case.mistake == "wrong shape" else shape
                     view = move(np.zeros(longer, numpy_dtype(dtype)))
                     root(view).reshape(-1).view(np.uint8)[...] = PATTERN
-                told |= _tensor(view)
+                fields |= _tensor(view)
                 self.views[p.name] = view
                 self.names.append(p.name)
                 self.data.append(root(view).tobytes())
-            parameters.append(told)
+            parameters.append(fields)
         written = {p.name for p in case.op.outputs}
-        self.told = {
+        self.message = {
             "function": case.op.name,
             "parameters": parameters,
             "sizes": [len(part) for part in self.data],

@@ -90,8 +90,8 @@ def summary(report: Report, paint: Paint) -> str:
 
 def _head(report: Report, paint: Paint) -> str:
     cases = len({id(r.case) for r in report.results})
-    told = f"{cases:,} cases, seed {report.seed}, {described(report.standard)}"
-    return f"{paint('openaclnn verify', 'bold')}  {told}"
+    summary = f"{cases:,} cases, seed {report.seed}, {described(report.standard)}"
+    return f"{paint('openaclnn verify', 'bold')}  {summary}"
 
 
 def _cell(results: Sequence[Result]) -> tuple[str, bool]:
@@ -119,7 +119,7 @@ def _findings(
     for kind, same in groupby(sorted(failed, key=lambda r: r.kind), lambda r: r.kind):
         of_kind = list(same)
         for r in of_kind[:SHOWN]:
-            lines += [f"  {kind}: {r.sentence}", f"    {r.case.told()}"]
+            lines += [f"  {kind}: {r.sentence}", f"    {r.case.text()}"]
             lines.append(paint(f"    {report.command(r)}", "dim"))
         if len(of_kind) > SHOWN:
             lines.append(f"  {kind}: and {len(of_kind) - SHOWN} more")
@@ -216,7 +216,7 @@ def junit(report: Report) -> str:
             if r.status == FAILED:
                 failure = ElementTree.SubElement(case, "failure", type=r.kind)
                 failure.set("message", _printable(r.sentence))
-                failure.text = _printable(f"{r.case.told()}\n{report.command(r)}")
+                failure.text = _printable(f"{r.case.text()}\n{report.command(r)}")
             elif r.status == LEFT_OUT:
                 ElementTree.SubElement(case, "skipped", message=_printable(r.sentence))
     ElementTree.indent(top)

@@ -59,12 +59,12 @@ class Runner:
         self._profiles = profiles
         self._deaths: Counter[tuple[str, str, str]] = Counter()
 
-    def run(self, cases: Iterable[Case], tell: Callable[[Case, int], None]) -> list[Result]:
-        """Results in the order of the cases; `tell` is called before each, with
+    def run(self, cases: Iterable[Case], on_case: Callable[[Case, int], None]) -> list[Result]:
+        """Results in the order of the cases; `on_case` is called before each, with
         the number of those done."""
         found = []
         for done, case in enumerate(cases):
-            tell(case, done)
+            on_case(case, done)
             found += self.case(case)
         return found
 
@@ -161,10 +161,12 @@ class Runner:
             return Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
         output, found = wrong
         worst = worst_elements(output, found, 3)
-        told = f"{output.name}: {found.reason}"
+        sentence = f"{output.name}: {found.reason}"
         if worst:
-            told += f"; {element_told(output, worst[0])}"
-        return Result(case, provider, FAILED, "wrong", told, error, unit, worst, seconds, profiles)
+            sentence += f"; {element_text(output, worst[0])}"
+        return Result(
+            case, provider, FAILED, "wrong", sentence, error, unit, worst, seconds, profiles
+        )
 
 
 def greatest(output: Output) -> tuple[float, str]:
@@ -182,7 +184,7 @@ def worst_of_all(judged: Sequence[tuple[Output, Verdict]]) -> tuple[Element, ...
     return worst_elements(*max(sized, key=lambda pair: greatest(pair[0])[0]), 1)
 
 
-def element_told(output: Output, element: Element) -> str:
+def element_text(output: Output, element: Element) -> str:
     """[3, 4]: x = -1.5 (0xbe00) must make -0.77 (0x..), but made ..."""
     given = ", ".join(f"{name} = {pair(*x)}" for name, x in element.inputs.items())
     at = f"at {list(element.index)}"

@@ -6,7 +6,7 @@ is looked at, except where that leaves out the runtime calls.
     python worker.py IN OUT LIBRARY [FALLBACK ...]
 
 IN and OUT are file descriptors of pipes. A request is JSON and the memory of the tensors; before
-each step that may crash or hang the step is told, so that the parent knows where it was.
+each step that may crash or hang the step is reported, so that the parent knows where it was.
 """
 
 from __future__ import annotations
@@ -148,12 +148,12 @@ def int64s(values: list[int]) -> Any:
     return (ctypes.c_int64 * len(values))(*values)
 
 
-def tensor(library: Library, told: dict[str, Any], memory: Memory) -> int | None:
-    shape, strides = int64s(told["shape"]), int64s(told["strides"])
-    storage = int64s([told["storage"]])
-    rank = ctypes.c_uint64(len(told["shape"]))
+def tensor(library: Library, message: dict[str, Any], memory: Memory) -> int | None:
+    shape, strides = int64s(message["shape"]), int64s(message["strides"])
+    storage = int64s([message["storage"]])
+    rank = ctypes.c_uint64(len(message["shape"]))
     handle: int | None = library.address(
-        shape, rank, told["dtype"], strides, ctypes.c_int64(told["offset"]), FORMAT_ND,
+        shape, rank, message["dtype"], strides, ctypes.c_int64(message["offset"]), FORMAT_ND,
         storage, ctypes.c_uint64(1), ctypes.c_void_p(memory.address),
     )  # fmt: skip
     if not handle:
@@ -161,15 +161,17 @@ def tensor(library: Library, told: dict[str, Any], memory: Memory) -> int | None
     return handle
 
 
-def call(library: Library, told: dict[str, Any], data: list[bytes], tell: Any) -> dict[str, Any]:
+def call(
+    library: Library, message: dict[str, Any], data: list[bytes], report_step: Any
+) -> dict[str, Any]:
     """Both phases once. The memory of each tensor afterwards is under "memory"."""
     memories = [Memory(library, part) for part in data]
     handles: list[tuple[str, int]] = []
     values: list[Any] = []
     try:
-        tell("making tensors")
+        report_step("making tensors")
         which = iter(memories)
-        for p in told["parameters"]:
+        for p in message["parameters"]:
             if p["kind"] == "tensor" and not p["null"]:
                 values.append(tensor(library, p, next(which)))
                 handles.append(("aclDestroyTensor", values[-1]))
@@ -181,7 +183,7 @@ def call(library: Library, told: dict[str, Any], data: list[bytes], tell: Any) -
                 values.append(p["value"].encode())
             else:
                 values.append(None if p["kind"] == "tensor" else p["value"])
-        _phases(library, told, values, tell)
+        _phases(library, message, values, report_step)
         found = [memory.read() for memory in memories]
         return {"memory": [part for part, _ in found], "guards": [kept for _, kept in found]}
     finally:
@@ -191,20 +193,20 @@ def call(library: Library, told: dict[str, Any], data: list[bytes], tell: Any) -
             memory.free()
 
 
-def _phases(library: Library, told: dict[str, Any], values: list[Any], tell: Any) -> None:
+def _phases(library: Library, message: dict[str, Any], values: list[Any], report_step: Any) -> None:
     size, executor = ctypes.c_uint64(), ctypes.c_void_p()
-    first = library(told["function"] + "GetWorkspaceSize")
-    first.argtypes = [C_TYPES[p["kind"]] for p in told["parameters"]] + [ctypes.c_void_p] * 2
-    tell("phase 1")
+    first = library(message["function"] + "GetWorkspaceSize")
+    first.argtypes = [C_TYPES[p["kind"]] for p in message["parameters"]] + [ctypes.c_void_p] * 2
+    report_step("phase 1")
     library.check("phase 1", first(*values, ctypes.byref(size), ctypes.byref(executor)))
     workspace = Memory(library, bytes(size.value)) if size.value else None
     try:
-        second = library(told["function"])
+        second = library(message["function"])
         second.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]
         where = workspace.address if workspace else None
-        tell("phase 2")
+        report_step("phase 2")
         library.check("phase 2", second(where, size.value, executor, library.stream))
-        tell("aclrtSynchronizeStream")
+        report_step("aclrtSynchronizeStream")
         done = library("aclrtSynchronizeStream")(library.stream)
         library.check("aclrtSynchronizeStream", done)
         if workspace is not None and not workspace.read()[1]:
@@ -217,25 +219,25 @@ def _phases(library: Library, told: dict[str, Any], values: list[Any], tell: Any
 def serve(source: Connection, sink: Connection, library: Library) -> None:
     """Requests until the parent closes the pipe."""
 
-    def tell(step: str) -> None:
+    def report_step(step: str) -> None:
         sink.send_bytes(json.dumps({"step": step}).encode())
 
     while True:
         try:
-            told = json.loads(source.recv_bytes())
+            message = json.loads(source.recv_bytes())
         except EOFError:
             return
-        data = [source.recv_bytes() if size else b"" for size in told["sizes"]]
-        if "has" in told:
-            reply = {"has": library.operators(told["has"])}
+        data = [source.recv_bytes() if size else b"" for size in message["sizes"]]
+        if "has" in message:
+            reply = {"has": library.operators(message["has"])}
             sink.send_bytes(json.dumps(reply).encode())
             continue
         answer: dict[str, Any] = {"status": 0, "step": "done"}
         found: dict[str, Any] = {"memory": []}
         try:
-            for again in range(told["repeat"]):
-                before, found = found, call(library, told, data, tell)
-                outputs = told["outputs"]
+            for again in range(message["repeat"]):
+                before, found = found, call(library, message, data, report_step)
+                outputs = message["outputs"]
                 if again and any(before["memory"][i] != found["memory"][i] for i in outputs):
                     answer["unsteady"] = True
             answer["guards"] = found["guards"]

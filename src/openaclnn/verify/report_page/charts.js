@@ -100,20 +100,20 @@ function chart(whole, input, open) {
     const [from, to] = [bin, bin + 1].map((place) => plain(valueAt(curve.dtype, place)));
     return `${from} to ${bin === -1 ? "-0" : to}`;
   };
-  const told = (bin) => {
+  const label = (bin) => {
     const [distance, place] = curve.bins.get(bin);
     return `${of} from ${range(bin)}: ${inUnit(distance, whole.unit)}` + (place == null ? "" : `, case ${place + 1}`);
   };
   const title = `Greatest distance by ${of}, in ${whole.unit === "ulp" ? "ulp" : "shares of what is allowed"}`;
   const box = el("div", {
     class: "chart", tabindex: "0", role: "application", "aria-roledescription": "chart",
-    "aria-label": `${title}. ${worst == null ? "" : `The worst is ${told(worst)}. `}The arrow keys go through the ranges of the input.`,
+    "aria-label": `${title}. ${worst == null ? "" : `The worst is ${label(worst)}. `}The arrow keys go through the ranges of the input.`,
   });
   let cursor = null;
   let move = () => {};
   function select(i) {
     cursor = Math.max(0, Math.min(bins.length - 1, i));
-    readout.textContent = told(bins[cursor]);
+    readout.textContent = label(bins[cursor]);
     move(bins[cursor]);
   }
   box.addEventListener("keydown", (event) => {
@@ -197,7 +197,7 @@ function chart(whole, input, open) {
       el("tbody", null, ranked().map((bin) => el("tr", null, el("td", null, range(bin)), el("td", null, inUnit(curve.bins.get(bin)[0], whole.unit))))))) },
     el("summary", null, "The ten worst ranges"));
   const nan = curve.nan ? `NaN: ${inUnit(curve.nan[0], whole.unit)}` : "";
-  readout.textContent = [worst == null ? "" : told(worst), nan].filter(Boolean).join("; ");
+  readout.textContent = [worst == null ? "" : label(worst), nan].filter(Boolean).join("; ");
   return el("figure", null, el("figcaption", null, title), box, readout, table);
 }
 
