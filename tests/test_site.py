@@ -16,6 +16,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
+from openaclnn.aten.prototypes import functions
 from openaclnn.table import OPS
 
 for module in ("material", "jieba", "matplotlib"):
@@ -121,6 +122,13 @@ def test_every_operator_has_a_page_and_a_plot(site, op):
     plot = (out / "operators" / f"{op.python}.svg").read_text()
     assert plot.count("<path") > 10
     assert any(link.endswith(f"operators/{op.python}.html") for link in site["index.html"].links)
+
+
+def test_one_page_has_what_aten_computes(site):
+    page = site["operators/aten.html"]
+    assert len(functions()) > 600
+    assert all(name in page.text for name in functions())
+    assert any(link.endswith("operators/aten.html") for link in site["index.html"].links)
 
 
 def test_the_search_finds_operators_and_chinese_words(site):

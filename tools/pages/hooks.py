@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What mkdocs adds to the pages of docs/: the READMEs and their like from where they are, a page
-for every operator, and a page for every file of the repository that a page links to."""
+for every operator, one for all that ATen computes, and a page for every file of the repository
+that a page links to."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ sys.path[:0] = [str(ROOT / "tools")]
 from mkdocs.structure.files import File, Files  # noqa: E402
 from pages.operators import overview, page  # noqa: E402
 from pages.plots import plot  # noqa: E402
+from reference_pages import aten_page  # noqa: E402
 
 from openaclnn.table import OPS  # noqa: E402
 
@@ -83,6 +85,7 @@ def on_config(config: Any) -> Any:
             entry["Operators"] = ["operators/index.md"] + [
                 {op.name.removeprefix("aclnn"): f"operators/{op.python}.md"} for op in OPS
             ]
+            entry["Operators"].append({"Computed by ATen": "operators/aten.md"})
     return config
 
 
@@ -97,6 +100,7 @@ def on_files(files: Files, *, config: Any) -> Files:
     for op in OPS:
         add(f"operators/{op.python}.md", page(op))
         add(f"operators/{op.python}.svg", plot(op))
+    add("operators/aten.md", aten_page().replace("../../docs/", "../"))
     pages = [ROOT / (source_of(f.src_uri) or "") for f in files.documentation_pages()]
     for text_page in [p for p in pages if p.is_file()]:
         for path in targets(text_page.read_text(), str(text_page.relative_to(ROOT))):

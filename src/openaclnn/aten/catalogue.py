@@ -12,8 +12,8 @@ from . import Row
 from .prototypes import PLAIN, functions, headers, prototypes
 
 GENERAL = (
-    "shapes and dtypes are those that ATen takes on a CPU, tensors of any strides; phase 2 refuses "
-    "others"
+    "shapes and dtypes are those that ATen takes on a CPU, tensors of any strides; phase 1 refuses "
+    "shapes that do not fit, phase 2 what ATen cannot see without data"
 )
 COMPUTED = {
     "as_given": "",
