@@ -100,9 +100,10 @@ def build(python: str, machine: str, folder: Path, more: list[str]) -> Path:
         settings["wheel.tags"] = made
         define["CMAKE_TOOLCHAIN_FILE"] = ROOT / "tools" / f"{machine}.cmake"
         variables["SETUPTOOLS_EXT_SUFFIX"] = suffix.replace(own, f"{machine}-linux-gnu")
-    options = [f"-C{key}={value}" for key, value in settings.items()]
-    options += [f"-Ccmake.define.{key}={value}" for key, value in define.items()]
-    options += [f"-Ccmake.define.{word}" for word in more]
+    # -C needs pip 23.1, and environments of Python 3.11 begin with an older one.
+    options = [f"--config-settings={key}={value}" for key, value in settings.items()]
+    options += [f"--config-settings=cmake.define.{key}={value}" for key, value in define.items()]
+    options += [f"--config-settings=cmake.define.{word}" for word in more]
     run([python, "-m", "pip", "wheel", "--no-deps", "-w", raw, *options, ROOT], env=variables)
     (wheel,) = raw.glob(f"openaclnn-*-{made}.whl")
     return wheel
