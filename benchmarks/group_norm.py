@@ -152,7 +152,7 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
     options.shapes = options.shapes or ([SHAPES[0], SHAPES[-1]] if options.quick else SHAPES)
     options.rounds = options.rounds or (2 if options.quick else 9)
     options.compiled = options.compiled and not options.quick
-    options.modules, options.absent = {"torch": torch}, []  # as about() reads them
+    options.modules, options.absent, options.shortest = {"torch": torch}, [], None  # for about()
     return options
 
 
