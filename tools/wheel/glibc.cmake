@@ -9,6 +9,7 @@ add_link_options(-L${OPENACLNN_GLIBC} -static-libstdc++ -Wl,-z,defs
                  -Wl,--exclude-libs,ALL)  # no symbol of the C++ library is seen from outside
 add_compile_options(-include ${CMAKE_SOURCE_DIR}/tools/wheel/glibc.h)
 add_library(older_glibc OBJECT tools/wheel/glibc.c)
-# The three libraries hold what newer versions of glibc have in libc itself.
+# pthread and dl hold what newer versions of glibc have in libc itself. The loader, ld, has
+# __tls_get_addr; libstdc++, which comes last, may be the only one to need it.
 link_libraries($<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,OBJECT_LIBRARY>>:$<TARGET_OBJECTS:older_glibc>>
-               -Wl,--as-needed pthread dl ld -Wl,--no-as-needed)
+               -Wl,--as-needed pthread dl -Wl,--no-as-needed ld)
