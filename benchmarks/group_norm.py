@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 from bench import MORE_ROUNDS, about
-from group_norm_peers import PEERS, Problem
 from group_norm_report import LARGEST, Cell, bars, sizes_of, summary, table
-from measure import Cores, Loops, Run, aligned, interleave, run_of
 from report_bars import bars_text
 
 import openaclnn
+from openaclnn.bench.group_norm_peers import PEERS, Problem
+from openaclnn.bench.measure import Cores, Loops, Run, aligned, interleave, run_of
 from openaclnn.schema import Op
 
 SHAPES = [

@@ -127,7 +127,7 @@ def converted(loop: Code, register: str) -> set[str]:
 
 
 def check_symbols(level: str, objects: list[Path]) -> Iterator[str]:
-    units = sorted((Path(__file__).parent.parent / "core" / "kernels").glob("*.cpp"))
+    units = sorted((Path(__file__).parent.parent / "core" / "kernels").rglob("*.cpp"))
     names = [f"{unit.stem}_{level}" for unit in units]
     tables = {f"_ZN9openaclnn{len(name)}{name}E" for name in names}
     for line in output_of("nm", "--no-sort", *objects).splitlines():
@@ -213,7 +213,7 @@ def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
             broken.append(Path(folder, f"{name}.o"))
             source = Path(folder, f"{name}.cpp")
             source.write_text(
-                f'#include "core/kernels/{name}.cpp"\n'
+                f'#include "{entry["file"]}"\n'
                 f"inline int {name}_leak() {{ static int n; return ++n; }}\n"
                 f"int {name}_second() {{ return {name}_leak(); }}\n"
             )

@@ -22,7 +22,7 @@ inline constexpr int64_t kMomentBlock = 512;  // … and the moments of the forw
 inline constexpr int64_t kSegment = 16 * 1024;
 constexpr int64_t segments_of(int64_t positions) { return (positions + kSegment - 1) / kSegment; }
 // The most rows (channels of one sample) that are worked on at a time, and in a tile.
-inline constexpr int64_t kMaxRows = 64, kTileRows = 32;
+inline constexpr int64_t kMaxRows = 64, kTileRows = 16;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
 inline constexpr int64_t kShort = 65;
 // The most elements and channels of a tile of short channels.

@@ -19,24 +19,11 @@ inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 // Σ u and Σ u d, d a distance to the mean: lane l takes the values l, l + 32, …
 struct LaneSums {
   alignas(64) float u[kLanes], ud[kLanes];
-
-  void clear() {
-    for (int l = 0; l < kLanes; ++l) u[l] = ud[l] = 0;
-  }
 };
 
 // These sums while a loop adds to them.
 class LaneRegisters {
  public:
-  LaneRegisters() = default;
-  explicit LaneRegisters(const LaneSums& sums) {
-#pragma GCC unroll 8
-    for (int k = 0; k < kLaneRegisters; ++k) {
-      u_[k] = load_register<FloatRegister>(sums.u + k * kRegisterFloats);
-      ud_[k] = load_register<FloatRegister>(sums.ud + k * kRegisterFloats);
-    }
-  }
-
   // Values for all lanes, once or several times.
   template <int K>
   [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& d) {

@@ -135,14 +135,14 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   };
   call.inside = channels_inside && call.positions >= kShort && g.channels >= kLeastInside &&
                 last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));
-  call.columns = channels_inside ? 256 : 1024;
+  call.columns = channels_inside ? kPiece : 2 * kPiece;  // of a tile: whole pieces
   if (call.inside) {
     const int64_t blocks = (g.channels + kMaxRows - 1) / kMaxRows;
     const int64_t even = (g.channels + blocks - 1) / blocks;
     call.rows = std::min((even + 31) / 32 * 32, g.channels);
     return;
   }
-  const int64_t channels = call.bundle * width, blocks = (channels + 31) / 32;
+  const int64_t channels = call.bundle * width, blocks = (channels + kTileRows - 1) / kTileRows;
   call.rows = channels_inside ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/kernels/block.h"
-#include "core/kernels/group_norm.h"
-#include "core/kernels/group_norm_moments.h"
+#include "core/kernels/group_norm/items.h"
+#include "core/kernels/group_norm/moments.h"
 #include "core/kernels/transpose.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -141,12 +141,7 @@ class ShortGroups {
 
  private:
   void* address(const GroupNormTensor& t, const Channels& at, int64_t position) const {
-    int64_t offset = at.sample * t.sample + at.first * t.channel;
-    for (int l = call_.spatial_loops - 1; l >= 0; --l) {
-      offset += position % call_.spatial_size[l] * t.position[l];
-      position /= call_.spatial_size[l];
-    }
-    return element_at(t.data, t.element, offset);
+    return element_at(t.data, t.element, offset_of(call_, t, at.sample, at.first, position));
   }
 
   alignas(64) float stage_[kShortTile];

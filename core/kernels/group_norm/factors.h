@@ -2,7 +2,7 @@
 // Computes v = (x - mean) rstd γ + β and t = s v in fp32 or, beyond its range, in fp64.
 #pragma once
 
-#include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm/items.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -14,6 +14,7 @@ struct NearFactors {
   float gamma, beta, slope, shift;
 
   NearFactors() = default;
+  NearFactors(float g, float b, float to, float by) : gamma(g), beta(b), slope(to), shift(by) {}
   NearFactors(const GroupNormCall& call, double mean, double g, float b) {
     const double s = call.scale, largest = kLargest, size = magnitude(g);
     const double to = s * g, by = s * static_cast<double>(b);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The group norm kernels of an instruction set are an object of their own, because on x86-64 loops
 // that need more registers than there are take other flags of GCC.
-#include "core/kernels/group_norm_double.h"
-#include "core/kernels/group_norm_short_forward.h"
-#include "core/kernels/group_norm_short_grad.h"
-#include "core/kernels/group_norm_split.h"
+#include "core/kernels/group_norm/double.h"
+#include "core/kernels/group_norm/short_forward.h"
+#include "core/kernels/group_norm/short_gradient.h"
+#include "core/kernels/group_norm/split.h"
 #include "core/kernels/kernels.h"
 
 namespace openaclnn {

@@ -3,7 +3,8 @@
 // from them.
 #pragma once
 
-#include "core/kernels/group_norm_grad_sweeps.h"
+#include "core/kernels/group_norm/gradient_sweeps.h"
+#include "core/kernels/group_norm/tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -81,10 +82,6 @@ class GradientRows {
     }
   }
 
-  float* cached(int64_t channel, int64_t position) const {
-    return cache_ + (channel - first_cached_) * pitch_ + position;
-  }
-
   void terms_far(const GradientRow& row, Element element, const void* dy, const void* x,
                  int64_t n) {
     widen(wide_dy_, dy, element, n);
@@ -92,19 +89,25 @@ class GradientRows {
     group_norm_terms_far(row, wide_dy_, wide_x_, u_, d_, n);
   }
 
-  // Adds u and u d of at most kPiece elements to sums, and puts u where `keep` is.
-  void sums_far(const GradientRow& row, Element element, const void* dy, const void* x, float* keep,
-                int64_t n, LaneSums& sums) {
-    terms_far(row, element, dy, x, n);
-    if (keep != nullptr) std::memcpy(keep, u_, n * sizeof(float));
-    const int64_t end = round_up(n, kLanes);
-    for (int64_t i = n; i < end; ++i) u_[i] = d_[i] = 0;
-    LaneRegisters lanes(sums);
-    for (int64_t i = 0; i < end; i += kLanes) {
-      lanes.add(load_registers<F32, kLaneRegisters>(u_ + i),
-                load_registers<F32, kLaneRegisters>(d_ + i));
+  // Computes Σ u and Σ u d of a row in pieces, for every t, and puts u where `keep` is.
+  template <class Type, class Raw = typename Type::Raw>
+  Sums sums_far(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
+    Sums all = {};
+    for (int64_t first = 0; first < n; first += kPiece) {
+      const int64_t count = least(kPiece, n - first), end = round_up(count, kLanes);
+      terms_far(row, Type::kElement, dy + first, x + first, count);
+      if (keep != nullptr) std::memcpy(keep + first, u_, count * sizeof(float));
+      for (int64_t i = count; i < end; ++i) u_[i] = d_[i] = 0;
+      LaneRegisters lanes;
+      for (int64_t i = 0; i < end; i += kLanes) {
+        lanes.add(load_registers<F32, kLaneRegisters>(u_ + i),
+                  load_registers<F32, kLaneRegisters>(d_ + i));
+      }
+      LaneSums piece;
+      lanes.store(piece);
+      all.u += tree(piece.u), all.ud += tree(piece.ud);
     }
-    lanes.store(sums);
+    return all;
   }
 
   // Stores dx of a part of row r.
@@ -143,7 +146,7 @@ class GradientRows {
   Statistics statistics_;
   const Keep keep_;
   float* cache_ = nullptr;
-  int64_t pitch_ = 0;
+  int64_t pitch_ = 0, first_cached_ = 0;
   GradientRow row_[kMaxRows];
   InputRow input_[kMaxRows];
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
@@ -184,82 +187,109 @@ class GradientRows {
   }
 
   int8_t* lifts_ = nullptr;
-  int64_t first_cached_ = 0;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
 
-// Rows of one type that lie densely in memory; a segment is computed at once.
-template <class Type>
-class DenseGradient : public GradientRows {
+// Sweeps over rows, tile by tile.
+template <class Memory>
+class GradientSweeps : public GradientRows {
  public:
-  explicit DenseGradient(const GroupNormCall& call) : GradientRows(call) {}
+  explicit GradientSweeps(const GroupNormCall& call) : GradientRows(call), memory_(call) {}
 
   // The number of rows at a time.
-  int64_t rows() const { return dense_rows(call_); }
+  int64_t rows() const { return memory_.rows(); }
 
   // Computes Σ u and Σ u x̂ of each row over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     read_rows_of_sums(at);
-    const Segment part(call_, at);
-    const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
-    const RowsOf<float> keep = kept(at, part);
+    for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
+    for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
+      const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
+      const auto kept =
+          keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
+      const RowsOf<float> keep = cache_ != nullptr ? cached(place) : as_floats(kept);
+      add_sums(place, dy, x, keep, u, ux);
+      if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
+    });
+    for (int64_t r = 0; r < at.rows; ++r) u[r] *= row_[r].u_unit(), ux[r] *= row_[r].unit();
+  }
+
+  // Stores dx of each row over one segment, the last tile and row first.
+  void input_gradient(const Slice& at, const double* mean) {
+    read_rows(at, mean);
+    for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
+      const bool in_dx = keep_ != Keep::nowhere;
+      const Inputs x = memory_.load(call_.x, place, x_), later_x = following(place);
+      const Inputs from = cache_ != nullptr ? Inputs{}
+                          : in_dx           ? memory_.load(call_.out, kept_at(place), dy_)
+                                            : memory_.load(call_.dy, place, dy_);
+      const RowsOf<const float> u = cache_ != nullptr ? cached(place)
+                                    : in_dx           ? as_floats(from)
+                                                      : RowsOf<const float>{};
+      const auto dx = memory_.target(call_.out, place, dx_);
+      for (int64_t r = at.rows - 1; r >= 0; --r) {
+        for_chunks(dx[r], place.columns, dx.past, [&](int64_t first, int64_t n, bool stream) {
+          gradient<Held>(r, {from.at(r, first), u.at(r, first), x.at(r, first),
+                             later_x.at(r, first), dx.at(r, first), n, stream});
+        });
+      }
+      memory_.store(call_.out, place, dx);
+    });
+  }
+
+ private:
+  using Held = typename Memory::Type;
+  using Raw = typename Held::Raw;
+  using Inputs = RowsOf<const Raw>;
+
+  static RowsOf<float> as_floats(const RowsOf<Raw>& rows) {
+    return {reinterpret_cast<float*>(rows.first), rows.step};
+  }
+  static RowsOf<const float> as_floats(const Inputs& rows) {
+    return {reinterpret_cast<const float*>(rows.first), rows.step};
+  }
+
+  RowsOf<float> cached(const Place& at) const {
+    return {cache_ + (at.channel - first_cached_) * pitch_ + at.first, pitch_};
+  }
+
+  // Where dx holds u.
+  Place kept_at(const Place& at) const {
+    return keep_ == Keep::in_last ? in_group(call_, at, call_.samples * call_.groups - 1) : at;
+  }
+
+  // x of the next group, if groups, whose rows are then direct, take turns. A sweep that reads from
+  // the cache and stores past it leaves the reading path from memory free, so x can be fetched:
+  // 1x128x512x512, 32 groups, fp32, 2 threads, 14.4 -> 12.9 ms; fetching dy as well takes 14.7 ms,
+  // fetching to L1 14.2.
+  Inputs following(const Place& at) const {
+    const int64_t next = group_of(call_, at) + 1;
+    if (keep_ != Keep::in_last || next == call_.samples * call_.groups) return {};
+    return rows_of<Held>(call_.x, in_group(call_, at, next));
+  }
+
+  // Adds the sums of the rows of a tile.
+  void add_sums(const Place& at, const Inputs& dy, const Inputs& x, const RowsOf<float>& keep,
+                double* u, double* ux) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
-    if (part.size <= kPiece && !over_dy) {
+    if (at.columns <= kPiece && !over_dy) {
       LaneSums lanes[kMaxRows];
-      if (group_norm_short_row_sums<Type>(row_, at.rows, dy, x, keep, part.size, lanes)) {
-        for (int64_t r = 0; r < at.rows; ++r)
-          u[r] = tree(lanes[r].u), ux[r] = tree(lanes[r].ud) * row_[r].unit();
+      if (group_norm_short_row_sums<Held>(row_, at.rows, dy, x, keep, at.columns, lanes)) {
+        for (int64_t r = 0; r < at.rows; ++r) u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ud);
         return;
       }
     }
     for (int64_t r = 0; r < at.rows; ++r) {
-      Sums found;
-      if (over_dy) {
-        found = sums_over(row_[r], dy[r], x[r], keep[r], part.size);
-      } else if (!group_norm_row_sums<Type>(row_[r], dy[r], x[r], keep[r], part.size, found)) {
-        found = sums_far_of(row_[r], dy[r], x[r], keep[r], part.size);
-      }
-      u[r] = found.u * row_[r].u_unit(), ux[r] = found.ud * row_[r].unit();
+      const Sums found = over_dy ? sums_over(row_[r], dy[r], x[r], keep[r], at.columns)
+                                 : sums_of(row_[r], dy[r], x[r], keep[r], at.columns);
+      u[r] += found.u, ux[r] += found.ud;
     }
   }
 
-  // Stores dx of each row over one segment.
-  void input_gradient(const Slice& at, const double* mean) {
-    read_rows(at, mean);
-    const Segment part(call_, at);
-    const Inputs dy = rows_of<Type>(call_.dy, at, part), x = rows_of<Type>(call_.x, at, part);
-    const RowsOf<float> u = kept(at, part);
-    const RowsOf<Raw> dx = rows_of<Type>(call_.out, at, part);
-    const Inputs later_x = following(at, part);
-    for (int64_t r = at.rows - 1; r >= 0; --r) {
-      for_chunks(dx[r], part.size, call_.stream, [&](int64_t first, int64_t n, bool stream) {
-        const float* const from = u.first == nullptr ? nullptr : u[r] + first;
-        const Raw* const fetched = later_x.first == nullptr ? nullptr : later_x[r] + first;
-        gradient<Type>(r, {dy[r] + first, from, x[r] + first, fetched, dx[r] + first, n, stream});
-      });
-    }
-  }
-
- private:
-  using Raw = typename Type::Raw;
-  using Inputs = RowsOf<const Raw>;
-
-  RowsOf<float> kept(const Slice& at, const Segment& part) const {
-    if (cache_ != nullptr) return {cached(at.channel, part.begin), pitch_};
-    if (keep_ == Keep::nowhere) return {nullptr, 0};
-    const int64_t last = call_.samples * call_.groups - 1;
-    const Slice there = keep_ == Keep::in_last ? in_group(call_, at, last) : at;
-    const RowsOf<Raw> out = rows_of<Type>(call_.out, there, part);
-    return {reinterpret_cast<float*>(out.first), out.step};
-  }
-
-  // x of the next group, if groups take turns. A sweep that reads from the cache and stores past it
-  // leaves the reading path from memory free, so x can be fetched: 1x128x512x512, 32 groups, fp32,
-  // 2 threads, 14.4 -> 12.9 ms; fetching dy as well takes 14.7 ms, fetching to L1 14.2.
-  Inputs following(const Slice& at, const Segment& part) const {
-    const int64_t next = group_of(call_, at) + 1;
-    if (keep_ != Keep::in_last || next == call_.samples * call_.groups) return {nullptr, 0};
-    return rows_of<Type>(call_.x, in_group(call_, at, next), part);
+  Sums sums_of(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
+    Sums found;
+    const bool near = group_norm_row_sums<Held>(row, dy, x, keep, n, found);
+    return near ? found : sums_far<Held>(row, dy, x, keep, n);
   }
 
   // Writes over dy, piece by piece from a copy.
@@ -267,26 +297,14 @@ class DenseGradient : public GradientRows {
     Sums all = {};
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t count = least(kPiece, n - i);
-      const Raw* const given_dy = copied(spare_dy_, dy + i, count);
-      Sums found;
-      if (!group_norm_row_sums<Type>(row, given_dy, x + i, keep + i, count, found))
-        found = sums_far_of(row, given_dy, x + i, keep + i, count);
+      const Sums found = sums_of(row, copied(spare_dy_, dy + i, count), x + i, keep + i, count);
       all.u += found.u, all.ud += found.ud;
     }
     return all;
   }
 
-  Sums sums_far_of(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    Sums all = {};
-    for (int64_t i = 0; i < n; i += kPiece) {
-      LaneSums piece;
-      piece.clear();
-      sums_far(row, Type::kElement, dy + i, x + i, keep == nullptr ? nullptr : keep + i,
-               least(kPiece, n - i), piece);
-      all.u += tree(piece.u), all.ud += tree(piece.ud);
-    }
-    return all;
-  }
+  Memory memory_;
+  [[no_unique_address]] typename Memory::Buffer x_, dy_, dx_;
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 // benchmarks/group_norm.py.
 #pragma once
 
-#include "core/kernels/group_norm_dense.h"
-#include "core/kernels/group_norm_factors.h"
-#include "core/kernels/group_norm_lift.h"
+#include "core/kernels/group_norm/dense.h"
+#include "core/kernels/group_norm/factors.h"
+#include "core/kernels/group_norm/lift.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -78,53 +78,62 @@ struct InputRow {
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
 };
 
-// Returns u of d and checks whether it is near. It does not return d too, because a pair of both
-// would go through memory.
-template <int K>
-[[gnu::always_inline]] inline Registers<K> u_near(const Registers<K>& dy, const Registers<K>& d,
-                                                  const Registers<K>& slope,
-                                                  const Registers<K>& shift, AllNear& all) {
-  const Registers<K> p = fused(d, slope, shift);
-  all.see(sixteenths(p));
-  return swish_gradient_near(dy, p);
-}
-
-// Computes d and u of a row.
-class TermsOf {
- public:
-  explicit TermsOf(const GradientRow& row)
-      : mean_(all_of<FloatRegister>(row.mean)),
-        slope_(all_of<FloatRegister>(row.slope)),
-        shift_(all_of<FloatRegister>(row.shift)) {}
+// The factors of u in registers, and what they make.
+template <class V>
+struct Terms {
+  V mean, slope, shift;
 
   template <int K>
   [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
-    return x - spread<K>(mean_);
+    return x - factor<K>(mean);
   }
+
+  // Checks whether all are near. It does not return d too, because a pair of both would go through
+  // memory.
   template <int K>
-  [[gnu::always_inline]] Registers<K> u(const Registers<K>& dy, const Registers<K>& d) {
-    return u_near(dy, d, spread<K>(slope_), spread<K>(shift_), all_);
+  [[gnu::always_inline]] Registers<K> u(const Registers<K>& dy, const Registers<K>& d,
+                                        AllNear& all) const {
+    const Registers<K> p = fused(d, factor<K>(slope), factor<K>(shift));
+    all.see(sixteenths(p));
+    return swish_gradient_near(dy, p);
   }
-
-  bool near() const { return all_.are(); }
-
- private:
-  FloatRegister mean_, slope_, shift_;
-  AllNear all_;
 };
+
+inline Terms<FloatRegister> terms_of(const GradientRow& row) {
+  const auto all = [](float x) { return all_of<FloatRegister>(x); };
+  return {all(row.mean), all(row.slope), all(row.shift)};
+}
+
+// The factors of dx in registers. dx is no NaN: where fp32 is enough for b and c, u and d are
+// finite, so infinite products of opposite sign cannot meet.
+template <class V>
+struct Result {
+  V a, b, c;
+
+  template <int K>
+  [[gnu::always_inline]] Registers<K> dx(const Registers<K>& u, const Registers<K>& d) const {
+    return fused(factor<K>(a), u, fused(factor<K>(c), d, factor<K>(b)));
+  }
+};
+
+inline Result<FloatRegister> result_of(const InputRow& row) {
+  const auto all = [](float x) { return all_of<FloatRegister>(x); };
+  return {all(row.a), all(row.b), all(row.c)};
+}
 
 // Adds u and u d of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void add_terms(TermsOf& terms_of, LaneRegisters& lanes, const Raw* dy,
-                                             const Raw* x, float* keep, int64_t n) {
+[[gnu::always_inline]] inline void add_terms(const Terms<FloatRegister>& terms, AllNear& all,
+                                             LaneRegisters& lanes, const Raw* dy, const Raw* x,
+                                             float* keep, int64_t n) {
   int64_t i = 0;
   const auto add = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
     constexpr int64_t kStep = K * kRegisterFloats;
     for (; i + kStep <= n; i += kStep) {
       for (int64_t k = 0; k < kStep; k += kBlock)
         fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
-      const Registers<K> d = terms_of.d(load_registers<Type, K>(x + i));
-      const Registers<K> u = terms_of.u(load_registers<Type, K>(dy + i), d);
+      const Registers<K> d = terms.d(load_registers<Type, K>(x + i));
+      const Registers<K> u = terms.u(load_registers<Type, K>(dy + i), d, all);
       if (keep != nullptr) store_registers(keep + i, u);
       lanes.add(u, d);
     }
@@ -133,8 +142,8 @@ template <class Type, class Raw = typename Type::Raw>
   if (i == n) return;
   const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
   const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
-  const auto last_d = terms_of.d(whole(last_x.value));
-  const auto last_u = terms_of.u(whole(last_dy.value), last_d);
+  const auto last_d = terms.d(whole(last_x.value));
+  const auto last_u = terms.u(whole(last_dy.value), last_d, all);
   Block u, d;
   store_registers(u.value, last_u), store_registers(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
@@ -148,17 +157,18 @@ template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
                                                          const Raw* x, float* keep, int64_t n,
                                                          Sums& sums) {
-  TermsOf terms_of(row);
+  const auto terms = terms_of(row);
+  AllNear all;
   sums = {};
   for (int64_t first = 0; first < n; first += kPiece) {
     LaneRegisters lanes;
-    add_terms<Type>(terms_of, lanes, dy + first, x + first,
+    add_terms<Type>(terms, all, lanes, dy + first, x + first,
                     keep == nullptr ? nullptr : keep + first, least(kPiece, n - first));
     LaneSums piece;
     lanes.store(piece);
     sums.u += tree(piece.u), sums.ud += tree(piece.ud);
   }
-  return terms_of.near();
+  return all.are();
 }
 
 // Does the same for several rows of at most a piece, in lanes. Summing row by row left the pipes
@@ -169,25 +179,14 @@ template <class Type, class Raw = typename Type::Raw>
     const RowsOf<float>& keep, int64_t n, LaneSums* sums) {
   bool near = true;
   for (int64_t r = 0; r < count; ++r) {
-    TermsOf terms_of(rows[r]);
+    const auto terms = terms_of(rows[r]);
+    AllNear all;
     LaneRegisters lanes;
-    add_terms<Type>(terms_of, lanes, dy[r], x[r], keep[r], n);
+    add_terms<Type>(terms, all, lanes, dy[r], x[r], keep[r], n);
     lanes.store(sums[r]);
-    near &= terms_of.near();
+    near &= all.are();
   }
   return near;
-}
-
-// Adds u and u d of a part of a piece in fp32 to its lanes.
-[[gnu::noinline, gnu::flatten]] inline bool group_norm_sums_near(const GradientRow& row,
-                                                                 const float* dy, const float* x,
-                                                                 float* keep, int64_t n,
-                                                                 LaneSums& sums) {
-  TermsOf terms_of(row);
-  LaneRegisters lanes(sums);
-  add_terms<F32>(terms_of, lanes, dy, x, keep, n);
-  lanes.store(sums);
-  return terms_of.near();
 }
 
 // Computes u and d, or x̂, of rows in fp32, for every t.
@@ -205,39 +204,21 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// Computes dx, which is no NaN: where fp32 is enough for b and c, u and d are finite, so infinite
-// products of opposite sign cannot meet.
-class InputOf {
- public:
-  explicit InputOf(const InputRow& row)
-      : a_(all_of<FloatRegister>(row.a)),
-        b_(all_of<FloatRegister>(row.b)),
-        c_(all_of<FloatRegister>(row.c)) {}
-
-  template <int K>
-  [[gnu::always_inline]] Registers<K> operator()(const Registers<K>& u,
-                                                 const Registers<K>& d) const {
-    return fused(spread<K>(a_), u, fused(spread<K>(c_), d, spread<K>(b_)));
-  }
-
- private:
-  FloatRegister a_, b_, c_;
-};
-
 // Stores dx of n elements. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow& row,
                                                               const GradientRow& from,
                                                               const Raw* dy, const Raw* x, Raw* dx,
                                                               int64_t n, bool stream) {
-  TermsOf terms_of(from);
-  const InputOf input_of(row);
+  const auto terms = terms_of(from);
+  const auto result = result_of(row);
+  AllNear all;
   const auto make = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
-    const auto d = terms_of.d(in);
-    return input_of(terms_of.u(g, d), d);
+    const auto d = terms.d(in);
+    return result.dx(terms.u(g, d, all), d);
   };
   store_each<Type>(dx, n, stream, make, Input<Type>{dy}, Input<Type>{x});
-  return terms_of.near();
+  return all.are();
 }
 
 // Does the same from u that was kept, for every t, and fetches the x of a later group.
@@ -247,11 +228,10 @@ template <class Type, class Raw = typename Type::Raw>
                                                               const float* u, const Raw* x,
                                                               const Raw* later_x, Raw* dx,
                                                               int64_t n, bool stream) {
-  const FloatRegister mean = all_of<FloatRegister>(from.mean);
-  const InputOf input_of(row);
-  const auto make =
-      [&]<int K>(const Registers<K>& kept, const Registers<K>& in)
-          __attribute__((always_inline)) { return input_of(kept, in - spread<K>(mean)); };
+  const auto terms = terms_of(from);
+  const auto result = result_of(row);
+  const auto make = [&](const auto& kept, const auto& in)
+                        __attribute__((always_inline)) { return result.dx(kept, terms.d(in)); };
   store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x, later_x});
 }
 

@@ -43,29 +43,12 @@ inline Moments moments_from(int64_t count, double pivot, double sum, double squa
   return {n, pivot + mean, rest > 0 || rest != rest ? rest : 0.0};
 }
 
-// Sums of a block of at most kMomentBlock values about its first value. The distance of that value
-// to the mean is at most √kMomentBlock standard deviations, so fp64 loses at most 9 of its 53 bits.
-// Two sweeps in fp32 (mean, then deviations) took twice the time.
-struct MomentSums {
-  double pivot;
-  alignas(64) double d[kWideLanes], dd[kWideLanes];  // Σ (x - pivot) and Σ (x - pivot)²
-
-  void begin(float first) {
-    pivot = pivot_of(first);
-    for (int l = 0; l < kWideLanes; ++l) d[l] = dd[l] = 0;
-  }
-};
-
-// The same sums while a loop adds to them.
+// Sums of a block of at most kMomentBlock values about its first value, while a loop adds to them.
+// The distance of that value to the mean is at most √kMomentBlock standard deviations, so fp64
+// loses at most 9 of its 53 bits. Two sweeps in fp32 (mean, then deviations) took twice the time.
 class MomentRegisters {
  public:
   explicit MomentRegisters(double pivot) : pivot_(pivot) {}
-  explicit MomentRegisters(const MomentSums& sums) : pivot_(sums.pivot) {
-    std::memcpy(d_, sums.d, sizeof d_), std::memcpy(dd_, sums.dd, sizeof dd_);
-  }
-  void store(MomentSums& sums) const {
-    std::memcpy(sums.d, d_, sizeof d_), std::memcpy(sums.dd, dd_, sizeof dd_);
-  }
 
   // Adds n values; the last block of lanes is filled up with values that add nothing.
   template <class Type, class Raw = typename Type::Raw>
@@ -114,7 +97,7 @@ class MomentRegisters {
   }
 
   double pivot_;
-  DoubleRegister d_[kRegisters] = {}, dd_[kRegisters] = {};
+  DoubleRegister d_[kRegisters] = {}, dd_[kRegisters] = {};  // Σ (x - pivot) and Σ (x - pivot)²
 };
 
 // Returns the moments of a block.
@@ -123,14 +106,6 @@ template <class Type, class Raw = typename Type::Raw>
   MomentRegisters sums(pivot_of(Type::from(x[0])));
   sums.add<Type>(x, count);
   return sums.of(count);
-}
-
-// Adds a part of a block in fp32.
-[[gnu::noinline, gnu::flatten]] inline void group_norm_moment_sums(const float* x, int64_t n,
-                                                                   MomentSums& sums) {
-  MomentRegisters all(sums);
-  all.add<F32>(x, n);
-  all.store(sums);
 }
 
 }  // namespace

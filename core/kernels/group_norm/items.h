@@ -5,7 +5,7 @@
 
 #include "core/kernels/group_norm_call.h"
 #include "core/kernels/lanes.h"
-#include "core/kernels/swish.h"
+#include "core/kernels/group_norm/swish.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -123,11 +123,50 @@ inline Slice slice_of(const GroupNormCall& call, int64_t item) {
   return {block / row_blocks, channel, least(call.rows, call.channels - channel), item % segments};
 }
 
+// A tile: the positions [first, first + columns) of some rows, within one segment.
+struct Place {
+  int64_t sample, channel, first, rows, columns;
+};
+
+// Calls work(place) for the tiles of a slice, of at most `columns` positions each.
+enum class Order : uint8_t { first_to_last, last_to_first };
+inline void for_places(const GroupNormCall& call, const Slice& at, int64_t columns, Order order,
+                       const auto& work) {
+  const int64_t begin = at.segment * kSegment, size = least(kSegment, call.positions - begin);
+  const int64_t tiles = (size + columns - 1) / columns;
+  for (int64_t k = 0; k < tiles; ++k) {
+    const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
+    work(Place{at.sample, at.channel, begin + i, at.rows, least(columns, size - i)});
+  }
+}
+
+// The offset of a position of a channel, in elements.
+inline int64_t offset_of(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
+                         int64_t channel, int64_t position) {
+  int64_t offset = sample * t.sample + channel * t.channel;
+  for (int l = call.spatial_loops - 1; l > 0; --l) {
+    offset += position % call.spatial_size[l] * t.position[l];
+    position /= call.spatial_size[l];
+  }
+  return offset + position * t.position[0];
+}
+
+// Calls run(offset, i, count) for the runs of the innermost loop among n positions from `first` on:
+// `count` positions from first + i on begin at the offset.
+inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
+                     int64_t channel, int64_t first, int64_t n, const auto& run) {
+  const int64_t length = call.spatial_size[call.spatial_loops - 1];
+  for (int64_t i = 0, count = 0; i < n; i += count) {
+    count = least(n - i, length - (first + i) % length);
+    run(offset_of(call, t, sample, channel, first + i), i, count);
+  }
+}
+
 // The group of rows, counted over all samples, and the same rows of another one.
-inline int64_t group_of(const GroupNormCall& call, const Slice& at) {
+inline int64_t group_of(const GroupNormCall& call, const auto& at) {
   return at.sample * call.groups + at.channel / (call.channels / call.groups);
 }
-inline Slice in_group(const GroupNormCall& call, Slice at, int64_t group) {
+inline Place in_group(const GroupNormCall& call, Place at, int64_t group) {
   const int64_t width = call.channels / call.groups;
   at.sample = group / call.groups, at.channel = group % call.groups * width + at.channel % width;
   return at;

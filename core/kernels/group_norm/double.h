@@ -4,7 +4,7 @@
 // so that errors do not grow with the number of terms.
 #pragma once
 
-#include "core/kernels/group_norm_parameters.h"
+#include "core/kernels/group_norm/parameters.h"
 #include "core/kernels/exact_double.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -55,44 +55,25 @@ inline double double_of_group(const GroupNormStatistic& s, int64_t index) {
 
 inline constexpr int64_t kPositions = 512;  // of a channel that are worked on at a time, 8 n
 
-// Visits positions [first, first + n) of a channel in row-major order: calls move(place, i, count,
-// step) for runs of the innermost loop.
-template <class Move>
-inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
-                     int64_t channel, int64_t first, int64_t n, const Move& move) {
-  const int last = call.spatial_loops - 1;
-  double* const base = static_cast<double*>(t.data) + sample * t.sample + channel * t.channel;
-  for (int64_t i = 0; i < n;) {
-    int64_t rest = first + i, inner = rest % call.spatial_size[last];
-    int64_t offset = inner * t.position[last];
-    rest /= call.spatial_size[last];
-    for (int l = last - 1; l >= 0; --l) {
-      offset += rest % call.spatial_size[l] * t.position[l];
-      rest /= call.spatial_size[l];
-    }
-    const int64_t count = least(n - i, call.spatial_size[last] - inner);
-    move(base + offset, i, count, t.position[last]);
-    i += count;
-  }
-}
-
 // Reads and writes one channel of one sample of the large tensors, piece by piece.
 struct Channel {
   const GroupNormCall& call;
   int64_t sample, channel;
 
   void load(const GroupNormTensor& t, int64_t first, int64_t n, double* values) const {
-    for_runs(call, t, sample, channel, first, n,
-             [=](const double* from, int64_t i, int64_t count, int64_t step) {
-               for (int64_t k = 0; k < count; ++k) values[i + k] = from[k * step];
-             });
+    const int64_t step = t.position[call.spatial_loops - 1];
+    for_runs(call, t, sample, channel, first, n, [=](int64_t offset, int64_t i, int64_t count) {
+      const double* const from = static_cast<const double*>(t.data) + offset;
+      for (int64_t k = 0; k < count; ++k) values[i + k] = from[k * step];
+    });
   }
 
   void store(const GroupNormTensor& t, int64_t first, int64_t n, const double* values) const {
-    for_runs(call, t, sample, channel, first, n,
-             [=](double* to, int64_t i, int64_t count, int64_t step) {
-               for (int64_t k = 0; k < count; ++k) to[k * step] = canonical(values[i + k]);
-             });
+    const int64_t step = t.position[call.spatial_loops - 1];
+    for_runs(call, t, sample, channel, first, n, [=](int64_t offset, int64_t i, int64_t count) {
+      double* const to = static_cast<double*>(t.data) + offset;
+      for (int64_t k = 0; k < count; ++k) to[k * step] = canonical(values[i + k]);
+    });
   }
 
   template <class Work>

@@ -2,18 +2,28 @@
 // GroupNormSwish of channels-last tensors.
 #pragma once
 
-#include "core/kernels/group_norm_forward_tiles.h"
-#include "core/kernels/group_norm_inside.h"
+#include "core/kernels/group_norm/forward_rows.h"
+#include "core/kernels/group_norm/inside.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // Holds for each channel the coefficients that the loops over rows hold for a row.
+template <int64_t N>
 struct NormalChannels {
-  alignas(64) OfChannels high, low, gamma, beta, slope, shift;
+  alignas(64) float high[N], low[N], gamma[N], beta[N], slope[N], shift[N];
+
+  void set(int64_t c, float mean_high, float mean_low, const NearFactors& near) {
+    high[c] = mean_high, low[c] = mean_low, gamma[c] = near.gamma, beta[c] = near.beta;
+    slope[c] = near.slope, shift[c] = near.shift;
+  }
+  // Gives the channels that fill the last block factors of 0: their t is near.
+  void fill(int64_t count) {
+    for (int64_t c = count; c < round_up(count, kBlock); ++c) set(c, 0, 0, {0, 0, 0, 0});
+  }
 
   template <int K>
-  [[gnu::always_inline]] Normal<K> at(int64_t c) const {
+  [[gnu::always_inline]] Normal<Registers<K>> at(int64_t c) const {
     return {of_channels<K>(high, c), of_channels<K>(low, c),   of_channels<K>(gamma, c),
             of_channels<K>(beta, c), of_channels<K>(slope, c), of_channels<K>(shift, c)};
   }
@@ -55,41 +65,33 @@ template <class Type, class Raw = typename Type::Raw>
 }
 
 // Stores y or, without swish, v, unless nobody wants it. Returns false if some t is not near.
-template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const NormalChannels& of,
+template <class Type, From from = From::memory, int64_t N, class Raw = typename Type::Raw>
+[[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const NormalChannels<N>& of,
                                                               int64_t channels, bool swish,
                                                               const RowsOf<const Raw>& x,
                                                               const RowsOf<Raw>& y,
                                                               int64_t positions, bool stream) {
   AllNear all;
-  for (int64_t p = 0; p < positions; ++p) {
-    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
-    if (y.first != nullptr && !stream) fetch_row<1>(y[p + kAheadRows], channels * sizeof(Raw));
-    for_registers(channels,
-                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const Normal<K> normal = of.at<K>(c);
-                    const Registers<K> in = load_some<Type, K>(x[p] + c, n);
-                    const Registers<K> out = swish ? normal.swish(in, all) : normal.value(in);
-                    if (y.first != nullptr) store_some<Type>(y[p] + c, out, n, stream);
-                  });
-  }
+  const auto make = [&]<int K>(int64_t c, const Registers<K>& in) __attribute__((always_inline)) {
+    return swish ? of.template at<K>(c).swish(in, all) : of.template at<K>(c).value(in);
+  };
+  store_inside<Type, from>(y, channels, positions, stream, make, x);
   return all.are();
 }
 
+// Where some t is not near, rows are gathered.
 template <class Type>
-class InsideForward : public ForwardRows {
+class InsideForward : public ForwardSweeps<GatheredRows> {
  public:
-  explicit InsideForward(const GroupNormCall& call) : ForwardRows(call), tiles_(call) {}
-
-  int64_t rows() const { return call_.rows; }
+  using ForwardSweeps::ForwardSweeps;
 
   // Computes the moments of each channel over one segment.
   void moments(const Slice& at, Moments* found) {
-    const Segment part(call_, at);
-    const RowsOf<const Raw> x = positions_of<Type>(call_.x, at, part);
+    const Place part = whole_segment(call_, at);
+    const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
-    for (int64_t p = 0; p < part.size; p += kMomentBlock) {
-      const int64_t n = least(kMomentBlock, part.size - p);
+    for (int64_t p = 0; p < part.columns; p += kMomentBlock) {
+      const int64_t n = least(kMomentBlock, part.columns - p);
       group_norm_inside_moments<Type>(x.from(p), at.rows, n, moments_);
       for (int64_t r = 0; r < at.rows; ++r) {
         double d[kWideLanes], dd[kWideLanes];
@@ -102,36 +104,32 @@ class InsideForward : public ForwardRows {
 
   // Stores y of each channel over one segment.
   void normalise(const Slice& at, const double* pairs) {
-    const Segment part(call_, at);
-    const RowsOf<const Raw> x = positions_of<Type>(call_.x, at, part);
-    const RowsOf<Raw> y = positions_of<Type>(call_.out, at, part);
+    const Place part = whole_segment(call_, at);
+    const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
+    const RowsOf<Raw> y = positions_of<Type>(call_.out, part);
     bool near = true;
-    for (int64_t r = 0; r < kMaxRows; ++r) {
-      of_.high[r] = of_.low[r] = of_.gamma[r] = of_.beta[r] = of_.slope[r] = of_.shift[r] = 0;
-      if (r >= at.rows) continue;
+    for (int64_t r = 0; r < at.rows; ++r) {
       const NormalRow row = this->row(at.channel + r, at.channel, pairs);
-      of_.high[r] = row.high, of_.low[r] = row.low;
-      of_.gamma[r] = row.near.gamma, of_.beta[r] = row.near.beta;
-      of_.slope[r] = row.near.slope, of_.shift[r] = row.near.shift;
+      of_.set(r, row.high, row.low, row.near);
       near &= row.near.enough();
     }
+    of_.fill(at.rows);
     const auto run = [&](const RowsOf<Raw>& to) {
-      return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, part.size,
+      return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, part.columns,
                                             call_.stream && at_lines(to));
     };
     const bool in_place = call_.x.data == call_.out.data;  // tiles need x again
     if (near && in_place && call_.swish) near = run({});
     if (near && run(y)) return;
     for_tiles(at, [&](const Slice& tile, int64_t) {
-      tiles_.normalise(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
+      ForwardSweeps::normalise(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
     });
   }
 
  private:
   using Raw = typename Type::Raw;
 
-  TiledForward tiles_;  // for every t
-  NormalChannels of_;
+  NormalChannels<kMaxRows> of_;
   ChannelMoments moments_;
 };
 

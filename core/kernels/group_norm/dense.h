@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of one type that lie densely in memory, and the loops over them that store.
+// Rows of one type that lie densely in memory, and loops over dense rows that store.
 #pragma once
 
 #include "core/kernels/block.h"
-#include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm/items.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -11,47 +11,57 @@ namespace {
 // Where rows begin; NULL if there are none.
 template <class T>
 struct RowsOf {
-  T* first;
-  int64_t step;
+  T* first = nullptr;
+  int64_t step = 0;
+  bool past = false;  // to be written with streaming stores
   T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
+  T* at(int64_t row, int64_t i) const { return first == nullptr ? nullptr : (*this)[row] + i; }
   operator RowsOf<const T>() const { return {first, step}; }
   RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
 
-// Calls work(rows) with rows that read and write the large tensors in their layout, `dense` or not.
-template <class Tiled, template <class> class Dense, template <class> class Inside>
-inline void with_rows(const GroupNormCall& call, bool dense, const auto& work) {
-  if (call.inside || (dense && call.rows == 1)) {
-    with_type(call.x.element, [&]<class Type>(Type) {
-      if (call.inside) {
-        Inside<Type> rows(call);
-        work(rows);
-      } else {
-        Dense<Type> rows(call);
-        work(rows);
-      }
-    });
-  } else {
-    Tiled rows(call);
-    work(rows);
-  }
+template <class Type, class Raw = typename Type::Raw>
+inline RowsOf<Raw> rows_of(const GroupNormTensor& t, const Place& at) {
+  Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
+  return {first + at.channel * t.channel + at.first, t.channel};
 }
 
-struct Segment {
-  int64_t begin, size;
-  Segment(const GroupNormCall& call, const Slice& at)
-      : begin(at.segment * kSegment), size(least(kSegment, call.positions - begin)) {}
+// Rows of one type that lie densely in memory are read and written there; a tile is a segment.
+template <class T>
+class DirectRows {
+ public:
+  using Type = T;
+  using Raw = typename Type::Raw;
+  struct Buffer {};
+
+  explicit DirectRows(const GroupNormCall& call) : call_(call) {}
+
+  // The most rows and columns of a tile: many rows if they are short.
+  int64_t rows() const { return call_.positions <= kPiece ? kMaxRows : 1; }
+  int64_t columns() const { return kSegment; }
+
+  RowsOf<const Raw> load(const GroupNormTensor& t, const Place& at, Buffer&) const {
+    return rows_of<Type>(t, at);
+  }
+  RowsOf<Raw> target(const GroupNormTensor& t, const Place& at, Buffer&) const {
+    const auto rows = rows_of<Type>(t, at);
+    return {rows.first, rows.step, call_.stream};
+  }
+  void store(const GroupNormTensor&, const Place&, const auto&) const {}
+
+ private:
+  const GroupNormCall& call_;
 };
 
-template <class Type, class Raw = typename Type::Raw>
-inline RowsOf<Raw> rows_of(const GroupNormTensor& t, const Slice& at, const Segment& part) {
-  Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
-  return {first + at.channel * t.channel + part.begin, t.channel};
+// A factor of K registers of elements: of one row, the same register for all of them, or of
+// channels, K registers. Formulas are templates over V, the type of their factors.
+template <int K>
+[[gnu::always_inline]] inline Registers<K> factor(FloatRegister of_row) {
+  return spread<K>(of_row);
 }
-
-// The number of rows that are worked on at a time: many if they are short.
-inline int64_t dense_rows(const GroupNormCall& call) {
-  return call.positions <= kPiece ? kMaxRows : 1;
+template <int K>
+[[gnu::always_inline]] inline const Registers<K>& factor(const Registers<K>& of_channels) {
+  return of_channels;
 }
 
 // Calls work(first, count, stream) for chunks of at most kMaxColumns of [0, n), the last chunk

@@ -3,16 +3,15 @@
 // the next stores y = v σ(s v) with v = (x - mean) rstd γ + β, or v itself.
 #pragma once
 
-#include "core/kernels/group_norm_forward_inside.h"
-#include "core/kernels/group_norm_forward_rows.h"
-#include "core/kernels/group_norm_forward_tiles.h"
+#include "core/kernels/group_norm/forward_inside.h"
+#include "core/kernels/group_norm/forward_rows.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 inline void with_forward_rows(const GroupNormCall& call, const auto& work) {
   const bool dense = is_dense(call, call.x) && is_dense(call, call.out);
-  with_rows<TiledForward, DenseForward, InsideForward>(call, dense, work);
+  with_layout<ForwardSweeps, InsideForward>(call, dense, work);
 }
 
 // Stores mean and rstd of a group, and returns them in fp64.

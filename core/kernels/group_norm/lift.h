@@ -4,7 +4,7 @@
 // 1.
 #pragma once
 
-#include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm/items.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -53,12 +53,7 @@ struct RowPart {
   int64_t count() const { return least(kSegment, call.positions - begin); }
 
   int64_t offset(const GroupNormTensor& t, int64_t i) const {
-    int64_t offset = sample * t.sample + channel * t.channel, position = begin + i;
-    for (int l = call.spatial_loops - 1; l > 0; --l) {
-      offset += position % call.spatial_size[l] * t.position[l];
-      position /= call.spatial_size[l];
-    }
-    return offset + position * t.position[0];
+    return offset_of(call, t, sample, channel, begin + i);
   }
 
  private:

@@ -4,17 +4,16 @@
 // = rstd (γ u - c1 - x̂ c2), where c1 and c2 are the means of γ u and γ u x̂ over the group.
 #pragma once
 
-#include "core/kernels/group_norm_grad_inside.h"
-#include "core/kernels/group_norm_grad_rows.h"
-#include "core/kernels/group_norm_grad_tiles.h"
-#include "core/kernels/group_norm_slot.h"
+#include "core/kernels/group_norm/gradient_inside.h"
+#include "core/kernels/group_norm/gradient_rows.h"
+#include "core/kernels/group_norm/slot.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 inline void with_gradient_rows(const GroupNormCall& call, void* workspace, const auto& work) {
   const bool dense = is_dense(call, call.x) && is_dense(call, call.dy) && is_dense(call, call.out);
-  with_rows<TiledGradient, DenseGradient, InsideGradient>(call, dense, [&](auto& rows) {
+  with_layout<GradientSweeps, InsideGradient>(call, dense, [&](auto& rows) {
     rows.lifts_in(workspace);
     work(rows);
   });

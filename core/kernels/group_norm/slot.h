@@ -2,7 +2,7 @@
 // A work item keeps u in a slot between the sweeps of GroupNormSwishGrad.
 #pragma once
 
-#include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm/items.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -2,9 +2,10 @@
 // Rows of GroupNormSwish: one channel of one sample, its moments, and y from them.
 #pragma once
 
-#include "core/kernels/group_norm_dense.h"
-#include "core/kernels/group_norm_factors.h"
-#include "core/kernels/group_norm_moments.h"
+#include "core/kernels/group_norm/dense.h"
+#include "core/kernels/group_norm/factors.h"
+#include "core/kernels/group_norm/moments.h"
+#include "core/kernels/group_norm/tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -38,88 +39,68 @@ struct NormalRow {  // passed by reference: a copy would wait for all stores bef
 
 // The factors of v and t in registers, and what they make. No value is NaN, because where fp32 is
 // enough the mean and so every x is finite.
-template <int K>
+template <class V>
 struct Normal {
-  Registers<K> high, low, gamma, beta, slope, shift;
+  V high, low, gamma, beta, slope, shift;
 
+  template <int K>
   [[gnu::always_inline]] Registers<K> value(const Registers<K>& x) const {
-    return fused((x - high) - low, gamma, beta);
+    return fused(d(x), factor<K>(gamma), factor<K>(beta));
   }
 
   // Checks whether all values are near.
+  template <int K>
   [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x, AllNear& all) const {
-    const Registers<K> d = (x - high) - low, t = fused(d, slope, shift);
+    const Registers<K> t = fused(d(x), factor<K>(slope), factor<K>(shift));
     all.see(sixteenths_of_minus(t));
-    return swish_near(fused(d, gamma, beta), t);
+    return swish_near(value(x), t);
   }
 
   // The same where t is v.
+  template <int K>
   [[gnu::always_inline]] Registers<K> swish_of_value(const Registers<K>& x, AllNear& all) const {
     const Registers<K> v = value(x);
     all.see(sixteenths_of_minus(v));
     return swish_near(v, v);
   }
+
+  template <int K>
+  [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
+    return (x - factor<K>(high)) - factor<K>(low);
+  }
 };
 
-// The values of a row, in registers.
-class ValuesOf {
- public:
-  explicit ValuesOf(const NormalRow& row)
-      : high_(all_of<FloatRegister>(row.high)),
-        low_(all_of<FloatRegister>(row.low)),
-        gamma_(all_of<FloatRegister>(row.near.gamma)),
-        beta_(all_of<FloatRegister>(row.near.beta)),
-        slope_(all_of<FloatRegister>(row.near.slope)),
-        shift_(all_of<FloatRegister>(row.near.shift)) {}
+inline Normal<FloatRegister> normal_of(const NormalRow& row) {
+  const auto all = [](float x) { return all_of<FloatRegister>(x); };
+  return {all(row.high),      all(row.low),        all(row.near.gamma),
+          all(row.near.beta), all(row.near.slope), all(row.near.shift)};
+}
 
-  template <int K>
-  [[gnu::always_inline]] Registers<K> value(const Registers<K>& x) const {
-    return normal<K>().value(x);
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> swish(const Registers<K>& x) {
-    return normal<K>().swish(x, all_);
-  }
-  template <int K>
-  [[gnu::always_inline]] Registers<K> swish_of_value(const Registers<K>& x) {
-    return normal<K>().swish_of_value(x, all_);
-  }
-
-  bool near() const { return all_.are(); }
-
- private:
-  template <int K>
-  [[gnu::always_inline]] Normal<K> normal() const {
-    return {spread<K>(high_), spread<K>(low_),   spread<K>(gamma_),
-            spread<K>(beta_), spread<K>(slope_), spread<K>(shift_)};
-  }
-
-  FloatRegister high_, low_, gamma_, beta_, slope_, shift_;
-  AllNear all_;
-};
-
+// Stores v of n elements.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] void group_norm_values(const NormalRow& row, const Raw* x, Raw* y,
                                                        int64_t n, bool stream) {
-  const ValuesOf of(row);
+  const auto of = normal_of(row);
   const auto make = [&](const auto& in) __attribute__((always_inline)) { return of.value(in); };
   store_each<Type>(y, n, stream, make, Input<Type>{x});
 }
 
-// Returns false if some t is not near.
+// Stores y of n elements. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_swish_near(const NormalRow& row, const Raw* x,
                                                            Raw* y, int64_t n, bool stream) {
-  ValuesOf of(row);
-  const auto swish = [&](const auto& in) __attribute__((always_inline)) { return of.swish(in); };
+  const auto of = normal_of(row);
+  AllNear all;
+  const auto swish = [&](const auto& in)
+                         __attribute__((always_inline)) { return of.swish(in, all); };
   const auto of_value = [&](const auto& in)
-                            __attribute__((always_inline)) { return of.swish_of_value(in); };
+                            __attribute__((always_inline)) { return of.swish_of_value(in, all); };
   if (row.near.t_is_v()) {
     store_each<Type>(y, n, stream, of_value, Input<Type>{x});
   } else {
     store_each<Type>(y, n, stream, swish, Input<Type>{x});
   }
-  return of.near();
+  return all.are();
 }
 
 // Near elements always have the bits of the near formula, because their neighbours depend on the
@@ -179,37 +160,49 @@ class ForwardRows {
   alignas(64) float spare_[kMaxColumns], x_far_[kMaxColumns], y_far_[kMaxColumns];
 };
 
-// Rows of one type that lie densely in memory; a segment is computed at once.
-template <class Type>
-class DenseForward : public ForwardRows {
+// Sweeps over rows, tile by tile.
+template <class Memory>
+class ForwardSweeps : public ForwardRows {
  public:
-  explicit DenseForward(const GroupNormCall& call) : ForwardRows(call) {}
+  explicit ForwardSweeps(const GroupNormCall& call) : ForwardRows(call), memory_(call) {}
 
   // The number of rows at a time.
-  int64_t rows() const { return dense_rows(call_); }
+  int64_t rows() const { return memory_.rows(); }
 
   // Computes the moments of each row over one segment.
   void moments(const Slice& at, Moments* found) {
-    const Segment part(call_, at);
-    const auto x = rows_of<Type>(call_.x, at, part);
-    for (int64_t r = 0; r < at.rows; ++r) {
-      found[r] = {0, 0, 0};
-      for (int64_t i = 0; i < part.size; i += kMomentBlock)
-        found[r].add(group_norm_moments<Type>(x[r] + i, least(kMomentBlock, part.size - i)));
-    }
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
+    for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
+      const auto x = memory_.load(call_.x, place, x_);
+      for (int64_t r = 0; r < at.rows; ++r) {
+        for (int64_t i = 0; i < place.columns; i += kMomentBlock) {
+          const int64_t n = least(kMomentBlock, place.columns - i);
+          found[r].add(group_norm_moments<Held>(x[r] + i, n));
+        }
+      }
+    });
   }
 
-  // Stores y of each row over one segment.
+  // Stores y of each row over one segment, the last tile and row first.
   void normalise(const Slice& at, const double* pairs) {
-    const Segment part(call_, at);
-    const auto x = rows_of<Type>(call_.x, at, part), y = rows_of<Type>(call_.out, at, part);
-    for (int64_t r = at.rows - 1; r >= 0; --r) {
-      const NormalRow row = this->row(at.channel + r, at.channel, pairs);
-      for_chunks(y[r], part.size, call_.stream, [&](int64_t first, int64_t n, bool stream) {
-        values<Type>(row, x[r] + first, y[r] + first, n, stream);
-      });
-    }
+    for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
+      const auto x = memory_.load(call_.x, place, x_);
+      const auto y = memory_.target(call_.out, place, y_);
+      for (int64_t r = at.rows - 1; r >= 0; --r) {
+        const NormalRow row = this->row(at.channel + r, at.channel, pairs);
+        for_chunks(y[r], place.columns, y.past, [&](int64_t first, int64_t n, bool stream) {
+          values<Held>(row, x[r] + first, y[r] + first, n, stream);
+        });
+      }
+      memory_.store(call_.out, place, y);
+    });
   }
+
+ private:
+  using Held = typename Memory::Type;
+
+  Memory memory_;
+  [[no_unique_address]] typename Memory::Buffer x_, y_;
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 // GroupNormSwishGrad of channels-last tensors.
 #pragma once
 
-#include "core/kernels/group_norm_grad_tiles.h"
-#include "core/kernels/group_norm_inside.h"
+#include "core/kernels/group_norm/gradient_rows.h"
+#include "core/kernels/group_norm/inside.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -11,23 +11,20 @@ namespace {
 // Holds for each channel the coefficients that the loops over rows hold for a row.
 struct GradientChannels {
   alignas(64) OfChannels mean, slope, shift, a, b, c;
+
+  template <int K>
+  [[gnu::always_inline]] Terms<Registers<K>> terms(int64_t i) const {
+    return {of_channels<K>(mean, i), of_channels<K>(slope, i), of_channels<K>(shift, i)};
+  }
+  template <int K>
+  [[gnu::always_inline]] Result<Registers<K>> result(int64_t i) const {
+    return {of_channels<K>(a, i), of_channels<K>(b, i), of_channels<K>(c, i)};
+  }
 };
 
 struct ChannelLanes {
   alignas(64) OfChannels u[kLanes], ud[kLanes];
 };
-
-template <int K>
-[[gnu::always_inline]] inline Registers<K> d_of(const GradientChannels& of, int64_t c,
-                                                const Registers<K>& x) {
-  return x - of_channels<K>(of.mean, c);
-}
-template <int K>
-[[gnu::always_inline]] inline Registers<K> u_of(const GradientChannels& of, int64_t c,
-                                                const Registers<K>& dy, const Registers<K>& d,
-                                                AllNear& all) {
-  return u_near(dy, d, of_channels<K>(of.slope, c), of_channels<K>(of.shift, c), all);
-}
 
 // Adds u and u d of a piece to the lanes. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
@@ -41,8 +38,9 @@ template <class Type, class Raw = typename Type::Raw>
     float *const u_lane = lanes.u[p % kLanes], *const ud_lane = lanes.ud[p % kLanes];
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto d = d_of(of, c, load_some<Type, K>(x[p] + c, n));
-                    const auto u = u_of(of, c, load_some<Type, K>(dy[p] + c, n), d, all);
+                    const auto terms = of.terms<K>(c);
+                    const auto d = terms.d(load_some<Type, K>(x[p] + c, n));
+                    const auto u = terms.u(load_some<Type, K>(dy[p] + c, n), d, all);
                     store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
                     store_registers(ud_lane + c, fused(u, d, load_registers<F32, K>(ud_lane + c)));
                   });
@@ -70,41 +68,29 @@ template <class Type, class Raw = typename Type::Raw>
     const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
   AllNear all;
-  for (int64_t p = 0; p < positions; ++p) {
-    fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
-    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
-    if (!stream) fetch_row<1>(dx[p + kAheadRows], channels * sizeof(Raw));
-    for_registers(channels,
-                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto d = d_of(of, c, load_some<Type, K>(x[p] + c, n));
-                    const auto u = u_of(of, c, load_some<Type, K>(dy[p] + c, n), d, all);
-                    const auto rest = fused(of_channels<K>(of.c, c), d, of_channels<K>(of.b, c));
-                    const auto y = fused(of_channels<K>(of.a, c), u, rest);
-                    store_some<Type>(dx[p] + c, y, n, stream);
-                  });
-  }
+  const auto make = [&]<int K>(int64_t c, const Registers<K>& g, const Registers<K>& in)
+                        __attribute__((always_inline)) {
+                          const auto terms = of.terms<K>(c);
+                          const Registers<K> d = terms.d(in);
+                          return of.result<K>(c).dx(terms.u(g, d, all), d);
+                        };
+  store_inside<Type>(dx, channels, positions, stream, make, dy, x);
   return all.are();
 }
 
+// Where some t is not near, rows are gathered.
 template <class Type>
-class InsideGradient : public GradientRows {
+class InsideGradient : public GradientSweeps<GatheredRows> {
  public:
-  explicit InsideGradient(const GroupNormCall& call) : GradientRows(call), tiles_(call) {}
-
-  int64_t rows() const { return call_.rows; }
-
-  void lifts_in(void* workspace) {
-    GradientRows::lifts_in(workspace);
-    tiles_.lifts_in(workspace);
-  }
+  using GradientSweeps::GradientSweeps;
 
   // Computes Σ u and Σ u x̂ of each channel over one segment.
   void sums(const Slice& at, double* u, double* ux) {
     read_rows_of_sums(at);
     set_channels(at);
-    const Segment part(call_, at);
-    if (sums(at, part, u, ux)) return;
-    for_tiles(at, [&](const Slice& tile, int64_t r) { tiles_.sums(tile, u + r, ux + r); });
+    const Place part = whole_segment(call_, at);
+    if (sums(part, u, ux)) return;
+    for_tiles(at, [&](const Slice& tile, int64_t r) { GradientSweeps::sums(tile, u + r, ux + r); });
   }
 
   // Stores dx of each channel over one segment.
@@ -116,13 +102,14 @@ class InsideGradient : public GradientRows {
       near &= input_[r].enough(row_[r]);
       of_.a[r] = input_[r].a, of_.b[r] = input_[r].b, of_.c[r] = input_[r].c;
     }
-    const Segment part(call_, at);
+    const Place part = whole_segment(call_, at);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
     double unused[2][kMaxRows];
-    if (near && in_place) near = sums(at, part, unused[0], unused[1]);  // tiles need x and dy again
-    if (near && gradient(at, part)) return;
+    if (near && in_place) near = sums(part, unused[0], unused[1]);  // tiles need x and dy again
+    if (near && gradient(part)) return;
     for_tiles(at, [&](const Slice& tile, int64_t) {
-      tiles_.input_gradient(tile, mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
+      GradientSweeps::input_gradient(tile,
+                                     mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
     });
   }
 
@@ -137,15 +124,15 @@ class InsideGradient : public GradientRows {
       of_.mean[r] = of_.slope[r] = of_.shift[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
   }
 
-  bool sums(const Slice& at, const Segment& part, double* u, double* ux) {
-    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at, part),
-                            x = positions_of<Type>(call_.x, at, part);
+  bool sums(const Place& at, double* u, double* ux) {
+    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at),
+                            x = positions_of<Type>(call_.x, at);
     for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
     bool near = true;
-    for (int64_t p = 0; p < part.size && near; p += kPiece) {
+    for (int64_t p = 0; p < at.columns && near; p += kPiece) {
       std::memset(&lanes_, 0, sizeof lanes_);
       near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p),
-                                          least(kPiece, part.size - p), lanes_);
+                                          least(kPiece, at.columns - p), lanes_);
       group_norm_inside_trees(lanes_.u, at.rows, u);
       group_norm_inside_trees(lanes_.ud, at.rows, ux);
     }
@@ -153,15 +140,14 @@ class InsideGradient : public GradientRows {
     return near;
   }
 
-  bool gradient(const Slice& at, const Segment& part) {
-    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at, part),
-                            x = positions_of<Type>(call_.x, at, part);
-    const RowsOf<Raw> dx = positions_of<Type>(call_.out, at, part);
+  bool gradient(const Place& at) {
+    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at),
+                            x = positions_of<Type>(call_.x, at);
+    const RowsOf<Raw> dx = positions_of<Type>(call_.out, at);
     const bool stream = call_.stream && at_lines(dx);
-    return group_norm_inside_gradient<Type>(of_, at.rows, dy, x, dx, part.size, stream);
+    return group_norm_inside_gradient<Type>(of_, at.rows, dy, x, dx, at.columns, stream);
   }
 
-  TiledGradient tiles_;  // for every t
   GradientChannels of_;
   alignas(64) ChannelLanes lanes_;
 };

@@ -2,9 +2,9 @@
 // These kernels split groups among items, by segments of positions, with sums in the workspace.
 #pragma once
 
-#include "core/kernels/group_norm_forward.h"
-#include "core/kernels/group_norm_grad.h"
-#include "core/kernels/group_norm_parameters.h"
+#include "core/kernels/group_norm/forward.h"
+#include "core/kernels/group_norm/gradient.h"
+#include "core/kernels/group_norm/parameters.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

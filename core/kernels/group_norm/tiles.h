@@ -2,38 +2,37 @@
 // Tiles of channels × positions move between tensors of any strides and fp32 rows in L1.
 #pragma once
 
-#include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm/dense.h"
 #include "core/kernels/transpose.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Channels [channel, channel + rows) of a sample at positions [first, first + columns).
-struct Place {
-  int64_t sample, channel, first, rows, columns;
-};
-
-inline constexpr int64_t kTileFloats = 8192;  // kTileRows × call.columns
+inline constexpr int64_t kTileFloats = kTileRows * kPiece;
 inline constexpr int64_t kSkew = 16;  // between rows, so that they do not share the sets of L1
 inline constexpr int64_t kTileRoom = kTileFloats + kTileRows * kSkew;
 
-// Rows of fp32 that begin every `pitch` floats. Each has room for a multiple of 32 columns.
-struct Rows {
-  float* data;
-  int64_t pitch;
-  bool past = false;  // to be written with streaming stores
-  float* operator[](int64_t row) const { return data + row * pitch; }
-};
-
-class Tiles {
+// Rows of fp32 in L1, with room for a multiple of 32 columns each; a tile is one row or whole
+// pieces of several.
+class GatheredRows {
  public:
-  explicit Tiles(const GroupNormCall& call) : call_(call) {}
+  using Type = F32;
+  using Rows = RowsOf<float>;
+  struct Buffer {
+    alignas(64) float values[kTileRoom];
+  };
+
+  explicit GatheredRows(const GroupNormCall& call) : call_(call) {}
+
+  int64_t rows() const { return call_.rows; }
+  int64_t columns() const { return call_.columns; }
 
   // Returns rows to read: in place if they can be used there, otherwise copied to `buffer`.
-  Rows load(const GroupNormTensor& t, const Place& at, float* buffer) {
+  RowsOf<const float> load(const GroupNormTensor& t, const Place& at, Buffer& to) {
+    float* const buffer = to.values;
     const int64_t width = round_up(at.columns, kLanes);
     if (t.element == Element::f32 && dense(t) && at.rows == 1 && width == at.columns)
-      return {static_cast<float*>(address(t, at, 0)), width};
+      return {static_cast<const float*>(address(t, at, 0)), width};
     const int64_t pitch = at.rows == 1 ? width : width + kSkew;
     if (dense(t)) {
       for (int64_t r = 0; r < at.rows; ++r) {
@@ -66,18 +65,18 @@ class Tiles {
   }
 
   // Returns rows to write: the memory itself, or `buffer` for store().
-  Rows target(const GroupNormTensor& t, const Place& at, float* buffer) const {
+  Rows target(const GroupNormTensor& t, const Place& at, Buffer& buffer) const {
     const int64_t width = round_up(at.columns, kLanes);
     if (t.element == Element::f32 && dense(t) && at.rows == 1 && width == at.columns) {
       auto* const there = static_cast<float*>(address(t, at, 0));
       const bool lines = (reinterpret_cast<uintptr_t>(there) & 63) == 0;
       if (!call_.stream || lines) return {there, width, call_.stream};
     }
-    return {buffer, at.rows == 1 ? width : width + kSkew};
+    return {buffer.values, at.rows == 1 ? width : width + kSkew};
   }
 
   void store(const GroupNormTensor& t, const Place& at, const Rows& rows) {
-    if (rows.data == address(t, at, 0)) return;
+    if (rows.first == address(t, at, 0)) return;
     if (dense(t)) {
       for (int64_t r = 0; r < at.rows; ++r) store_row(t, address(t, at, r), rows[r], at.columns);
       return;
@@ -86,10 +85,10 @@ class Tiles {
       const int64_t step = t.position[0];
       auto* const to = static_cast<float*>(address(t, at, 0));
       if (t.element == Element::f32) {
-        transpose(to, step, rows.data, rows.pitch, at.columns, at.rows);
+        transpose(to, step, rows.first, rows.step, at.columns, at.rows);
         return;
       }
-      transpose(stage(), at.rows, rows.data, rows.pitch, at.columns, at.rows);
+      transpose(stage(), at.rows, rows.first, rows.step, at.columns, at.rows);
       for (int64_t c = 0; c < at.columns; ++c) {
         fetch_row<1>(element_at(to, t.element, (c + kAheadRows) * step),
                      at.rows * bytes_of(t.element));
@@ -98,17 +97,16 @@ class Tiles {
       return;
     }
     if (t.element == Element::f32) {
-      scatter_runs(t, at, rows.data, rows.pitch);
+      scatter_runs(t, at, rows.first, rows.step);
       return;
     }
     for (int64_t r = 0; r < at.rows; ++r)
-      narrow(raw_ + r * rows.pitch * 2, rows[r], t.element, at.columns);
-    scatter_runs(t, at, raw_, rows.pitch);
+      narrow(raw_ + r * rows.step * 2, rows[r], t.element, at.columns);
+    scatter_runs(t, at, raw_, rows.step);
   }
 
+ private:
   bool dense(const GroupNormTensor& t) const { return is_dense(call_, t); }
-
-  // The channels of a position lie side by side.
   bool channels_inside(const GroupNormTensor& t) const { return has_channels_inside(call_, t); }
 
   void* address(const GroupNormTensor& t, const Place& at, int64_t row) const {
@@ -117,7 +115,6 @@ class Tiles {
                           (call_.spatial_loops == 1 ? at.first * t.position[0] : 0));
   }
 
- private:
   void store_row(const GroupNormTensor& t, void* to, const float* from, int64_t n) {
     if (t.element == Element::f32) {
       call_.stream ? stream_copy(to, from, n * 4) : void(std::memcpy(to, from, n * 4));
@@ -129,37 +126,24 @@ class Tiles {
     }
   }
 
-  // Visits the positions in runs of the innermost loop.
-  template <class Run>
-  void for_runs(const GroupNormTensor& t, const Place& at, const Run& run) const {
-    const int inner = call_.spatial_loops - 1;
-    const int64_t length = call_.spatial_size[inner];
-    for (int64_t done = 0; done < at.columns;) {
-      int64_t index = at.first + done, offset = at.sample * t.sample + at.channel * t.channel;
-      const int64_t start = index % length, n = least(length - start, at.columns - done);
-      offset += start * t.position[inner];
-      index /= length;
-      for (int l = inner - 1; l >= 0; --l) {
-        offset += index % call_.spatial_size[l] * t.position[l];
-        index /= call_.spatial_size[l];
-      }
-      run(element_at(t.data, t.element, offset), Steps{t.channel, t.position[inner]}, done, n);
-      done += n;
-    }
-  }
-
   void gather_runs(const GroupNormTensor& t, const Place& at, void* out, int64_t pitch) const {
-    for_runs(t, at, [&](void* from, const Steps& in, int64_t done, int64_t n) {
-      move(element_at(out, t.element, done), {pitch, 1}, from, in, at.rows, n, t.element);
-    });
+    const Steps in{t.channel, t.position[call_.spatial_loops - 1]};
+    for_runs(call_, t, at.sample, at.channel, at.first, at.columns,
+             [&](int64_t offset, int64_t i, int64_t n) {
+               move(element_at(out, t.element, i), {pitch, 1},
+                    element_at(t.data, t.element, offset), in, at.rows, n, t.element);
+             });
   }
 
   void scatter_runs(const GroupNormTensor& t, const Place& at, const void* in,
                     int64_t pitch) const {
-    for_runs(t, at, [&](void* to, const Steps& out, int64_t done, int64_t n) {
-      move(to, out, static_cast<const char*>(in) + done * bytes_of(t.element), {pitch, 1}, at.rows,
-           n, t.element);
-    });
+    const Steps out{t.channel, t.position[call_.spatial_loops - 1]};
+    for_runs(call_, t, at.sample, at.channel, at.first, at.columns,
+             [&](int64_t offset, int64_t i, int64_t n) {
+               move(element_at(t.data, t.element, offset), out,
+                    static_cast<const char*>(in) + i * bytes_of(t.element), {pitch, 1}, at.rows, n,
+                    t.element);
+             });
   }
 
   float* stage() { return reinterpret_cast<float*>(raw_); }
@@ -167,6 +151,26 @@ class Tiles {
   const GroupNormCall& call_;
   alignas(64) char raw_[kTileRoom * 4];
 };
+
+// Calls work(sweeps) with sweeps that read and write the large tensors in their layout, `dense` or
+// not.
+template <template <class> class Sweeps, template <class> class Inside>
+inline void with_layout(const GroupNormCall& call, bool dense, const auto& work) {
+  if (call.inside || (dense && call.rows == 1)) {
+    with_type(call.x.element, [&]<class Type>(Type) {
+      if (call.inside) {
+        Inside<Type> sweeps(call);
+        work(sweeps);
+      } else {
+        Sweeps<DirectRows<Type>> sweeps(call);
+        work(sweeps);
+      }
+    });
+  } else {
+    Sweeps<GatheredRows> sweeps(call);
+    work(sweeps);
+  }
+}
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

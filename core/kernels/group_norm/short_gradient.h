@@ -2,9 +2,9 @@
 // GroupNormSwishGrad for channels of few positions.
 #pragma once
 
-#include "core/kernels/group_norm_factors.h"
-#include "core/kernels/group_norm_lift.h"
-#include "core/kernels/group_norm_short.h"
+#include "core/kernels/group_norm/factors.h"
+#include "core/kernels/group_norm/lift.h"
+#include "core/kernels/group_norm/short.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -2,8 +2,8 @@
 // GroupNormSwish for channels of few positions.
 #pragma once
 
-#include "core/kernels/group_norm_factors.h"
-#include "core/kernels/group_norm_short.h"
+#include "core/kernels/group_norm/forward_inside.h"
+#include "core/kernels/group_norm/short.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -26,7 +26,7 @@ class ShortForward : ShortGroups {
         for (int64_t g = 0; g < groups; ++g)
           pivot_[g] = static_cast<float>(pivot_of(x_[g * width_]));
       }
-      spread(at, pivot_, high_);
+      spread(at, pivot_, of_.high);
       add(at.count);
       reduce(at, sum_, mean_);
       reduce(at, squares_, rstd_);
@@ -37,7 +37,12 @@ class ShortForward : ShortGroups {
     for_channels(n, bundle, [&](const Channels& at) {
       prepare(at);
       if (!once) load(call_.x, at, x_);
-      if (call_.swish ? !swish_values_near(at.count) : !values(at.count)) {
+      const RowsOf<const float> x{x_, at.count};
+      const RowsOf<float> y{y_, at.count};
+      const bool near = (call_.swish || enough(at.count)) &&
+                        group_norm_inside_values<F32, From::tile>(of_, at.count, call_.swish, x, y,
+                                                                  call_.positions, false);
+      if (!near) {
         spread(at, mean_, wide_mean_);
         call_.swish ? swish_values_far(at.count) : values_far(at.count);
       }
@@ -51,7 +56,7 @@ class ShortForward : ShortGroups {
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c) {
-        const double d = static_cast<double>(x_[i + c]) - static_cast<double>(high_[c]);
+        const double d = static_cast<double>(x_[i + c]) - static_cast<double>(of_.high[c]);
         sum_[c] += d;
         squares_[c] += d * d;
       }
@@ -74,78 +79,57 @@ class ShortForward : ShortGroups {
   }
 
   void prepare(const Channels& at) {
-    spread(at, group_high_, high_);
-    spread(at, group_low_, low_);
+    spread(at, group_high_, of_.high);
+    spread(at, group_low_, of_.low);
     spread(at, rstd_, wide_gamma_);
-    values_of(call_.gamma, at.first, at.count, gamma_);
-    values_of(call_.beta, at.first, at.count, beta_);
+    values_of(call_.gamma, at.first, at.count, of_.gamma);
+    values_of(call_.beta, at.first, at.count, of_.beta);
     for (int64_t c = 0; c < at.count; ++c) {
-      const double g = wide_gamma_[c] * static_cast<double>(gamma_[c]);
-      const NearFactors near(call_, static_cast<double>(high_[c]), g, beta_[c]);
-      gamma_[c] = near.gamma, slope_[c] = near.slope, shift_[c] = near.shift;
+      const double g = wide_gamma_[c] * static_cast<double>(of_.gamma[c]);
+      const NearFactors near(call_, static_cast<double>(of_.high[c]), g, of_.beta[c]);
+      of_.gamma[c] = near.gamma, of_.slope[c] = near.slope, of_.shift[c] = near.shift;
       wide_gamma_[c] = g;
     }
+    of_.fill(at.count);
   }
 
-  // Returns false if some channel is beyond the formula.
-  [[gnu::noinline, gnu::flatten]] bool values(int64_t n) {
+  // Returns whether fp32 is enough for every channel. (With swish, some t is not near if it is
+  // not.)
+  [[gnu::noinline, gnu::flatten]] bool enough(int64_t n) const {
     uint32_t largest = 0;
     for (int64_t c = 0; c < n; ++c) {
-      const uint32_t size = bits_of(magnitude(gamma_[c]));
+      const uint32_t size = bits_of(magnitude(of_.gamma[c]));
       largest = largest > size ? largest : size;
     }
-    if (largest > bits_of(kLargest)) return false;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c)
-        y_[i + c] = fused((x_[i + c] - high_[c]) - low_[c], gamma_[c], beta_[c]);
-    }
-    return true;
+    return largest <= bits_of(kLargest);
   }
 
   WideFactors wide(int64_t c) const {
-    return {wide_mean_[c], wide_gamma_[c], static_cast<double>(beta_[c]),
+    return {wide_mean_[c], wide_gamma_[c], static_cast<double>(of_.beta[c]),
             static_cast<double>(call_.scale)};
   }
+
+  NearFactors near(int64_t c) const {
+    return {of_.gamma[c], of_.beta[c], of_.slope[c], of_.shift[c]};
+  }
+  float distance(int64_t i, int64_t c) const { return (x_[i + c] - of_.high[c]) - of_.low[c]; }
 
   [[gnu::noinline, gnu::flatten]] void values_far(int64_t n) {
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
       for (int64_t c = 0; c < n; ++c) {
-        const float d = (x_[i + c] - high_[c]) - low_[c];
-        const float usual = fused(d, gamma_[c], beta_[c]);
+        const float usual = fused(distance(i, c), of_.gamma[c], of_.beta[c]);
         const float far = static_cast<float>(wide(c).value(x_[i + c]));
-        y_[i + c] = canonical(gamma_[c] == gamma_[c] ? usual : far);
+        y_[i + c] = canonical(of_.gamma[c] == of_.gamma[c] ? usual : far);
       }
     }
-  }
-
-  [[gnu::noinline, gnu::flatten]] bool swish_values_near(int64_t n) {
-    AllNear all;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      for_registers(n, [&]<int K>(Registers<K>, int64_t c,
-                                  int64_t count) __attribute__((always_inline)) {
-        const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
-        const Registers<K> d = (some(x_ + i) - some(high_)) - some(low_);
-        const Registers<K> v = fused(d, some(gamma_), some(beta_));
-        const Registers<K> t = fused(d, some(slope_), some(shift_));
-        all.see(sixteenths_of_minus(t));
-        store_some<F32>(y_ + i + c, swish_near(v, t), count, false);
-      });
-    }
-    return all.are();
   }
 
   [[gnu::noinline, gnu::flatten]] void swish_values_far(int64_t n) {
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float d = (x_[i + c] - high_[c]) - low_[c];
-        NearFactors near;
-        near.gamma = gamma_[c], near.beta = beta_[c], near.slope = slope_[c],
-        near.shift = shift_[c];
-        y_[i + c] = canonical(swish_of(x_[i + c], d, near, wide(c)));
-      }
+      for (int64_t c = 0; c < n; ++c)
+        y_[i + c] = canonical(swish_of(x_[i + c], distance(i, c), near(c), wide(c)));
     }
   }
 
@@ -153,7 +137,7 @@ class ShortForward : ShortGroups {
   using Values = float[kShortChannels];
   using Wide = double[kShortChannels];
   alignas(64) Tile x_, y_;
-  alignas(64) Values high_, low_, gamma_, beta_, slope_, shift_;
+  NormalChannels<kShortChannels> of_;
   alignas(64) Values pivot_, group_high_, group_low_;
   alignas(64) Wide wide_mean_, wide_gamma_;
   alignas(64) Wide sum_, squares_, mean_, rstd_;  // the last two: sums first

@@ -3,7 +3,7 @@
 // segments.
 #pragma once
 
-#include "core/kernels/group_norm.h"
+#include "core/kernels/group_norm/items.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
