@@ -356,13 +356,13 @@ acl = ctypes.CDLL("{home}/lib64/libascendcl.so")
 ops = ctypes.CDLL("{home}/lib64/libopapi.so")
 base = ctypes.CDLL("{home}/lib64/libnnopbase.so")
 acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
-base.aclCreateTensor.restype = ctypes.c_void_p
+base.aclCreateTensor.restype = base.aclCreateScalar.restype = ctypes.c_void_p
 acl.aclrtSetDevice(0)
-def tensor(*shape):
+def tensor(*shape, dtype=0):
     dims = (ctypes.c_int64 * len(shape))(*shape)
     memory = ctypes.c_void_p()
     acl.aclrtMalloc(ctypes.byref(memory), ctypes.c_size_t(1024), 0)
-    return ctypes.c_void_p(base.aclCreateTensor(dims, ctypes.c_uint64(len(shape)), 0, None,
+    return ctypes.c_void_p(base.aclCreateTensor(dims, ctypes.c_uint64(len(shape)), dtype, None,
         ctypes.c_int64(0), 2, dims, ctypes.c_uint64(len(shape)), memory))
 a, b, out = tensor(2, 3), tensor(4, 5), tensor(2, 5)
 gone = tensor(2, 5)
@@ -380,6 +380,12 @@ call("aclnnMm", None, b, out, one)
 call("aclnnMm", a, b, None, one)
 call("aclnnMm", a, b, gone, one)
 call("aclnnMm", tensor(2, 3), tensor(3, 5), out, one)
+x = tensor(2, 3)
+call("aclnnExp", x, tensor(3, 2))
+call("aclnnExp", x, tensor(2, 3, dtype=3))
+call("aclnnSoftmax", x, ctypes.c_int64(1), tensor(6))
+call("aclnnAdd", x, x, ctypes.c_void_p(base.aclCreateScalar(ctypes.byref(ctypes.c_float(1)), 0)),
+     tensor(3, 2))
 print([ops.aclnnMmGetWorkspaceSize(a, b, out, one, None, None)])
 print(acl.aclGetRecentErrMsg().decode().strip())
 print([ops.aclnnMm(None, ctypes.c_uint64(0), None, None)])
@@ -399,6 +405,10 @@ def test_a_refusal_is_a_sentence_and_a_status(home):
         r"\[161001\] .*aclnnMm: out must not be NULL",
         r"\[161002\] .*aclnnMm: out must be alive, but was destroyed or never created",
         r"\[0, 0, 161002\] .*executor must come from aclnnMmGetWorkspaceSize and be run once",
+        r"\[161002\] .*aclnnExp: out must have shape \[2, 3\], but got \[3, 2\]",
+        r"\[161002\] .*aclnnExp: out must have a dtype that takes Float, but got Int",
+        r"\[161002\] .*aclnnSoftmax: out must have shape \[2, 3\], but got \[6\]",
+        r"\[161002\] .*aclnnAdd: out must have shape \[2, 3\], but got \[3, 2\]",
         r"\[161001\]",
         r".*aclnnMm: workspaceSize must not be NULL",
         r"\[161001\]",

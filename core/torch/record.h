@@ -59,7 +59,10 @@ class Record final : public c10::OperatorKernel {
       tangents |= tensor._fw_grad(0).defined();
     }
     wanted = wanted && c10::GradMode::is_enabled();
-    if (!wanted && !tangents) return go_on(op, keys, stack);
+    bool complete = true;
+    for_each_input(row_, [&](int i, int) { complete &= tensor_of(arguments, i).defined(); });
+    // The call itself refuses None.
+    if (!complete || (!wanted && !tangents)) return go_on(op, keys, stack);
     if (out_) {
       TORCH_CHECK_VALUE(false, row_.name,
                         ": tensors of a call with out= must not require a gradient or carry a "

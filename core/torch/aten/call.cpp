@@ -142,16 +142,34 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
   }
 }
 
-void check_shape(const Tensor& out, const Tensor& result) {
-  if (!out.defined() || !result.defined() || out.numel() == result.numel()) return;
+// The same dimensions in the same order; callers add and leave out dimensions of one element.
+static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
+  size_t i = 0, k = 0;
+  for (;; ++i, ++k) {
+    while (i < a.size() && a[i] == 1) ++i;
+    while (k < b.size() && b[k] == 1) ++k;
+    if (i == a.size() || k == b.size()) return i == a.size() && k == b.size();
+    if (a[i] != b[k]) return false;
+  }
+}
+
+void check_result(const Tensor& out, const Tensor& result) {
+  if (!out.defined() || !result.defined()) return;
   std::ostringstream sentence;
-  sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
-  throw Refusal(sentence.str());
+  if (!same_but_for_ones(out.sizes(), result.sizes())) {
+    sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
+    throw Refusal(sentence.str());
+  }
+  if (!c10::canCast(result.scalar_type(), out.scalar_type())) {
+    sentence << "out must have a dtype that takes " << result.scalar_type() << ", but got "
+             << out.scalar_type();
+    throw Refusal(sentence.str());
+  }
 }
 
 void put(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
-  check_shape(out, result);
+  check_result(out, result);
   out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }
 

@@ -45,7 +45,7 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
 // or fewer dims of size 1. Skips an undefined result and a missing tensor.
 void put(const Tensor& out, const Tensor& result);
-void check_shape(const Tensor& out, const Tensor& result);  // whether put() can do that
+void check_result(const Tensor& out, const Tensor& result);  // whether put() can do that
 
 // Writes an output whose shape depends on the data: it has enough room, and gets the shape of the
 // result.

@@ -17,7 +17,7 @@ const Row* find_type(const std::string& type) {
   static const auto types = [] {
     std::unordered_map<std::string, const Row*> found;
     for (int i = 0; i < row_count; ++i) {
-      if (std::string_view(rows[i].name).substr(0, 5) != "aclnn") found[rows[i].name] = &rows[i];
+      if (std::string_view(rows[i].name).substr(0, 3) != "acl") found[rows[i].name] = &rows[i];
     }
     return found;
   }();

@@ -155,6 +155,25 @@ void lp_norm_update(Tensor self, Out out, double p) {
   out = std::isinf(exponent) ? self : at::pow(self, 1 / exponent);
 }
 
+// The gradient of cdist by its first input. Where that is [..., R, M] and the second [..., C, M],
+// torch_npu passes every tensor as [..., R, C, M], and -1 for an infinite p.
+void cdist_grad(Tensor gradient, Tensor one, Tensor two, Tensor distance, Out out, double p) {
+  const auto same = one.sizes();
+  if (one.dim() < 3 || gradient.sizes() != same || two.sizes() != same || distance.sizes() != same)
+    throw Refusal(c10::str("grad, x1, x2 and cdist must have one shape of at least 3 dimensions, ",
+                           "but got ", gradient.sizes(), ", ", same, ", ", two.sizes(), " and ",
+                           distance.sizes()));
+  const auto sizes = out.tensor().sizes();
+  if (one.numel() == 0) {
+    out = at::zeros(sizes, one.options());
+    return;
+  }
+  const auto along = [](const Tensor& all, int64_t dim) { return all.select(dim, 0).contiguous(); };
+  out = at::_cdist_backward(along(gradient, -1), along(one, -2), along(two, -3),
+                            p < 0 ? INFINITY : p, along(distance, -1))
+            .sum_to_size(sizes);
+}
+
 }  // namespace
 
 const Composite various_composites[] = {
@@ -178,6 +197,7 @@ const Composite various_composites[] = {
     ENTRY(svd),
     ENTRY(triangular_solve),
     ENTRY(qr),
+    ENTRY(cdist_grad),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),
     {},

@@ -10,7 +10,7 @@ false, numbers, "text", or the dtype of out. Its results go to the written param
 arguments, in their order, or else to the first. `in float` computes 16-bit floats in float;
 `promoted` computes tensors of several dtypes in the one that holds them all and out. Where one
 operator of ATen is not enough, `composite name` stands for a function of core/torch/aten.
-A name without aclnn is a type of the interface before aclnn: tensors come in this order, the
+A name without acl is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
 Lines that start with a blank continue a row.
 """
@@ -63,7 +63,7 @@ class Row:
     @property
     def is_type(self) -> bool:
         """An operator of the interface before aclnn, by type: it has no functions of its own."""
-        return not self.name.startswith("aclnn")
+        return not self.name.startswith("acl")
 
     @property
     def outputs(self) -> tuple[int, ...]:

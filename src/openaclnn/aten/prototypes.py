@@ -81,7 +81,7 @@ def prototypes(row: Row) -> tuple[str, str]:
 
 
 def stem(name: str) -> str:
-    """aclnnInplacePowTensorTensor -> pow_tensor_tensor, as headers are called."""
+    """aclnnInplacePowTensorTensor -> pow_tensor_tensor and aclStft -> acl_stft, for headers."""
     plain = name.removeprefix("aclnn").removeprefix("Inplace")
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain)
     return spaced.lower()
@@ -109,4 +109,8 @@ def headers() -> dict[str, tuple[str, ...]]:
             for full in (f"aclnn{name}", f"aclnnInplace{name}"):
                 if full in known and full not in found.setdefault(header, []):
                     found[header].append(full)
-    return {f"aclnn_{key}.h": tuple(sorted(names)) for key, names in sorted(found.items()) if names}
+    return {
+        f"{key}.h" if key.startswith("acl_") else f"aclnn_{key}.h": tuple(sorted(names))
+        for key, names in sorted(found.items())
+        if names
+    }
