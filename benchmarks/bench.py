@@ -28,11 +28,12 @@ from typing import Any
 from cells import AFTER_TORCH, ATTRIBUTES, MIXES, Array, Cell
 from jit import JAX, TORCH
 from machine import about, enough_memory
-from measure import Cores, Loops, Run, interleave, run_after, run_of, shortest
 from options import Todo, cells, load_modules, options_from, size_text
-from peers import PEERS
 from report import Result, summary, table
 from report_bars import bars, bars_text
+
+from openaclnn.bench.measure import Cores, Loops, Run, interleave, run_after, run_of, shortest
+from openaclnn.bench.peers import PEERS
 
 JITS = {"compiled": TORCH, "jax": JAX}  # reported without a bar
 

@@ -10,21 +10,18 @@ from typing import Any
 
 import numpy as np
 from jit import compiled, jax_call
-from measure import aligned
 from mixes import Mix, mixed, values_of
-from peers import PEERS
 
 import openaclnn
+from openaclnn.bench.agreeing import agrees
+from openaclnn.bench.measure import aligned
+from openaclnn.bench.peers import PEERS
 from openaclnn.reference import REFERENCES, numpy_dtype
 from openaclnn.schema import Op
 
 Array = np.ndarray[Any, Any]
 
 DTYPES = {"fp32": "FLOAT", "bf16": "BFLOAT16", "fp16": "FLOAT16", "fp64": "DOUBLE"}
-# Results of backends may differ by so many units: NumPy rounds attributes to half types.
-DIFFERENCE = 4
-EPSILON = {"fp32": 2.0**-23, "bf16": 2.0**-7, "fp16": 2.0**-10, "fp64": 2.0**-52}
-LEAST = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-14, "fp64": 2.0**-1022}
 # What of the first input, the gradient, is there; the rest is repeated. R x C, or A x M x C.
 BROADCAST = ("scalar", "row", "column", "middle")
 STRIDED = ("transposed", "transposed_in")  # all tensors; the inputs alone
@@ -170,21 +167,12 @@ class Cell:
         if self.original is None:
             self.result[self.spots] = POISON
 
+    @property
+    def cancels(self) -> float:
+        return PEERS[self.op.python].cancels_below
+
     def spots_agree(self, expected: Array) -> bool:
-        return self._close(self.result[self.spots], expected[self.spots])
+        return agrees(self.result[self.spots], expected[self.spots], self.cancels)
 
     def agrees(self, expected: Array) -> bool:
-        return all(self._close(self.result[i], expected[i]) for i in blocks(self.elements))
-
-    def _close(self, a: Array, b: Array) -> bool:
-        """Equal bits, both NaN, or else numbers close by."""
-        unsigned = f"u{a.itemsize}"
-        if np.array_equal(a.view(unsigned), b.view(unsigned)):
-            return True
-        wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-        least = max(LEAST[self.dtype], PEERS[self.op.python].cancels_below)
-        size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), least)
-        same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
-        with np.errstate(invalid="ignore"):  # differences of infinities
-            near = abs(wide_a - wide_b) <= DIFFERENCE * EPSILON[self.dtype] * size
-        return bool((same | (near & np.isfinite(size))).all())
+        return all(agrees(self.result[i], expected[i], self.cancels) for i in blocks(self.elements))

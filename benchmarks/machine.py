@@ -6,30 +6,19 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import re
 import shlex
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cells import DTYPES
-from measure import PAUSE, Cores, Loops
 
 import openaclnn
+from openaclnn.bench.machine import cpu_name, memory_for
+from openaclnn.bench.measure import PAUSE, Cores, Loops
 from openaclnn.reference import numpy_dtype
 from openaclnn.schema import Op
-
-CPU_NUMBERS = {"family": "cpu family", "model": "model"}
-
-
-def cpu_name() -> str:
-    """The name alone is "AMD EPYC" for several generations on some virtual machines."""
-    first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
-    found = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", first, re.M))
-    numbers = [f"{what} {found[key]}" for what, key in CPU_NUMBERS.items() if key in found]
-    return ", ".join([found.get("model name", platform.machine()), *numbers])
 
 
 def about(
@@ -62,5 +51,4 @@ def about(
 def enough_memory(op: Op, dtype: str, elements: int) -> bool:
     """Inputs, result, the expected result and scratch of the peers."""
     need = (len(op.inputs_) + 4) * elements * numpy_dtype(DTYPES[dtype]).itemsize
-    free = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
-    return free is None or need < int(free[1]) * 1024 * 0.8
+    return memory_for(need)

@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from measure import Cores, Loops, interleave, run_of
 
 import openaclnn
+from openaclnn.bench.measure import Cores, Loops, interleave, run_of
 
 SIZES = (256, 512, 768, 1024)
 IMPORT = """

@@ -29,6 +29,32 @@ KEYS = {  # the text and the key code that go with a key's name
     "ArrowDown": ("", 40),
 }
 TIMEOUT = 60.0
+# The ratio of WCAG 2 between the colours of the text of an element and of the page behind it.
+CONTRAST = """(() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const light = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const part = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)
+      .map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+  };
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor;
+      if (!/rgba\\(.*, 0\\)|transparent/.test(colour)) return colour;
+    }
+  };
+  const found = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!text || e.closest("script, svg, noscript") || !e.checkVisibility()) continue;
+    const both = [light(getComputedStyle(e).color), light(behind(e))];
+    found.push([(Math.max(...both) + 0.05) / (Math.min(...both) + 0.05), e.outerHTML.slice(0, 80)]);
+  }
+  return found.sort((a, b) => a[0] - b[0]);
+})()"""
 
 
 class Browser:
@@ -124,17 +150,25 @@ class Browser:
 
     def click(self, selector: str) -> None:
         """A click of the mouse into the middle of an element, which must not be covered."""
-        found = self.run(f"""(() => {{
+        at = self._middle(selector)
+        while (later := self._middle(selector)) != at:  # the page is still being laid out
+            at = later
+        x, y, free = at
+        assert free, f"{selector} is covered"
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def _middle(self, selector: str) -> Any:
+        """Where an element is after two frames, and whether a click there meets it."""
+        return self.run(f"""(async () => {{
             const element = document.querySelector({json.dumps(selector)});
             element.scrollIntoView({{ block: "center", behavior: "instant" }});
+            const frame = () => new Promise((done) => requestAnimationFrame(done));
+            await frame(), await frame();
             const box = element.getClientRects()[0];
             const at = [box.x + box.width / 2, box.y + box.height / 2];
             return [...at, element.contains(document.elementFromPoint(...at))];
         }})()""")
-        x, y, free = found
-        assert free, f"{selector} is covered"
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def choose(self, selector: str, word: str) -> None:
         """A word of a select element."""

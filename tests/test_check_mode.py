@@ -33,7 +33,7 @@ REFUSED_ON_PURPOSE = {"leaky_relu.c"}  # it shows the error for a wrong shape
 
 
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
-def test_the_page_shows_what_is_told(source, programs):
+def test_the_page_shows_what_is_reported(source, programs):
     """Compares word for word if addr2line is there, otherwise the kinds and the sentences."""
     path = program(source, programs)
     done = openaclnn_command("check", str(path), cwd=TOOL["FOLDER"])
@@ -161,7 +161,7 @@ def test_of_the_corrected_program_nothing_is_reported(source, tmp_path):
 
 
 @pytest.mark.parametrize("source", EXAMPLES, ids=lambda path: path.name)
-def test_right_programs_are_told_nothing(source, tmp_path):
+def test_right_programs_cause_no_report(source, tmp_path):
     home, built = openaclnn.home(), tmp_path / "program"
     compiler = "gcc" if source.suffix == ".c" else "g++"
     include = [f"-I{home}/include", f"-I{home}/include/aclnn", f"-I{home}/include/aclnnop"]
@@ -179,7 +179,7 @@ def test_right_programs_are_told_nothing(source, tmp_path):
     assert (done.returncode, len(done.stdout)) == (plain.returncode, len(plain.stdout))
 
 
-def test_every_right_order_is_told_nothing(tmp_path):
+def test_every_right_order_causes_no_report(tmp_path):
     """The program that orders work in every possible way."""
     home, built = openaclnn.home(), tmp_path / "program"
     source = ROOT / "tests" / "c" / "test_right_order.cpp"

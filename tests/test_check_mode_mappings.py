@@ -83,6 +83,6 @@ def test_mistakes(case, cases):
     assert done.returncode == 66
 
 
-def test_right_use_is_told_nothing(cases):
+def test_right_use_causes_no_report(cases):
     done = openaclnn_command("check", str(cases), "right")
     assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n")

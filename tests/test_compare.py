@@ -61,7 +61,7 @@ def test_ours_passes_and_a_wrong_element_does_not(op, dtype, attributes):
 
 
 @pytest.mark.parametrize("op", rows())
-def test_special_values_are_told_by_kind(op):
+def test_special_values_are_reported_by_kind(op):
     attributes = REFERENCES[op.kernel].attributes[0]
     inputs = grid(op, "FLOAT", attributes)
     got = call(op, inputs, attributes)

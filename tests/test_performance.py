@@ -17,12 +17,12 @@ import page
 from cells import Cell
 from group_norm_report import FORWARD, GRADIENT, LARGEST
 from group_norm_report import Cell as GroupNormCell
-from measure import Cores, Samples, interleave
 from mixes import Mix, attribute_sets, mixes_of
 from report import Result
 from report_bars import bars, bars_text
 
 import openaclnn
+from openaclnn.bench.measure import Cores, Samples, interleave
 from openaclnn.reference import REFERENCES
 
 SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}

@@ -112,9 +112,15 @@ def test_trace_file(two_streams, tmp_path):
     ]
     assert all(e["ts"] >= 0 and e["dur"] >= 0 for e in work)
     tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert tracks == {(1, 1): "thread 1", (2, 1): "stream 1", (2, 2): "stream 2"}
-    submits = {e["id"]: e for e in events if e["ph"] == "s"}
-    arrives = {e["id"]: e for e in events if e["ph"] == "f"}
+    assert tracks == {
+        (1, 1): "thread 1, the main thread",
+        (2, 1): "stream 1",
+        (2, 2): "stream 2",
+    }
+    processes = [e["args"]["name"] for e in events if e["name"] == "process_name"]
+    assert processes == ["two_streams: calls of acl, by thread", "two_streams: work of streams"]
+    submits = {e["id"]: e for e in events if (e["ph"], e.get("cat")) == ("s", "submits")}
+    arrives = {e["id"]: e for e in events if (e["ph"], e.get("cat")) == ("f", "submits")}
     assert submits.keys() == arrives.keys()
     assert len(submits) == sum(e["pid"] == 2 and e["name"].startswith("aclnn") for e in work)
     for number, begin in submits.items():
@@ -124,6 +130,56 @@ def test_trace_file(two_streams, tmp_path):
             (e["ts"], e["ts"] + e["dur"]) for e in work if e["pid"] == 2 if e["tid"] == tid
         )
         assert all(a[1] <= b[0] + 0.0011 for a, b in itertools.pairwise(spans))
+
+
+def test_arguments_are_fields(two_streams, tmp_path):
+    """Perfetto finds fields by name and value; numbers are numbers."""
+    out = tmp_path / "trace.json"
+    assert command("trace", "-o", str(out), str(two_streams)).returncode == 0
+    events = [e for e in json.loads(out.read_text()) if e["ph"] == "X"]
+
+    def fields(name: str, track: int) -> dict:
+        return next(e["args"] for e in events if (e["name"], e["pid"]) == (name, track))
+
+    copy = fields("aclrtMemcpy", 1)
+    assert list(copy) == ["dst", "destMax", "src", "count", "kind", "returned"]
+    assert (copy["count"], copy["kind"], copy["returned"]) == (
+        524288, "ACL_MEMCPY_HOST_TO_DEVICE", 0,
+    )  # fmt: skip
+    assert fields("aclnnLeakyRelu", 1)["stream"] == "stream 1"
+    work = fields("aclnnLeakyRelu", 2)
+    assert list(work) == ["self", "negativeSlope", "out"]
+    assert work["self"].startswith("FLOAT [131072] at 0x")
+    for e in events:
+        assert all(isinstance(value, int | str) for value in e["args"].values())
+
+
+def test_arrows_lead_from_a_record_to_what_waits_for_it(two_streams, tmp_path):
+    out = tmp_path / "trace.json"
+    assert command("trace", "-o", str(out), str(two_streams)).returncode == 0
+    events = json.loads(out.read_text())
+    calls = {(e["pid"], e["tid"], e["ts"]): e for e in events if e["ph"] == "X"}
+    ends = {ph: {e["id"]: calls[e["pid"], e["tid"], e["ts"]] for e in events
+                 if e["ph"] == ph and e["cat"] == "waits for"} for ph in "sf"}  # fmt: skip
+    assert ends["s"].keys() == ends["f"].keys()
+    pairs = [(ends["s"][i], ends["f"][i]) for i in ends["s"]]
+    assert [(a["name"], b["name"]) for a, b in pairs] == [
+        ("aclrtRecordEvent", "aclrtStreamWaitEvent"),
+        ("aclrtRecordEvent", "aclrtSynchronizeEvent"),
+    ]
+    for record, wait in pairs:
+        assert record["args"]["event"] == wait["args"]["event"]
+        assert record["ts"] < wait["ts"]
+
+
+def test_the_table_begins_with_what_took_longest(two_streams):
+    shown = command("trace", str(two_streams)).stderr
+    rows = [row.split() for row in shown.splitlines() if ROW.match(row)]
+    tracks = [row[1] if row[0] == "stream" else "host" for row in rows]
+    assert tracks == sorted(tracks)  # "1", "2", "host"
+    for _, same in itertools.groupby(rows, lambda row: row[: 2 if row[0] == "stream" else 1]):
+        totals = [float(row[-4]) for row in same]
+        assert totals == sorted(totals, reverse=True)
 
 
 REFUSED = """
@@ -250,9 +306,9 @@ int main() {
 """
 
 
-def test_work_is_told_of_its_own_call(tmp_path):
+def test_work_belongs_to_its_own_call(tmp_path):
     """Callbacks that do not block, and empty copies, are not work of the stream."""
-    source = tmp_path / "never_told.cpp"
+    source = tmp_path / "never_reported.cpp"
     source.write_text(NEVER_TOLD)
     out = tmp_path / "trace.json"
     done = command("trace", "-o", str(out), str(built(tmp_path, source)))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from xml.etree import ElementTree
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 import openaclnn
+from openaclnn.catalogue import shortest
 from openaclnn.cli import main
 from openaclnn.verify.cases import SCHEMA
 
@@ -88,7 +91,7 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["no"], "a provider must be openaclnn, openaclnn:LEVEL, torch or library:PATH"),
+        (["no"], "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled or"),
         (["openaclnn:v9"], "openaclnn:v9 must be one of v2"),
         (["library:/no/such.so"], "library:/no/such.so must be a file, but there is none"),
         ([f"library:{__file__}"], f"library:{__file__} must be a library that loads, but: "),
@@ -154,3 +157,59 @@ def test_double_on_product_any(capsys):
     openaclnn.set_product("any")
     assert main(["verify", "openaclnn:v2", "--op", "logit", "--dtype", "fp64", "--quiet"]) == 0
     assert "DOUBLE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--html"])
+def test_a_report_to_standard_output(option, tmp_path, monkeypatch, capsys):
+    """No file of the name -; the summary is for people and goes to standard error."""
+    monkeypatch.chdir(tmp_path)
+    one = ["verify", "openaclnn", "--only", "hardshrink/FLOAT/0", "--op", "hardshrink", "--quiet"]
+    assert main([*one, option, "-"]) == 0
+    shown = capsys.readouterr()
+    assert list(tmp_path.iterdir()) == []
+    assert shown.out.startswith({"--json": "{", "--junit": "<?xml", "--html": "<!doctype"}[option])
+    assert "passed" in shown.err
+    assert "openaclnn verify  1 cases" not in shown.out
+
+
+def test_only_one_report_goes_to_standard_output(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    one = ["verify", "openaclnn", "--only", "hardshrink/FLOAT/0", "--op", "hardshrink"]
+    assert main([*one, "--json", "-", "--html", "-"]) == 2
+    sentence = "only one report must go to standard output, but --json and --html are -"
+    assert capsys.readouterr().err == f"openaclnn verify: {sentence}\n"
+    assert main(["verify", "--exhaustive", "--op", "elu", "--state", "-"]) == 2
+    assert capsys.readouterr().err == "openaclnn verify: --state must be a file, but is -\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e10, "1e10"), (1e-5, "1e-5"), (1e30, "1e30"), (1e-30, "1e-30"), (1.5, "1.5"), (1.0, "1.0"),
+     (-0.0, "-0.0"), (60.0, "60.0"), (1.6732632423543772, "1.6732632423543772"), (-2e9, "-2e9"),
+     (1.234e-9, "1.234e-9"), (1234567.0, "1234567.0"), (float("inf"), "inf"), (True, "True"),
+     (12, "12")],
+)  # fmt: skip
+def test_attributes_are_short(value, text):
+    assert shortest(value) == text
+    if isinstance(value, float):
+        assert float(shortest(value)) == value
+
+
+def test_torch_compiled():
+    """One compilation of some seconds; attributes beyond the first set are left out."""
+    pytest.importorskip("torch")
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    words = ["--op", "leaky_relu", "--dtype", "fp32", "--quiet", "--json", "-"]
+    command = [sys.executable, "-m", "openaclnn", "verify", "torch:compiled", *words]
+    done = subprocess.run(command, capture_output=True, text=True)  # warnings of torch are its own
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
+    passed = [r for r in results if r["status"] == "passed"]
+    assert len(passed) > 20
+    assert {r["sentence"] for r in results if r["status"] == "left out"} == {
+        "torch:compiled has the first attribute set of an operator only",
+        "torch has no status codes",
+        "torch's operators keep one dtype",
+    }

@@ -51,11 +51,19 @@ def test_the_page_of_the_report(tmp_path, monkeypatch):
     assert "results passed" in page
 
 
+def test_what_is_known_of_torch(capsys):
+    pytest.importorskip("torch", reason="torch is not installed")
+    shown = blocks("text")[2]
+    command = shown.splitlines()[-1].split()
+    assert main([*command[1:], "--quiet"]) == 1
+    assert shown.strip() in capsys.readouterr().out
+
+
 def test_every_input_of_the_page(capsys):
     (command,) = blocks("bash")[4].splitlines()
     assert main([*command.split()[1:], "--quiet"]) == 0
     assert "logit" in capsys.readouterr().out
-    name = blocks("text")[2].split()[-1]
+    name = blocks("text")[3].split()[-1]
     wanted = ["verify", "openaclnn:v2", "--exhaustive", "--op", "hardshrink", "--only", name]
     assert main([*wanted, "--quiet"]) == 0
     assert "1 cases" in capsys.readouterr().out

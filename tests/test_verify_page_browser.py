@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser import CHROMIUM, NEEDED, Browser
+from browser import CHROMIUM, CONTRAST, NEEDED, Browser
 from verify_page_support import HOSTILE, report_of_mine
 
 from openaclnn.verify.page import page
@@ -16,32 +16,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NEEDED)
 CELL = "#matrix td a[href='#/elu/FLOAT16']"
 FOCUS = "document.activeElement"
 SHOWN = "!document.getElementById('detail').hidden"
-# The ratio of WCAG 2 between the colours of the text of an element and of the page behind it.
-CONTRAST = """(() => {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const light = (colour) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    const part = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)
-      .map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
-  };
-  const behind = (e) => {
-    for (; e; e = e.parentElement) {
-      const colour = getComputedStyle(e).backgroundColor;
-      if (!/rgba\\(.*, 0\\)|transparent/.test(colour)) return colour;
-    }
-  };
-  const found = [];
-  for (const e of document.querySelectorAll("body *")) {
-    const text = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!text || e.closest("script, svg, noscript") || !e.checkVisibility()) continue;
-    const both = [light(getComputedStyle(e).color), light(behind(e))];
-    found.push([(Math.max(...both) + 0.05) / (Math.min(...both) + 0.05), e.outerHTML.slice(0, 80)]);
-  }
-  return found.sort((a, b) => a[0] - b[0]);
-})()"""
 
 
 @pytest.fixture(scope="module")

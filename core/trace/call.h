@@ -2,7 +2,6 @@
 // One traced call: the generated function of its name fills it, calls the core, and hands it over.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -17,40 +16,30 @@ class Call {
   explicit Call(const char* name) : name_(name) { (void)Recorder::get(); }
 
   void set(size_t position, const char* argument, std::string value) {
-    argument_[position] = {argument, std::move(value)};
-    if (count_ <= position) count_ = position + 1;
+    if (arguments_.size() <= position) arguments_.resize(position + 1);
+    arguments_[position] = {argument, std::move(value)};
   }
   // The stream will run the work that the call has recorded.
   void submits(const void* stream, const aclOpExecutor* executor) {
-    submission_ = Recorder::get().submit(name_, stream, executor, arguments());
+    submission_ = Recorder::get().submit(name_, stream, executor, arguments_);
   }
 
   void begin() { begin_ = steady_nanoseconds(); }
   void end() { end_ = steady_nanoseconds(); }
 
   // Phase 1 made the executor from these arguments.
-  void plans(const aclOpExecutor* executor) { Recorder::get().know_plan(executor, arguments()); }
+  void plans(const aclOpExecutor* executor) { Recorder::get().know_plan(executor, arguments_); }
   void returned(const std::string& result, bool good) {
     if (submission_ != 0 && !good) Recorder::get().withdraw(submission_);
     char sentence[1000] = ": ";
     if (!good) openaclnn_newest_sentence(sentence + 2, sizeof sentence - 2);
-    Recorder::get().called(name_, arguments(), good ? result : result + sentence, begin_, end_,
+    Recorder::get().called(name_, arguments_, good ? result : result + sentence, begin_, end_,
                            good ? submission_ : 0);
   }
 
  private:
-  std::string arguments() const {
-    std::string text;
-    for (size_t i = 0; i < count_; ++i) {
-      if (i > 0) text += ", ";
-      text += std::string(argument_[i].first) + ": " + argument_[i].second;
-    }
-    return text;
-  }
-
   const char* name_;
-  std::array<std::pair<const char*, std::string>, 48> argument_;  // attention has 41
-  size_t count_ = 0;
+  Arguments arguments_;
   uint64_t submission_ = 0;
   int64_t begin_ = 0, end_ = 0;
 };

@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -32,6 +35,33 @@ std::string quoted(const std::string& text) {
   }
   return result + "\"";
 }
+
+// A number where the text is one, so that Perfetto can compare it.
+std::string json_value(const std::string& text) {
+  const size_t sign = text.rfind('-', 0) == 0 ? 1 : 0;
+  const bool number = text.size() > sign && text.size() - sign <= 15 &&
+                      text.find_first_not_of("0123456789", sign) == std::string::npos &&
+                      (text[sign] != '0' || text.size() == sign + 1);
+  return number ? text : quoted(text);
+}
+
+std::string listed(const Arguments& arguments) {
+  std::string text;
+  for (const auto& [name, value] : arguments) {
+    text += (text.empty() ? "" : ", ") + name + ": " + value;
+  }
+  return text;
+}
+
+std::string value_of(const Arguments& arguments, const char* name) {
+  for (const auto& [known, value] : arguments) {
+    if (known == name) return value;
+  }
+  return {};
+}
+
+// What the program is called, without its folders.
+std::string program_name() { return program_invocation_short_name; }
 
 [[gnu::destructor]] void end() { Recorder::get().finish(); }
 
@@ -86,11 +116,8 @@ void Recorder::open() {
   text_ = path == nullptr || *path == '\0' ? stderr : open_file("OPENACLNN_TRACE_TEXT");
   json_ = open_file("OPENACLNN_TRACE_JSON");
   if (json_ != nullptr) std::fputs("[\n", json_);
-  for (const auto& [track, name] : {std::pair{Track::host, "host"}, {Track::stream, "streams"}}) {
-    write_event("\"ph\": \"M\", \"name\": \"process_name\", \"pid\": " +
-                std::to_string(static_cast<int>(track)) + ", \"args\": {\"name\": " + quoted(name) +
-                "}");
-  }
+  name_process(Track::host, program_name() + ": calls of acl, by thread");
+  name_process(Track::stream, program_name() + ": work of streams");
 }
 
 std::string Recorder::micros(int64_t nanoseconds) const {
@@ -106,27 +133,56 @@ void Recorder::write_event(const std::string& fields) {
   first_event_ = false;
 }
 
-void Recorder::name_track(Track track, int number, const char* what) {
-  const std::string name = std::string(what) + " " + std::to_string(number);
+void Recorder::name_process(Track track, const std::string& name) {
+  const std::string pid = std::to_string(static_cast<int>(track));
+  write_event("\"ph\": \"M\", \"name\": \"process_name\", \"pid\": " + pid +
+              ", \"args\": {\"name\": " + quoted(name) + "}");
+  write_event("\"ph\": \"M\", \"name\": \"process_sort_index\", \"pid\": " + pid +
+              ", \"args\": {\"sort_index\": " + pid + "}");
+}
+
+void Recorder::name_track(Track track, int number, const std::string& name) {
   write_event("\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": " +
               std::to_string(static_cast<int>(track)) + ", \"tid\": " + std::to_string(number) +
               ", \"args\": {\"name\": " + quoted(name) + "}");
 }
 
 void Recorder::event(Track track, int number, const std::string& name, int64_t begin, int64_t end,
-                     const std::string& details) {
-  write_event("\"ph\": \"X\", \"name\": " + quoted(name) + ", \"pid\": " +
-              std::to_string(static_cast<int>(track)) + ", \"tid\": " + std::to_string(number) +
-              ", \"ts\": " + micros(begin - start_) + ", \"dur\": " + micros(end - begin) +
-              ", \"args\": {\"arguments\": " + quoted(details) + "}");
+                     const Arguments& arguments) {
+  std::string fields;
+  for (const auto& [argument, value] : arguments) {
+    fields += (fields.empty() ? "" : ", ") + quoted(argument) + ": " + json_value(value);
+  }
+  write_event("\"ph\": \"X\", \"name\": " + quoted(name) +
+              ", \"pid\": " + std::to_string(static_cast<int>(track)) +
+              ", \"tid\": " + std::to_string(number) + ", \"ts\": " + micros(begin - start_) +
+              ", \"dur\": " + micros(end - begin) + ", \"args\": {" + fields + "}");
 }
 
-// Draws an arrow from a call of the host to the stream's work that it led to.
-void Recorder::arrow(const char* phase, Track track, int number, int64_t at, uint64_t id) {
-  write_event(std::string("\"ph\": ") + phase + ", \"cat\": \"submission\", \"name\": \"submits\"" +
-              ", \"id\": " + std::to_string(id) +
+// Draws an arrow from what came first to what it led to.
+void Recorder::arrow(const char* name, const char* phase, Track track, int number, int64_t at,
+                     uint64_t id) {
+  write_event(std::string("\"ph\": ") + phase + ", \"cat\": " + quoted(name) +
+              ", \"name\": " + quoted(name) + ", \"id\": " + std::to_string(id) +
               ", \"pid\": " + std::to_string(static_cast<int>(track)) +
               ", \"tid\": " + std::to_string(number) + ", \"ts\": " + micros(at - start_));
+}
+
+// From the newest record of an event to each call that waits for it.
+void Recorder::follow_event(const std::string& name, const Arguments& arguments, int thread,
+                            int64_t begin) {
+  if (name == "aclrtRecordEvent") {
+    records_[value_of(arguments, "event")] = {thread, begin};
+    return;
+  }
+  if (name.rfind("aclrtStreamWaitEvent", 0) != 0 && name.rfind("aclrtSynchronizeEvent", 0) != 0) {
+    return;
+  }
+  const auto record = records_.find(value_of(arguments, "event"));
+  if (record == records_.end()) return;
+  const uint64_t id = ++submissions_;
+  arrow("waits for", "\"s\"", Track::host, record->second.thread, record->second.at, id);
+  arrow("waits for", "\"f\", \"bp\": \"e\"", Track::host, thread, begin, id);
 }
 
 void Recorder::line(const char* track, int number, int64_t begin, int64_t end,
@@ -140,14 +196,24 @@ int Recorder::thread_number() {
   static thread_local int number = 0;
   if (number == 0) {
     number = ++threads_;
-    name_track(Track::host, number, "thread");
+    std::string name = "thread " + std::to_string(number);
+    char own[16] = "";
+    if (syscall(SYS_gettid) == getpid()) {
+      name += ", the main thread";
+    } else if (pthread_getname_np(pthread_self(), own, sizeof own) == 0 &&
+               own != program_name().substr(0, sizeof own - 1)) {
+      name += std::string(", ") + own;
+    }
+    name_track(Track::host, number, name);
   }
   return number;
 }
 
 int Recorder::number_of(const void* identity) {
   const auto [found, fresh] = streams_.try_emplace(identity, static_cast<int>(streams_.size()) + 1);
-  if (fresh) name_track(Track::stream, found->second, "stream");
+  if (fresh) {
+    name_track(Track::stream, found->second, "stream " + std::to_string(found->second));
+  }
   return found->second;
 }
 
@@ -158,7 +224,7 @@ int Recorder::stream_number(const void* identity) {
 }
 
 uint64_t Recorder::submit(const char* name, const void* handle, const aclOpExecutor* executor,
-                          const std::string& arguments) {
+                          const Arguments& arguments) {
   const void* identity = openaclnn_identity_of_stream(handle);
   std::lock_guard lock(mutex_);
   const auto plan = plans_.find(executor);
@@ -178,22 +244,24 @@ void Recorder::withdraw(uint64_t submission) {
   }
 }
 
-void Recorder::know_plan(const aclOpExecutor* executor, const std::string& arguments) {
+void Recorder::know_plan(const aclOpExecutor* executor, const Arguments& arguments) {
   std::lock_guard lock(mutex_);
-  // Leaves out workspaceSize and executor, which every operator has.
-  plans_[executor] = arguments.substr(0, arguments.rfind(", workspaceSize: "));
+  // Leaves out workspaceSize and executor, which every operator has at the end.
+  plans_[executor] = Arguments(arguments.begin(), arguments.end() - 2);
 }
 
-void Recorder::called(const char* name, const std::string& arguments, const std::string& result,
+void Recorder::called(const char* name, const Arguments& arguments, const std::string& result,
                       int64_t begin, int64_t end, uint64_t submission) {
   std::lock_guard lock(mutex_);
   open();
   const int thread = thread_number();
-  const std::string what = std::string(name) + "(" + arguments + ")";
+  const std::string what = std::string(name) + "(" + listed(arguments) + ")";
   line("host", thread, begin, end, result.empty() ? what : what + " = " + result);
-  event(Track::host, thread, name, begin, end,
-        result.empty() ? arguments : arguments + " = " + result);
-  if (submission != 0) arrow("\"s\"", Track::host, thread, begin, submission);
+  Arguments fields = arguments;
+  if (!result.empty()) fields.emplace_back("returned", result);
+  event(Track::host, thread, name, begin, end, fields);
+  if (submission != 0) arrow("submits", "\"s\"", Track::host, thread, begin, submission);
+  follow_event(name, arguments, thread, begin);
   figures_[{0, name}].add(end - begin);
 }
 
@@ -206,32 +274,35 @@ void Recorder::worked(const void* identity, const char* name, int64_t begin, int
   std::deque<Submission>& waiting = submitted_[identity];
   const auto found = std::find_if(waiting.begin(), waiting.end(),
                                   [=](const Submission& s) { return s.name == name; });
-  const std::string details = found == waiting.end() ? "" : found->details;
+  const Arguments arguments = found == waiting.end() ? Arguments() : found->arguments;
   line("stream", number, begin, end,
-       details.empty() ? name : std::string(name) + "(" + details + ")");
-  event(Track::stream, number, name, begin, end, details);
+       arguments.empty() ? name : std::string(name) + "(" + listed(arguments) + ")");
+  event(Track::stream, number, name, begin, end, arguments);
   figures_[{number, name}].add(end - begin);
   if (found == waiting.end()) return;
-  arrow("\"f\", \"bp\": \"e\"", Track::stream, number, begin, found->number);
+  arrow("submits", "\"f\", \"bp\": \"e\"", Track::stream, number, begin, found->number);
   waiting.erase(found);
 }
 
 void Recorder::write_table() {
   std::fprintf(text_, "\n%-10s %-40s %8s %12s %12s %12s %12s\n", "", "", "calls", "total us",
                "mean us", "least us", "most us");
-  const auto rows = [&](bool of_streams) {
-    for (const auto& [key, own] : figures_) {
-      if ((key.first != 0) != of_streams) continue;
-      const std::string track = key.first == 0 ? "host" : "stream " + std::to_string(key.first);
-      std::fprintf(text_, "%-10s %-40s %8llu %12s %12s %12s %12s\n", track.c_str(),
-                   key.second.c_str(), static_cast<unsigned long long>(own.count),
-                   micros(own.total).c_str(),
-                   micros(own.total / static_cast<int64_t>(own.count)).c_str(),
-                   micros(own.least).c_str(), micros(own.most).c_str());
-    }
-  };
-  rows(true);
-  rows(false);
+  // Streams first, then the calls; each by the time that it took, the longest first.
+  std::vector<std::pair<std::pair<int, std::string>, Figures>> rows(figures_.begin(),
+                                                                    figures_.end());
+  const auto rank = [](int stream) { return stream == 0 ? INT_MAX : stream; };
+  std::stable_sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
+    return std::make_pair(rank(a.first.first), -a.second.total) <
+           std::make_pair(rank(b.first.first), -b.second.total);
+  });
+  for (const auto& [key, own] : rows) {
+    const std::string track = key.first == 0 ? "host" : "stream " + std::to_string(key.first);
+    std::fprintf(text_, "%-10s %-40s %8llu %12s %12s %12s %12s\n", track.c_str(),
+                 key.second.c_str(), static_cast<unsigned long long>(own.count),
+                 micros(own.total).c_str(),
+                 micros(own.total / static_cast<int64_t>(own.count)).c_str(),
+                 micros(own.least).c_str(), micros(own.most).c_str());
+  }
 }
 
 void Recorder::finish() {

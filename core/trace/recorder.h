@@ -10,11 +10,16 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "aclnn/aclnn_base.h"
 #include "core/runtime/timeline.h"
 
 namespace openaclnn::trace {
+
+// Names and values, as people read them.
+using Arguments = std::vector<std::pair<std::string, std::string>>;
 
 class Recorder {
  public:
@@ -25,10 +30,10 @@ class Recorder {
 
   // Announces work of this name on the stream. Returns its number, for withdraw and called.
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
-                  const std::string& arguments);
+                  const Arguments& arguments);
   void withdraw(uint64_t submission);  // it was refused
-  void know_plan(const aclOpExecutor* executor, const std::string& arguments);
-  void called(const char* name, const std::string& arguments, const std::string& result,
+  void know_plan(const aclOpExecutor* executor, const Arguments& arguments);
+  void called(const char* name, const Arguments& arguments, const std::string& result,
               int64_t begin, int64_t end, uint64_t submission);
   void worked(const void* stream, const char* name, int64_t begin, int64_t end);
   void finish();
@@ -36,7 +41,12 @@ class Recorder {
  private:
   struct Submission {
     uint64_t number;
-    std::string name, details;
+    std::string name;
+    Arguments arguments;
+  };
+  struct Place {  // where a call began
+    int thread;
+    int64_t at;
   };
   struct Figures {
     uint64_t count = 0;
@@ -53,9 +63,11 @@ class Recorder {
   std::string micros(int64_t nanoseconds) const;
   void line(const char* track, int number, int64_t begin, int64_t end, const std::string& what);
   void event(Track track, int number, const std::string& name, int64_t begin, int64_t end,
-             const std::string& details);
-  void arrow(const char* phase, Track track, int number, int64_t at, uint64_t id);
-  void name_track(Track track, int number, const char* what);
+             const Arguments& arguments);
+  void arrow(const char* name, const char* phase, Track track, int number, int64_t at, uint64_t id);
+  void follow_event(const std::string& name, const Arguments& arguments, int thread, int64_t begin);
+  void name_process(Track track, const std::string& name);
+  void name_track(Track track, int number, const std::string& name);
   void write_event(const std::string& fields);
   void write_table();
 
@@ -68,7 +80,8 @@ class Recorder {
   uint64_t submissions_ = 0;
   std::unordered_map<const void*, int> streams_;
   std::unordered_map<const void*, std::deque<Submission>> submitted_;
-  std::unordered_map<const aclOpExecutor*, std::string> plans_;
+  std::unordered_map<const aclOpExecutor*, Arguments> plans_;
+  std::unordered_map<std::string, Place> records_;          // of each event, the newest
   std::map<std::pair<int, std::string>, Figures> figures_;  // by stream, 0 for calls of the host
 };
 

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import difflib
+import math
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from .schema import Op, Parameter
@@ -51,6 +54,25 @@ def formula_lines(op: Op, width: int) -> list[str]:
                 lines[-1] += ";"
             lines.append((" " * len(head) if i else head) + equation)
     return lines
+
+
+def attributes_text(op: Op, attributes: Mapping[str, Any]) -> str:
+    """ "alpha = 1e10, is_result = False": those that have a value."""
+    values = {
+        p.python_name: bool(v) if p.kind == "bool" else v
+        for p in op.attributes
+        if (v := attributes.get(p.python_name)) is not None
+    }
+    return ", ".join(f"{name} = {shortest(value)}" for name, value in values.items())
+
+
+def shortest(value: Any) -> str:
+    """1e10 for 10000000000.0, 1e-5 for 1e-05: the shortest text that is read as the same number."""
+    plain = str(value)
+    if not isinstance(value, float) or not math.isfinite(value) or "e" not in f"{value:g}":
+        return plain
+    digits, _, exponent = f"{Decimal(plain).normalize():e}".partition("e")
+    return min(plain, f"{digits}e{int(exponent)}", key=len)
 
 
 def c_signatures(op: Op) -> list[str]:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from .commands import compare, demo, docs, installation, ops, programs, verify, watch
+from .commands import bench, compare, demo, docs, installation, ops, plot, programs, verify, watch
 from .settings import config
 from .table import OPS
 from .text_table import Paint
@@ -62,8 +62,10 @@ def parser() -> argparse.ArgumentParser:
     demo.add_command(command)
     installation.add_commands(command)
     ops.add_command(command)
+    plot.add_command(command)
     compare.add_command(command)
     verify.add_command(command)
+    bench.add_command(command)
     programs.add_commands(command)
     watch.add_commands(command)
     npu.add_commands(command)

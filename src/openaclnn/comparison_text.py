@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
+from .catalogue import attributes_text
 from .comparing import Compared, Comparison, Element
 from .judging import Output
 from .standards import Standard
@@ -18,7 +18,7 @@ BAR = 40  # the longest
 def text(found: Comparison) -> str:
     """The report; the first line is the verdict."""
     lines = [f"{_verdict(found.passed)} {found.op.name}, {described(found.standard)}"]
-    if attributes := _attributes(found.attributes):
+    if attributes := attributes_text(found.op, found.attributes):
         lines.append(f"  with {attributes}")
     for compared in found.outputs:
         lines += ["", *_output_lines(compared)]
@@ -38,10 +38,6 @@ def described(standard: Standard) -> str:
     return {"single": "single benchmark", "double": "double benchmark"}.get(
         standard.name, standard.name
     ) + level
-
-
-def _attributes(attributes: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in attributes.items() if value is not None)
 
 
 def _output_lines(compared: Compared) -> list[str]:

@@ -15,7 +15,7 @@ A new kernel is one entry:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]  # by Python name
 Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
+Shapes = Sequence[tuple[int, ...]]
+Together = Callable[[np.random.Generator, Attributes, Shapes], Sequence[Array]]
 
 # Correctly rounded, but for a tie that an intermediate of the wider compute type makes or breaks.
 ROUNDED = 0.5 + 2.0**-10
@@ -44,6 +46,8 @@ class Reference:
     # For results that are sums: the sums of their absolute terms, by which errors are judged.
     terms: Callable[..., tuple[Array, ...]] | None = None
     bound: Mapping[str, float] = field(default_factory=dict)  # … of the sum, in FLOAT and DOUBLE
+    # Inputs that belong together, by the name of the kind: one array of each of these shapes.
+    together: Mapping[str, Together] = field(default_factory=dict)
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
     large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
 

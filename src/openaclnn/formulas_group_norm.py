@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .formulas import Array, Reference
+from .formulas import Array, Attributes, Reference, Shapes
 
 Outputs = tuple[Array, ...]
 
@@ -70,11 +70,18 @@ def group_norm_swish(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
     return y, mean, rstd
 
 
-# |dy/dv| is at most 1.1, or |s v| where that is more; the mean and rstd are sums of like signs.
+# |dy/dv| is at most 1.1, or |s v| where that is more. Far below t = 0 it vanishes, and what the
+# terms of v allow vanishes with it: 0 is no result where fp32 holds y. The mean and rstd are sums
+# of like signs.
 def group_norm_swish_terms(x: Array, gamma: Array, beta: Array, **a: Any) -> Outputs:
     _, rstd, scaled, shift = _normalised(x, gamma, beta, a)
     size = np.abs(_grouped(x, a["num_groups"])).mean(axis=2)
-    return np.abs(scaled) + np.abs(shift), size, rstd
+    v, terms = scaled + shift, np.abs(scaled) + np.abs(shift)
+    if a["activate_swish"]:
+        t = a["swish_scale"] * v
+        slope = np.abs(_logistic(t) * (1 + t * _logistic(-t)))
+        terms = np.where(t < -44.3, 64 * slope * terms, terms)
+    return terms, size, rstd
 
 
 def _gradient(
@@ -121,6 +128,51 @@ def group_norm_swish_grad_terms(
     return _gradient(abs, dy, mean, rstd, x, gamma, beta, a)
 
 
+# ---- inputs that belong together ----
+
+
+def _statistics(x: Array, a: Attributes) -> tuple[Array, Array]:
+    """Mean and rstd, (N, groups)."""
+    parts = _grouped(x, a["num_groups"])
+    return parts.mean(axis=2), 1 / np.sqrt(parts.var(axis=2) + 1e-5)
+
+
+def _far(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list[Array]:
+    """A mean of 1,000 to 10,000 standard deviations: sums of x cancel, those of x - mean do not."""
+    sizes = dict(zip(("x", "gamma", "beta"), shapes, strict=True))
+    x = rng.normal(10.0 ** rng.uniform(3, 4), 1, sizes["x"])
+    return [x, rng.normal(1, 0.3, sizes["gamma"]), rng.normal(0, 0.5, sizes["beta"])]
+
+
+def _far_grad(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list[Array]:
+    x, gamma, beta = _far(rng, a, shapes[3:])
+    return [rng.normal(0, 1, x.shape), *_statistics(x, a), x, gamma, beta]
+
+
+def _like_sign(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list[Array]:
+    """A gradient above 0: sums grow with every term, and a plain sum loses digits as it grows."""
+    x = rng.normal(0, 1, shapes[3])
+    gamma, beta = rng.normal(1, 0.3, shapes[4]), rng.normal(0, 0.5, shapes[5])
+    return [rng.uniform(0, 1, x.shape), *_statistics(x, a), x, gamma, beta]
+
+
+def _tail(rng: np.random.Generator, a: Attributes, shape: tuple[int, ...]) -> Array:
+    """swish_scale beta where the exponential of Swish leaves the range of fp32, at -88.7, and its
+    result does not."""
+    scale = a["swish_scale"] or 1.0
+    return np.asarray(rng.uniform(-91, -70, shape) / scale)
+
+
+def _tails(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list[Array]:
+    """gamma = 0, so that Swish has beta alone, far out on the side where it vanishes."""
+    return [rng.normal(0.5, 2, shapes[0]), np.zeros(shapes[1]), _tail(rng, a, shapes[2])]
+
+
+def _tails_grad(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list[Array]:
+    x, gamma, beta = _tails(rng, a, shapes[3:])
+    return [rng.uniform(0.5, 1, x.shape), *_statistics(x, a), x, gamma, beta]
+
+
 _SETS = ((4, 1.0), (1, 1.0), (12, 1.0), (3, 1.702), (2, -1.0), (6, 0.0), (2, 60.0))
 _GROUPS = tuple({"num_groups": n, "data_format": None, "swish_scale": s} for n, s in _SETS)
 
@@ -129,6 +181,7 @@ REFERENCES: dict[str, Reference] = {
         formula=group_norm_swish,
         terms=group_norm_swish_terms,
         bound=BOUND,
+        together={"far": _far, "tails": _tails},
         example=(2, 12, 5, 7),
         large=(2, 128, 64, 64),
         domain=(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
@@ -142,6 +195,7 @@ REFERENCES: dict[str, Reference] = {
         formula=group_norm_swish_grad,
         terms=group_norm_swish_grad_terms,
         bound=BOUND,
+        together={"far": _far_grad, "like sign": _like_sign, "tails": _tails_grad},
         example=(2, 12, 5, 7),
         large=(2, 128, 64, 64),
         domain=(

@@ -28,6 +28,11 @@ def _swapped(x: Array) -> Array:
     return x.swapaxes(0, -1).copy().swapaxes(0, -1) if x.ndim else x.copy()
 
 
+def _channels_last(x: Array) -> Array:
+    """(N, H, W, C) in memory; the same as contiguous below three dimensions."""
+    return np.moveaxis(np.moveaxis(x, 1, -1).copy(), -1, 1) if x.ndim > 2 else x.copy()
+
+
 def _strided(x: Array) -> Array:
     wide: Array = np.ones([2 * n + 1 for n in x.shape], x.dtype)
     odd: tuple[Any, ...] = (
@@ -70,6 +75,8 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 }
 # The strides of aclTensor are not negative.
 OF_C = tuple(name for name in LAYOUTS if name != "flipped")
+# What a case of `openaclnn verify` may have.
+OF_CASES = {name: LAYOUTS[name] for name in OF_C} | {"channels_last": _channels_last}
 
 
 def root(x: Array) -> Array:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TextIO
 
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "cyan": "36"}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 class Paint:

@@ -17,9 +17,10 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 from mkdocs.structure.files import File, Files  # noqa: E402
 from pages.operators import overview, page  # noqa: E402
-from pages.plots import plot  # noqa: E402
 from reference_pages import aten_page  # noqa: E402
 
+from openaclnn.plotting.curves import curves, first_attributes  # noqa: E402
+from openaclnn.plotting.picture import svg  # noqa: E402
 from openaclnn.table import OPS  # noqa: E402
 
 # Pages outside docs/, and that of docs/ whose name the front page has.
@@ -99,7 +100,7 @@ def on_files(files: Files, *, config: Any) -> Files:
     add("operators/index.md", overview())
     for op in OPS:
         add(f"operators/{op.python}.md", page(op))
-        add(f"operators/{op.python}.svg", plot(op))
+        add(f"operators/{op.python}.svg", svg(curves(op, first_attributes(op))))
     add("operators/aten.md", aten_page().replace("../../docs/", "../"))
     pages = [ROOT / (source_of(f.src_uri) or "") for f in files.documentation_pages()]
     for text_page in [p for p in pages if p.is_file()]:

@@ -11,16 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue import find_operator, nearest
-from ..schema import Op, Parameter
-from ..table import OPS
+from ..schema import Op
 from ..text_table import Paint
-
-WRONG_USE = 2
-
-
-class _WrongUse(Exception):
-    """One sentence."""
+from .arguments import WRONG_USE as WRONG_USE
+from .arguments import WrongUse, add_attributes, given_attributes, operator
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -51,15 +45,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--dtype", help="what raw bits are, and mine if its array is wider: fp16, bf16, fp32, fp64")
     add("--worst", type=int, default=5, metavar="N", help="elements to show (5)")
     add("--json", action="store_true", help="print JSON for programs")
-    attributes = sub.add_argument_group("attributes of the operators")
-    for name, (parameter, rows) in _attributes().items():
-        attributes.add_argument(
-            f"--{name.replace('_', '-')}",
-            dest=f"attribute_{name}",
-            type=_reader(parameter),
-            metavar=parameter.kind,
-            help=f"of {', '.join(rows)}",
-        )
+    add_attributes(sub)
 
 
 def add_standard(sub: argparse.ArgumentParser) -> None:
@@ -79,27 +65,6 @@ def standard_of(arguments: argparse.Namespace) -> Any:
     return Standard(a.standard, a.ulp, a.level, a.rtol, a.atol)
 
 
-def _attributes() -> dict[str, tuple[Parameter, list[str]]]:
-    """By Python name: the parameter, and the rows that have it."""
-    found: dict[str, tuple[Parameter, list[str]]] = {}
-    for op in OPS:
-        for p in op.attributes:
-            found.setdefault(p.python_name, (p, []))[1].append(op.python)
-    return found
-
-
-def _reader(parameter: Parameter) -> Callable[[str], Any]:
-    """Turns a word into a value of the kind of the parameter."""
-
-    def flag(word: str) -> bool:
-        if word.lower() not in ("true", "false", "1", "0"):
-            raise argparse.ArgumentTypeError(f"must be true or false, but is {word!r}")
-        return word.lower() in ("true", "1")
-
-    readers: dict[str, Callable[[str], Any]] = {"bool": flag, "int64": int, "text": str}
-    return readers.get(parameter.kind, float)
-
-
 def load(path: str) -> Any:
     """The array of a file; None for -."""
     if path == "-":
@@ -107,19 +72,10 @@ def load(path: str) -> Any:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise _WrongUse(f"{path} must be a .npy file, but: {error}") from None
+        raise WrongUse(f"{path} must be a .npy file, but: {error}") from None
     if not isinstance(array, np.ndarray):
-        raise _WrongUse(f"{path} must be a .npy file with one array, but is an archive")
+        raise WrongUse(f"{path} must be a .npy file with one array, but is an archive")
     return array
-
-
-def _operator(name: str) -> Op:
-    op = find_operator(name)
-    if op is None:
-        meant = nearest(name)
-        hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
-        raise _WrongUse(f"there is no operator {name}; {hint}")
-    return op
 
 
 def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
@@ -127,7 +83,7 @@ def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
     outputs, inputs = len(op.outputs), len(op.inputs_)
     if len(files) != outputs + inputs:
         names = [p.result_name for p in op.outputs] + [p.python_name for p in op.inputs_]
-        raise _WrongUse(
+        raise WrongUse(
             f"{op.python} takes {outputs + inputs} files ({', '.join(names)}), but got {len(files)}"
         )
     arrays = [load(path) for path in files]
@@ -139,22 +95,18 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
     from ..comparing import compare  # needs the references; other commands do not
 
     try:
-        op = _operator(arguments.op)
+        op = operator(arguments.op)
         mine, inputs = _sorted(op, arguments.files)
         benchmark = None
         if arguments.benchmark is not None:
             loaded = [load(path) for path in arguments.benchmark]
             benchmark = loaded[0] if len(op.outputs) == 1 else tuple(loaded)
-        given = {
-            name.removeprefix("attribute_"): value
-            for name, value in vars(arguments).items()
-            if name.startswith("attribute_") and value is not None
-        }
-        named = dict(zip((p.python_name for p in op.inputs_), inputs, strict=True)) | given
+        named = dict(zip((p.python_name for p in op.inputs_), inputs, strict=True))
+        named |= given_attributes(arguments)
         options = ("standard", "ulp", "level", "rtol", "atol", "dtype", "worst")
         chosen = {name: getattr(arguments, name) for name in options}
         found = compare(mine, op.python, benchmark=benchmark, **chosen, **named)
-    except (_WrongUse, TypeError, ValueError) as error:
+    except (WrongUse, TypeError, ValueError) as error:
         print(f"openaclnn compare: {str(error).removeprefix('compare: ')}", file=sys.stderr)
         return WRONG_USE
     print(json.dumps(found.as_data(), indent=2) if arguments.json else found)

@@ -16,13 +16,14 @@ from ..settings import config
 from ..table import ANY, OPS, PRODUCTS
 from ..text_table import Paint
 from .compare import WRONG_USE, add_standard, standard_of
-from .watch import unwritable, write_json
+from .watch import unwritable, write_json, write_text
 
 if TYPE_CHECKING:
     from ..verify.cases import Case
     from ..verify.providers import Provider
 
 SEED = 1
+REPORTS = ("json", "junit", "html")  # options that write one
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -35,6 +36,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn        this library, with each instruction set of this CPU (the default)\n"
         "  openaclnn:v3     one of them\n"
         "  torch            eager PyTorch on the CPU\n"
+        "  torch:compiled   what torch.compile makes of it; seconds for each operator and dtype\n"
         "  library:PATH     a shared library with the aclnn C interface, in a child process, so\n"
         "                   that a crash or a hang is a finding and the run goes on\n\n"
         "  openaclnn verify\n"
@@ -55,8 +57,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--state", metavar="FILE", help="with --exhaustive: go on from here after an interruption")
     add("--timeout", type=float, default=20.0, metavar="S", help="seconds a call may take (20)")
     add("--json", metavar="FILE", help="write all results; - for standard output")
-    add("--junit", metavar="FILE", help="write them as JUnit XML")
-    add("--html", metavar="FILE", help="write a page to look at: matrix, histograms, worst cases")
+    add("--junit", metavar="FILE", help="the same as JUnit XML")
+    add("--html", metavar="FILE", help="the same as a page: matrix, histograms, worst cases")
     add("--quiet", action="store_true", help="no progress on standard error")
     add_standard(sub)
     add(
@@ -78,7 +80,13 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
             listed = [case.as_data() for case in cases]
             print(json.dumps({"schema": SCHEMA, "seed": arguments.seed, "cases": listed}, indent=1))
             return 0
-        files = ("json", "junit", "html", "state")
+        to_output = [name for name in REPORTS if getattr(arguments, name) == "-"]
+        if len(to_output) > 1:
+            both = " and ".join(f"--{name}" for name in to_output)
+            raise ValueError(f"only one report must go to standard output, but {both} are -")
+        if arguments.state == "-":
+            raise ValueError("--state must be a file, but is -")
+        files = (*REPORTS, "state")
         if any(unwritable("verify", f"--{name}", getattr(arguments, name)) for name in files):
             return WRONG_USE
         return _verify(arguments, cases, opened, paint)
@@ -134,13 +142,14 @@ def _verify(
     names = [provider.name for provider in providers]
     took = time.monotonic() - start
     report = Report(results, names, standard, _again(arguments), arguments.seed, took)
-    print(summary(report, paint), file=sys.stderr if arguments.json == "-" else sys.stdout)
+    to_output = any(getattr(arguments, name) == "-" for name in REPORTS)
+    print(summary(report, paint), file=sys.stderr if to_output else sys.stdout)
     if arguments.json:
         write_json(arguments.json, as_data(report))
     if arguments.junit:
-        Path(arguments.junit).write_text(junit(report), encoding="utf-8")
+        write_text(arguments.junit, junit(report))
     if arguments.html:
-        Path(arguments.html).write_text(page(report), encoding="utf-8")
+        write_text(arguments.html, page(report))
     if not report.compared:
         return WRONG_USE
     return 1 if report.failed else 0

@@ -77,9 +77,15 @@ def unwritable(what: str, option: str, path: str | None) -> bool:
 
 
 def write_json(destination: str, document: dict[str, Any]) -> None:
-    text = json.dumps(document, indent=2) + "\n"
+    write_text(destination, json.dumps(document, indent=2) + "\n")
+
+
+def write_text(destination: str, text: str) -> None:
+    """To a file, or to standard output for -."""
     if destination == "-":
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the locale
+        sys.stdout.buffer.flush()
     else:
         Path(destination).write_text(text, encoding="utf-8")
 
@@ -113,8 +119,15 @@ def summary(words: Sequence[str], *, loaded: bool, called: bool, mistakes: int, 
 
 def check(arguments: argparse.Namespace, _: Paint) -> int:
     words = arguments.program
-    if unwritable("check", "--json", arguments.json):
+    if arguments.json == arguments.html == "-":
+        print(
+            "openaclnn check: only one of --json and --html must be -, but both are",
+            file=sys.stderr,
+        )
         return WRONG_USE
+    for option, path in (("--json", arguments.json), ("--html", arguments.html)):
+        if unwritable("check", option, path):
+            return WRONG_USE
     try:
         root = directory(aten=arguments.aten)
     except NoDirectory as error:
@@ -128,7 +141,8 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
             "OPENACLNN_CHECK_SEEN": str(seen),
         }
         found = starts(words, variables)
-        ended = run_beside("check", words, variables, output_to_error=arguments.json == "-")
+        to_output = "-" in (arguments.json, arguments.html)
+        ended = run_beside("check", words, variables, output_to_error=to_output)
         loaded = lines.exists()  # the library makes the file when it is loaded
         called = seen.exists()  # and this one at the first call that it looks at
         text = lines.read_text(encoding="utf-8", errors="replace") if loaded else ""
@@ -138,10 +152,14 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
         status = arguments.exit_code or status
     elif not called and status == 0 and arguments.exit_code != 0:
         status = NOTHING_CHECKED
-    if arguments.json is not None:
-        document = {"program": words, "status": status, "checked": called, "reports": reports}
-        write_json(arguments.json, document)
     said = summary(words, loaded=loaded, called=called, mistakes=len(reports), ended=ended)
+    document = {"program": words, "status": status, "checked": called, "reports": reports}
+    if arguments.json is not None:
+        write_json(arguments.json, document)
+    if arguments.html is not None:
+        from .check_page import page
+
+        write_text(arguments.html, page(document, said))
     if said and found:
         print(f"openaclnn check: {said}", file=sys.stderr)
     return status
@@ -218,6 +236,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         f"{WRONG_USE} means wrong use of this command, 127 and 126 a program that cannot start.\n\n"
         "  openaclnn check ./program argument\n"
         "  openaclnn check --json reports.json --exit-code 1 ./program\n"
+        "  openaclnn check --html reports.html ./program\n"
         "  OPENACLNN_CHECK=1 ./program     the same for a program that finds the libraries itself",
     )
     checked.add_argument(
@@ -225,6 +244,11 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="FILE",
         help="also write the reports as JSON; with - they go to standard output, and what the "
         "program writes there goes to standard error",
+    )
+    checked.add_argument(
+        "--html",
+        metavar="FILE",
+        help="also write the reports as a page, with lines of source; - as for --json",
     )
     checked.add_argument(
         "--exit-code",

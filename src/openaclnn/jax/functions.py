@@ -29,7 +29,7 @@ def _attribute(op: Op, p: Parameter, value: Any) -> Any:
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
             f"{op.python}: {p.python_name} must be known when the call is traced, but is a traced "
-            "value; name it in static_argnames of jax.jit, or take it from the surrounding function"
+            "value; under jax.jit name it in static_argnames; jax.grad and jax.vmap cannot vary it"
         )
     if p.kind == "text":
         if not isinstance(value, str):

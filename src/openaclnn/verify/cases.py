@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..catalogue import find_operator
+from ..catalogue import attributes_text, find_operator
 from ..dtypes import dtype_of
-from ..layouts import OF_C
+from ..layouts import OF_CASES
 from ..plan import find
 from ..reference import REFERENCES, Array, input_shapes
 from ..schema import Op
@@ -59,7 +59,7 @@ class Case:
         """What is particular to it, in words."""
         shapes = " ".join(str(list(s)) for s in dict.fromkeys(self.shapes))
         parts = [f"shape {shapes}", f"layout {self.layout}", f"values {self.values}"]
-        parts += [f"{k} = {v}" for k, v in self.attributes.items() if v is not None]
+        parts += [attributes_text(self.op, self.attributes)] if self.attributes else []
         parts += [f"companions {self.companion}"] if self.companion else []
         parts += [f"output {self.out}"] if self.out else []
         parts += [self.mistake] if self.mistake else []
@@ -134,7 +134,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         shapes=shapes,
         attributes=attributes,
         values=values,
-        layout=_one_of(where, "layout", data.get("layout", "contiguous"), OF_C),
+        layout=_one_of(where, "layout", data.get("layout", "contiguous"), OF_CASES),
         seed=int(data.get("seed", seed_of(base, name))),
         companion=_dtype(where, data["companion"]) if data.get("companion") else None,
         out=_dtype(where, data["out"]) if data.get("out") else None,

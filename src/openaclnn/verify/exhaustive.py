@@ -21,6 +21,7 @@ from ..reference import REFERENCES, Array, numpy_dtype
 from ..schema import Op
 from ..standards import Standard
 from .cases import BadCase, Case
+from .defects import Cause, known
 from .profile import Curve, Profile
 from .providers import Provider
 from .running import Result, Runner
@@ -143,6 +144,7 @@ def _data(result: Result) -> dict[str, Any]:
     kept = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "case"}
     kept["worst"] = [asdict(element) for element in result.worst]
     kept["profiles"] = [asdict(profile) for profile in result.profiles]
+    kept["causes"] = {str(cause.defect.number): cause.elements for cause in result.causes}
     return kept
 
 
@@ -152,6 +154,12 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
     kept["profiles"] = tuple(
         Profile(**{**p, "curves": {name: Curve(**c) for name, c in p["curves"].items()}})
         for p in data["profiles"]
+    )
+    elements = data.get("causes", {})
+    kept["causes"] = tuple(
+        Cause(defect, elements[str(defect.number)])
+        for defect in known(data["provider"])
+        if str(defect.number) in elements
     )
     return Result(case, **kept)
 

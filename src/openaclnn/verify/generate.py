@@ -21,6 +21,7 @@ from .cases import MISTAKES, Case, Shape, seed_of
 
 USUAL = (5, 3, 67)
 LARGE = ((1 << 18) + 3,)
+LONG = 1 << 17  # positions of a channel, where a plain sum loses digits
 SHAPES: tuple[Shape, ...] = (
     (), (1,), (7,), (0,), (2, 0, 3), (6, 11), (3, 1, 5), (2, 3, 4, 5), (2, 1, 2, 1, 3, 1, 2, 2),
     (65_537,),
@@ -71,6 +72,11 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
         yield {"shape": shape, "values": ordinary}
         yield {"shape": shape, "values": ordinary, "layout": next(layouts)}
     yield {"shape": large, "values": ordinary}
+    if summed:
+        yield {"shape": (1, *large[1:]), "values": ordinary, "layout": "channels_last"}
+    if "like sign" in kinds.names(op, dtype):
+        one_group = REFERENCES[op.kernel].attributes[1]
+        yield {"shape": (1, large[1], LONG), "values": "like sign", "attributes": one_group}
     if op.shapes == "broadcast":
         for pair in BROADCASTS:
             for ordered in (pair, pair[::-1]):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts import LAYOUTS, place, root
+from ..layouts import OF_CASES, place, root
 from ..reference import Array, evaluate, numpy_dtype
 from ..settings import home
 from ..table import OPS
@@ -174,7 +174,7 @@ class _Request:
     def __init__(self, case: Case, inputs: Sequence[Array]) -> None:
         self.case = case
         self.views: dict[str, Array] = {}
-        move = LAYOUTS[case.layout]
+        move = OF_CASES[case.layout]
         given = {p.name: x for p, x in zip(case.op.inputs_, inputs, strict=True)}
         shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
         made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)

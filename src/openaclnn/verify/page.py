@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..catalogue import SHORT
 from ..comparison_text import described
+from ..html_page import SIGNS, document
 from .page_data import cells, page_data
 from .report import Report, environment
 from .running import FAILED, LEFT_OUT, Result
@@ -21,51 +22,23 @@ from .running import FAILED, LEFT_OUT, Result
 PARTS = Path(__file__).parent / "report_page"
 SCRIPTS = ("base.js", "charts.js", "cases.js", "page.js")  # each uses those before it
 SHOWN = 8  # findings that are open at once
-# The page fetches nothing, whatever text the data hold.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-SIGNS = {"good": "✓", "bad": "✕", "none": "–"}
 
 
 def page(report: Report) -> str:
     verdict, sentence = _verdict(report)
     data = json.dumps(page_data(report), separators=(",", ":"), ensure_ascii=False)
     data = data.replace("<", "\\u003c")  # no text of a library can close the script element
-    style = (PARTS / "style.css").read_text(encoding="utf-8")
     scripts = "\n".join((PARTS / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="color-scheme" content="light dark">
-<title>openaclnn verify: {escape(sentence)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<a class="skip" href="#matrix">Skip to the matrix</a>
-<header>
-<div class="brand"><span>openaclnn verify</span>
-<button type="button" id="theme" hidden>Theme: system</button></div>
-<h1 class="{verdict}"><span aria-hidden="true">{SIGNS[verdict]}</span> {escape(sentence)}</h1>
-<p class="facts">{_facts(report)}</p>
-</header>
-<main>
-{_findings(report)}{_matrix(report)}
-<section id="detail" hidden></section>
-{_environment(report)}
-</main>
-<noscript><p>The cases behind each cell of the matrix need JavaScript.</p></noscript>
-<script type="application/json" id="data">{data}</script>
-<script>
-"use strict";
-{{
-{scripts}}}
-</script>
-</body>
-</html>
-"""
+    main = (
+        f"{_findings(report)}{_matrix(report)}\n"
+        f'<section id="detail" hidden></section>\n{_environment(report)}'
+    )
+    end = (
+        "<noscript><p>The cases behind each cell of the matrix need JavaScript.</p></noscript>\n"
+        f'<script type="application/json" id="data">{data}</script>\n'
+    )
+    skip = ("matrix", "the matrix")
+    return document("verify", verdict, sentence, _facts(report), main, skip, end, scripts)
 
 
 def _verdict(report: Report) -> tuple[str, str]:
@@ -77,13 +50,13 @@ def _verdict(report: Report) -> tuple[str, str]:
     return "good", f"All {report.compared:,} results passed"
 
 
-def _facts(report: Report) -> str:
+def _facts(report: Report) -> list[str]:
     cases = len({id(r.case) for r in report.results})
     left = sum(r.status == LEFT_OUT for r in report.results)
     facts = [", ".join(report.providers), f"{cases:,} cases", f"seed {report.seed}"]
     facts += [described(report.standard), f"{report.seconds:.1f} s"]
     facts += [f"{left:,} left out"] if left else []
-    return "".join(f"<span>{escape(fact)}</span> " for fact in facts).strip()
+    return facts
 
 
 def _address(op: str, dtype: str, place: int | None = None) -> str:

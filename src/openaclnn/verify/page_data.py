@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..catalogue import attributes_text
 from ..comparing import LABELS
 from ..comparison_text import number, pair
 from .cases import Case
 from .profile import Profile
-from .report import Report
+from .report import Report, explanation
 from .running import FAILED, LEFT_OUT, PASSED, Result
 
 STATUS = {PASSED: 0, FAILED: 1, LEFT_OUT: 2}
@@ -79,7 +80,7 @@ def _case(report: Report, results: Sequence[Result], profiles: Table) -> dict[st
 
 def _described(case: Case) -> dict[str, Any]:
     shapes = " ".join(str(list(s)) for s in dict.fromkeys(case.shapes))
-    attributes = ", ".join(f"{k} = {v}" for k, v in case.attributes.items() if v is not None)
+    attributes = attributes_text(case.op, case.attributes)
     data = {"id": case.id, "shape": shapes, "layout": case.layout, "values": case.values}
     if attributes:
         data["attributes"] = attributes
@@ -92,7 +93,7 @@ def _described(case: Case) -> dict[str, Any]:
 def _result(r: Result, profiles: Table) -> dict[str, Any]:
     data: dict[str, Any] = {"status": STATUS[r.status]}
     if r.sentence:
-        data["sentence"] = r.sentence
+        data["sentence"] = "; ".join(filter(None, (r.sentence, explanation(r))))
     if r.kind:
         data["kind"] = r.kind
     if r.unit:

@@ -4,6 +4,7 @@
 openaclnn           this library, one provider for each instruction set of this CPU
 openaclnn:v3        one of them
 torch               eager PyTorch on the CPU
+torch:compiled      what torch.compile makes of it
 library:PATH        a shared library with the aclnn C interface, in a child process
 """
 
@@ -63,6 +64,10 @@ def named(word: str, timeout: float) -> list[Provider]:
 
     if word == "torch":
         return [TorchProvider()]
+    if word == "torch:compiled":
+        from .torch_compiled import CompiledProvider
+
+        return [CompiledProvider()]
     kind, _, rest = word.partition(":")
     if kind == "library" and rest:
         if not Path(rest).is_file():
@@ -76,7 +81,8 @@ def named(word: str, timeout: float) -> list[Provider]:
         # The oldest has one thread: the same bits show that neither number counts.
         return [_ours(level, timeout, alone=i == 0 and not rest) for i, level in enumerate(chosen)]
     raise BadProvider(
-        f"a provider must be openaclnn, openaclnn:LEVEL, torch or library:PATH, but is {word!r}"
+        "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled or library:PATH, "
+        f"but is {word!r}"
     )
 
 

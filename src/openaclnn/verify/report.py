@@ -19,6 +19,7 @@ from ..settings import config
 from ..standards import Standard
 from ..table import DEFAULT_PRODUCT
 from ..text_table import Paint, columns
+from .defects import known, text
 from .running import FAILED, LEFT_OUT, PASSED, Result
 
 SHOWN = 3  # findings of an operator in a dtype
@@ -85,6 +86,8 @@ def summary(report: Report, paint: Paint) -> str:
         lines.append(line if good else paint(line, "red"))
     for op, dtype, provider, results in report.groups():
         lines += _findings(report, op, dtype, provider, results, paint)
+    for provider in report.providers:
+        lines += _known(report, provider, paint)
     return "\n".join([*lines, "", _closing(report, paint)])
 
 
@@ -120,6 +123,8 @@ def _findings(
         of_kind = list(same)
         for r in of_kind[:SHOWN]:
             lines += [f"  {kind}: {r.sentence}", f"    {r.case.text()}"]
+            if why := explanation(r):
+                lines.append(f"    {why}")
             lines.append(paint(f"    {report.command(r)}", "dim"))
         if len(of_kind) > SHOWN:
             lines.append(f"  {kind}: and {len(of_kind) - SHOWN} more")
@@ -127,6 +132,32 @@ def _findings(
     if left:
         lines.append(f"  {len(left)} cases were left out: {left[-1].sentence}")
     return lines
+
+
+def explanation(result: Result) -> str:
+    """What is known about a finding; empty where nothing is known about the provider."""
+    if result.status != FAILED or not known(result.provider):
+        return ""
+    return text(result.causes, result.unexplained)
+
+
+def _known(report: Report, provider: str, paint: Paint) -> list[str]:
+    """How many findings each known defect of a provider explains, alone or beside others."""
+    failed = [r for r in report.failed if r.provider == provider]
+    defects = known(provider)
+    if not failed or not defects:
+        return []
+    rows = []
+    for d in defects:
+        own = [r for r in failed if any(c.defect is d for c in r.causes)]
+        if not own:
+            continue
+        alone = sum(len(r.causes) == 1 and not r.unexplained for r in own)
+        rows.append([f"  {d.number}", d.title, f"{len(own):,}", f"{alone:,}"])
+    full = sum(bool(r.causes) and not r.unexplained for r in failed)
+    head = f"{provider}: known defects explain {full:,} of {len(failed):,} findings"
+    table = columns([["  ", "defect", "seen in", "explains alone"], *rows], "rlrr")
+    return ["", paint(head, "bold"), *table]
 
 
 def _closing(report: Report, paint: Paint) -> str:
@@ -169,6 +200,11 @@ def _result_data(report: Report, r: Result) -> dict[str, Any]:
             "error": number(r.error),
             "unit": r.unit,
             "worst": [element_data(element) for element in r.worst],
+            "causes": [
+                {"defect": c.defect.number, "title": c.defect.title, "elements": c.elements}
+                for c in r.causes
+            ],
+            "unexplained": r.unexplained,
             "case": r.case.as_data(),
             "command": report.command(r),
         }
@@ -216,7 +252,8 @@ def junit(report: Report) -> str:
             if r.status == FAILED:
                 failure = ElementTree.SubElement(case, "failure", type=r.kind)
                 failure.set("message", _printable(r.sentence))
-                failure.text = _printable(f"{r.case.text()}\n{report.command(r)}")
+                lines = [r.case.text(), explanation(r), report.command(r)]
+                failure.text = _printable("\n".join(filter(None, lines)))
             elif r.status == LEFT_OUT:
                 ElementTree.SubElement(case, "skipped", message=_printable(r.sentence))
     ElementTree.indent(top)

@@ -17,6 +17,7 @@ from ..judging import Output, outputs
 from ..reference import Array
 from ..standards import Standard, Verdict, verdict
 from .cases import Case
+from .defects import Cause, of_elements, of_unsteady
 from .profile import Profile, profile
 from .providers import Outcome, Provider
 
@@ -38,6 +39,8 @@ class Result:
     worst: tuple[Element, ...] = ()
     seconds: float = 0.0
     profiles: tuple[Profile, ...] = ()  # where they are asked for
+    causes: tuple[Cause, ...] = ()  # known defects that explain it
+    unexplained: int = 0  # wrong elements that none of them explains
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -120,6 +123,8 @@ class Runner:
         if outcome.kind:
             self._deaths[group] += outcome.kind in ("crashed", "hung")
             failed = Result(case, provider.name, FAILED, outcome.kind, outcome.sentence)
+            if outcome.kind == "unsteady":
+                failed = replace(failed, causes=of_unsteady(provider.name, case))
             return failed, None
         if case.mistake:
             return Result(case, provider.name, PASSED, seconds=seconds), None
@@ -164,8 +169,21 @@ class Runner:
         sentence = f"{output.name}: {found.reason}"
         if worst:
             sentence += f"; {element_text(output, worst[0])}"
+        every = [(o, v.wrong) for o, v in judged if not v.passed]
+        causes, unexplained = of_elements(provider, case, every)
         return Result(
-            case, provider, FAILED, "wrong", sentence, error, unit, worst, seconds, profiles
+            case,
+            provider,
+            FAILED,
+            "wrong",
+            sentence,
+            error,
+            unit,
+            worst,
+            seconds,
+            profiles,
+            causes,
+            unexplained,
         )
 
 

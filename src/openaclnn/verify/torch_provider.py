@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts import LAYOUTS
+from ..layouts import OF_CASES
 from ..reference import Array, numpy_dtype
 from .cases import Case
 from .providers import BadProvider, Outcome
@@ -36,18 +36,27 @@ def _sizes(x: Any) -> tuple[int, int, int]:
     return x.shape[0], x.shape[1], math.prod(x.shape[2:])
 
 
+def _dense(x: Any) -> Any:
+    """In one of the two layouts that native_group_norm takes."""
+    if x.dim() != 4:
+        return x.contiguous()
+    last = importlib.import_module("torch").channels_last
+    return x if x.is_contiguous(memory_format=last) else x.contiguous()
+
+
 def _swish(v: Any, scale: float) -> Any:
     return v * (v * scale).sigmoid()
 
 
 def _group_norm(aten: Any, t: Tensors, a: Attributes) -> Any:
-    x = t[0].contiguous()
-    y, mean, rstd = aten.native_group_norm(x, t[1], t[2], *_sizes(x), a["num_groups"], a["eps"])
+    x, gamma, beta = _dense(t[0]), t[1].contiguous(), t[2].contiguous()
+    y, mean, rstd = aten.native_group_norm(x, gamma, beta, *_sizes(x), a["num_groups"], a["eps"])
     return (_swish(y, a["swish_scale"]) if a["activate_swish"] else y), mean, rstd
 
 
 def _group_norm_grad(aten: Any, t: Tensors, a: Attributes) -> Any:
-    dy, mean, rstd, x, gamma, beta = (each.contiguous() for each in t)
+    x, dy = _dense(t[3]), t[0].contiguous()
+    mean, rstd, gamma, beta = (t[i].contiguous() for i in (1, 2, 4, 5))
     groups, (n, c, hw) = a["num_groups"], _sizes(x)
     by_group = (n, groups, 1, 1)
     by_channel = (1, groups, c // groups, 1)
@@ -55,8 +64,11 @@ def _group_norm_grad(aten: Any, t: Tensors, a: Attributes) -> Any:
     v = h * gamma.reshape(by_channel) + beta.reshape(by_channel)
     s = (v * a["swish_scale"]).sigmoid()
     du = dy.reshape(v.shape) * s * (1 + a["swish_scale"] * v * (1 - s))
+    du = du.reshape(x.shape)
+    if not x.is_contiguous():
+        du = du.contiguous(memory_format=importlib.import_module("torch").channels_last)
     backward = aten.native_group_norm_backward
-    return backward(du.reshape(x.shape), x, mean, rstd, gamma, n, c, hw, groups, [True] * 3)
+    return backward(du, x, mean, rstd, gamma, n, c, hw, groups, [True] * 3)
 
 
 CALLS: dict[str, Callable[[Any, Tensors, Attributes], Any]] = {
@@ -81,6 +93,7 @@ class TorchProvider:
     """In this process; `torch` is imported here and nowhere else."""
 
     name = "torch"
+    alone_too = True  # each call again with one thread
 
     def __init__(self) -> None:
         try:
@@ -98,19 +111,36 @@ class TorchProvider:
         return ""
 
     def run(self, case: Case, inputs: Sequence[Array]) -> Outcome:
-        tensors = [self._tensor(LAYOUTS[case.layout](x)) for x in inputs]
+        """With all threads, then with one (`alone_too`): the bits must be the same."""
+        threads = self._torch.get_num_threads()
         try:
-            with self._torch.no_grad():
-                found = CALLS[case.op.kernel](self._torch.ops.aten, tensors, case.attributes)
+            results = self._results(case, inputs)
+            if threads > 1 and self.alone_too:
+                self._torch.set_num_threads(1)
+                alone = self._results(case, inputs)
+                if differing := differing_bits(case, results, alone):
+                    sentence = f"the bits differ between 1 and {threads} threads: {differing}"
+                    return Outcome(None, "unsteady", sentence)
         except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-            return Outcome(None, "refused", str(error).strip().splitlines()[0])
+            return Outcome(None, "refused", first_lines(error))
+        finally:
+            self._torch.set_num_threads(threads)
+        return Outcome(results)
+
+    def _results(self, case: Case, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        tensors = [self._tensor(OF_CASES[case.layout](x)) for x in inputs]
+        with self._torch.no_grad():
+            found = self._call(case, tensors)
         several = found if isinstance(found, tuple) else (found,)
         kinds = zip(several, case.output_dtypes, strict=True)
         results = [self._array(y, dtype) for y, dtype in kinds]
         for i, p in enumerate(case.op.outputs):  # statistics may come as (N, groups) of one axis
             if p.companion and case.op.python == "group_norm_swish" and i > 0:
                 results[i] = results[i].reshape(inputs[0].shape[0], -1)
-        return Outcome(tuple(results))
+        return tuple(results)
+
+    def _call(self, case: Case, tensors: Tensors) -> Any:
+        return CALLS[case.op.kernel](self._torch.ops.aten, tensors, case.attributes)
 
     def close(self) -> None:
         pass
@@ -128,3 +158,21 @@ class TorchProvider:
         else:
             found = here.numpy()
         return found if found.dtype == numpy_dtype(dtype) else found.astype(numpy_dtype(dtype))
+
+
+def first_lines(error: Exception) -> str:
+    """The first line, and that in which torch.compile says why."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    why = next((line.strip() for line in lines if line.strip().startswith("Explanation: ")), "")
+    return f"{lines[0]} {why}".strip()
+
+
+def differing_bits(case: Case, one: Sequence[Array], other: Sequence[Array]) -> str:
+    """How many elements of which outputs."""
+    counts = [np.count_nonzero(bits_of(a) != bits_of(b)) for a, b in zip(one, other, strict=True)]
+    named = zip(counts, one, case.op.outputs, strict=True)
+    return ", ".join(f"{n:,} of {y.size:,} in {p.result_name}" for n, y, p in named if n)
+
+
+def bits_of(x: Array) -> Array:
+    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")

@@ -14,7 +14,12 @@ small       between -0.001 and 0.001
 outliers    ordinary, one in a thousand times 1000
 
 Results that are sums have no special values, of which one would leave nothing to see; there only
-the first input is as named, and the others are ordinary.
+the first input is as named, and the others are ordinary. They have kinds of their own instead, in
+which the inputs belong together (`Reference.together`):
+
+far         x with a mean of 1,000 to 10,000 standard deviations, and its own mean and rstd
+like sign   gradients above 0
+tails       Swish where its exponential leaves the range of fp32
 """
 
 from __future__ import annotations
@@ -44,7 +49,7 @@ def is_summed(op: Op) -> bool:
 def names(op: Op, dtype: str) -> list[str]:
     """The kinds of values that an operator has in a dtype."""
     if is_summed(op):
-        return list(SUMMED)
+        return [*SUMMED, *REFERENCES[op.kernel].together]
     left_out = {"hard"} if REFERENCES[op.kernel].hard is None else set()
     if numpy_dtype(dtype).itemsize != 2:
         left_out.add("every")
@@ -73,6 +78,13 @@ def draw(
     if values == "special":
         special = [special_values(op, dtype, attributes) for dtype in dtypes]
         return [x.reshape(-1).copy() for x in np.meshgrid(*special, indexing="ij")]
+    if together := REFERENCES[op.kernel].together.get(values):
+        drawn = together(rng, attributes, shapes)
+        with np.errstate(all="ignore"):
+            return [
+                np.asarray(x).astype(numpy_dtype(dtype)).reshape(shape)
+                for x, dtype, shape in zip(drawn, dtypes, shapes, strict=True)
+            ]
     made = []
     for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
         kind = "ordinary" if is_summed(op) and i > 0 else values

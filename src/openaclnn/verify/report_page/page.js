@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address says what is shown: #/elu/FLOAT is a cell, #/elu/FLOAT/3 its fourth case. The keys of
-// the matrix and the theme.
+// the matrix.
 
-// ---- the address, the matrix, the theme ----
+// ---- the address, the matrix ----
 
 const links = [...document.querySelectorAll("#matrix td a")];
 let current = null;
@@ -47,13 +47,4 @@ document.getElementById("matrix").addEventListener("keydown", (event) => {
   } while (table.rows[row]?.cells[column]);
 });
 
-const theme = document.getElementById("theme");
-const THEMES = ["system", "light", "dark"];
-theme.hidden = false;
-theme.addEventListener("click", () => {
-  const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme || "system") + 1) % 3];
-  if (next === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = next;
-  theme.textContent = `Theme: ${next}`;
-});
 route();

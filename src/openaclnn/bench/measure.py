@@ -189,10 +189,10 @@ class Loops:
     def __init__(self, compiler: str) -> None:
         source = Path(__file__).with_name("loops.cpp")
         command = f"{compiler} -std=c++20 -O3 -march=native -fPIC -shared -pthread".split()
-        self._folder = tempfile.TemporaryDirectory()
-        library = Path(self._folder.name) / "loops.so"
-        subprocess.run([*command, source, "-o", library], check=True)
-        loaded = ctypes.CDLL(str(library))
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "loops.so"
+            subprocess.run([*command, source, "-o", library], check=True)
+            loaded = ctypes.CDLL(str(library))  # which stays when the file goes
         self._stream, self.arithmetic = loaded.stream, loaded.arithmetic
         self._stream.restype = self.arithmetic.restype = ctypes.c_double
         version = subprocess.run(

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two records of `openaclnn bench`, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ..catalogue import SHORT
+from ..html_page import document, signed, table
+from ..text_table import Paint, columns
+from .reporting import duration
+from .tensors import text
+
+
+def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows that both have: how many times as fast the new one is, by our times and by the times
+    as shares of the peer's or of the copy's, which the weather of a machine slows as well. They
+    are the same where the quartiles meet."""
+    if old["attributes"] != new["attributes"] or old["op"] != new["op"]:
+        raise ValueError("both files must measure one operator with the same attributes")
+    before = {(r["dtype"], tuple(r["shape"])): r for r in old["rows"]}
+    found = []
+    for row in new["rows"]:
+        past = before.get((row["dtype"], tuple(row["shape"])))
+        if past is None:
+            continue
+        a, b = past["seconds"]["ours"], row["seconds"]["ours"]
+        apart = a["low"] > b["high"] or b["low"] > a["high"]
+        faster = a["median"] / b["median"]
+        beside = next((n for n in row["ratios"] if n != "ours" and n in past["ratios"]), None)
+        found.append(
+            {
+                "dtype": row["dtype"],
+                "shape": row["shape"],
+                "before": a["median"],
+                "after": b["median"],
+                "times_faster": faster,
+                "beside": beside,
+                "times_faster_beside": (
+                    row["ratios"][beside] / past["ratios"][beside] if beside else None
+                ),
+                "verdict": ("faster" if faster > 1 else "slower") if apart else "same",
+            }
+        )
+    if not found:
+        raise ValueError("the files have no dtype and shape in common")
+    return found
+
+
+def _compared_cells(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    cells = [["dtype", "shape", "before", "after", "times faster", "beside the peer", "verdict"]]
+    for one in found:
+        beside = one["beside"]
+        share = f"{one['times_faster_beside']:.2f} ({beside})" if beside else "–"
+        cells.append(
+            [
+                SHORT[one["dtype"]],
+                text(one["shape"]),
+                duration(one["before"]),
+                duration(one["after"]),
+                f"{one['times_faster']:.2f}",
+                share,
+                one["verdict"],
+            ]
+        )
+    return cells
+
+
+def compared_lines(found: Sequence[Mapping[str, Any]], paint: Paint) -> list[str]:
+    shown = columns(_compared_cells(found), "llrrrrl")
+    styles = {"faster": ("green",), "slower": ("red",), "same": ()}
+    return [
+        paint(shown[0], "dim"),
+        *(paint(x, *styles[one["verdict"]]) for x, one in zip(shown[1:], found, strict=True)),
+    ]
+
+
+def compared_page(op: str, files: Sequence[str], found: Sequence[Mapping[str, Any]]) -> str:
+    slower = sum(one["verdict"] == "slower" for one in found)
+    head, *cells = _compared_cells(found)
+    signs = {"faster": "good", "slower": "bad", "same": "none"}
+    body = [
+        [escape(f"{c[0]} {c[1]}"), *map(escape, c[2:-1]), signed(signs[c[-1]], c[-1])]
+        for c in cells
+    ]
+    shown = table(
+        ["dtype and shape", *head[2:]], body, f"{op}: {files[0]} and {files[1]}", "lrrrrl"
+    )
+    sentence = f"{op}: {slower} of {len(found)} slower" if slower else f"{op}: nothing is slower"
+    main = f'<section id="results"><h2>Comparison</h2>{shown}</section>'
+    verdict = "bad" if slower else "good"
+    return document("bench", verdict, sentence, list(files), main, ("results", "the results"))

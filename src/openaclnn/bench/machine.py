@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record says of the machine."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+CPU_NUMBERS = {"family": "cpu family", "model": "model"}
+
+
+def cpu_name() -> str:
+    """The name alone is "AMD EPYC" for several generations on some virtual machines."""
+    first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    found = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", first, re.M))
+    numbers = [f"{what} {found[key]}" for what, key in CPU_NUMBERS.items() if key in found]
+    return ", ".join([found.get("model name", platform.machine()), *numbers])
+
+
+def memory_for(size: int) -> bool:
+    """Whether so many bytes are free, with a fifth to spare."""
+    free = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())
+    return free is None or size < int(free[1]) * 1024 * 0.8

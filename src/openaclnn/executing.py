@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call of a row on NumPy arrays, whatever its outputs are, and how long it took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .plan import plan
+from .reference import evaluate
+from .schema import Op
+
+Array = npt.NDArray[Any]
+
+
+def execute(
+    op: Op, inputs: list[Array], attributes: Mapping[str, Any], repeats: int = 1
+) -> tuple[list[Array], float]:
+    """The results, and the fastest run in seconds. The inputs are not changed."""
+    own = [x.copy() if p.role == "inout" else x for x, p in zip(inputs, op.inputs_, strict=True)]
+    named: dict[str, Any] = {p.name: x for p, x in zip(op.inputs_, own, strict=True)}
+    made = [p for p in op.outputs if p.role == "output"]
+    expected = evaluate(op, inputs, attributes)
+    for p, like in zip(made, expected, strict=False):
+        named[p.name] = np.empty(like.shape, inputs[0].dtype)
+    planned = plan(op.name, **named, **attributes)
+    seconds = float("inf")
+    for _ in range(repeats):
+        for x, original in zip(own, inputs, strict=True):
+            if x is not original:
+                x[...] = original
+        start = time.perf_counter()
+        planned.run()
+        seconds = min(seconds, time.perf_counter() - start)
+    return [named[p.name] for p in op.outputs], seconds

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Known defects of providers, and which wrong elements each of them explains.
+
+A defect predicts: from the inputs, the attributes and the dtype of a case it says which results it
+makes there, as values or as a bound. An element is explained when its wrong result is the one that
+a defect predicts; a defect that could have made any result explains none. docs/numerics_peers.md
+shows the ten of torch by themselves, under the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..judging import Output, wide
+from ..reference import Array, numpy_dtype
+from .cases import Case
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An output that breaks the standard, and where."""
+
+    case: Case
+    output: Output
+    where: Array
+
+    @cached_property
+    def operands(self) -> dict[str, Array]:
+        """All inputs of an element-wise operator, one value for each element."""
+        shape = self.output.got.shape
+        return {
+            p.python_name: np.broadcast_to(wide(x), shape)
+            for p, x in zip(self.case.op.inputs_, self.output.inputs, strict=True)
+        }
+
+    def is_of(self, *kernels: str) -> bool:
+        return self.case.op.kernel in kernels
+
+    def attribute(self, name: str) -> float:
+        return float(self.case.attributes[name])
+
+    def narrow(self, values: Any) -> Array:
+        """Rounded to the dtype of the output, as float64."""
+        return np.asarray(wide(np.asarray(values).astype(numpy_dtype(self.output.dtype))))
+
+    def made(self, predicted: Array) -> Array:
+        """Where the result is what is predicted."""
+        got = wide(self.output.got)
+        return np.asarray((got == predicted) | (np.isnan(got) & np.isnan(predicted)))
+
+
+Explains = Callable[[Wrong], Any]  # where; False for nowhere
+
+
+@dataclass(frozen=True)
+class Defect:
+    """`number` and `title` are those of docs/numerics_peers.md."""
+
+    number: int
+    title: str
+    sentence: str
+    explains: Explains = lambda wrong: False
+    unsteady: Callable[[Case], bool] = lambda case: False  # cases whose bits may vary
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A known defect, and how many elements of a finding it explains."""
+
+    defect: Defect
+    elements: int
+
+
+def known(provider: str) -> tuple[Defect, ...]:
+    from .torch_defects import TORCH
+
+    return TORCH if provider.partition(":")[0] == "torch" else ()
+
+
+def of_elements(
+    provider: str, case: Case, wrong: Sequence[tuple[Output, Array]]
+) -> tuple[tuple[Cause, ...], int]:
+    """The defects that explain wrong elements, each element by the first that does, and how many
+    elements none explains."""
+    counts: dict[int, int] = {}
+    unexplained = 0
+    defects = known(provider)
+    for output, where in wrong if defects else ():
+        left = where.copy()
+        for defect in defects:
+            if not left.any():
+                break
+            with np.errstate(all="ignore"):
+                hit = left & defect.explains(Wrong(case, output, where))
+            if count := int(np.count_nonzero(hit)):
+                counts[defect.number] = counts.get(defect.number, 0) + count
+                left &= ~hit
+        unexplained += int(np.count_nonzero(left))
+    causes = tuple(Cause(d, counts[d.number]) for d in defects if d.number in counts)
+    return causes, unexplained
+
+
+def of_unsteady(provider: str, case: Case) -> tuple[Cause, ...]:
+    return tuple(Cause(d, 0) for d in known(provider) if d.unsteady(case))
+
+
+def text(causes: Sequence[Cause], unexplained: int) -> str:
+    """One sentence."""
+    if not causes:
+        return "not explained by a known defect"
+    several = len(causes) > 1 or unexplained > 0
+    parts = [
+        f"known defect {c.defect.number}, {c.defect.title}"
+        + (f" ({c.elements:,} of the elements)" if several else "")
+        + f": {c.defect.sentence}"
+        for c in causes
+    ]
+    rest = [f"not explained: {unexplained:,} of the elements"] if unexplained else []
+    return "; ".join(parts + rest)
