@@ -49,7 +49,7 @@ def test_every_row_dtype_and_attribute_set_is_called(made):
     }
 
 
-def test_one_other_bit_is_told_with_the_operator(made):
+def test_one_other_bit_is_reported_with_the_operator(made):
     last = made[-1]
     size = compare.storage(last.written[0]).size
     good = [[bits(np.zeros_like(compare.storage(x))) for x in one.written] for one in made]

@@ -53,12 +53,13 @@ class Versioned(ctypes.Structure):
     )
 
 
-new_capsule = ctypes.pythonapi.PyCapsule_New
+PYTHON = ctypes.PyDLL(None)  # not ctypes.pythonapi, whose functions other modules declare too
+new_capsule = PYTHON.PyCapsule_New
 new_capsule.restype, new_capsule.argtypes = (
     ctypes.py_object,
     [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
 )
-ctypes.pythonapi.PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p]
+PYTHON.PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Producer:
@@ -170,7 +171,7 @@ def test_a_capsule_is_consumed(versioned):
     capsule = lender.__dlpack__()
     lender.__dlpack__ = lambda **options: capsule
     openaclnn.leaky_relu(lender)
-    assert ctypes.pythonapi.PyCapsule_IsValid(capsule, b"used_" + lender.name)
+    assert PYTHON.PyCapsule_IsValid(capsule, b"used_" + lender.name)
     with pytest.raises(openaclnn.AclnnError, match="the capsule that this returned was used"):
         openaclnn.leaky_relu(lender)
 

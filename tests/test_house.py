@@ -17,6 +17,7 @@ CORE, PACKAGE = ROOT / "core", ROOT / "src" / "openaclnn"
 MAY_INCLUDE = {
     "runtime": "",
     "kernels": "",
+    "kernels/group_norm": "kernels",
     "base": "runtime",
     "ops": "runtime base kernels",
     "check": "runtime base",

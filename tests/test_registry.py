@@ -21,7 +21,7 @@ from openaclnn.table import OPS, PRODUCTS
 ROOT = Path(__file__).parent.parent
 PEERS = {
     python: peer
-    for path in sorted((ROOT / "benchmarks").glob("*peers.py"))
+    for path in sorted((ROOT / "src/openaclnn/bench").glob("*peers.py"))
     for python, peer in runpy.run_path(str(path))["PEERS"].items()
 }
 
@@ -79,7 +79,7 @@ def lacks(op: Op) -> list[str]:
         found.append(f"write what the fuzzer checks in tests/fuzz/families/{op.family}.cpp")
     if op.python not in PEERS:
         file = "peers.py" if op.family == "elementwise" else f"{op.family}_peers.py"
-        found.append(f'add an entry "{op.python}" to PEERS in benchmarks/{file}')
+        found.append(f'add an entry "{op.python}" to PEERS in src/openaclnn/bench/{file}')
     if not re.fullmatch(r"[A-Z][^\n]*\.", op.doc):
         found.append("give the row a doc line: one sentence with a capital and a full stop")
     if not op.formula:
@@ -103,7 +103,7 @@ def test_complete(op):
     assert not lacks(op), f"{op.name}: " + "; ".join(lacks(op))
 
 
-def test_what_is_lacking_is_told():
+def test_what_is_lacking_is_named():
     bare = replace(
         OPS[0],
         kernel="frob",
@@ -118,7 +118,7 @@ def test_what_is_lacking_is_told():
         'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write plan_frobs in a file of core/ops",
         "write what the fuzzer checks in tests/fuzz/families/frobs.cpp",
-        'add an entry "frob" to PEERS in benchmarks/frobs_peers.py',
+        'add an entry "frob" to PEERS in src/openaclnn/bench/frobs_peers.py',
         "give the row a doc line: one sentence with a capital and a full stop",
         'define c of the formula, where="c = ..."',
         "write the rule frobs in core/ops/rules.cpp",

@@ -126,7 +126,7 @@ def test_lazy_negations():
         assert (openaclnn.leaky_relu(plain) == 1).all()
 
 
-def test_autograd_is_told_of_writes():
+def test_autograd_sees_writes():
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     for write in (
         lambda t: openaclnn.leaky_relu_(t, 0.5),

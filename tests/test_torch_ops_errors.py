@@ -193,6 +193,21 @@ def test_none_among_tensors():
     assert message == f"group_norm_swish: gamma {DENSE}None"
 
 
+@pytest.mark.parametrize("op", rows(lambda op: len(op.inputs_) > 1))
+def test_none_while_a_gradient_is_recorded(op):
+    """What the schema takes as None is refused by the sentence that it has without a gradient."""
+    inputs = [x.clone().requires_grad_() for x in tensors(op, "FLOAT")]
+    for i in range(1, len(inputs)):
+        given = [*inputs[:i], None, *inputs[i + 1 :]]
+        plain_inputs = [None if x is None else x.detach() for x in given]
+        with pytest.raises((ValueError, RuntimeError)) as recorded:
+            call(op, given)
+        with pytest.raises((ValueError, RuntimeError)) as computed:
+            call(op, plain_inputs)
+        assert str(recorded.value) == str(computed.value)
+        assert "None" in str(recorded.value)
+
+
 def test_other_errors_stay_as_they_are():
     x = torch.nn.Parameter(torch.ones(3))
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
