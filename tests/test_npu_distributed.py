@@ -121,7 +121,7 @@ def test_the_timeout_of_the_group_ends_the_process():
 def test_the_failure_reaches_ranks_that_are_not_neighbours():
     status, text = start(4, PROGRAMS / "failing.py", "killed")
     assert status != 0
-    assert "all ranks must be alive, but one ended or failed" in text
+    assert "all ranks must be alive, but one ended or failed" in text, text
     assert not re.search(r"^rank \d has", text, re.M), text
 
 
