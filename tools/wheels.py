@@ -91,7 +91,8 @@ def build(python: str, machine: str, folder: Path, more: list[str]) -> Path:
     interface = f"{STABLE}-abi3" if stable else f"cp{major}{minor}-cp{major}{minor}"
     made = f"{interface}-linux_{machine}"
     define = {"OPENACLNN_GLIBC": glibc(machine, folder)}
-    settings = {"build-dir": folder / made}
+    # Beside the folder, as deep as other builds: paths to the sources are the same in a cache.
+    settings = {"build-dir": folder.with_name(f"{folder.name}-{made}")}
     variables = dict(os.environ)
     if stable:
         settings["wheel.py-api"] = STABLE

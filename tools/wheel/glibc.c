@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the C++ library of this machine's compiler asks of glibc, and an older one does not have.
 // None of it is seen from outside the library that it is linked into.
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -29,4 +31,24 @@ HIDDEN uint32_t arc4random(void) {
   uint32_t value;
   if (getentropy(&value, sizeof value) != 0) abort();
   return value;
+}
+
+// glibc 2.30; std::condition_variable waits with it for times of the steady clock, and looks at that
+// clock itself afterwards. So a system clock that is set forward during the wait ends it early, and
+// nothing else: the time that is left is added to the system clock, which older versions wait for.
+HIDDEN int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                  clockid_t clock, const struct timespec* end) {
+  struct timespec now, until;
+  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += end->tv_sec - now.tv_sec;
+  until.tv_nsec += end->tv_nsec - now.tv_nsec;  // from -999,999,999 to 1,999,999,998
+  if (until.tv_nsec < 0) {
+    until.tv_nsec += 1000000000;
+    until.tv_sec -= 1;
+  } else if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec += 1;
+  }
+  return pthread_cond_timedwait(condition, mutex, &until);
 }

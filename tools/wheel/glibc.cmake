@@ -4,10 +4,9 @@
 # The linker takes the version of each symbol from the libraries that it is shown, so a library that
 # was linked against glibc 2.27 loads with 2.27 and anything newer. A symbol that this glibc lacks
 # stops the link (-z defs). libgcc_s stays outside: exceptions need one unwinder in a process, and
-# glibc itself depends on it.
+# glibc itself depends on it. Compilations are those of any other build, and come from its cache.
 add_link_options(-L${OPENACLNN_GLIBC} -static-libstdc++ -Wl,-z,defs
                  -Wl,--exclude-libs,ALL)  # no symbol of the C++ library is seen from outside
-add_compile_options(-include ${CMAKE_SOURCE_DIR}/tools/wheel/glibc.h)
 add_library(older_glibc OBJECT tools/wheel/glibc.c)
 # pthread and dl hold what newer versions of glibc have in libc itself. The loader, ld, has
 # __tls_get_addr; libstdc++, which comes last, may be the only one to need it.
