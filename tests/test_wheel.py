@@ -23,6 +23,7 @@ from openaclnn.table import OPS
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
+TESTS = ROOT / "tests" / "c"
 FOLDER = Path(os.environ.get("OPENACLNN_WHEELS", ROOT / "dist"))
 WHEELS = sorted(FOLDER.glob("openaclnn-*.whl"), key=lambda wheel: wheel.stat().st_mtime)
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -124,6 +125,13 @@ def test_a_program_is_traced(installed, tmp_path):
     program = tmp_path / "leaky_relu"
     compile_against(installed.home, "cc", EXAMPLES / "leaky_relu.c", program)
     assert "aclnnLeakyRelu" in installed.run("trace", program).stderr
+
+
+def test_waits_end_in_time(installed, tmp_path):
+    """A wait for at most some time needs a function that the glibc of the wheel does not have."""
+    program = tmp_path / "waits"
+    compile_against(installed.home, "c++", TESTS / "test_event_waits.cpp", program, f"-I{TESTS}")
+    installed.run("run", program)
 
 
 def test_the_pages_are_there(installed):
