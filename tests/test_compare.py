@@ -14,7 +14,7 @@ from support import SEED, all_rows, call, cases, grid, results, rows
 import openaclnn
 from openaclnn.dtypes import dtype_of
 from openaclnn.reference import REFERENCES, numpy_dtype, sample
-from openaclnn.standards import THRESHOLD
+from openaclnn.standards import THRESHOLD, steps_between
 
 ELU = next(op for op in openaclnn.OPS if op.name == "aclnnElu")
 
@@ -205,6 +205,43 @@ def test_the_double_benchmark():
     assert found(broken, broken)  # as the benchmark has it
     with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
         openaclnn.compare(y, "elu", x, standard="double")
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE"])
+def test_the_peer_standard_counts_representable_numbers(dtype):
+    kind = numpy_dtype(dtype)
+    x = np.linspace(-3, 3, 101).astype(kind)
+    y = np.array(openaclnn.compare(x, "elu", x).outputs[0].output.nearest, dtype=kind)
+    bits = y.view(f"u{kind.itemsize}")
+    off = bits.copy()
+    off[7] += 3  # 3 numbers away
+    other = off.view(kind)
+
+    def found(mine, benchmark, ulp=None):
+        return openaclnn.compare(mine, "elu", x, standard="peer", benchmark=benchmark, ulp=ulp)
+
+    assert found(y, y)
+    assert found(other, other)  # whatever the formula says
+    verdict = found(other, y)
+    assert not verdict
+    assert "1 of 101 elements are more than 0 ulp from the benchmark's" in str(verdict)
+    assert "at most 0 ulp from the benchmark" in str(verdict).splitlines()[0]
+    assert not found(other, y, 2)
+    assert found(other, y, 3)
+    with pytest.raises(ValueError, match=r"^the peer standard needs benchmark"):
+        openaclnn.compare(y, "elu", x, standard="peer")
+
+
+def test_steps_between_special_values():
+    top, inf, nan = np.finfo(np.float32).max, np.inf, np.nan
+    pairs = [(0, -0.0, 1), (top, inf, 1), (nan, nan, 0), (nan, 1, inf), (-inf, nan, inf),
+             (inf, inf, 0), (1e-45, -1e-45, 3), (1, 2, 2**23)]  # fmt: skip
+    a, b, steps = (np.array(column) for column in zip(*pairs, strict=True))
+    found = steps_between(a.astype(np.float32), b.astype(np.float32))
+    np.testing.assert_array_equal(found, steps)
+    assert steps_between(np.float32(1), np.float32(nan)) == inf  # rank 0
+    low, high = np.array([-np.finfo(float).max]), np.array([np.finfo(float).max])
+    assert steps_between(low, high) == 2.0 * (0x7FEFFFFFFFFFFFFF) + 1
 
 
 def test_allclose_and_ulp():

@@ -56,6 +56,19 @@ def test_the_double_benchmark_of_torch(capsys):
     assert main([*command, "--standard", "double", "--benchmark", "openaclnn"]) == 0
 
 
+def test_two_providers_against_each_other(capsys):
+    pytest.importorskip("torch")
+    command = ["verify", "openaclnn", "--op", "logit", "--dtype", "fp32", "--quiet"]
+    peer = [*command, "--standard", "peer"]
+    assert main([*peer, "--benchmark", "openaclnn"]) == 0
+    assert "at most 0 ulp from the benchmark" in capsys.readouterr().out
+    assert main([*peer, "--benchmark", "torch"]) == 1  # the formula would be kept by openaclnn
+    assert "ulp from the benchmark's" in capsys.readouterr().out
+    assert main([*command, "--benchmark", "torch"]) == 2
+    sentence = "openaclnn verify: --benchmark must come with --standard double or peer\n"
+    assert capsys.readouterr().err == sentence
+
+
 def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
     files = [tmp_path / "r.json", tmp_path / "r.xml", tmp_path / "r.html"]
     command = ["verify", "--op", "aclnnLogitGrad", "--op", "group_norm_swish", "--dtype", "bf16"]

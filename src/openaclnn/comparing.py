@@ -98,7 +98,8 @@ def compare(
     After the name come the inputs and attributes of the operator's Python function. `mine` is an
     array, or a tuple for several outputs; the input of an in-place operator is what it was before.
     `standard` is "ours" (with `ulp` as the limit, if given), "single", "double" (with `benchmark`,
-    what another implementation got, and `level`) or "allclose" (with `rtol` and `atol`).
+    what another implementation got, and `level`), "allclose" (with `rtol` and `atol`), or "peer"
+    (with `benchmark`, from which results may be `ulp` away, 0 by default).
     `dtype` says what raw bits are, and what `mine` would be if its array were not wider.
     """
     _, op = find(name)

@@ -34,6 +34,8 @@ def described(standard: Standard) -> str:
     if standard.name == "ours":
         own = standard.ulp is None
         return "the accuracy that openaclnn promises" if own else f"at most {standard.ulp:g} ulp"
+    if standard.name == "peer":
+        return f"at most {standard.ulp or 0:g} ulp from the benchmark"
     level = f", {standard.level}" if standard.name == "double" else ""
     return {"single": "single benchmark", "double": "double benchmark"}.get(
         standard.name, standard.name

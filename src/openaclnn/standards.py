@@ -9,8 +9,11 @@ double      two benchmarks: greatest and mean relative error and root of the mea
             that of another implementation, within 10/2/2 (L0), 5/1.5/1.5 (L1) or 2/1.2/1.2 (L2);
             small golden values by their absolute error
 allclose    |got - golden| <= atol + rtol |golden|
+peer        at most `ulp` units of the last place (0: the same bits but for NaNs) from the result of
+            another implementation; the golden value does not count
 
-NaN and infinities must be those of the golden value, rounded to the dtype of the result.
+NaN and infinities must be those of the golden value, rounded to the dtype of the result, or for
+peer those of the other implementation.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ import numpy as np
 from .judging import Output, wide
 from .reference import Array, bound_of
 
-STANDARDS = ("ours", "single", "double", "allclose")
+STANDARDS = ("ours", "single", "double", "allclose", "peer")
+OF_TWO = ("double", "peer")  # these need what another implementation got
 THRESHOLD = {"FLOAT16": 2.0**-10, "BFLOAT16": 2.0**-7, "FLOAT": 2.0**-13}
 LEVELS = {"L0": (10.0, 2.0, 2.0), "L1": (5.0, 1.5, 1.5), "L2": (2.0, 1.2, 1.2)}
 SMALL = {  # below the first a golden value is small; its absolute error counts from the second
@@ -73,13 +77,15 @@ class Verdict:
 
 
 def verdict(output: Output, standard: Standard, benchmark: Array | None = None) -> Verdict:
-    """`benchmark`: what the other implementation got, for the double standard."""
+    """`benchmark`: what the other implementation got, for the standards of two."""
     if output.got.size == 0:
         return Verdict(True, "there are no elements", np.zeros(output.got.shape, bool), {}, {})
     if standard.name == "ours":
         return _ours(output, standard)
     if standard.name == "allclose":
         return _allclose(output, standard)
+    if standard.name == "peer":
+        return _peer(output, standard.ulp or 0.0, _other(output, standard, benchmark))
     if output.dtype not in THRESHOLD:
         raise ValueError(
             f"the {standard.name} standard has numbers for {', '.join(THRESHOLD)}, but "
@@ -87,14 +93,20 @@ def verdict(output: Output, standard: Standard, benchmark: Array | None = None) 
         )
     if standard.name == "single":
         return _single(output)
+    return _double(output, standard.level, _other(output, standard, benchmark))
+
+
+def _other(output: Output, standard: Standard, benchmark: Array | None) -> Array:
     if benchmark is None:
-        raise ValueError("the double standard needs benchmark: what another implementation got")
+        raise ValueError(
+            f"the {standard.name} standard needs benchmark: what another implementation got"
+        )
     if benchmark.shape != output.got.shape:
         raise ValueError(
             f"benchmark must have the shape {list(output.got.shape)}, but has "
             f"{list(benchmark.shape)}"
         )
-    return _double(output, standard.level, benchmark)
+    return benchmark
 
 
 def _counted(wrong: Array, what: str) -> str:
@@ -228,3 +240,29 @@ def _ratio(mine: float, theirs: float) -> float:
 
 def _listed(figures: Mapping[str, Any], limits: Mapping[str, float], sign: str) -> str:
     return ", ".join(f"{k} {figures[k]:.3g} (must be {sign} {limits[k]:.3g})" for k in limits)
+
+
+def _peer(output: Output, limit: float, other: Array) -> Verdict:
+    apart = steps_between(output.got, other.astype(output.got.dtype))
+    wrong = apart > limit
+    worst = float(apart.max())
+    reason = (
+        _counted(wrong, f"are more than {limit:g} ulp from the benchmark's")
+        + f"; the farthest is {worst:.4g} ulp from it"
+        if wrong.any()
+        else f"at most {worst:.4g} ulp from the benchmark's, {limit:g} allowed"
+    )
+    return Verdict(not wrong.any(), reason, wrong, {"ulp": worst}, {"ulp": limit})
+
+
+def steps_between(a: Array, b: Array) -> Array:
+    """How many representable numbers lie from each element of a to that of b, both of one dtype:
+    1 from +0 to -0, and from the greatest number to infinity; 0 between NaNs, infinite from a NaN
+    to a number."""
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    top = unsigned.type(1 << (8 * unsigned.itemsize - 1))
+    bits = [np.ascontiguousarray(x).view(unsigned).reshape(a.shape) for x in (a, b)]
+    first, second = (np.where(x & top, ~x, x | top) for x in bits)  # in the order of the numbers
+    steps = (np.maximum(first, second) - np.minimum(first, second)).astype(np.float64)
+    one, other = np.isnan(a), np.isnan(b)
+    return np.where(one & other, 0.0, np.where(one | other, np.inf, steps))

@@ -51,8 +51,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
 def add_standard(sub: argparse.ArgumentParser) -> None:
     """The options that choose a standard; `standard_of` reads them."""
     add = sub.add_argument
-    add("--standard", default="ours", help="ours (the default), single, double or allclose")
-    add("--ulp", type=float, help="the distance that ours allows, in place of the promised one")
+    add("--standard", default="ours", help="ours (the default), single, double, allclose or peer")
+    add("--ulp", type=float, help="what ours allows in place of its promise, or peer in place of 0")
     add("--level", default="L1", help="for --standard double: L0, L1 (the default) or L2")
     add("--rtol", type=float, help="for --standard allclose")
     add("--atol", type=float, help="for --standard allclose")

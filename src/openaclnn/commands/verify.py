@@ -42,6 +42,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn verify\n"
         "  openaclnn verify library:./libmine.so --op elu --dtype fp16\n"
         "  openaclnn verify torch --standard double --benchmark openaclnn --junit report.xml\n"
+        "  openaclnn verify library:./new.so --standard peer --ulp 1 --benchmark library:./old.so\n"
         "  openaclnn verify --op elu --list > cases.json   (edit them, then --cases cases.json)\n\n"
         "Exit status: 0 when all passed, 1 when something failed, 2 when nothing was verified.",
     )
@@ -64,7 +65,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add(
         "--benchmark",
         metavar="PROVIDER",
-        help="for --standard double: the other implementation (torch)",
+        help="for --standard double or peer: the other implementation (torch)",
     )
 
 
@@ -105,6 +106,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 def _verify(
     arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
 ) -> int:
+    from ..standards import OF_TWO
     from ..verify import exhaustive
     from ..verify.page import page
     from ..verify.progress import Silent, progress
@@ -116,11 +118,11 @@ def _verify(
     for word in arguments.providers or ["openaclnn"]:
         opened += named(word, arguments.timeout)
     providers, benchmark = list(opened), None
-    if standard.name == "double":
+    if standard.name in OF_TWO:
         (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout)
         opened += others
     elif arguments.benchmark:
-        raise ValueError("--benchmark must come with --standard double")
+        raise ValueError(f"--benchmark must come with --standard {' or '.join(OF_TWO)}")
     total = sum(c.shapes[0][0] for c in cases) if arguments.exhaustive else len(cases)
     shown = Silent() if arguments.quiet else progress(sys.stderr, total)
     start = time.monotonic()

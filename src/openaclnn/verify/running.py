@@ -15,7 +15,7 @@ from ..comparing import Element, worst_elements
 from ..comparison_text import pair
 from ..judging import Output, outputs
 from ..reference import Array
-from ..standards import Standard, Verdict, verdict
+from ..standards import OF_TWO, Standard, Verdict, verdict
 from .cases import Case
 from .defects import Cause, of_elements, of_unsteady
 from .profile import Profile, profile
@@ -115,7 +115,7 @@ class Runner:
         group = (provider.name, case.op.name, case.dtype)
         if self._deaths[group] >= DEATHS:
             return left_out(f"it crashed or hung {DEATHS} times before")
-        if self._standard.name == "double" and benchmark is None and not case.mistake:
+        if self._standard.name in OF_TWO and benchmark is None and not case.mistake:
             return left_out("the benchmark has no result")
         start = time.perf_counter()
         outcome = provider.run(case, [x.copy() for x in inputs])
