@@ -125,6 +125,15 @@ def test_the_failure_reaches_ranks_that_are_not_neighbours():
     assert not re.search(r"^rank \d has", text, re.M), text
 
 
+def test_the_watchdog_says_what_failed():
+    """torch_npu's thread ends a rank that reads no result, with what HcclGetCommAsyncError left."""
+    status, text = start(2, PROGRAMS / "failing.py", "killed", "unread")
+    assert status != 0
+    sentence = "all ranks must be alive, but one ended or failed: "
+    said = rf"ERROR via HcclGetCommAsyncError : .*HcclGetCommAsyncError: \w+: {sentence}"
+    assert re.search(said, text, re.S), text
+
+
 def example(program: str, command: str, folder: Path) -> Path:
     """The program of the page, whose command must be in it too."""
     page = (PROGRAMS.parents[1] / "docs" / "npu_processes.md").read_text()

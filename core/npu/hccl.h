@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -71,8 +72,8 @@ class Communicator {
   virtual void perform(const Collective& collective) = 0;
   // Waits for what was sent and not yet received.
   virtual void flush() = 0;
-  // What has failed so far; kSuccess for nothing.
-  virtual Result state() = 0;
+  // What failed first, if anything has.
+  virtual std::optional<Failure> failure() = 0;
 
   const std::string name;
   const uint32_t rank, ranks;

@@ -209,7 +209,13 @@ int32_t HcclGetCommName(void* comm, char* name) {
 int32_t HcclGetCommAsyncError(void* comm, int32_t* error) {
   return guarded("HcclGetCommAsyncError", [&] {
     not_null("asyncError", error);
-    *error = find(comm)->state();
+    const Shared own = find(comm);
+    const auto failure = own->failure();
+    *error = failure ? failure->code : kSuccess;
+    // The watchdog of torch_npu ends the process with the recent message of its own thread.
+    if (failure)
+      (void)failed("HcclGetCommAsyncError", failure->code,
+                   (own->name + ": " + failure->what()).c_str());
   });
 }
 

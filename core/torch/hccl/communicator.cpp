@@ -126,10 +126,8 @@ void GlooCommunicator::lost(const std::string& text) const {
 
 void GlooCommunicator::perform(const Collective& collective) {
   try {
-    if (state() != kSuccess) {
-      const std::lock_guard lock(failed_);
-      throw Failure(failure_->code, std::string("an earlier call failed: ") + failure_->what());
-    }
+    if (const auto earlier = failure())
+      throw Failure(earlier->code, std::string("an earlier call failed: ") + earlier->what());
     try {
       run(collective);
     } catch (const Failure&) {
@@ -148,16 +146,16 @@ void GlooCommunicator::flush() {
   if (const std::string failure = sends_.flush(); !failure.empty()) lost(failure);
 }
 
-Result GlooCommunicator::state() {
+std::optional<Failure> GlooCommunicator::failure() {
   const std::lock_guard lock(failed_);
-  if (const std::string failure = failure_ ? "" : sends_.failure(); !failure.empty()) {
+  if (const std::string text = failure_ ? "" : sends_.failure(); !text.empty()) {
     try {
-      lost(failure);
+      lost(text);
     } catch (const Failure& found) {
       failure_ = found;
     }
   }
-  return failure_ ? failure_->code : kSuccess;
+  return failure_;
 }
 
 Sends::~Sends() {

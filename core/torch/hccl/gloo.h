@@ -60,7 +60,7 @@ class GlooCommunicator final : public Communicator {
 
   void perform(const Collective& collective) override;
   void flush() override;
-  Result state() override;
+  std::optional<Failure> failure() override;
 
  private:
   // Waits for the work that give() hands to the group.
