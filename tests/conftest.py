@@ -40,6 +40,7 @@ PROGRAMS = {
     "test_torch_ops_sharding",
     "test_torch_threads",
     "test_trace",
+    "test_trace_python",
     "test_verify_docs",
     "test_verify_libraries",
     "test_wheel",

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "torch/aten": "runtime base npu",
     "torch/hccl": "runtime npu",
     "aten": "runtime base ops torch/aten",
-    "trace": "runtime aten",
+    "trace": "runtime base ops aten",
 }
 
 # A low room of the package knows none of those that people start.

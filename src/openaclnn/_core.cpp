@@ -10,6 +10,7 @@
 #include "_arrays.h"
 #include "_call.h"
 #include "_plan.h"
+#include "_trace.h"
 #include "aclnn/aclnn_base.h"
 #include "core/base/executor.h"
 #include "core/ops/isa.h"
@@ -35,9 +36,11 @@ void run_here(const Executor& executor, void* workspace) {
 nb::object launch(const Operator& op, std::span<PyObject* const> values) {
   Call call(op, values, Outputs::allocate_missing, Keep::nothing);
   Executor executor(&op);
-  check(plan(op, call.arguments(), executor));
-  const Workspace workspace(executor.workspace_size());
-  run_here(executor, workspace.data());
+  traced(op, false, call.arguments(), [&] {
+    check(plan(op, call.arguments(), executor));
+    const Workspace workspace(executor.workspace_size());
+    run_here(executor, workspace.data());
+  });
   call.torch().bump_versions();
   return call.take_result();
 }

@@ -14,6 +14,7 @@
 #include "_call.h"
 #include "_garbage.h"
 #include "_held.h"
+#include "_trace.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/fork_lock.h"
 #include "core/runtime/stream.h"
@@ -90,7 +91,7 @@ class Plan {
     const size_t count = std::min(values.size(), std::size(given));
     for (size_t i = 0; i < count; ++i) given[i] = nb::handle(values[i]).ptr();
     Call call(op_, {given, count}, Outputs::given, Keep::arrays);
-    check(plan(op_, call.arguments(), executor_));
+    traced(op_, true, call.arguments(), [&] { check(plan(op_, call.arguments(), executor_)); });
     held_ = call.take_held();
     torch_ = std::move(call.torch());
     torch_.prepare_to_ask_again();
@@ -101,21 +102,10 @@ class Plan {
   uint64_t workspace_size() const { return executor_.workspace_size(); }
 
   void run() {
-    check_arrays();
-    if (executor_.brief() && alone_.try_lock()) {
-      const std::lock_guard alone(alone_, std::adopt_lock);
-      executor_.run_fitting(workspace_.data());
-    } else {
-      nb::gil_scoped_release release;  // never wanted by a thread that has the lock
-      const std::lock_guard alone(alone_);
-      executor_.run_fitting(workspace_.data());
-    }
-    torch_.bump_versions();
+    traced(op_, false, nullptr, [&] { run_here(); });
   }
   void run_on(PyStream& stream, nb::handle self) {
-    check_arrays();
-    stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
-    torch_.bump_versions();
+    traced(op_, false, nullptr, [&] { submit_to(stream, self); });
   }
 
   int traverse(visitproc visit, void* data) const {
@@ -134,6 +124,24 @@ class Plan {
 
  private:
   friend class PyStream;
+
+  void run_here() {
+    check_arrays();
+    if (executor_.brief() && alone_.try_lock()) {
+      const std::lock_guard alone(alone_, std::adopt_lock);
+      executor_.run_fitting(workspace_.data());
+    } else {
+      nb::gil_scoped_release release;  // never wanted by a thread that has the lock
+      const std::lock_guard alone(alone_);
+      executor_.run_fitting(workspace_.data());
+    }
+    torch_.bump_versions();
+  }
+  void submit_to(PyStream& stream, nb::handle self) {
+    check_arrays();
+    stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
+    torch_.bump_versions();
+  }
 
   // Checks what may have changed since phase 1. torch is asked first, because that may run Python
   // code.
