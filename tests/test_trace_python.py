@@ -83,3 +83,17 @@ def test_the_table_counts_calls_and_work_of_streams(traced):
     assert re.search(r"^host +aclnnElu +4 ", text, re.M)
     assert re.search(r"^stream 1 +aclnnElu +1 ", text, re.M)
     assert [event["name"] for event in events if event["pid"] == 2] == ["aclnnElu"]
+
+
+def test_the_page_shows_calls_of_this_program(traced):
+    program, _, text, _ = traced
+    page = Path(__file__).parents[1].joinpath("docs", "trace.md").read_text(encoding="utf-8")
+    section = re.search(r"## Python programs\n(.*?)\n## ", page, re.S)[1]
+
+    def normal(part: str) -> list[str]:
+        calls = re.findall(r" us  (host .*)", part)
+        return [re.sub(r"0x\w+| +[\d.]+ us", "", call.replace(str(program), "program.py"))
+                for call in calls]  # fmt: skip
+
+    assert len(normal(section)) == 2
+    assert set(normal(section)) <= set(normal(text))
