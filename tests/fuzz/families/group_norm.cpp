@@ -16,6 +16,7 @@ using Real = long double;
 using Reals = std::vector<Real>;
 
 constexpr Real kBound = 4e-7L, kLeast = 0x1p-149L;
+constexpr Real kLargest = 1e37L;  // of FLOAT, beyond which a step may leave its range
 
 // What a case holds, by name.
 class Named {
@@ -42,7 +43,7 @@ class Named {
     if (t.made == nullptr || !is_wanted(c_, i)) return;
     const Real step = t.dtype == ACL_FLOAT16 ? 0x1p-11L : t.dtype == ACL_BF16 ? 0x1p-8L : 0;
     const Real least = t.dtype == ACL_FLOAT16 ? 0x1p-24L : t.dtype == ACL_BF16 ? 0x1p-133L : kLeast;
-    const Real largest = t.dtype == ACL_FLOAT16 ? 6e4L : 1e37L;
+    const Real largest = t.dtype == ACL_FLOAT16 ? 6e4L : kLargest;
     for (size_t n = 0; n < want.size(); ++n) {
       const Real got = value_at(t.data + n * size_of(t.dtype), t.dtype);
       if (!std::isfinite(want[n])) {
@@ -147,6 +148,8 @@ void gradient(const Named& named, const Shape& s) {
         size[i] = std::fabs(dy[i]) * (sigma * (1 + std::fabs(t) * rest) + slope * parts);
         // an element counts as so much of the largest of its row at least
         size[i] = std::fmax(size[i], largest_dy * 0x1p-46L);
+        // x̂ = 65504 * 1.5e35 is infinite in FLOAT, and NaN times dy = 0
+        if (!(std::fabs(h[i]) < kLargest)) size[i] = INFINITY;
         const Real product =
             std::fmax(size[i] * std::fabs(h[i]), largest_dy * largest_h * 0x1p-26L);
         dbeta[c] += u[i], dbeta_terms[c] += size[i];
