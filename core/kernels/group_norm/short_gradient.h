@@ -111,7 +111,7 @@ class ShortGradient : ShortGroups {
     if (are_ordinary(n)) return false;
     find_largest(n);
     for (int64_t c = 0; c < n; ++c) {
-      const double h = static_cast<double>(c_[c]) * static_cast<double>(rstd_[c]);
+      const double h = static_cast<double>(c_[c]) * static_cast<double>(magnitude(rstd_[c]));
       const Extent largest{static_cast<double>(b_[c]), h};
       lift_h_[c] = 1;
       if (!is_lost(largest, true)) continue;
