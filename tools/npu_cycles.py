@@ -3,6 +3,9 @@
 or said something wrong, and whether shared memory is left.
 
 openaclnn npu -- python tools/npu_cycles.py --cycles 1000 --beside 8
+
+A process that does not end is shown to gdb, if there is one; the stacks of its threads go to the
+folder of --stacks. For the stack of a crash, allow core files (ulimit -c unlimited).
 """
 
 from __future__ import annotations
@@ -10,10 +13,11 @@ from __future__ import annotations
 import argparse
 import collections
 import os
+import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 # Streams, events, threads of autograd, pinned memory: what has to end in some order at exit.
@@ -40,17 +44,40 @@ def shared_memory() -> set[str]:
     return files | {f"segment {line.split()[1]}" for line in listed}
 
 
-def cycle(limit: float) -> str:
+def show_stacks(process: int, folder: Path) -> str:
+    """Where the file with the stacks of all threads is, or why there is none."""
+    if shutil.which("gdb") is None:
+        return "gdb is not installed"
+    words = ["gdb", "-p", str(process), "-batch", "-ex", "thread apply all backtrace"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{process}.txt"
+    path.write_text(shown.stdout + shown.stderr)
+    return f"stacks in {path}"
+
+
+def cycle(limit: float, folder: Path) -> str:
     """How a process ended; "right" is good."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        return f"did not end within {limit:.0f} s"
-    if done.returncode != 0:
-        return f"ended with {done.returncode}: {done.stderr.strip()[-300:]}"
-    return done.stdout.strip()
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            printed, errors = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            where = show_stacks(process.pid, folder)
+            process.kill()
+            return f"did not end within {limit:.0f} s ({where})"
+    if process.returncode != 0:
+        return f"ended with {process.returncode}: {errors.strip()[-300:]}"
+    return printed.strip()
+
+
+def show_progress(ends: collections.Counter[str], all_cycles: int, seconds: float) -> None:
+    done, end = ends.total(), "" if ends.total() < all_cycles else "\n"
+    left = seconds / done * (all_cycles - done)
+    bad = done - ends["right"]
+    print(f"\r{done} of {all_cycles} cycles, {bad} not right, {left:.0f} s left  ", end=end,
+          file=sys.stderr, flush=True)  # fmt: skip
 
 
 def main() -> int:
@@ -58,11 +85,17 @@ def main() -> int:
     parser.add_argument("--cycles", type=int, default=1000)
     parser.add_argument("--beside", type=int, default=8, help="processes at a time")
     parser.add_argument("--limit", type=float, default=300, help="seconds until one hangs")
+    parser.add_argument("--stacks", type=Path, default=Path("cycle_stacks"),
+                        help="folder for the stacks of processes that hang")  # fmt: skip
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     before, begin = shared_memory(), time.monotonic()
     with ThreadPoolExecutor(given.beside) as pool:
-        ends = collections.Counter(pool.map(cycle, [given.limit] * given.cycles))
+        waiting = [pool.submit(cycle, given.limit, given.stacks) for _ in range(given.cycles)]
+        ends: collections.Counter[str] = collections.Counter()
+        for finished in as_completed(waiting):
+            ends[finished.result()] += 1
+            show_progress(ends, given.cycles, time.monotonic() - begin)
     left = shared_memory() - before
     print(f"{given.cycles} cycles, {given.beside} at a time, {time.monotonic() - begin:.0f} s")
     for end, count in ends.most_common():

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/runtime/status.h"
+#include "core/runtime/timeline.h"
 #include "core/trace/recorder.h"
 
 namespace openaclnn::trace {
@@ -21,14 +22,18 @@ class Call {
   }
   // The stream will run the work that the call has recorded.
   void submits(const void* stream, const aclOpExecutor* executor) {
-    submission_ = Recorder::get().submit(name_, stream, executor, arguments_);
+    submission_ =
+        Recorder::get().submit(name_, openaclnn_identity_of_stream(stream), executor, arguments_);
   }
 
   void begin() { begin_ = steady_nanoseconds(); }
   void end() { end_ = steady_nanoseconds(); }
 
-  // Phase 1 made the executor from these arguments.
-  void plans(const aclOpExecutor* executor) { Recorder::get().know_plan(executor, arguments_); }
+  // Phase 1 made the executor from these arguments. Leaves out workspaceSize and executor, which
+  // every operator has at the end.
+  void plans(const aclOpExecutor* executor) {
+    Recorder::get().know_plan(executor, {arguments_.begin(), arguments_.end() - 2});
+  }
   void returned(const std::string& result, bool good) {
     if (submission_ != 0 && !good) Recorder::get().withdraw(submission_);
     char sentence[1000] = ": ";

@@ -1,52 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/python_call.h"
 
-#include <mutex>
-#include <set>
 #include <string>
 
 #include "core/base/scalar.h"
 #include "core/base/tensor.h"
-#include "core/runtime/immortal.h"
 #include "core/runtime/timeline.h"
+#include "core/trace/name.h"
 #include "core/trace/recorder.h"
 #include "core/trace/show.h"
 
 namespace openaclnn::trace {
 namespace {
 
-// A trace keeps the names of its calls.
-const char* kept(std::string name) {
-  struct Names {
-    std::mutex mutex;
-    std::set<std::string> known;
-  };
-  static Immortal<Names> names;
-  const std::lock_guard lock((*names).mutex);
-  return (*names).known.insert(std::move(name)).first->c_str();
-}
-
-std::string shown(const Dims& dims) {
-  return show_array(dims.at, static_cast<uint64_t>(dims.rank));
-}
-
-// As tensors of C programs are shown, whose handles are asked instead.
-std::string shown(const Tensor* tensor) {
-  if (tensor == nullptr) return "NULL";
-  int64_t expected = 1;
-  bool contiguous = true;
-  for (int i = tensor->shape.rank; i-- > 0;) {
-    contiguous &= tensor->shape[i] == 1 || tensor->strides[i] == expected;
-    expected *= tensor->shape[i];
-  }
-  std::string text = std::string(dtype_name(tensor->dtype)) + " " + shown(tensor->shape);
-  if (!contiguous) text += " strides " + shown(tensor->strides);
-  return text + " at " + show(static_cast<const void*>(tensor->data));
-}
-
 std::string shown(const Parameter& parameter, const Argument& argument) {
   switch (parameter.kind) {
-    case Kind::tensor: return shown(argument.tensor);
+    case Kind::tensor: {
+      const Tensor* const t = argument.tensor;
+      if (t == nullptr) return "NULL";
+      return show_view(t->dtype, t->shape.at, t->strides.at, t->shape.rank, t->data);
+    }
     case Kind::scalar:
       return argument.scalar == nullptr
                  ? "NULL"
@@ -59,28 +32,44 @@ std::string shown(const Parameter& parameter, const Argument& argument) {
   return "";
 }
 
+Arguments arguments_of(const PythonCall& call) {
+  if (call.arguments == nullptr) return Recorder::get().arguments_of(call.plan);
+  Arguments arguments;
+  for (int i = 0; i < call.op.parameter_count; ++i)
+    arguments.emplace_back(call.op.parameters[i].name, call.arguments[i]);
+  return arguments;
+}
+
 int64_t now() {
   (void)Recorder::get();
   return steady_nanoseconds();
 }
 
+uint64_t submit(const Operator& op, const aclOpExecutor* plan, const void* stream) {
+  return Recorder::get().submit(op.name, stream, plan, {});
+}
+
 void record(const PythonCall& call) {
-  Arguments arguments;
-  for (int i = 0; call.arguments != nullptr && i < call.op.parameter_count; ++i) {
-    const Parameter& parameter = call.op.parameters[i];
-    arguments.emplace_back(parameter.name, shown(parameter, call.arguments[i]));
+  Recorder& recorder = Recorder::get();
+  Arguments arguments = arguments_of(call);
+  const bool good = call.raised == nullptr;
+  if (call.plans && good) recorder.know_plan(call.plan, arguments);
+  if (call.stream != nullptr) {
+    const std::string number = std::to_string(recorder.stream_number(call.stream));
+    arguments.emplace_back("stream", "stream " + number);
   }
   arguments.emplace_back("file", call.file);
   arguments.emplace_back("line", show(call.line));
-  const std::string name = std::string(call.op.name) + (call.plans ? "GetWorkspaceSize" : "");
-  Recorder::get().called(kept(name), arguments,
-                         call.raised == nullptr ? "done" : std::string("raised ") + call.raised,
-                         call.begin, call.end, 0);
+  if (call.submission != 0 && !good) recorder.withdraw(call.submission);
+  recorder.called(lasting(std::string(call.op.name) + (call.plans ? "GetWorkspaceSize" : "")),
+                  arguments, good ? "done" : std::string("raised ") + call.raised, call.begin,
+                  call.end, good ? call.submission : 0);
 }
 
 }  // namespace
 }  // namespace openaclnn::trace
 
 extern "C" __attribute__((visibility("default")))
-const openaclnn::trace::PythonTracer openaclnn_trace_python = {openaclnn::trace::now,
-                                                               openaclnn::trace::record};
+const openaclnn::trace::PythonTracer openaclnn_trace_python = {
+    openaclnn::trace::now, openaclnn::trace::shown, openaclnn::trace::submit,
+    openaclnn::trace::record};

@@ -223,9 +223,8 @@ int Recorder::stream_number(const void* identity) {
   return number_of(identity);
 }
 
-uint64_t Recorder::submit(const char* name, const void* handle, const aclOpExecutor* executor,
+uint64_t Recorder::submit(const char* name, const void* identity, const aclOpExecutor* executor,
                           const Arguments& arguments) {
-  const void* identity = openaclnn_identity_of_stream(handle);
   std::lock_guard lock(mutex_);
   const auto plan = plans_.find(executor);
   submitted_[identity].push_back(
@@ -244,10 +243,15 @@ void Recorder::withdraw(uint64_t submission) {
   }
 }
 
-void Recorder::know_plan(const aclOpExecutor* executor, const Arguments& arguments) {
+void Recorder::know_plan(const aclOpExecutor* executor, Arguments arguments) {
   std::lock_guard lock(mutex_);
-  // Leaves out workspaceSize and executor, which every operator has at the end.
-  plans_[executor] = Arguments(arguments.begin(), arguments.end() - 2);
+  plans_[executor] = std::move(arguments);
+}
+
+Arguments Recorder::arguments_of(const aclOpExecutor* plan) {
+  std::lock_guard lock(mutex_);
+  const auto found = plans_.find(plan);
+  return found == plans_.end() ? Arguments() : found->second;
 }
 
 void Recorder::called(const char* name, const Arguments& arguments, const std::string& result,

@@ -29,10 +29,13 @@ class Recorder {
   int stream_number(const void* identity);
 
   // Announces work of this name on the stream. Returns its number, for withdraw and called.
+  // The stream is the pointer that listeners get. `arguments` are shown unless the executor's plan
+  // is known.
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
                   const Arguments& arguments);
   void withdraw(uint64_t submission);  // it was refused
-  void know_plan(const aclOpExecutor* executor, const Arguments& arguments);
+  void know_plan(const aclOpExecutor* executor, Arguments arguments);
+  Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,
               int64_t begin, int64_t end, uint64_t submission);
   void worked(const void* stream, const char* name, int64_t begin, int64_t end);

@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traced form of the operators that ATen computes, by their rows.
-#include <deque>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 
 #include "core/aten/traced.h"
-#include "core/runtime/immortal.h"
 #include "core/trace/call.h"
+#include "core/trace/name.h"
 #include "core/trace/show.h"
 
 namespace openaclnn::trace {
 namespace {
 
 using namespace aten;
-
-// A trace keeps the names of its calls.
-const char* phase1_name(const Row& row) {
-  struct Names {
-    std::mutex mutex;
-    std::unordered_map<const Row*, std::string> known;
-  };
-  static Immortal<Names> names;
-  std::lock_guard lock((*names).mutex);
-  return (*names)
-      .known.try_emplace(&row, std::string(row.name) + "GetWorkspaceSize")
-      .first->second.c_str();
-}
 
 std::string shown(const Parameter& parameter, const Value& value) {
   switch (parameter.kind) {
@@ -43,7 +27,7 @@ std::string shown(const Parameter& parameter, const Value& value) {
 
 int32_t plan(const Row& row, const Value* values, uint64_t* workspace_size, void** executor,
              PlanCall real) {
-  Call call(phase1_name(row));
+  Call call(lasting(std::string(row.name) + "GetWorkspaceSize"));
   size_t count = 0;
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];

@@ -150,6 +150,20 @@ std::string show_scalar(const void* value, aclDataType dtype) {
   }
 }
 
+std::string show_view(aclDataType dtype, const int64_t* shape, const int64_t* strides, int rank,
+                      const void* data) {
+  const auto count = static_cast<uint64_t>(rank);
+  int64_t expected = 1;
+  bool contiguous = true;
+  for (int i = rank; i-- > 0;) {
+    contiguous &= shape[i] == 1 || strides[i] == expected;
+    expected *= shape[i];
+  }
+  std::string text = std::string(dtype_name(dtype)) + " " + show_array(shape, count);
+  if (!contiguous) text += " strides " + show_array(strides, count);
+  return text + " at " + show(data);
+}
+
 std::string show_stream(const void* handle) {
   const void* identity = openaclnn_identity_of_stream(handle);
   if (identity == nullptr) return "NULL";

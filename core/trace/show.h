@@ -20,6 +20,9 @@ std::string show(float value);
 std::string show(const aclTensor* tensor);  // FLOAT [4, 2], and what is special about it
 std::string show(const aclScalar* scalar);  // its dtype and number
 std::string show_stream(const void* handle);
+// A tensor that no handle stands for.
+std::string show_view(aclDataType dtype, const int64_t* shape, const int64_t* strides, int rank,
+                      const void* data);
 std::string show_scalar(const void* value, aclDataType dtype);
 const char* dtype_name(aclDataType dtype);
 

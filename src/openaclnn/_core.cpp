@@ -33,16 +33,25 @@ void run_here(const Executor& executor, void* workspace) {
   }
 }
 
-nb::object launch(const Operator& op, std::span<PyObject* const> values) {
+nb::object compute(const Operator& op, std::span<PyObject* const> values, Traced* shown) {
   Call call(op, values, Outputs::allocate_missing, Keep::nothing);
+  if (shown != nullptr) [[unlikely]]
+    shown->converted(call.arguments());
   Executor executor(&op);
-  traced(op, false, call.arguments(), [&] {
-    check(plan(op, call.arguments(), executor));
-    const Workspace workspace(executor.workspace_size());
-    run_here(executor, workspace.data());
-  });
+  check(plan(op, call.arguments(), executor));
+  const Workspace workspace(executor.workspace_size());
+  run_here(executor, workspace.data());
   call.torch().bump_versions();
   return call.take_result();
+}
+
+nb::object launch(const Operator& op, std::span<PyObject* const> values) {
+  if (tracer() == nullptr) [[likely]]
+    return compute(op, values, nullptr);
+  Traced shown{.op = op, .values = values};
+  nb::object result;
+  traced(shown, [&] { result = compute(op, values, &shown); });
+  return result;
 }
 
 // launch(index, *values) is called directly by CPython: as a function of nanobind it would gather

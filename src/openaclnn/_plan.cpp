@@ -43,6 +43,8 @@ class PyStream {
     enqueue(name, executor, workspace, *stream_, &alone);
   }
 
+  const Stream* get() const { return stream_; }
+
   void synchronize() {
     const Pending done(std::exchange(pending_, {}));  // not what comes in while we wait
     nb::gil_scoped_release release;
@@ -90,10 +92,14 @@ class Plan {
     PyObject* given[kMaxParameters + 1];  // one more, so that too many are noticed
     const size_t count = std::min(values.size(), std::size(given));
     for (size_t i = 0; i < count; ++i) given[i] = nb::handle(values[i]).ptr();
-    Call call(op_, {given, count}, Outputs::given, Keep::arrays);
-    traced(op_, true, call.arguments(), [&] { check(plan(op_, call.arguments(), executor_)); });
-    held_ = call.take_held();
-    torch_ = std::move(call.torch());
+    Traced shown{.op = op_, .plans = true, .values = {given, count}, .plan = &executor_};
+    traced(shown, [&] {
+      Call call(op_, shown.values, Outputs::given, Keep::arrays);
+      if (tracer() != nullptr) shown.converted(call.arguments());
+      check(plan(op_, call.arguments(), executor_));
+      held_ = call.take_held();
+      torch_ = std::move(call.torch());
+    });
     torch_.prepare_to_ask_again();
     workspace_ = Workspace(executor_.workspace_size());
   }
@@ -102,10 +108,11 @@ class Plan {
   uint64_t workspace_size() const { return executor_.workspace_size(); }
 
   void run() {
-    traced(op_, false, nullptr, [&] { run_here(); });
+    traced({.op = op_, .plan = &executor_}, [&] { run_here(); });
   }
   void run_on(PyStream& stream, nb::handle self) {
-    traced(op_, false, nullptr, [&] { submit_to(stream, self); });
+    traced({.op = op_, .plan = &executor_, .stream = stream.get()},
+           [&] { submit_to(stream, self); });
   }
 
   int traverse(visitproc visit, void* data) const {

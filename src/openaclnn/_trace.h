@@ -4,33 +4,53 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/executor.h"
 #include "core/ops/operator.h"
+#include "core/runtime/stream.h"
 #include "core/trace/python_call.h"
 
 namespace openaclnn::python {
 
+// What a call shows of itself.
+struct Traced {
+  const Operator& op;
+  bool plans = false;                      // phase 1 alone
+  std::span<PyObject* const> values = {};  // as given
+  const Executor* plan = nullptr;
+  const Stream* stream = nullptr;
+  std::vector<std::string> texts = {};  // of the arguments of phase 1, once there are any
+
+  void converted(const Argument* arguments);
+};
+
 // nullptr unless this process is traced.
 const trace::PythonTracer* tracer();
 
-// Adds the line of the program that made the call, and the exception that the call raises.
-void record(const Operator& op, bool plans, const Argument* arguments, int64_t begin,
-            const nanobind::python_error* raised);
+uint64_t submit(const Traced& call);
 
-// work(), which is shown if this process is traced. `plans`: it is phase 1 alone. Running a plan
-// has no arguments.
+// Adds the line of the program that made the call, and the exception that the call raises.
+void record(const Traced& call, uint64_t submission, int64_t begin, std::exception_ptr raised);
+
+// work(), which is shown if this process is traced. It fills in what `call` lacks.
 template <class F>
-void traced(const Operator& op, bool plans, const Argument* arguments, F work) {
+void traced(const Traced& call, F work) {
   const trace::PythonTracer* const found = tracer();
   if (found == nullptr) [[likely]]
     return work();
+  const uint64_t submission = call.stream == nullptr ? 0 : submit(call);
   const int64_t begin = found->now();
   try {
     work();
-  } catch (const nanobind::python_error& error) {
-    record(op, plans, arguments, begin, &error);
+  } catch (...) {
+    record(call, submission, begin, std::current_exception());
     throw;
   }
-  record(op, plans, arguments, begin, nullptr);
+  record(call, submission, begin, nullptr);
 }
 
 }  // namespace openaclnn::python
