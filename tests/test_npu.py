@@ -9,6 +9,7 @@ import importlib.metadata
 import importlib.util
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,30 @@ def test_it_says_that_no_npu_computes_once():
     quiet = on_npu("-c", code, OPENACLNN_NPU_NOTICE="0")
     assert quiet.stdout == "[2.0, 2.0]\n"
     assert "openaclnn" not in quiet.stderr
+
+
+LATE_THREAD = """
+import ctypes, sys, time, torch
+class Slow:
+    def __del__(self):
+        time.sleep(0.5)  # Python finalises, and its lock is free
+torch.ones(2).to(sys.argv[2])
+ctypes.CDLL(sys.argv[1]).start_late_thread()
+slow = Slow()
+print("done", flush=True)
+"""
+
+
+def test_a_thread_that_python_ends_does_not_abort_the_process(tmp_path):
+    """torch's threads of autograd may still be at work while Python finalises."""
+    library = tmp_path / "late_thread.so"
+    source = HERE / "npu" / "late_thread.cpp"
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", library, source], check=True)
+    done = on_npu("-c", LATE_THREAD, str(library), "npu")
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+    if sys.version_info < (3, 14):  # without the device it is still so
+        plain = on_npu("-c", LATE_THREAD, str(library), "cpu")
+        assert plain.returncode == -signal.SIGABRT, plain.stderr
 
 
 def test_several_devices():

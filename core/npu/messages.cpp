@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "core/npu/calls.h"
+#include "core/npu/finalization.h"
 
 namespace {
 
@@ -28,9 +29,12 @@ extern "C" aclError openaclnn_aclInit(const char* configPath);
 
 // torch_npu calls this first, once in a process.
 extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* configPath) {
-  static std::atomic<bool> reported = false;
-  if (!reported.exchange(true) && number_of("OPENACLNN_NPU_NOTICE", 1) != 0) {
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNotice, sizeof kNotice - 1);
+  static std::atomic<bool> called = false;
+  if (!called.exchange(true)) {
+    openaclnn::npu::stop_late_threads();
+    if (number_of("OPENACLNN_NPU_NOTICE", 1) != 0) {
+      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNotice, sizeof kNotice - 1);
+    }
   }
   return openaclnn_aclInit(configPath);
 }
