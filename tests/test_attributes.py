@@ -62,6 +62,10 @@ def elus(*attributes, **more):
     return dict(zip(("alpha", "scale", "input_scale"), attributes, strict=True)) | more
 
 
+def neighbours(x):
+    return (x, np.nextafter(x, np.float32(-np.inf)), np.nextafter(x, np.float32(0)))
+
+
 INPUT = {"is_result": False}
 SELU = (1.6732632423543772, 1.0507009873554805)
 # What programs found: row, dtype, attributes, inputs.
@@ -91,6 +95,14 @@ FOUND = [
         for rate in (1e-38, -1e-38, math.inf, -math.inf)
         for x in (-math.inf, -1.0)
         for g in (1.0, 0.0, math.inf)
+    ),
+    # v and alpha scale cancel except for what alpha scale loses as fp32, and its neighbours
+    *(
+        ("elu_backward", "FLOAT", elus(alpha, scale, rate, is_result=True), (g, v))
+        for alpha, scale in (SELU, (10000000000.0, 3.0), (1e-30, 1e-9), (13883374177.0, 146184.77))
+        for rate in (1.0, -1.0193441, 0.003647885, 0.0, -0.0)
+        for v in neighbours(-np.float32(alpha) * np.float32(scale))
+        for g in (1.0, -0.3, 0.0, -0.0, math.inf, -math.inf)
     ),
     *(
         ("elu", dtype, elus(alpha, scale, rate), (x,))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of elu from its input, g (x > 0 ? scale : inputScale alpha scale exp(inputScale x)),
-// or from its result.
+// or from its result (elu_backward_result.h).
 #pragma once
 
+#include "core/kernels/elu_backward_result.h"
 #include "core/kernels/elu_wide.h"
 #include "core/kernels/exact_double.h"
 #include "core/kernels/formula.h"
@@ -10,92 +11,6 @@
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// Computes g (v > 0 ? scale : inputScale (v + alpha scale)) in double, where v + alpha scale is
-// exact if it cancels.
-struct elu_backward_result {
-  float scale;
-  double input_scale, shift;
-  float operator()(float g, float v) const {
-    const double y = g * input_scale * (v + shift);
-    return v > 0 ? g * scale : static_cast<float>(y);
-  }
-};
-
-// For results of 16 bits. No product but the last can leave the range, because inputScale is at
-// most 1. alpha scale is high + low, and v + high is exact where it cancels.
-struct elu_backward_result_half {
-  float scale, input_scale, high, low;
-  float operator()(float g, float v) const {
-    return (v > 0 ? scale : ((v + high) + low) * input_scale) * g;
-  }
-};
-
-// In float. v + alpha scale is sum + rest, where the rounding error of the sum is exact (Knuth),
-// and both products keep what they lose, so that only the last sum rounds. If `unit`, inputScale is
-// 1. Otherwise `general` computes |g| below 2^-50, except 0, because there g inputScale loses more
-// than its remainder can hold.
-template <bool unit>
-struct elu_backward_result_single {
-  static constexpr bool finite = false;
-  static constexpr uint32_t limit = unit ? 0 : 0u - 0x26800000;  // the bits of 2^-50
-  elu_backward_result wide;
-  float rate, rate_low, high, low;  // inputScale and alpha scale in two parts
-
-  template <class V>
-  auto unusual(V g, V) const {
-    return unit ? bits_of(g) & 0u : 0u - (bits_of(g) & 0x7fffffff);
-  }
-  template <class V>
-  struct Terms {
-    V product, y;
-  };
-  template <class V>
-  Terms<V> terms(V g, V v) const {
-    const V shift = all_of<V>(high), factor = all_of<V>(rate);
-    const V sum = v + shift, part = sum - v;
-    const V rest = ((v - (sum - part)) + (shift - part)) + all_of<V>(low);
-    const V k = unit ? g : g * factor, product = k * sum;
-    // By how much the product is too large; +0 where that is 0, so that a difference keeps its
-    // sign.
-    const V excess = fused_minus(k, sum, product) - k * rest;
-    const V k_lost = fused(g, all_of<V>(rate_low), fused(g, factor, -k));
-    const V y = product - (unit ? excess : fused_minus(k_lost, sum, excess));
-    return {product, y};
-  }
-  template <class V>
-  V either(V g, V v, V y) const {
-    return v > 0 ? g * all_of<V>(wide.scale) : y;
-  }
-
-  template <class V>
-  V quick(V g, V v) const {
-    return either(g, v, terms(g, v).y);
-  }
-  float general(float g, float v) const { return wide(g, v); }
-
-  // An infinite g or v makes y NaN, and the product is the result. `general` computes what
-  // overflows.
-  struct Careful {
-    static constexpr bool finite = true;
-    static constexpr uint32_t limit = elu_backward_result_single::limit;
-    elu_backward_result_single form;
-
-    template <class V>
-    auto unusual(V g, V v) const {
-      const V y = form.quick(g, v);
-      const auto overflow = zero_unless((g - g) + (v - v) == 0, bits_of(y - y));
-      return larger(form.unusual(g, v), overflow << 1);
-    }
-    template <class V>
-    V quick(V g, V v) const {
-      const Terms<V> t = form.terms(g, v);
-      return with_one_nan(form.either(g, v, t.y == t.y ? t.y : t.product));
-    }
-    float general(float g, float v) const { return form.general(g, v); }
-  };
-  Careful careful() const { return {*this}; }
-};
 
 // In float, for every x with exp(inputScale x) above e^-64 and a finite result.
 struct elu_backward_quick {
@@ -192,11 +107,13 @@ struct elu_backward_single : elu_backward_quick {
   auto careful() const { return elu_backward_careful<elu_backward_single>(*this); }
 };
 
+// `rate` is |inputScale| log2(e), because its parts must be positive.
+template <bool growing>
 struct elu_backward_half : elu_backward_quick {
   RateF32 rate;
   template <class V>
   V quick(V g, V x) const {
-    const Reduced2F32<V> t = reduce_2(x, rate);
+    const Reduced2F32<V> t = reduce_2(growing ? -x : x, rate);
     const V e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
@@ -214,6 +131,48 @@ struct elu_backward_half : elu_backward_quick {
   }
 
   auto careful() const { return elu_backward_careful<elu_backward_half>(*this); }
+};
+
+// The same for a factor below 2^-20: high is 2^64 times as large, so that no part of the product is
+// denormal unless the result is.
+struct elu_backward_half_tiny : elu_backward_quick {
+  RateF32 rate;
+  float high;
+  template <class V>
+  V quick(V g, V x) const {
+    const Reduced2F32<V> t = reduce_2(x, rate);
+    const V e = exp2_half(t.f) * float_of(t.power);
+    const V y = ((g * all_of<V>(high)) * e) * all_of<V>(0x1p-64f);
+    return x > 0 ? all_of<V>(scale) * g : y;
+  }
+};
+
+// For an inputScale below 0: the result grows with |x|. `general` also computes |g| below 2^-90,
+// except 0, where the mantissa loses digits that the power of two would show.
+struct elu_backward_single_growing : elu_backward_single<false> {
+  template <class V>
+  auto unusual(V g, V x) const {
+    const auto size = bits_of(g) & 0x7fffffff;
+    const auto small = zero_unless(size - 1 < bits_of(0x1p-90f) - 1, bits_of(V{}) - 1);
+    return larger(bits_of(x), small);
+  }
+  void careful() const = delete;
+};
+
+// A form without its careful one, whose bounds do not hold for these attributes.
+template <class Form>
+struct without_careful : Form {
+  void careful() const = delete;
+};
+
+// For inputScale 0: exp(0 x) is 1, or NaN where x is infinite or NaN.
+struct elu_backward_flat {
+  float scale, factor;  // factor: 0, with its sign
+  template <class V>
+  V operator()(V g, V x) const {
+    const V y = (g * all_of<V>(factor)) * ((x - x) + all_of<V>(1));
+    return x > 0 ? g * all_of<V>(scale) : y;
+  }
 };
 
 template <class M>
@@ -239,50 +198,60 @@ struct elu_backward {
 
   template <class Loop>
   void visit_float(const Loop& loop) const {
+    constexpr bool to_half = __is_same(M, Half);
+    if (is_result) return visit_elu_backward_result<to_half>(alpha, scale, input_scale, loop);
     const double factor = scale * alpha * input_scale;
     const auto positive = static_cast<float>(scale);
     const elu_backward_wide wide(alpha, scale, input_scale);
-    constexpr double kMost =
-        __is_same(M, Half) ? elu_backward_half::kFactor : elu_backward_single<false>::kFactor;
-    if (is_result) {
-      const double shift = scale * alpha;
-      if constexpr (__is_same(M, Half)) {
-        if (within(shift, 0x1p-20, 0x1p20) && within(input_scale, 0x1p-20, 1)) {
-          const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
-          return loop(
-              elu_backward_result_half{positive, static_cast<float>(input_scale), high, low});
-        }
-      }
-      const elu_backward_result general{positive, input_scale, shift};
-      if constexpr (__is_same(M, Single)) {
-        const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
-        const auto rate = static_cast<float>(input_scale);
-        const bool usual = within(shift, 0x1p-20, 0x1p20) && within(input_scale, 0x1p-20, 0x1p20);
-        if (usual && input_scale == 1)
-          return loop(elu_backward_result_single<true>{general, 1, 0, high, low});
-        const auto rate_low = static_cast<float>(input_scale - rate);
-        if (usual)
-          return loop(elu_backward_result_single<false>{general, rate, rate_low, high, low});
-      }
-      loop(general);
-    } else if (input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
-               within(factor, 0x1p-20, kMost)) {
-      const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
-                                     bits_of(static_cast<float>(-64 / input_scale))};
-      if constexpr (__is_same(M, Half)) {
-        loop(elu_backward_half{quick, RateF32(input_scale * kLog2e)});
-      } else {
-        if (scale == 1 && alpha == 1 && input_scale == 1)
-          return loop(elu_backward_single<true>{quick, 1, 0x1p32f, 0});
-        const double shifted = factor * 0x1p32;
-        const auto high = static_cast<float>(shifted);
-        loop(elu_backward_single<false>{quick, static_cast<float>(input_scale), high,
-                                        static_cast<float>(shifted - high)});
-      }
+    const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
+                                   bits_of(static_cast<float>(-64 / magnitude(input_scale)))};
+    const bool quick_rate = within(input_scale, 0x1p-60, 0x1p60), growing = input_scale < 0;
+    if (quick_rate && to_half && within(factor, 0x1p-120, 0x1p60)) {
+      visit_half(quick, factor, loop);
+    } else if (quick_rate && !to_half && within(factor, growing ? 0x1p-20 : 0x1p-120, 0x1p60)) {
+      visit_single(quick, factor, loop);
+    } else if (input_scale == 0 && factor == 0) {  // not NaN
+      loop(elu_backward_flat{positive, static_cast<float>(factor)});
     } else if (has_bound(input_scale)) {
       loop(wide);
     } else {
       loop(elu_backward_rare(alpha, scale, input_scale));
+    }
+  }
+
+  template <class Loop>
+  void visit_half(const elu_backward_quick& quick, double factor, const Loop& loop) const {
+    const RateF32 rate(magnitude(input_scale) * kLog2e);
+    const bool growing = input_scale < 0, small = within(factor, 0, 0x1p-20);
+    using falling = elu_backward_half<false>;
+    if (growing && small) {
+      loop(quick.wide);
+    } else if (growing) {
+      loop(without_careful<elu_backward_half<true>>{{quick, rate}});
+    } else if (small) {
+      loop(elu_backward_half_tiny{quick, rate, static_cast<float>(factor * 0x1p64)});
+    } else if (within(factor, 0, falling::kFactor)) {
+      loop(falling{quick, rate});
+    } else {
+      loop(without_careful<falling>{{quick, rate}});
+    }
+  }
+
+  template <class Loop>
+  void visit_single(const elu_backward_quick& quick, double factor, const Loop& loop) const {
+    using falling = elu_backward_single<false>;
+    if (scale == 1 && alpha == 1 && input_scale == 1)
+      return loop(elu_backward_single<true>{quick, 1, 0x1p32f, 0});
+    const double shifted = factor * 0x1p32;
+    const auto high = static_cast<float>(shifted);
+    const falling form{quick, static_cast<float>(input_scale), high,
+                       static_cast<float>(shifted - high)};
+    if (input_scale < 0) {
+      loop(elu_backward_single_growing{form});
+    } else if (within(factor, 0x1p-20, falling::kFactor)) {
+      loop(form);
+    } else {
+      loop(without_careful<falling>{form});
     }
   }
 };

@@ -216,17 +216,43 @@ void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   }
 }
 
+template <class F>
+struct OneNan {
+  static constexpr bool one_nan = true;
+  static constexpr int together = registers_together<F>;
+  F form;
+  template <class... V>
+  auto operator()(V... x) const {
+    return with_one_nan(form(x...));
+  }
+};
+
+// The same for a formula that is right for every value, but has NaNs of several kinds: after a tile
+// with a NaN, the next ones make each NaN canonical in registers.
+template <class Type, class F, class Raw, class... In>
+void run_tiles_summed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
+  int64_t tile = kFirstTile;
+  int careful_tiles = 0;  // until NaNs are looked for again
+  for (int64_t i = 0, count; i < n; i += count) {
+    count = tile < n - i ? tile : n - i;
+    tile = 2 * tile < kLongTile ? 2 * tile : kLongTile;
+    if (careful_tiles > 0) {
+      (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in + i...);
+      if (--careful_tiles == 0) tile = kFirstTile;
+      continue;
+    }
+    if (run_registers_summed<Type>(f, out + i, count, stream, in + i...)) continue;
+    make_canonical<Type>(out + i, count);
+    careful_tiles = kCarefulTiles;
+  }
+}
+
 template <class Type, class F, class Raw, class... In>
 void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   if constexpr (requires { f.limit; }) {
     run_tiles<Type>(f, out, n, stream, in...);
   } else if constexpr (in_registers<F, In...>) {
-    bool past = stream;  // the cache, unless the tile before was read again
-    each_tile(kLongTile, n, [&](int64_t i, int64_t count) {
-      const bool right = run_registers_summed<Type>(f, out + i, count, past, in + i...);
-      if (!right) make_canonical<Type>(out + i, count);
-      past = stream && right;
-    });
+    run_tiles_summed<Type>(f, out, n, stream, in...);
   } else {
     if constexpr (__is_same(Raw, float)) {
       if (!stream) return run(f, out, n, in...);  // straight from memory to memory
