@@ -30,7 +30,9 @@ struct elu_backward_quick {
 // The careful form of `quick` is right for all g and x. exp(inputScale x) is the product of two
 // factors, and x is clamped to a lower bound, where the result is 0. If g is above kLarge, the
 // result would not be 0 there; such a g is multiplied by 2^-kMore, which changes no digits, and its
-// bound is lower. The largest factor of exp that both bounds allow is kFactor.
+// bound is lower. Below the bound a form may multiply by 0 instead of a power of two that
+// underflows, which takes 100 cycles on some processors (20 % of -inf: 0.85 -> 0.30 ns an element).
+// The largest factor of exp that both bounds allow is kFactor.
 template <class Quick>
 struct elu_backward_careful : NoDoubts {
   static constexpr int together = 2;
@@ -47,7 +49,8 @@ struct elu_backward_careful : NoDoubts {
     const V least = large ? all_of<V>(lower) : all_of<V>(bound);
     const V less = large ? g * all_of<V>(Quick::kLess) : g;
     const V more = large ? all_of<V>(Quick::kMore) : V{};
-    return with_one_nan(form.carefully(g, x, less, x < least ? least : x, more));
+    const auto below = x < least;
+    return with_one_nan(form.carefully(g, x, less, below, below ? least : x, more));
   }
   float general(float g, float x) const { return form.general(g, x); }
 };
@@ -97,10 +100,10 @@ struct elu_backward_single : elu_backward_quick {
   // An infinite g makes the mantissa NaN. The result is then NaN for x = -infinity and x = NaN, and
   // an infinity with the sign of g alpha scale for other x.
   template <class V>
-  V carefully(V g, V x, V less, V bounded, V more) const {
+  V carefully(V g, V x, V less, auto below, V bounded, V more) const {
     const ReducedF32<V> t = reduced(bounded);
     const PowerInTwo<V> power(t.n + (more - all_of<V>(32)), -126);
-    const V y = mantissa(less, bounded, t) * power.first * power.second;
+    const V y = mantissa(less, bounded, t) * power.first * (below ? V{} : power.second);
     return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(high)));
   }
 
@@ -121,7 +124,7 @@ struct elu_backward_half : elu_backward_quick {
   static constexpr float kLarge = 0x1p50f, kMore = 62, kLess = 0x1p-62f, kLower = 199;
   static constexpr double kFactor = 0x1p24;  // the same for 2^-134
   template <class V>
-  V carefully(V g, V x, V less, V bounded, V more) const {
+  V carefully(V g, V x, V less, auto /*below*/, V bounded, V more) const {
     const Reduced2F32<V> t = reduce_2(bounded, rate);
     const PowerInTwo<V> power(t.n + more, -100);
     const V e = exp2_half(t.f) * power.first;

@@ -137,7 +137,8 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   if constexpr (to_half) {
     if (within(shift, 0x1p-20, 0x1p100) && within(input_scale, 0x1p-20, 1))
       return loop(elu_backward_result_half{positive, rate, high, low});
-  } else if (within(input_scale, 0x1p-20, 0x1p20)) {
+  }
+  if (within(input_scale, 0x1p-20, 0x1p20)) {
     if (within(shift, 0x1p-20, 0x1p60)) {
       if (input_scale == 1 && low == 0)
         return loop(elu_backward_result_single<true, true>{general, 1, high, low});
