@@ -77,6 +77,36 @@ def test_a_thread_that_python_ends_does_not_abort_the_process(tmp_path):
         assert plain.returncode == -signal.SIGABRT, plain.stderr
 
 
+CHECKED = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+model = model.to("npu")
+optimiser = torch.optim.AdamW(model.parameters(), 1e-3)
+x, labels = torch.randn(32, 8).to("npu"), torch.randint(0, 4, (32,)).to("npu")
+for _ in range(2):
+    optimiser.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), labels)
+    loss.backward()
+    optimiser.step()
+columns = torch.empty(4, 6, device="npu")
+columns[:, ::2] = 1
+columns[:, 1::2] = 2
+print(loss.item(), torch.cat([columns, columns + 1]).cpu().sum())
+torch.add(torch.empty(2_000_000, device="npu"), 1)  # the mistake
+"""
+
+
+def test_check_mode_knows_what_operators_of_aten_write():
+    done = run(
+        *(sys.executable, "-m", "openaclnn", "check", "--", sys.executable, "-m", "openaclnn"),
+        *("npu", "--", sys.executable, "-c", CHECKED),
+    )
+    found = re.findall(r"never_written: (.*)", done.stderr)
+    assert len(found) == 1, done.stderr
+    assert re.match(r"aclnnAdds reads self, 8000000 bytes at 0x\w+, but none", found[0]), found
+
+
 def test_several_devices():
     code = (
         "import torch; x = [torch.full((3,), float(i), device=f'npu:{i}') for i in range(3)];"

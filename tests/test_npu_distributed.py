@@ -100,6 +100,31 @@ def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence):
     assert "rank 0 has" not in text  # no result that only looks like one
 
 
+SUM = "(sum of Float)"
+
+
+@pytest.mark.parametrize(
+    ("way", "first", "second"),
+    [
+        ("size", f"all_reduce of 16 bytes {SUM}", f"all_reduce of 20 bytes {SUM}"),
+        ("empty", f"all_reduce of 0 bytes {SUM}", f"all_reduce of 16 bytes {SUM}"),
+        ("dtype", f"all_reduce of 24 bytes {SUM}", "all_reduce of 24 bytes (sum of Int)"),
+        ("operation", f"all_reduce of 24 bytes {SUM}", "all_reduce of 24 bytes (maximum of Float)"),
+        ("broadcast", "broadcast of 16 bytes with root 0", "broadcast of 20 bytes with root 0"),
+        ("root", "broadcast of 24 bytes with root 0", "broadcast of 24 bytes with root 1"),
+        ("kind", "broadcast of 24 bytes with root 0", f"all_reduce of 24 bytes {SUM}"),
+        ("gather", "all_gather of 4 bytes", "all_gather of 8 bytes"),
+    ],
+)
+def test_ranks_that_disagree_say_so_in_check_mode(way, first, second):
+    status, text = start(2, PROGRAMS / "disagreeing.py", way, OPENACLNN_CHECK="1")
+    assert status != 0
+    sentence = f"all ranks must make the same call, but they make: rank 0 {first}, rank 1 {second}"
+    for rank in range(2):
+        assert re.search(rf"^rank {rank} raised: .*?{re.escape(sentence)}", text, re.M | re.S), text
+    assert "has" not in re.findall(r"^rank \d (\w+)", text, re.M), text
+
+
 def test_seconds_that_are_no_number_are_reported():
     values = {"HCCL_EXEC_TIMEOUT": "abc", "HCCL_CONNECT_TIMEOUT": "0"}
     status, text = run(sys.executable, str(PROGRAMS / "wrong_calls.py"), **values)

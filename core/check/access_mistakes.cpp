@@ -177,9 +177,8 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
   return accesses;
 }
 
-}  // namespace
-
-void touches(const char* call, const Range* ranges, int count, const Stream* stream) {
+void take_down_ranges(const char* call, const Range* ranges, int count, const Stream* stream,
+                      bool is_copy) {
   used();
   if (stream != nullptr) (void)check_stream_device(call, *stream);
   if (stream == nullptr) stream = Stream::running_here();  // a task's copy is in its stream's order
@@ -194,7 +193,17 @@ void touches(const char* call, const Range* ranges, int count, const Stream* str
     access.written = ranges[i].written;
     accesses.push_back(std::move(access));
   }
-  take_down(call, std::move(accesses), stream, true);
+  take_down(call, std::move(accesses), stream, is_copy);
+}
+
+}  // namespace
+
+void touches(const char* call, const Range* ranges, int count, const Stream* stream) {
+  take_down_ranges(call, ranges, count, stream, true);
+}
+
+void works(const char* call, const Range* ranges, int count, const Stream* stream) {
+  take_down_ranges(call, ranges, count, stream, false);
 }
 
 void launches(const char* op, const aclOpExecutor& executor, const void* workspace,

@@ -63,6 +63,7 @@ constexpr Observer kObserver = {
     .finalised = finalised,
     .inspect_transfer = inspect_transfer,
     .touches = touches,
+    .works = works,
     .synchronised =
         [](const Stream* s) {
           in_order([=](State& state) {

@@ -72,6 +72,7 @@ void report_wrong_range(const char* call, const char* thing, const void* address
 Status inspect_transfer(const char* call, const void* dst, size_t limit, const void* src,
                         size_t count, int kind);
 void touches(const char* call, const Range* ranges, int count, const Stream* stream);
+void works(const char* call, const Range* ranges, int count, const Stream* stream);
 
 void ending(const char* call, const char* thing, const void* handle);
 void refused(const char* call, const char* thing, const char* argument, const void* handle);

@@ -11,6 +11,7 @@
 #include "core/npu/provider.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
 
@@ -49,11 +50,16 @@ const Timeouts& timeouts() {
   return found;
 }
 
+// In check mode the program's addresses of device memory are not those that can be read.
+void* read_at(void* address) { return address == nullptr ? nullptr : openaclnn_reachable(address); }
+
 struct Job {
   Shared communicator;
   Collective collective;
 
-  void run() const {
+  void run() {
+    collective.send = read_at(collective.send), collective.receive = read_at(collective.receive);
+    for (Part& part : collective.parts) part.data = read_at(part.data);
     const char* call = collective.call;
     const auto failed = [&](Result result, const char* sentence) {
       const std::string text = call + (" of " + communicator->name) + ": " + sentence;
@@ -98,6 +104,34 @@ void check(const Collective& c, const Communicator& own) {
   if (c.kind == Kind::broadcast || c.kind == Kind::reduce) check_rank("root", c.root, own.ranks);
   if (c.kind == Kind::broadcast || (c.kind == Kind::reduce && c.root != own.rank)) return;
   check_buffer(c.receive, c.count, own.ranks);
+}
+
+// What the call reads and writes.
+std::vector<Range> ranges_of(const Collective& c, const Communicator& own) {
+  using Kind = Collective::Kind;
+  std::vector<Range> ranges;
+  const auto add = [&](const char* name, const void* data, uint64_t count, int32_t dtype,
+                       bool written) {
+    if (count > 0) ranges.push_back({name, data, count * width(dtype), written});
+  };
+  for (const Part& part : c.parts)
+    add(part.sends ? "sendBuf" : "recvBuf", part.data, part.count, part.dtype, !part.sends);
+  const bool root = own.rank == c.root;
+  switch (c.kind) {
+    case Kind::exchange:
+    case Kind::batch: return ranges;
+    case Kind::broadcast: add("buf", c.send, c.count, c.dtype, !root); return ranges;
+    case Kind::reduce_scatter:
+      for (size_t i = 0; i < c.sizes.size(); ++i)
+        add("sendBuf", static_cast<char*>(c.send) + c.starts[i] * width(c.dtype), c.sizes[i],
+            c.dtype, false);
+      if (c.sizes.empty()) add("sendBuf", c.send, c.count * own.ranks, c.dtype, false);
+      break;
+    default: add("sendBuf", c.send, c.count, c.dtype, false);
+  }
+  const uint64_t received = c.kind == Kind::all_gather ? c.count * own.ranks : c.count;
+  if (c.kind != Kind::reduce || root) add("recvBuf", c.receive, received, c.dtype, true);
+  return ranges;
 }
 
 int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, const char* name,
@@ -156,6 +190,8 @@ Shared find(void* handle) {
 void submit(Shared communicator, Collective collective, void* stream) {
   check(collective, *communicator);
   const char* call = collective.call;
+  const std::vector<Range> ranges = ranges_of(collective, *communicator);
+  openaclnn_works(call, ranges.data(), static_cast<int>(ranges.size()), stream);
   auto* job = new Job{std::move(communicator), std::move(collective)};
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
   const auto drop = [](void* own) { delete static_cast<Job*>(own); };

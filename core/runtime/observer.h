@@ -50,8 +50,10 @@ struct Observer {
   // A fill has neither a src nor a kind: nullptr and -1.
   Status (*inspect_transfer)(const char* call, const void* dst, size_t limit, const void* src,
                              size_t count, int kind);
-  // Before it is done at once, or put on a stream.
+  // Before a copy (dst, src) or fill (dst) is done at once, or put on a stream.
   void (*touches)(const char* call, const Range* ranges, int count, const Stream* stream);
+  // The same before any other work.
+  void (*works)(const char* call, const Range* ranges, int count, const Stream* stream);
 
   // The order that the program gave to work: the host waited for a stream; an event took down how
   // far a stream is, another stream waits for that event, the host knows it was reached.

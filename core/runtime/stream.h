@@ -24,6 +24,8 @@
 
 namespace openaclnn {
 
+struct Range;  // observer.h
+
 struct Context;
 
 struct Task {
@@ -159,6 +161,12 @@ class Stream {
 // Where a library may read and write what the program knows by this address; in check mode it is
 // another one.
 extern "C" void* openaclnn_reachable(const void* address);
+// Whether this process is in check mode.
+extern "C" bool openaclnn_is_checked();
+// Tells check mode what the work that is about to be put on the stream, or that a stream is doing
+// on this thread, reads and writes.
+extern "C" void openaclnn_works(const char* call, const openaclnn::Range* ranges, int count,
+                                void* stream);
 // Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
 // take it for one of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);

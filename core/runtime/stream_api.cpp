@@ -155,6 +155,15 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
 
 void* openaclnn_reachable(const void* address) { return reachable(address); }
 
+bool openaclnn_is_checked() { return observer != nullptr; }
+
+void openaclnn_works(const char* call, const Range* ranges, int count, void* stream) {
+  if (observer == nullptr) return;
+  Stream* found = nullptr;
+  if (Stream::running_here() != nullptr || find_stream(stream, &found).ok())
+    observer->works(call, ranges, count, found);
+}
+
 int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();
 }

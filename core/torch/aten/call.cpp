@@ -78,6 +78,29 @@ IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
   return made;
 }
 
+// Adds the memory of the tensors that the argument has. Tensors with gaps count as written wholly,
+// and not as read.
+void add_ranges(const Parameter& parameter, const Value& value, std::vector<Range>* ranges) {
+  const auto add = [&](const aclTensor* handle) {
+    const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
+    if (tensor == nullptr || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
+    const auto bytes = static_cast<int64_t>(c10::elementSize(scalar_type(tensor->dtype)));
+    int64_t count = 1, reach = 1;  // elements, and from the first to the last one
+    for (int i = 0; i < tensor->shape.rank; ++i) {
+      count *= tensor->shape.at[i];
+      reach += (tensor->shape.at[i] - 1) * tensor->strides.at[i];
+    }
+    if (count == 0 || (!parameter.written && reach != count)) return;
+    const char* first = static_cast<const char*>(tensor->data) + tensor->offset * bytes;
+    ranges->push_back(
+        {parameter.name, first, static_cast<size_t>(reach * bytes), parameter.written});
+  };
+  if (value.pointer == nullptr) return;
+  if (parameter.kind == Kind::tensor) add(static_cast<const aclTensor*>(value.pointer));
+  if (parameter.kind != Kind::tensors) return;
+  for (const aclTensor* tensor : alive(tensor_lists(), parameter, value.pointer)) add(tensor);
+}
+
 template <class To, class List>
 IValue list_of(const List& list) {
   c10::List<To> made;
@@ -140,6 +163,13 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
     }
     default: throw Refusal("this kind of argument is not known");
   }
+}
+
+void Call::take(const Parameter& parameter, const Value& value) {
+  static const bool checked = openaclnn_is_checked();
+  values.push_back(to_ivalue(parameter, value));
+  handles.push_back(parameter.kind == Kind::tensor ? value.pointer : nullptr);
+  if (checked) add_ranges(parameter, value, &ranges);
 }
 
 // The same dimensions in the same order; callers add and leave out dimensions of one element.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/tensor.h"
+#include "core/runtime/observer.h"
 #include "core/torch/aten/row.h"
 
 namespace openaclnn::aten {
@@ -35,7 +36,9 @@ struct Call {
   const Row* row;
   std::vector<IValue> values;
   std::vector<const void*> handles;  // of tensors whose shape phase 2 determines
+  std::vector<Range> ranges{};       // in check mode: what phase 2 reads and writes
 
+  void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
 };
 

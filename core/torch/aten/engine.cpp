@@ -87,12 +87,7 @@ Call prepared(const Row& row, const Value* values) {
   const KernelsOnly guard;
   Call call{&row, {}, {}};
   call.values.reserve(static_cast<size_t>(row.parameter_count));
-  for (int i = 0; i < row.parameter_count; ++i) {
-    const Parameter& parameter = row.parameters[i];
-    call.values.push_back(to_ivalue(parameter, values[i]));
-    const bool is_tensor = parameter.kind == Kind::tensor;
-    call.handles.push_back(is_tensor ? values[i].pointer : nullptr);
-  }
+  for (int i = 0; i < row.parameter_count; ++i) call.take(row.parameters[i], values[i]);
   return call;
 }
 
@@ -120,7 +115,10 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
 
 namespace {
 
-void compute_counted(const Call& call) {
+void compute_counted(const Call& call, void* stream) {
+  if (!call.ranges.empty())
+    openaclnn_works(call.row->name, call.ranges.data(), static_cast<int>(call.ranges.size()),
+                    stream);
   const KernelsOnly guard;
   counts()[static_cast<size_t>(call.row - rows)].fetch_add(1, std::memory_order_relaxed);
   compute(call);
@@ -165,7 +163,7 @@ int32_t prepare_for_c(int index, const Value* values, void** call) {
 int32_t compute_for_c(const void* call) {
   const Call& made = *static_cast<const Call*>(call);
   return guarded(*made.row, [&] {
-    compute_counted(made);
+    compute_counted(made, nullptr);  // on the thread of the stream
     return ACLNN_SUCCESS;
   });
 }
@@ -179,7 +177,7 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
     const KernelsOnly guard;
     const Call call = make();
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
-    compute_counted(call);
+    compute_counted(call, stream);
     return ACLNN_SUCCESS;
   });
 }

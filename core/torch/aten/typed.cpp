@@ -49,17 +49,17 @@ Call as_call(const Row& row, const TypedCall& given) {
   int inputs = 0, outputs = 0;
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
-    const void* handle = nullptr;
     if (parameter.kind != Kind::tensor) {
       call.values.push_back(attribute(given, parameter));
-    } else {
-      int& next = parameter.written ? outputs : inputs;
-      const int count = parameter.written ? given.output_count : given.input_count;
-      if (next < count) handle = (parameter.written ? given.outputs : given.inputs)[next];
-      ++next;
-      call.values.push_back(to_ivalue(parameter, Value{.pointer = handle}));
+      call.handles.push_back(nullptr);
+      continue;
     }
-    call.handles.push_back(handle);
+    int& next = parameter.written ? outputs : inputs;
+    const int count = parameter.written ? given.output_count : given.input_count;
+    const void* handle = nullptr;
+    if (next < count) handle = (parameter.written ? given.outputs : given.inputs)[next];
+    ++next;
+    call.take(parameter, Value{.pointer = handle});
   }
   if (given.input_count > inputs || given.output_count > outputs)
     throw Refusal("there must be at most " + std::to_string(inputs) + " inputs and " +

@@ -74,6 +74,7 @@ class GlooCommunicator final : public Communicator {
     work->wait();
   }
   void run(const Collective& collective);
+  void agree(const Collective& collective);
   void reduce(Tensor& values, int32_t operation);
   void exchange_with_itself(const std::vector<Part>& parts);
   void exchange(const std::vector<Part>& parts, bool eager);
