@@ -55,6 +55,13 @@ try:
 except ValueError as error:
     print(error)
 """
+JAX_PROGRAM = """\
+import jax
+import jax.numpy as jnp
+import openaclnn.jax
+
+print(jax.jit(openaclnn.jax.elu)(jnp.linspace(-2, 2, 6)).size)
+"""
 SENTENCE = "aclnnLeakyRelu: out must have the shape of self [2, 4], but got [3, 2]"
 
 
@@ -155,6 +162,16 @@ def test_operators_of_torch_are_traced(tmp_path):
     assert "FLOAT [1, 3]" in backward["args"]["selfOrResult"]
     assert "161002: aclnnEluBackward: selfOrResult must have" in backward["args"]["returned"]
     assert "elu_backward: self_or_result must have" in printed
+
+
+def test_operators_of_jax_are_traced(tmp_path):
+    pytest.importorskip("jax", reason="jax is not installed")
+    _, printed, _, events = trace(tmp_path, JAX_PROGRAM)
+    calls = [event for event in events if event["ph"] == "X"]
+    (elu,) = [event for event in calls if event["name"] == "aclnnElu"]
+    assert re.fullmatch(r"FLOAT \[6\] at 0x[0-9a-f]+", elu["args"]["self"])
+    assert elu["args"]["returned"] == 0
+    assert printed == "6\n"
 
 
 def test_the_table_counts_calls_and_work_of_streams(traced):
