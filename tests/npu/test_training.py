@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 
 import pytest
@@ -135,3 +136,26 @@ def test_autocast(dtype):
     assert got.dtype == dtype
     error = (got.float().cpu() - want).abs().max() / want.abs().max()
     assert error < 8 * torch.finfo(dtype).eps  # four layers, each rounded once or twice
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_in_training_and_evaluation(dims, affine, training):
+    torch.manual_seed(dims)
+    norm = {1: torch.nn.BatchNorm1d, 2: torch.nn.BatchNorm2d, 3: torch.nn.BatchNorm3d}[dims]
+    layer = norm(3, affine=affine)
+    layer.running_mean.normal_()
+    layer.running_var.uniform_(0.5, 2)
+    other = copy.deepcopy(layer).to("npu")
+    layer.train(training), other.train(training)
+    x = torch.randn(4, 3, *(5, 6, 7)[:dims])
+    results = []
+    for each, device in ((layer, "cpu"), (other, "npu")):
+        mine = x.to(device, copy=True).requires_grad_()
+        y = each(mine)
+        (y * y).sum().backward()
+        found = [y, mine.grad, *(p.grad for p in each.parameters()), *each.buffers()]
+        results.append([t.detach().cpu() for t in found])
+    for found, expected in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(found, expected)

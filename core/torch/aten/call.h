@@ -48,6 +48,12 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
 // or fewer dims of size 1. Skips an undefined result and a missing tensor.
 void put(const Tensor& out, const Tensor& result);
+// Where a form computes nothing for an output but the first, ATen returns a tensor of shape [0], as
+// for the statistics of batch_norm outside training. The output stays as it is.
+inline bool is_not_computed(size_t output, const IValue& result) {
+  return output > 0 && result.isTensor() && result.toTensor().defined() &&
+         result.toTensor().sizes() == at::IntArrayRef{0};
+}
 void check_result(const Tensor& out, const Tensor& result);  // whether put() can do that
 
 // Writes an output whose shape depends on the data: it has enough room, and gets the shape of the

@@ -28,6 +28,7 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
     const IValue& out = call.values[static_cast<size_t>(outputs[i])];
     if (out.isNone()) continue;
     if (out.isTensor()) {
+      if (is_not_computed(i, results[i])) continue;
       put(out.toTensor(), results[i].toTensor());
       continue;
     }
