@@ -136,8 +136,8 @@ struct elu_backward_half : elu_backward_quick {
   auto careful() const { return elu_backward_careful<elu_backward_half>(*this); }
 };
 
-// The same for a factor below 2^-20: high is 2^64 times as large, so that no part of the product is
-// denormal unless the result is.
+// Here the factor is below 2^-20. `high` is 2^64 times the factor, so that no part of the product
+// is denormal unless the result is.
 struct elu_backward_half_tiny : elu_backward_quick {
   RateF32 rate;
   float high;
@@ -150,25 +150,24 @@ struct elu_backward_half_tiny : elu_backward_quick {
   }
 };
 
-// For an inputScale below 0: the result grows with |x|. `general` also computes |g| below 2^-90,
-// except 0, where the mantissa loses digits that the power of two would show.
-struct elu_backward_single_growing : elu_backward_single<false> {
-  template <class V>
-  auto unusual(V g, V x) const {
-    const auto size = bits_of(g) & 0x7fffffff;
-    const auto small = zero_unless(size - 1 < bits_of(0x1p-90f) - 1, bits_of(V{}) - 1);
-    return larger(bits_of(x), small);
-  }
-  void careful() const = delete;
-};
-
 // A form without its careful one, whose bounds do not hold for these attributes.
 template <class Form>
 struct without_careful : Form {
   void careful() const = delete;
 };
 
-// For inputScale 0: exp(0 x) is 1, or NaN where x is infinite or NaN.
+// Here inputScale is below 0, so the result grows with |x|. `general` also computes |g| below
+// 2^-90, except 0, where the mantissa loses digits that the power of two would show.
+struct elu_backward_single_growing : without_careful<elu_backward_single<false>> {
+  template <class V>
+  auto unusual(V g, V x) const {
+    const auto size = bits_of(g) & 0x7fffffff;
+    const auto small = zero_unless(size - 1 < bits_of(0x1p-90f) - 1, bits_of(V{}) - 1);
+    return larger(bits_of(x), small);
+  }
+};
+
+// Here inputScale is 0, so exp(inputScale x) is 1, or NaN where x is infinite or NaN.
 struct elu_backward_flat {
   float scale, factor;  // factor: 0, with its sign
   template <class V>
@@ -208,11 +207,13 @@ struct elu_backward {
     const elu_backward_wide wide(alpha, scale, input_scale);
     const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
                                    bits_of(static_cast<float>(-64 / magnitude(input_scale)))};
-    const bool quick_rate = within(input_scale, 0x1p-60, 0x1p60), growing = input_scale < 0;
-    if (quick_rate && to_half && within(factor, 0x1p-120, 0x1p60)) {
-      visit_half(quick, factor, loop);
-    } else if (quick_rate && !to_half && within(factor, growing ? 0x1p-20 : 0x1p-120, 0x1p60)) {
-      visit_single(quick, factor, loop);
+    const double least = !to_half && input_scale < 0 ? 0x1p-20 : 0x1p-120;
+    if (within(input_scale, 0x1p-60, 0x1p60) && within(factor, least, 0x1p60)) {
+      if constexpr (to_half) {
+        visit_half(quick, factor, loop);
+      } else {
+        visit_single(quick, factor, loop);
+      }
     } else if (input_scale == 0 && factor == 0) {  // not NaN
       loop(elu_backward_flat{positive, static_cast<float>(factor)});
     } else if (has_bound(input_scale)) {
@@ -250,7 +251,7 @@ struct elu_backward {
     const falling form{quick, static_cast<float>(input_scale), high,
                        static_cast<float>(shifted - high)};
     if (input_scale < 0) {
-      loop(elu_backward_single_growing{form});
+      loop(elu_backward_single_growing{{form}});
     } else if (within(factor, 0x1p-20, falling::kFactor)) {
       loop(form);
     } else {

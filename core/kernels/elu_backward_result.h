@@ -2,7 +2,6 @@
 // The gradient of elu from its result v, g (v > 0 ? scale : inputScale (v + alpha scale)).
 #pragma once
 
-#include "core/kernels/exact_double.h"
 #include "core/kernels/formula.h"
 #include "core/kernels/math.h"
 
@@ -20,8 +19,8 @@ struct elu_backward_result {
   }
 };
 
-// For inputScale 0: y is 0 or NaN, and only signs count. `high` is alpha scale rounded, and `low`
-// has the sign of what it lacks.
+// Here inputScale is 0: y is 0 or NaN, and only its sign counts. `high` is alpha scale rounded, and
+// `low` has the sign of what it lacks.
 struct elu_backward_result_flat {
   float scale, zero, high, low;  // zero: inputScale, with its sign
   template <class V>
@@ -32,8 +31,8 @@ struct elu_backward_result_flat {
   }
 };
 
-// For results of 16 bits. No product but the last can leave the range, because inputScale is at
-// most 1. alpha scale is high + low, and v + high is exact where it cancels.
+// This form gives results of 16 bits. No product but the last leaves the range, because inputScale
+// is at most 1. alpha scale is high + low, and v + high is exact where it cancels.
 struct elu_backward_result_half {
   float scale, input_scale, high, low;
   template <class V>

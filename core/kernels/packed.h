@@ -227,8 +227,8 @@ struct OneNan {
   }
 };
 
-// The same for a formula that is right for every value, but has NaNs of several kinds: after a tile
-// with a NaN, the next ones make each NaN canonical in registers.
+// Computes tiles by a formula that is right for every value but leaves NaNs of several kinds. After
+// a tile with a NaN, the next tiles make each NaN canonical in registers.
 template <class Type, class F, class Raw, class... In>
 void run_tiles_summed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   int64_t tile = kFirstTile;

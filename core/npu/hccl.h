@@ -62,6 +62,11 @@ struct Collective {
   std::vector<uint64_t> sizes{}, starts{};
 };
 
+inline bool reduces(Collective::Kind kind) {
+  using Kind = Collective::Kind;
+  return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
+}
+
 // The ranks that have joined under one root info. Functions throw Failure.
 class Communicator {
  public:

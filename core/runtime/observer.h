@@ -52,7 +52,7 @@ struct Observer {
                              size_t count, int kind);
   // Before a copy (dst, src) or fill (dst) is done at once, or put on a stream.
   void (*touches)(const char* call, const Range* ranges, int count, const Stream* stream);
-  // The same before any other work.
+  // Is called likewise before any other work.
   void (*works)(const char* call, const Range* ranges, int count, const Stream* stream);
 
   // The order that the program gave to work: the host waited for a stream; an event took down how

@@ -161,7 +161,7 @@ class Stream {
 // Where a library may read and write what the program knows by this address; in check mode it is
 // another one.
 extern "C" void* openaclnn_reachable(const void* address);
-// Whether this process is in check mode.
+// Returns whether this process is in check mode.
 extern "C" bool openaclnn_is_checked();
 // Tells check mode what the work that is about to be put on the stream, or that a stream is doing
 // on this thread, reads and writes.

@@ -7,9 +7,7 @@
 
 #include "core/ops/direct.h"
 #include "core/ops/operator.h"
-#include "core/runtime/status.h"
-#include "core/runtime/timeline.h"
-#include "core/trace/recorder.h"
+#include "core/trace/call.h"
 #include "core/trace/show.h"
 
 namespace openaclnn::trace {
@@ -31,29 +29,24 @@ std::string shown(const Parameter& parameter, const openaclnn_value& value) {
   return "";
 }
 
-void record(const openaclnn_operator* handle, const openaclnn_value* values, int32_t result,
-            int64_t begin) {
-  const int64_t end = steady_nanoseconds();
-  const auto& op = *reinterpret_cast<const Operator*>(handle);
-  Arguments arguments;
+void set_arguments(Call& call, const Operator& op, const openaclnn_value* values) {
   for (int i = 0; i < op.parameter_count; ++i)
-    arguments.emplace_back(op.parameters[i].name, shown(op.parameters[i], values[i]));
-  std::string text = show(result);
-  if (result != 0) {
-    char sentence[1000];
-    openaclnn_newest_sentence(sentence, sizeof sentence);
-    text += std::string(": ") + sentence;
-  }
-  Recorder::get().called(op.name, arguments, text, begin, end, 0);
+    call.set(static_cast<size_t>(i), op.parameters[i].name, shown(op.parameters[i], values[i]));
+}
+
+const Operator& operator_of(const openaclnn_operator* handle) {
+  return *reinterpret_cast<const Operator*>(handle);
 }
 
 using DirectCall = decltype(openaclnn_call);
 
 int32_t traced(DirectCall* real, const openaclnn_operator* op, const openaclnn_value* values) {
-  (void)Recorder::get();
-  const int64_t begin = steady_nanoseconds();
+  Call call(operator_of(op).name);
+  set_arguments(call, operator_of(op), values);
+  call.begin();
   const int32_t result = real(op, values);
-  record(op, values, result, begin);
+  call.end();
+  call.returned(show(result), result == 0);
   return result;
 }
 
@@ -85,9 +78,12 @@ extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
                 int32_t* dtype, int32_t* rank, int64_t* shape) {
   static auto* const core = real<decltype(openaclnn_infer)>("openaclnn_infer");
-  (void)Recorder::get();
-  const int64_t begin = steady_nanoseconds();
+  Call call(operator_of(op).name);
+  call.begin();
   const int32_t result = core(op, values, output, dtype, rank, shape);
-  if (result != 0) record(op, values, result, begin);
+  call.end();
+  if (result == 0) return result;
+  set_arguments(call, operator_of(op), values);
+  call.returned(show(result), false);
   return result;
 }

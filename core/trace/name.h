@@ -6,7 +6,8 @@
 
 namespace openaclnn::trace {
 
-// The same text, which lives as long as the process: a trace keeps the names of its calls.
+// Returns the text in memory that lives as long as the process: a trace keeps the names of its
+// calls.
 const char* lasting(std::string name);
 
 }  // namespace openaclnn::trace

@@ -3,10 +3,8 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <new>
 #include <string>
-#include <vector>
 
 namespace openaclnn::python {
 namespace {

@@ -36,7 +36,8 @@ uint64_t submit(const Traced& call);
 // Adds the line of the program that made the call, and the exception that the call raises.
 void record(const Traced& call, uint64_t submission, int64_t begin, std::exception_ptr raised);
 
-// work(), which is shown if this process is traced. It fills in what `call` lacks.
+// Runs work(), and shows it if this process is traced. work() adds to `call` the arguments that it
+// has converted.
 template <class F>
 void traced(const Traced& call, F work) {
   const trace::PythonTracer* const found = tracer();

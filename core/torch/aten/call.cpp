@@ -6,6 +6,7 @@
 
 #include "core/base/list.h"
 #include "core/base/scalar.h"
+#include "core/base/view.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn::aten {
@@ -85,15 +86,13 @@ void add_ranges(const Parameter& parameter, const Value& value, std::vector<Rang
     const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
     if (tensor == nullptr || tensor->data == nullptr || tensor->dtype == ACL_INT4) return;
     const auto bytes = static_cast<int64_t>(c10::elementSize(scalar_type(tensor->dtype)));
-    int64_t count = 1, reach = 1;  // elements, and from the first to the last one
-    for (int i = 0; i < tensor->shape.rank; ++i) {
-      count *= tensor->shape.at[i];
-      reach += (tensor->shape.at[i] - 1) * tensor->strides.at[i];
-    }
-    if (count == 0 || (!parameter.written && reach != count)) return;
-    const char* first = static_cast<const char*>(tensor->data) + tensor->offset * bytes;
+    const at::IntArrayRef sizes(tensor->shape.at, static_cast<size_t>(tensor->shape.rank));
+    int64_t low = 0, high = 0;
+    if (!element_range(*tensor, &low, &high) || low == high) return;
+    if (!parameter.written && high - low != c10::multiply_integers(sizes)) return;
+    const char* first = static_cast<const char*>(tensor->data) + low * bytes;
     ranges->push_back(
-        {parameter.name, first, static_cast<size_t>(reach * bytes), parameter.written});
+        {parameter.name, first, static_cast<size_t>((high - low) * bytes), parameter.written});
   };
   if (value.pointer == nullptr) return;
   if (parameter.kind == Kind::tensor) add(static_cast<const aclTensor*>(value.pointer));

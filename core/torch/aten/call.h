@@ -36,7 +36,9 @@ struct Call {
   const Row* row;
   std::vector<IValue> values;
   std::vector<const void*> handles;  // of tensors whose shape phase 2 determines
-  std::vector<Range> ranges{};       // in check mode: what phase 2 reads and writes
+  // In check mode, what phase 2 reads and writes. Only perform() reports it: the executors of C
+  // programs have operands, which check mode sees.
+  std::vector<Range> ranges{};
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }

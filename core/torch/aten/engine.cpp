@@ -116,10 +116,7 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
 
 namespace {
 
-void compute_counted(const Call& call, void* stream) {
-  if (!call.ranges.empty())
-    openaclnn_works(call.row->name, call.ranges.data(), static_cast<int>(call.ranges.size()),
-                    stream);
+void compute_counted(const Call& call) {
   const KernelsOnly guard;
   counts()[static_cast<size_t>(call.row - rows)].fetch_add(1, std::memory_order_relaxed);
   compute(call);
@@ -164,7 +161,7 @@ int32_t prepare_for_c(int index, const Value* values, void** call) {
 int32_t compute_for_c(const void* call) {
   const Call& made = *static_cast<const Call*>(call);
   return guarded(*made.row, [&] {
-    compute_counted(made, nullptr);  // on the thread of the stream
+    compute_counted(made);
     return ACLNN_SUCCESS;
   });
 }
@@ -178,7 +175,9 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
     const KernelsOnly guard;
     const Call call = make();
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
-    compute_counted(call, stream);
+    if (!call.ranges.empty())
+      openaclnn_works(row.name, call.ranges.data(), static_cast<int>(call.ranges.size()), stream);
+    compute_counted(call);
     return ACLNN_SUCCESS;
   });
 }

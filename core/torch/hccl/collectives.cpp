@@ -3,9 +3,7 @@
 // that gloo reduces: 16-bit floats in float, which also rounds them once only.
 #include <c10/util/Registry.h>
 
-#include <cstdlib>
-#include <cstring>
-
+#include "core/runtime/stream.h"
 #include "core/torch/hccl/gloo.h"
 
 // Where c10d finds the work of an all_reduce by device; its own declaration needs gloo's headers.
@@ -65,6 +63,13 @@ c10d::ReduceOp reduction(int32_t operation) {
 
 bool compares(int32_t operation) { return operation == 2 || operation == 3; }
 
+// How many elements reduce_scatter takes whose ranks get different numbers of them.
+uint64_t uneven_count(const Collective& c) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < c.sizes.size(); ++i) count = std::max(count, c.starts[i] + c.sizes[i]);
+  return count;
+}
+
 // What has to be the same on all ranks. Data that is only moved may have any dtype.
 struct Header {
   enum Field { kind, bytes, root, dtype, operation, kFields };
@@ -72,28 +77,22 @@ struct Header {
 
   explicit Header(const Collective& c)
       : field{static_cast<int64_t>(c.kind), 0, c.root, c.dtype, c.operation} {
-    uint64_t count = c.count;
-    for (size_t i = 0; i < c.sizes.size(); ++i)
-      count = std::max(i == 0 ? 0 : count, c.starts[i] + c.sizes[i]);
+    const uint64_t count = c.sizes.empty() ? c.count : uneven_count(c);
     field[bytes] = static_cast<int64_t>(count * c10::elementSize(scalar_type(c.dtype)));
-    if (!reduces()) field[dtype] = field[operation] = 0;
+    if (!reduces(c.kind)) field[dtype] = field[operation] = 0;
   }
   Header() = default;
 
-  bool reduces() const {
-    const auto its = static_cast<Collective::Kind>(field[kind]);
-    return its != Collective::Kind::broadcast && its != Collective::Kind::all_gather;
-  }
   std::string text() const {
     constexpr const char* kinds[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
                                      "reduce"};
     constexpr const char* operations[] = {"sum", "product", "maximum", "minimum"};
     std::string text =
         std::string(kinds[field[kind]]) + " of " + std::to_string(field[bytes]) + " bytes";
-    if (reduces())
+    const auto its = static_cast<Collective::Kind>(field[kind]);
+    if (reduces(its))
       text += std::string(" (") + operations[field[operation]] + " of " +
               c10::toString(scalar_type(static_cast<int32_t>(field[dtype]))) + ")";
-    const auto its = static_cast<Collective::Kind>(field[kind]);
     if (its == Collective::Kind::broadcast || its == Collective::Kind::reduce)
       text += " with root " + std::to_string(field[root]);
     return text;
@@ -114,8 +113,7 @@ c10::intrusive_ptr<Gloo::AsyncWork> Gloo::prepare_all_reduce(Tensor& values,
 // whether the largest and the smallest of every field are the same. This takes a message of 80
 // bytes and as long as an all_reduce of 1 KiB, which doubles the time of one of up to 1 MiB.
 void GlooCommunicator::agree(const Collective& collective) {
-  static const char* const check = std::getenv("OPENACLNN_CHECK");
-  if (ranks == 1 || check == nullptr || std::strcmp(check, "1") != 0) return;
+  if (ranks == 1 || !openaclnn_is_checked()) return;
   const Header own(collective);
   int64_t both[2 * Header::kFields];
   for (int i = 0; i < Header::kFields; ++i)
@@ -235,8 +233,7 @@ void GlooCommunicator::run(const Collective& c) {
       uint64_t total = c.count * ranks;
       uint64_t start = c.count * rank;
       if (!c.sizes.empty()) {
-        total = 0;
-        for (uint32_t i = 0; i < ranks; ++i) total = std::max(total, c.starts[i] + c.sizes[i]);
+        total = uneven_count(c);
         start = c.starts[rank];
       }
       if (total == 0) return;
