@@ -70,16 +70,17 @@ Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer
 Status execute(const char* call, const char* type, int inputs,
                const aclTensorDesc* const* input_descriptions, const aclDataBuffer* const* given,
                int outputs, const aclTensorDesc* const* output_descriptions,
-               const aclDataBuffer* const* places, const aclopAttr* attribute, aclrtStream stream) {
+               const aclDataBuffer* const* places, const aclopAttr* attribute,
+               aclTensorDesc* const* sized, aclrtStream stream) {
   Status status = not_null(call, "opType", type);
   if (status.ok() && inputs > 0) status = not_null(call, "inputDesc", input_descriptions);
   if (!status.ok()) return status;
   if (std::strcmp(type, "Identity") != 0) {
     bool known = false;
-    status = run_typed(
-        call,
-        {type, inputs, input_descriptions, given, outputs, output_descriptions, places, attribute},
-        stream, &known);
+    status = run_typed(call,
+                       {type, inputs, input_descriptions, given, outputs, output_descriptions,
+                        places, attribute, sized},
+                       stream, &known);
     return known ? status : refuse(call, type, inputs, input_descriptions, attribute);
   }
   if (inputs != 1 || outputs != 1) {
@@ -110,14 +111,14 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs,
                                 aclDataBuffer* const outputs[], const aclopAttr* attr, int, int,
                                 const char*, aclrtStream stream) {
   return compile_and_execute("aclopCompileAndExecute", stream, opType, numInputs, inputDesc, inputs,
-                             numOutputs, outputDesc, outputs, attr);
+                             numOutputs, outputDesc, outputs, attr, nullptr);
 }
 
-// The second form writes shapes that become known only by running; Identity has none.
+// The second form writes shapes that become known only by running to outputDesc.
 aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDesc* inputDesc[],
                                   aclDataBuffer* inputs[], int numOutputs,
                                   aclTensorDesc* outputDesc[], aclDataBuffer* outputs[],
                                   aclopAttr* attr, int, int, const char*, aclrtStream stream) {
   return compile_and_execute("aclopCompileAndExecuteV2", stream, opType, numInputs, inputDesc,
-                             inputs, numOutputs, outputDesc, outputs, attr);
+                             inputs, numOutputs, outputDesc, outputs, attr, outputDesc);
 }

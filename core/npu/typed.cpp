@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/npu/typed.h"
 
+#include <memory>
+#include <vector>
+
 #include "aclnn/acl_meta.h"
 #include "core/npu/description.h"
 #include "core/npu/provider.h"
@@ -66,6 +69,27 @@ class Handles {
     return {};
   }
 
+  // Gives a result whose shape became known by running to its description.
+  Status write_shape(const char* call, const char* type, int i, const aclTensorDesc* described,
+                     aclTensorDesc* sized) const {
+    const auto* tensor = static_cast<const aclTensor*>(made_[i]);
+    if (tensor == nullptr) return {};
+    int64_t* dims = nullptr;
+    uint64_t rank = 0;
+    if (const Status status(aclGetViewShape(tensor, &dims, &rank)); !status.ok()) return status;
+    const std::unique_ptr<int64_t[]> owned(dims);
+    const std::vector<int64_t> shape(dims, dims + rank);
+    if (descriptions().find(described)->dims == shape) return {};
+    if (sized == nullptr) {
+      return fail(ACL_ERROR_INVALID_PARAM,
+                  "%s: %s has an output whose shape depends on its inputs; "
+                  "aclopCompileAndExecuteV2 must run it",
+                  call, type);
+    }
+    descriptions().find(sized)->dims = shape;
+    return {};
+  }
+
   const void* const* data() const { return made_.data(); }
   int count() const { return static_cast<int>(made_.size()); }
 
@@ -106,7 +130,12 @@ Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool*
                           outputs.count(),
                           values.data(),
                           static_cast<int>(values.size())};
-  return Status(run(&made, stream));
+  Status status(run(&made, stream));
+  for (int i = 0; i < given.outputs && status.ok(); ++i) {
+    status = outputs.write_shape(call, given.type, i, given.output_descriptions[i],
+                                 given.sized == nullptr ? nullptr : given.sized[i]);
+  }
+  return status;
 }
 
 }  // namespace openaclnn::npu

@@ -417,6 +417,23 @@ def test_masks_of_dropout(call):
     assert abs(kept - 700) < 60  # four standard deviations of 14.5
 
 
+def test_masks_of_dropout_are_read_within_their_size(call):
+    x, kept = torch.rand(17) + 1, torch.tensor([0b10101010, 0b1, 0b1], dtype=torch.uint8)
+    result = out(17)
+    call("aclnnDropoutDoMask", x, kept, 0.5, result)
+    bits = torch.tensor([0, 1] * 4 + [1] + [0] * 7 + [1])
+    assert_close(result, x * bits * 2)
+    for name, given, text in (
+        ("aclnnDropoutDoMask", (x, kept[:2], 0.5, result), "UINT8 with at least 3 elements"),
+        ("aclnnDropoutDoMask", (x, x, 0.5, result), "each of 17 elements, but got Float with 17"),
+        ("aclnnDropoutGenMask", ((1000,), 0.3, 5, 10, kept), "UINT8 with at least 125 elements"),
+    ):
+        # Where the queue runs the call, the stream reports its failure.
+        with pytest.raises((AssertionError, RuntimeError), match=f"{text}"):
+            call(name, *given)
+            torch.npu.synchronize()
+
+
 @pytest.mark.parametrize("name", ["aclnnRReluWithNoise", "aclnnInplaceRReluWithNoise"])
 @pytest.mark.parametrize("training", [True, False])
 def test_rrelu(call, name, training):

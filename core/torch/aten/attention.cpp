@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlashAttentionScore and its gradient, in float: softmax(scale * (q kᵀ + pse), masked) v, and with
 // p the probabilities, dv = pᵀ dy, ds = p (dp - sum(dp p)), dq = scale ds k, dk = scale dsᵀ q.
+#include "core/torch/aten/bits.h"
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -69,11 +70,7 @@ Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, co
   a.total = x.sum(-1, true);
   a.probabilities = at::where(a.total > 0, x / a.total, 0);
   if (drop.defined() && drop.numel() > 0 && keep < 1) {
-    a.kept = at::empty(s.sizes(), at::kFloat);
-    const auto* bytes = drop.data_ptr<uint8_t>();
-    auto* factor = a.kept.data_ptr<float>();
-    for (int64_t i = 0; i < a.kept.numel(); ++i)
-      factor[i] = (bytes[i / 8] >> i % 8 & 1) != 0 ? static_cast<float>(1 / keep) : 0.0f;
+    a.kept = unpack_bits(drop, s.sizes()) * static_cast<float>(1 / keep);
   }
   return a;
 }

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indices, masks, and results whose shape depends on the data.
+#include <algorithm>
+
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
 namespace {
 
-// torch_npu passes an empty tensor of integers where ATen has None.
+// torch_npu passes an empty tensor of integers where ATen has None, and also where a mask takes
+// nothing. The second has an empty result.
 void index(Tensor self, Tensors indices, Out out) {
+  const bool empty = std::any_of(indices.begin(), indices.end(), [](const Tensor& tensor) {
+    return tensor.defined() && tensor.numel() == 0;
+  });
+  if (empty && out.tensor().defined() && out.tensor().numel() == 0) return;
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices) {
     const bool all = !tensor.defined() || (indices.size() > 1 && tensor.numel() == 0 &&
@@ -52,6 +59,12 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
 void masked_select(Tensor self, Tensor mask, Sized out) { out = at::masked_select(self, mask); }
 
 void nonzero(Tensor self, Sized out) { out = at::nonzero(self); }
+
+// A row for each dim if transposed, else one for each element that is not 0.
+void nonzero_by_type(Tensor x, Sized out, bool transposed) {
+  const Tensor places = at::nonzero(x);
+  out = transposed ? places.t() : places;
+}
 
 void unique2(Tensor self, bool sorted, bool inverse, bool counts, Sized out, Out inverse_out,
              Sized counts_out) {
@@ -135,6 +148,7 @@ const Composite indexing_composites[] = {
     ENTRY(embedding_bag_by_type),
     ENTRY(masked_select),
     ENTRY(nonzero),
+    ENTRY(nonzero_by_type),
     ENTRY(unique2),
     ENTRY(unique_consecutive),
     ENTRY(unique),

@@ -76,8 +76,21 @@ void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints i
 }
 
 // The gradient of the weight, one for all elements or one for each channel, is a sum.
+// A weight with one dim has an element for each channel, which is dim 1.
+Tensor by_channel(const Tensor& weight, const Tensor& self) {
+  if (weight.dim() != 1 || self.dim() <= 2) return weight;
+  Ints shape(static_cast<size_t>(self.dim()), 1);
+  shape[1] = weight.numel();
+  return weight.reshape(shape);
+}
+
+void prelu(Tensor self, Tensor weight, Out out) {
+  out = at::_prelu_kernel(self, by_channel(weight, self));
+}
+
 void prelu_backward(Tensor gradient, Tensor self, Tensor weight, Out out, Out weight_out) {
-  const auto [by_self, by_weight] = at::_prelu_kernel_backward(gradient, self, weight);
+  const auto [by_self, by_weight] =
+      at::_prelu_kernel_backward(gradient, self, by_channel(weight, self));
   out = by_self;
   const Tensor& room = weight_out.tensor();
   if (!room.defined()) return;
@@ -105,6 +118,7 @@ const Composite loss_composites[] = {
     ENTRY(log_sigmoid_backward),
     ENTRY(ctc_loss),
     ENTRY(ctc_loss_backward),
+    ENTRY(prelu),
     ENTRY(prelu_backward),
     {},
 };

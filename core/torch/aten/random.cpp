@@ -3,6 +3,7 @@
 // are those of torch's CPU generator, not those of a device.
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "core/torch/aten/bits.h"
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -50,27 +51,10 @@ void multinomial(Tensor self, int64_t count, bool replacement, int64_t seed, int
   out = at::multinomial(self, count, replacement, generator(seed, offset));
 }
 
-// ---- dropout: element i is kept where bit i % 8 of byte i / 8 is set ----
+// ---- dropout ----
 
 Tensor drawn_bits(int64_t count, double p, int64_t seed, int64_t offset) {
   return at::empty({count}, at::kBool).bernoulli_(1 - p, generator(seed, offset));
-}
-
-void pack(const Tensor& bits, const Tensor& mask) {
-  mask.zero_();
-  auto* bytes = mask.data_ptr<uint8_t>();
-  const bool* bit = bits.data_ptr<bool>();
-  for (int64_t i = 0; i < bits.numel(); ++i) {
-    if (bit[i]) bytes[i / 8] = static_cast<uint8_t>(bytes[i / 8] | 1 << i % 8);
-  }
-}
-
-Tensor unpack(const Tensor& mask, at::IntArrayRef shape) {
-  const Tensor bits = at::empty(shape, at::kBool);
-  const auto* bytes = mask.data_ptr<uint8_t>();
-  bool* bit = bits.data_ptr<bool>();
-  for (int64_t i = 0; i < bits.numel(); ++i) bit[i] = (bytes[i / 8] >> i % 8 & 1) != 0;
-  return bits;
 }
 
 Tensor dropped(const Tensor& x, const Tensor& bits, double p) {
@@ -78,15 +62,15 @@ Tensor dropped(const Tensor& x, const Tensor& bits, double p) {
 }
 
 void dropout_gen_mask(Ints shape, double p, int64_t seed, int64_t offset, int64_t, Tensor out) {
-  pack(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
+  pack_bits(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
 }
 
 void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
-  out = dropped(self, unpack(mask, self.sizes()), p);
+  out = dropped(self, unpack_bits(mask, self.sizes()), p);
 }
 
 void dropout_gen_mask_v1(Ints shape, double p, int64_t seed, int64_t offset, Tensor out) {
-  pack(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
+  pack_bits(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
 }
 
 void masked_scale(Tensor self, Tensor mask, double scale, Out out) {
