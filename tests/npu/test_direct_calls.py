@@ -423,15 +423,18 @@ def test_masks_of_dropout_are_read_within_their_size(call):
     call("aclnnDropoutDoMask", x, kept, 0.5, result)
     bits = torch.tensor([0, 1] * 4 + [1] + [0] * 7 + [1])
     assert_close(result, x * bits * 2)
+
+    def call_and_wait(name, given):  # where the queue runs the call, the stream reports its failure
+        call(name, *given)
+        torch.npu.synchronize()
+
     for name, given, text in (
         ("aclnnDropoutDoMask", (x, kept[:2], 0.5, result), "UINT8 with at least 3 elements"),
         ("aclnnDropoutDoMask", (x, x, 0.5, result), "each of 17 elements, but got Float with 17"),
         ("aclnnDropoutGenMask", ((1000,), 0.3, 5, 10, kept), "UINT8 with at least 125 elements"),
     ):
-        # Where the queue runs the call, the stream reports its failure.
-        with pytest.raises((AssertionError, RuntimeError), match=f"{text}"):
-            call(name, *given)
-            torch.npu.synchronize()
+        with pytest.raises((AssertionError, RuntimeError), match=text):
+            call_and_wait(name, given)
 
 
 @pytest.mark.parametrize("name", ["aclnnRReluWithNoise", "aclnnInplaceRReluWithNoise"])
