@@ -55,6 +55,43 @@ def test_assignment_to_a_mask():
     assert torch.equal(y.cpu(), x)
 
 
+def put(x, places, value=1):
+    x = x.clone()
+    x[places] = value
+    return x
+
+
+PLACES = {
+    "columns": lambda x: (slice(None), [0, 3]),
+    "one column": lambda x: (slice(None), [2]),
+    "last": lambda x: (..., [0, 3]),
+    "apart": lambda x: ([0, 1], slice(None), [0, 1]),
+    "a mask in the last dim": lambda x: (slice(None), slice(None), x[0, 0] > 0),
+    "a new dim": lambda x: (None, slice(None), torch.tensor([1, 1, 2]).to(x.device)),
+    "a mask of nothing": lambda x: x != x,
+    "a mask of nothing in the last dim": lambda x: (..., x[0, 0] != x[0, 0]),
+    "no row": lambda x: torch.tensor([], dtype=torch.long).to(x.device),
+    "no column": lambda x: (slice(None), torch.tensor([], dtype=torch.long).to(x.device)),
+}
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int32, torch.half, torch.bool])
+def test_assignment_to_places(places, dtype):
+    x = (torch.arange(60).reshape(3, 4, 5) % 7 - 1).to(dtype)
+    there = x.npu()
+    expected = put(x, PLACES[places](x))
+    assert torch.equal(put(there, PLACES[places](there)).cpu(), expected)
+
+
+def test_gradient_of_selected_places():
+    x = torch.randn(3, 4, 5)
+    expected, got = x.clone().requires_grad_(), x.npu().requires_grad_()
+    for leaf in (expected, got):
+        (leaf[:, [0, 3]].square().sum() + leaf[[0, 1], :, [0, 1]].exp().sum()).backward()
+    assert_close(got.grad.cpu(), expected.grad)
+
+
 @pytest.mark.parametrize("weights", [1, 4])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 4, 3), (2, 4, 4), (2, 4, 3, 5), (2, 4, 2, 2, 3)])
 def test_prelu(shape, weights):

@@ -23,6 +23,21 @@ void index(Tensor self, Tensors indices, Out out) {
   out = at::index(self, given);
 }
 
+// Here it passes an empty tensor of self's dtype where ATen has None. Beside an index of one
+// element an empty index of an integer self is taken for None; nothing tells the two apart.
+void index_put(Tensor self, Tensors indices, Tensor values, bool accumulate, bool) {
+  const auto may_be_all = [&](const Tensor& tensor) {
+    return !tensor.defined() ||
+           (tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == self.scalar_type());
+  };
+  // ATen has no list of None alone, so these are indices that select nothing.
+  const bool nothing = std::all_of(indices.begin(), indices.end(), may_be_all);
+  c10::List<std::optional<Tensor>> given;
+  for (const Tensor& tensor : indices)
+    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt : std::optional(tensor));
+  self.index_put_(given, values, accumulate);
+}
+
 // reduction: 0 none, 1 add, 2 multiply.
 void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reduction, Out out) {
   const char* reduce = reduction == 1 ? "add" : "multiply";
@@ -143,6 +158,7 @@ void foreach_zero(Tensors x) {
 
 const Composite indexing_composites[] = {
     ENTRY(index),
+    ENTRY(index_put),
     ENTRY(scatter),
     ENTRY(one_hot),
     ENTRY(embedding_bag_by_type),
