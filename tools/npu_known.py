@@ -8,7 +8,7 @@ from typing import Any
 
 KNOWN = Path(__file__).with_name("npu_known.txt")
 PAGE = Path(__file__).parent.parent / "docs" / "npu_device.md"
-BEGIN = "| dtype | forward | backward | in place |\n| --- | --- | --- | --- |\n"
+BEGIN = "| dtype | forward | backward | in place | forward, by shape |\n" + "| --- " * 5 + "|\n"
 END = "\n<!-- end of the table"
 
 
@@ -63,13 +63,14 @@ def write(document: dict[str, Any]) -> None:
     PAGE.write_text(page[:begin] + table(document) + page[end:])
 
 
+def counted(results: dict[str, str | None]) -> str:
+    return f"{sum(why is None for why in results.values())} of {len(results)}" if results else ""
+
+
 def table(document: dict[str, Any]) -> str:
     """The rows of the page: how many of the operators of PyTorch's table pass."""
     rows = ""
     for dtype, found in document["tables"].items():
-        cells = [
-            f"{sum(why is None for why in results.values())} of {len(results)}" if results else ""
-            for results in found.values()
-        ]
-        rows += f"| {dtype} | {' | '.join(cells)} |\n"
+        by_value = [counted(results) for where, results in found.items() if "shape" not in where]
+        rows += f"| {dtype} | {' | '.join(by_value)} | {counted(found['forward, by shape'])} |\n"
     return rows

@@ -6,8 +6,9 @@
     openaclnn npu -- python tools/npu_opinfo.py --check      against tools/npu_known.txt
 
 Each operator runs on its first samples; a result or gradient that differs from the CPU's is a
-failure, and so is an exception where the CPU has none. Needs expecttest and hypothesis, which
-torch.testing._internal imports.
+failure, unless it is as near to that of float64, and so is an exception where the CPU has none.
+What draws random numbers, or returns memory that nobody wrote, is compared by shape and counted by
+itself. Needs expecttest and hypothesis, which torch.testing._internal imports.
 """
 
 from __future__ import annotations
@@ -27,14 +28,21 @@ import numpy
 import pytest
 import torch
 from npu_calls import calls
-from npu_known import surprises, write
+from npu_known import counted, surprises, write
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
 DRAWN = re.compile(
-    r"rand|normal|bernoulli|multinomial|uniform|cauchy|exponential|geometric|dropout|log_normal"
-    r"|_scaled_dot_product_|native_dropout|rrelu"
+    r"^(cauchy|exponential|geometric|log_normal|normal|uniform|multinomial|bernoulli"
+    r"|rand(n|int)?(_like)?|(svd|pca)_lowrank"
+    r"|nn\.functional\.(rrelu|fractional_max_pool.d|(feature_)?(alpha_)?dropout[23d]*))"
+    r"(\.(?!without_train)|$)"
 )
+# Where a sample says how much is dropped, nothing is: then values can be compared.
+DROPPED = {
+    "nn.functional.scaled_dot_product_attention": lambda s: s.kwargs.update(dropout_p=0.0),
+    "nn.functional.multi_head_attention_forward": lambda s: s.kwargs.update(training=False),
+}
 MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empty_permuted|resize")
 DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
 # Tests of the rows that torch_npu does not call under the name of this device.
@@ -91,6 +99,10 @@ def gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[t
     return [g for g in found if g is not None]
 
 
+def only_shapes(name: str) -> bool:
+    return bool(DRAWN.search(name) or MEMORY.search(name))
+
+
 def compare(name: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> None:
     if len(got) != len(want):
         raise AssertionError(f"{len(got)} results, not {len(want)}")
@@ -98,7 +110,7 @@ def compare(name: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> Non
         g = g.detach().cpu()
         if g.shape != w.shape or g.dtype != w.dtype:
             raise AssertionError(f"{g.dtype} {list(g.shape)}, not {w.dtype} {list(w.shape)}")
-        if not (DRAWN.search(name) or MEMORY.search(name)):
+        if not only_shapes(name):
             # 16-bit results of sums that cancel differ by what their terms are rounded to.
             sixteen = w.dtype in (torch.float16, torch.bfloat16) and name == ATTENTION
             bounds = {"rtol": 1e-2, "atol": 4e-3} if sixteen else {}
@@ -108,6 +120,32 @@ def compare(name: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> Non
 def arguments_of(op: Any, sample: Any, device: str) -> tuple[Any, Any, Any]:
     of_rest = "cpu" if op.name in ARGUMENTS_ON_CPU else device
     return moved(sample.input, device), moved(sample.args, of_rest), moved(sample.kwargs, of_rest)
+
+
+def in_double(sample: Any) -> Any:
+    def widened(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or x.dtype != torch.float32:
+            return x
+        return x.detach().double().requires_grad_(x.requires_grad)
+
+    return sample.transform(widened)
+
+
+def as_near(got: list[Any], want: list[Any], exact: list[Any]) -> bool:
+    """Whether no error on npu is more than twice the CPU's, both against float64: the sums of both
+    devices are rounded, each in its own order.
+    """
+    for g, w, e in zip(got, want, exact, strict=True):
+        if g.shape != w.shape or g.dtype != w.dtype:
+            return False
+        if not w.numel() or not w.is_floating_point():
+            if not torch.equal(g.detach().cpu(), w):
+                return False
+            continue
+        errors = [(t.detach().cpu().double() - e).abs().max() for t in (g, w)]
+        if not errors[0] <= 2 * errors[1]:
+            return False
+    return True
 
 
 def run(op: Any, sample: Any, device: str, backward: bool) -> tuple[list[Any], list[Any]]:
@@ -150,6 +188,7 @@ def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | 
     for sample in op.sample_inputs("cpu", dtype, requires_grad=backward):
         if used == samples:
             break
+        DROPPED.get(op.name, lambda _: None)(sample)
         try:
             want = called(sample, "cpu")
             if backward and not want[1]:
@@ -159,8 +198,15 @@ def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | 
         used += 1
         try:
             got = called(sample, "npu")
-            compare(name, got[0], want[0])
-            compare(name, got[1], want[1])
+            try:
+                compare(name, got[0], want[0])
+                compare(name, got[1], want[1])
+            except AssertionError:
+                if dtype != torch.float32:
+                    raise
+                exact = called(in_double(sample), "cpu")
+                if not as_near(got[0] + got[1], want[0] + want[1], exact[0] + exact[1]):
+                    raise
         except Exception as error:
             return reason(str(error) or type(error).__name__)
     if used == 0:
@@ -198,6 +244,11 @@ def table(dtype: torch.dtype, samples: int, only: str | None) -> dict[str, Any]:
                 found[direction][name] = attempt(op, dtype, samples, direction)
             except LookupError:
                 continue
+    for direction in list(found):
+        shapes = {
+            name: found[direction].pop(name) for name in [*found[direction]] if only_shapes(name)
+        }
+        found[f"{direction}, by shape"] = shapes
     return found
 
 
@@ -217,8 +268,7 @@ def other_calls(only: str | None) -> dict[str, str | None]:
 
 
 def show(title: str, results: dict[str, str | None]) -> None:
-    passed = sum(why is None for why in results.values())
-    print(f"{title}: {passed} of {len(results)}")
+    print(f"{title}: {counted(results)}")
     for why, count in Counter(filter(None, results.values())).most_common():
         names = [name for name, found in results.items() if found == why]
         print(f"  {count} {why}: {', '.join(names[:6])}")

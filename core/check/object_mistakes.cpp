@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports objects and memory that are used or destroyed after their end, or never destroyed.
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include "acl/acl_rt.h"
@@ -123,6 +124,13 @@ void report_stale(const char* call, const char* thing, const char* argument, con
   emit(report);
 }
 
+// torch_npu keeps the memory of its allocator and the streams of its pool until the process ends.
+bool is_kept_until_exit(const Stack& made) {
+  Dl_info maker;
+  return made.count > 0 && dladdr(made.frame[0], &maker) != 0 && maker.dli_fname != nullptr &&
+         std::strstr(maker.dli_fname, "/libtorch_npu.so") != nullptr;
+}
+
 // Streams of a device end with it when it is reset.
 bool is_left_behind(const char* thing, const void* handle) {
   if (std::strcmp(thing, "aclrtStream") != 0) return false;
@@ -241,11 +249,13 @@ void finalised(const char* call) {
   {
     std::lock_guard lock(state.mutex);
     for (const Ledger::Left& left : state.ledger.left(is_left_behind)) {
+      if (is_kept_until_exit(left.first->made)) continue;
       all.push_back({*left.first, left.handle, left.count, 0});
     }
   }
   std::unordered_map<uint64_t, size_t> memory;  // place to position
   for_each_live([&](const Block& own) {
+    if (is_kept_until_exit(own.made)) return;
     const auto [position, fresh] = memory.try_emplace(own.made.place(), all.size());
     if (fresh) {
       Left left = {};

@@ -55,7 +55,9 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
         ("PKG_CONFIG_PATH", "/share/pkgconfig"),
     ):
         before = base.get(name)
-        result[name] = f"{root}{part}" + (f":{before}" if before else "")
+        # `openaclnn npu` has put folders before it that must stay there.
+        if f"{root}{part}" not in (before or "").split(":"):
+            result[name] = f"{root}{part}" + (f":{before}" if before else "")
     return result
 
 
