@@ -94,7 +94,8 @@ def main() -> int:
         report = Path(folder, "report.xml")
         done = subprocess.run(
             ["valgrind", "--xml=yes", f"--xml-file={report}", "--leak-check=no",
-             "--error-limit=no", "--num-callers=30", sys.executable, "-W", "ignore", __file__, "work"],
+             "--error-limit=no", "--num-callers=30",
+             sys.executable, "-W", "ignore", __file__, "work"],
             env={**os.environ, **VARIABLES},
         )  # fmt: skip
         errors = ElementTree.parse(report).getroot().findall("error")
