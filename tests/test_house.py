@@ -17,9 +17,11 @@ CORE, PACKAGE = ROOT / "core", ROOT / "src" / "openaclnn"
 MAY_INCLUDE = {
     "runtime": "",
     "kernels": "",
+    "kernels/elementwise": "kernels",
     "kernels/group_norm": "kernels",
+    "kernels/table": "kernels/elementwise kernels/group_norm",
     "base": "runtime",
-    "ops": "runtime base kernels",
+    "ops": "runtime base kernels kernels/elementwise kernels/group_norm kernels/table",
     "check": "runtime base",
     "npu": "runtime",
     "names": "",

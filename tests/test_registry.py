@@ -30,7 +30,7 @@ def text_of(folder: str, suffix: str) -> str:
     return "".join(path.read_text() for path in sorted((ROOT / folder).glob(f"*{suffix}")))
 
 
-KERNELS = set(re.findall(r"^struct (\w+) {", text_of("core/kernels", ".h"), re.M))
+KERNELS = set(re.findall(r"^struct (\w+) {", text_of("core/kernels/elementwise", ".h"), re.M))
 FAMILIES = set(re.findall(r"^Status plan_(\w+)\(", text_of("core/ops", ".cpp"), re.M))
 CORE_RULES = set(re.findall(r"^Status (\w+)\(", (ROOT / "core/ops/rules.h").read_text(), re.M))
 
@@ -72,7 +72,7 @@ def lacks(op: Op) -> list[str]:
     """What has to be added before this row is complete."""
     found = lacks_of_reference(op)
     if op.family == "elementwise" and op.kernel not in KERNELS:
-        found.append(f"write the formula as struct {op.kernel} in a header of core/kernels")
+        found.append(f"write struct {op.kernel} in a header of core/kernels/elementwise")
     if op.family not in FAMILIES:
         found.append(f"write plan_{op.family} in a file of core/ops")
     if not (ROOT / f"tests/fuzz/families/{op.family}.cpp").is_file():

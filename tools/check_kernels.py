@@ -187,7 +187,8 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
                     has, not_has = (set(part.split()) for part in f"{marks}|".split("|")[:2])
                     if has <= names and not names & not_has:
                         del conversions[conversion]
-    for conversion in conversions:
+    # An object without such loops converts in a way of its own, or not at all, as the table.
+    for conversion in conversions if forms(level, [obj]) else {}:
         subject = f"{conversion} of kernels_{level}, {obj.name},"
         yield f"{subject} has no loop that works in {register[1:]} registers."
 

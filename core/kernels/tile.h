@@ -10,7 +10,7 @@
 #endif
 
 #include "core/kernels/half.h"
-#include "core/kernels/kernels.h"
+#include "core/kernels/element.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -146,7 +146,7 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   }
   if (elements == 0) return {};
 
-  const FormulaEntry& formula = kernels().formula[static_cast<int>(op.formula)];
+  const FormulaEntry& formula = kernels().elementwise.formula[static_cast<int>(op.formula)];
   const bool half = dtype_size(operands.tensor[operands.inputs]->dtype) == 2;
   call.formula = wide ? reinterpret_cast<const void*>(formula.f64)
                       : reinterpret_cast<const void*>(half ? formula.half : formula.f32);
@@ -166,7 +166,7 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   for (int l = 0; l < call.loops - 2; ++l) tiles *= call.size[l];
   constexpr int64_t kGrain =
       16 * 1024;  // elements; below that a second thread costs more than it saves
-  executor.add_step(wide ? kernels().elementwise_f64 : kernels().elementwise_f32, tiles,
+  executor.add_step(wide ? kernels().elementwise.f64 : kernels().elementwise.f32, tiles,
                     std::max<int64_t>(1, kGrain * tiles / std::max(elements, tiles)));
   if (!call.one_row) {
     executor.need_stack(kTilesStack);

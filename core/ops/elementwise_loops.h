@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/base/tensor.h"
-#include "core/kernels/kernels.h"
+#include "core/kernels/elementwise/call.h"
 
 namespace openaclnn {
 

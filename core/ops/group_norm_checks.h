@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/kernels/group_norm/call.h"
 #include "core/ops/operator.h"
 #include "core/ops/shapes.h"
 

@@ -2,7 +2,7 @@
 // The build of the kernels that this machine runs.
 #pragma once
 
-#include "core/kernels/kernels.h"
+#include "core/kernels/table/kernels.h"
 
 namespace openaclnn {
 

@@ -10,7 +10,7 @@
 #include "core/base/executor.h"
 #include "core/base/scalar.h"
 #include "core/base/tensor.h"
-#include "core/kernels/kernels.h"
+#include "core/kernels/elementwise/call.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {

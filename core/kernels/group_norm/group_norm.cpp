@@ -5,7 +5,6 @@
 #include "core/kernels/group_norm/short_forward.h"
 #include "core/kernels/group_norm/short_gradient.h"
 #include "core/kernels/group_norm/split.h"
-#include "core/kernels/kernels.h"
 
 namespace openaclnn {
 

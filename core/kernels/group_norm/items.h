@@ -3,7 +3,7 @@
 // the way in which work is cut into items.
 #pragma once
 
-#include "core/kernels/group_norm_call.h"
+#include "core/kernels/group_norm/call.h"
 #include "core/kernels/lanes.h"
 #include "core/kernels/group_norm/swish.h"
 #include "core/kernels/tile.h"

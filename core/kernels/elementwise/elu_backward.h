@@ -3,10 +3,10 @@
 // or from its result (elu_backward_result.h).
 #pragma once
 
-#include "core/kernels/elu_backward_result.h"
-#include "core/kernels/elu_wide.h"
+#include "core/kernels/elementwise/elu_backward_result.h"
+#include "core/kernels/elementwise/elu_wide.h"
 #include "core/kernels/exact_double.h"
-#include "core/kernels/formula.h"
+#include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/kernels/exact_double.h"
-#include "core/kernels/formula.h"
+#include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -3,12 +3,9 @@
 // positions); positions are the spatial dims in row-major order, whatever their strides.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "core/kernels/element.h"
 
 namespace openaclnn {
-
-enum class Element : uint8_t;
 
 inline constexpr int kMaxSpatial = 6;
 // The most channels that a group may have.

@@ -36,7 +36,7 @@
 #include <cstring>
 
 #include "core/kernels/bits.h"
-#include "core/kernels/kernels.h"
+#include "core/kernels/elementwise/call.h"
 #include "core/kernels/several.h"
 
 namespace openaclnn::OPENACLNN_ISA {

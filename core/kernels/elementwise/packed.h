@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "core/kernels/block.h"
-#include "core/kernels/formula.h"
+#include "core/kernels/elementwise/formula.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -2,7 +2,7 @@
 // The gradient of elu from its result v, g (v > 0 ? scale : inputScale (v + alpha scale)).
 #pragma once
 
-#include "core/kernels/formula.h"
+#include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {

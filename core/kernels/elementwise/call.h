@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// This is the border between phase 1 and the kernels: plain data in, function pointers out. No
-// functions are defined here, and kernel objects define no weak symbols, so that no AVX-512 copy of
-// a shared function can end up in baseline code. They are compiled once per instruction set:
-// OPENACLNN_ISA is v2, v3, v4 (x86-64 levels) or native (aarch64).
+// Phase 1 passes this to the element-wise kernels.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "core/kernels/group_norm_call.h"
-
-// kernels_v4 of kernels_
-#define OPENACLNN_JOIN_(a, b) a##b
-#define OPENACLNN_JOIN(a, b) OPENACLNN_JOIN_(a, b)
-#define OPENACLNN_OF_ISA(name) OPENACLNN_JOIN(name, OPENACLNN_ISA)
+#include "core/kernels/element.h"
 
 namespace openaclnn {
-
-enum class Element : uint8_t { f32, f16, bf16, f64 };
 
 inline constexpr int kMaxLoops = 8;
 inline constexpr int kMaxInputs = 3;
 inline constexpr int kMaxAttributes = 6;
-// Bytes of computed values in a tile: its inputs and output fit L1 together.
-inline constexpr int64_t kTileBytes = 8192;
-template <class T>
-inline constexpr int64_t kTile = kTileBytes / sizeof(T);
 
 // One operand of an element-wise pass. Strides are in elements, one per loop.
 struct ElementwiseOperand {
@@ -86,12 +69,9 @@ enum class FormulaId : int32_t {
   none = count  // a family without formulas
 };
 
-// Everything that is compiled once for each instruction set.
-struct Kernels {
-  const char* isa;
-  void (*elementwise_f32)(const void* call, void* workspace, int64_t begin, int64_t end);
-  void (*elementwise_f64)(const void* call, void* workspace, int64_t begin, int64_t end);
-  const GroupNormKernels& group_norm;
+struct ElementwiseKernels {
+  void (*f32)(const void* call, void* workspace, int64_t begin, int64_t end);
+  void (*f64)(const void* call, void* workspace, int64_t begin, int64_t end);
   FormulaEntry formula[static_cast<int>(FormulaId::count)];
 };
 

@@ -2,9 +2,9 @@
 // elu(x) = x > 0 ? scale x : scale alpha expm1(inputScale x)
 #pragma once
 
-#include "core/kernels/elu_double.h"
-#include "core/kernels/elu_wide.h"
-#include "core/kernels/formula.h"
+#include "core/kernels/elementwise/elu_double.h"
+#include "core/kernels/elementwise/elu_wide.h"
+#include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/kernels.h"
+#include "core/kernels/elementwise/call.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {
