@@ -229,6 +229,7 @@ def various() -> Iterator[tuple[str, Callable[[str], Any]]]:
     yield "floor_divide_", lambda d: drawn(d, 9).floor_divide_(0.3)
     yield "remainder base", lambda d: torch.remainder(7, ints(d) + 20)
     yield "xlogy number", lambda d: torch.xlogy(drawn(d, 9), 0.3)
+    yield "mask", lambda d: (lambda x: [x[x > 0], x[:, x[0] > 0]])(drawn(d, 5, 6))
     yield "xlogy_ number", lambda d: drawn(d, 9).xlogy_(torch.tensor(0.3))
     yield "xlogy base", lambda d: torch.xlogy(0.3, drawn(d, 9))
     yield "fill_ tensor", lambda d: torch.empty(3, device=d).fill_(drawn(d, 1)[0])

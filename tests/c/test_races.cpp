@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads use one executor at the same time: what can happen once succeeds in one of them, and none
 // uses an executor that another one has ended. Runs under the thread sanitizer too.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -130,7 +132,7 @@ void destroying(int rounds) {
   std::array<Call, kThreads> calls;
   aclOpExecutor* executor = nullptr;
   std::atomic<bool> destroyed{false};
-  std::atomic<int64_t> runs{0};
+  std::vector<std::atomic<int64_t>> runs(static_cast<size_t>(rounds));
   together(kThreads, [&](int i, Meeting& meeting) {
     for (int round = 0; round < rounds; ++round) {
       if (i == 0) {
@@ -148,7 +150,7 @@ void destroying(int rounds) {
         for (bool gone = false; !gone;) {
           gone = destroyed;
           const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executor, calls[i].stream);
-          ++runs;
+          ++runs[static_cast<size_t>(round)];
           if (gone || status != 0) CHECK_FAILS(status, 161002, "executor must come from");
         }
       }
@@ -156,8 +158,12 @@ void destroying(int rounds) {
     }
   });
   CHECK_EQ(calls[0].y[0], -1.0f);
-  // With a fair lock there are 13 runs a round; with one whose waiters only try again, 33,000.
-  CHECK(runs < int64_t{1000} * rounds);
+  // With a fair lock there are 13 runs a round; with one whose waiters only try again, 33,000. The
+  // tenth of the rounds with most runs does not count: a thread may lose its CPU for seconds.
+  std::vector<int64_t> sorted(runs.begin(), runs.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto counted = sorted.begin() + rounds * 9 / 10;
+  CHECK(std::accumulate(sorted.begin(), counted, int64_t{0}) < int64_t{1000} * rounds);
 }
 
 // Addresses that are set while others run: each run works on addresses that were set, and on none
