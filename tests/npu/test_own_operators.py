@@ -17,7 +17,7 @@ SEED = 20260
 
 
 def drawn(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return (torch.randn(*shape, generator=torch.Generator().manual_seed(SEED)) * 2).to(dtype)
+    return (torch.randn(shape, generator=torch.Generator().manual_seed(SEED)) * 2).to(dtype)
 
 
 CASES = {
@@ -64,6 +64,55 @@ def test_gradients_against_float64(name):
     call(there).backward(torch.ones_like(there))
     apart = (there.grad.cpu().double() - exact.grad).abs() / exact.grad.abs().clamp_min(1e-30)
     assert apart.max() <= 4 * np.finfo(np.float32).eps  # what their references allow, and less
+
+
+# What torch calls, and the attributes of the rows behind it and its gradient.
+SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1.0}
+ELU = {"alpha": 0.7, "scale": 1.0, "input_scale": 1.0}
+ROWS = {
+    "leaky_relu": (lambda x: F.leaky_relu(x, 0.3), {"negative_slope": 0.3}),
+    "elu": (lambda x: F.elu(x, 0.7), ELU),
+    "selu": (F.selu, SELU),
+    "hardshrink": (lambda x: F.hardshrink(x, 0.4), {"lambd": 0.4}),
+    "logit": (lambda x: torch.logit(x, 0.1), {"eps": 0.1}),
+    "logit without eps": (torch.logit, {"eps": -1.0}),
+}
+LAYOUTS = {
+    "contiguous": lambda t: t,
+    "transposed": lambda t: t.transpose(0, 3),
+    "channels last": lambda t: t.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2),
+    "sliced": lambda t: t[:, 1:, ::2, 1:4],
+    "empty": lambda t: t[:0],
+    "rank 0": lambda t: t[1, 2, 3, 4],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ROWS)
+def test_forward_and_backward_are_as_exact_as_promised(name, layout, dtype):
+    call, attributes = ROWS[name]
+    op = name.split()[0].replace("selu", "elu")
+    x = drawn(2, 4, 6, 5)
+    x = (torch.sigmoid(x) if op == "logit" else x).to(dtype)
+    leaf = LAYOUTS[layout](x.npu()).detach().requires_grad_()
+    assert leaf.stride() == LAYOUTS[layout](x).stride()
+    y = call(leaf)
+    dy = drawn(*y.shape, dtype=dtype)
+    y.backward(dy.npu())
+    x, y, dx = (t.detach().cpu() for t in (leaf, y, leaf.grad))
+    assert (found := openaclnn.compare(y, op, x, **attributes)), found
+    gradient = {
+        "leaky_relu": lambda: openaclnn.compare(
+            dx, "leaky_relu_backward", dy, x, self_is_result=False, **attributes
+        ),
+        "elu": lambda: openaclnn.compare(
+            dx, "elu_backward", dy, is_result=False, self_or_result=x, **attributes
+        ),
+        "hardshrink": lambda: openaclnn.compare(dx, "hardshrink_backward", dy, x, **attributes),
+        "logit": lambda: openaclnn.compare(dx, "logit_grad", x, dy, **attributes),
+    }
+    assert (found := gradient[op]()), found
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5])
