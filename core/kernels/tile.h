@@ -9,8 +9,8 @@
 #include <immintrin.h>
 #endif
 
-#include "core/kernels/half.h"
 #include "core/kernels/element.h"
+#include "core/kernels/half.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -70,8 +70,8 @@ Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer
 Status execute(const char* call, const char* type, int inputs,
                const aclTensorDesc* const* input_descriptions, const aclDataBuffer* const* given,
                int outputs, const aclTensorDesc* const* output_descriptions,
-               const aclDataBuffer* const* places, const aclopAttr* attribute,
-               aclTensorDesc* const* sized, aclrtStream stream) {
+               const aclDataBuffer* const* places, const aclopAttr* attribute, bool writes_shapes,
+               aclrtStream stream) {
   Status status = not_null(call, "opType", type);
   if (status.ok() && inputs > 0) status = not_null(call, "inputDesc", input_descriptions);
   if (!status.ok()) return status;
@@ -79,7 +79,7 @@ Status execute(const char* call, const char* type, int inputs,
     bool known = false;
     status = run_typed(call,
                        {type, inputs, input_descriptions, given, outputs, output_descriptions,
-                        places, attribute, sized},
+                        places, attribute, writes_shapes},
                        stream, &known);
     return known ? status : refuse(call, type, inputs, input_descriptions, attribute);
   }
@@ -111,7 +111,7 @@ aclError aclopCompileAndExecute(const char* opType, int numInputs,
                                 aclDataBuffer* const outputs[], const aclopAttr* attr, int, int,
                                 const char*, aclrtStream stream) {
   return compile_and_execute("aclopCompileAndExecute", stream, opType, numInputs, inputDesc, inputs,
-                             numOutputs, outputDesc, outputs, attr, nullptr);
+                             numOutputs, outputDesc, outputs, attr, false);
 }
 
 // The second form writes shapes that become known only by running to outputDesc.
@@ -120,5 +120,5 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
                                   aclTensorDesc* outputDesc[], aclDataBuffer* outputs[],
                                   aclopAttr* attr, int, int, const char*, aclrtStream stream) {
   return compile_and_execute("aclopCompileAndExecuteV2", stream, opType, numInputs, inputDesc,
-                             inputs, numOutputs, outputDesc, outputs, attr, outputDesc);
+                             inputs, numOutputs, outputDesc, outputs, attr, true);
 }

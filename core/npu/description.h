@@ -69,9 +69,7 @@ struct Typed {
   const aclTensorDesc* const* output_descriptions;
   const aclDataBuffer* const* places;
   const aclopAttr* attribute;
-  // The descriptions that get the shapes of the results, for a call that takes shapes which become
-  // known only by running, or NULL.
-  aclTensorDesc* const* sized;
+  bool writes_shapes;  // to output_descriptions, where a shape becomes known only by running
 };
 
 // Runs the operator if ATen has it (typed.h). *known says whether the type exists.

@@ -70,8 +70,7 @@ class Handles {
   }
 
   // Gives a result whose shape became known by running to its description.
-  Status write_shape(const char* call, const char* type, int i, const aclTensorDesc* described,
-                     aclTensorDesc* sized) const {
+  Status write_shape(const char* call, const Typed& given, int i) const {
     const auto* tensor = static_cast<const aclTensor*>(made_[i]);
     if (tensor == nullptr) return {};
     int64_t* dims = nullptr;
@@ -79,14 +78,15 @@ class Handles {
     if (const Status status(aclGetViewShape(tensor, &dims, &rank)); !status.ok()) return status;
     const std::unique_ptr<int64_t[]> owned(dims);
     const std::vector<int64_t> shape(dims, dims + rank);
-    if (descriptions().find(described)->dims == shape) return {};
-    if (sized == nullptr) {
+    aclTensorDesc* description = descriptions().find(given.output_descriptions[i]);
+    if (description->dims == shape) return {};
+    if (!given.writes_shapes) {
       return fail(ACL_ERROR_INVALID_PARAM,
                   "%s: %s has an output whose shape depends on its inputs; "
                   "aclopCompileAndExecuteV2 must run it",
-                  call, type);
+                  call, given.type);
     }
-    descriptions().find(sized)->dims = shape;
+    description->dims = shape;
     return {};
   }
 
@@ -132,8 +132,7 @@ Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool*
                           static_cast<int>(values.size())};
   Status status(run(&made, stream));
   for (int i = 0; i < given.outputs && status.ok(); ++i) {
-    status = outputs.write_shape(call, given.type, i, given.output_descriptions[i],
-                                 given.sized == nullptr ? nullptr : given.sized[i]);
+    status = outputs.write_shape(call, given, i);
   }
   return status;
 }

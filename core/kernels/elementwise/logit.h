@@ -2,8 +2,8 @@
 // logit(x) = ln(z / (1 - z)) with z = clamp(x, eps, 1 - eps), and its gradient dy / (x (1 - x)).
 #pragma once
 
-#include "core/kernels/exact_double.h"
 #include "core/kernels/elementwise/formula.h"
+#include "core/kernels/exact_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
