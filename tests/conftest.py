@@ -11,8 +11,9 @@ import pytest
 import openaclnn
 from openaclnn import _core
 
-# Files whose tests mostly start compilers and processes, three quarters of the time of all tests:
-#   pytest -m "not programs"
+# Files whose tests mostly start compilers, processes or a browser; other files mark single tests.
+# These take most of the time. The rest, on two cores, takes half a minute:
+#   pytest -n auto -m "not programs"
 PROGRAMS = {
     "test_building",
     "test_builds",
@@ -22,7 +23,9 @@ PROGRAMS = {
     "test_check_mode_command",
     "test_check_mode_mappings",
     "test_check_mode_values",
+    "test_check_mode_html",
     "test_compatibility",
+    "test_demo_documents",
     "test_dlpack",
     "test_examples",
     "test_jax_building",
@@ -43,6 +46,7 @@ PROGRAMS = {
     "test_trace_python",
     "test_verify_docs",
     "test_verify_libraries",
+    "test_verify_page_browser",
     "test_wheel",
 }
 

@@ -208,6 +208,7 @@ def test_rows(op):
                 assert_same(out, expected, f"{case}, {name}")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("op", all_rows())
 def test_unmasked_exceptions(op):
     """Our divisions by zero, overflows, underflows and inexact results do not end the process."""

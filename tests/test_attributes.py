@@ -139,6 +139,7 @@ def digest_here():
     return digest()
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])
 def test_instruction_sets(level, digest_here):
     assert_digest_on(__file__, level, digest_here)

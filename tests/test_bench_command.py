@@ -182,6 +182,7 @@ def test_sweep_picture(tmp_path, capsys):
     assert path.read_text().startswith("<?xml")
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(CHROMIUM is None, reason=NEEDED)
 def test_the_page_in_a_browser(sweep, tmp_path):
     page = sweep[0]["html"]

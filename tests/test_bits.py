@@ -254,11 +254,13 @@ def test_results_whose_sum_overflows(op):
                 assert_same(together[k : k + 1], alone, what)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])
 def test_instruction_sets(level, digest_here):
     assert_digest_on(__file__, level, digest_here)
 
 
+@pytest.mark.programs
 def test_threads_from_the_environment(digest_here):
     assert run_battery(__file__, OPENACLNN_NUM_THREADS="3")[1] == digest_here
 

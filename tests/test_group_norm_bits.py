@@ -166,6 +166,7 @@ def test_expanded_inputs(op):
             assert same(results(op, given, attributes), results(op, full, attributes)), axes
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("level", ["v2", "v3", "v4"])
 def test_instruction_sets(level, digest_here):
     assert_digest_on(__file__, level, digest_here)

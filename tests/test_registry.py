@@ -158,6 +158,7 @@ def test_samples_repeat(op):
         assert [x.shape for x in once] == [(50,)] * len(op.inputs_)
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_a_row_of_more_outputs_than_there_is_room_for_does_not_compile(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools" / "generate.py", tmp_path], check=True)

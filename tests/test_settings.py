@@ -79,6 +79,7 @@ def test_public_names():
 # ---- the environment ----
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("name", "value", "must_be", "used"),
     [
@@ -104,6 +105,7 @@ def test_a_wrong_variable_is_told_once(name, value, must_be, used):
     assert line.endswith(f"{used or ''} is used")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("value", "count", "used"),
     [

@@ -209,6 +209,7 @@ def test_attributes_are_short(value, text):
         assert float(shortest(value)) == value
 
 
+@pytest.mark.programs
 def test_torch_compiled():
     """One compilation of some seconds; attributes beyond the first set are left out."""
     pytest.importorskip("torch")

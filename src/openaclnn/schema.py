@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from .shapes import ANY_SHAPE, Form, bind, parse
@@ -70,7 +71,7 @@ class Parameter:
     def has_default(self) -> bool:
         return self.default is not None or self.kind == "text"
 
-    @property
+    @cached_property
     def python_name(self) -> str:
         """snake_case; `self` and `selfRef`, which mean something else in Python, are `x`."""
         if self.name in ("self", "selfRef"):
@@ -133,19 +134,19 @@ class Op:
         words = re.findall(r"[A-Z][a-z0-9]*", self.name.replace("aclnnInplace", "aclnn"))
         return "aclnn_" + "_".join(word.lower() for word in words) + ".h"
 
-    @property
+    @cached_property
     def tensors(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if p.kind == "tensor")
 
-    @property
+    @cached_property
     def inputs_(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.tensors if p.role in ("input", "inout"))
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.tensors if p.role in ("output", "inout"))
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.parameters if p.role == "attribute")
 

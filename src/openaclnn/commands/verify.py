@@ -191,7 +191,11 @@ def _cases(arguments: argparse.Namespace) -> list[Case]:
         product = next(p for p in (*PRODUCTS, ANY) if p.key == key)
         made = generate(ops, dtypes, product, arguments.seed)
     if arguments.exhaustive:
-        made = chunks(targets(made, arguments.cases is not None))
+        aimed = targets(made, arguments.cases is not None)
+        if arguments.only:  # of a million chunks
+            spans = tuple(name.rpartition("/every/")[0] for name in arguments.only)
+            aimed = [case for case in aimed if case.id in spans]
+        made = chunks(aimed)
     if arguments.only:
         known = {case.id for case in made}
         if missing := [name for name in arguments.only if name not in known]:
