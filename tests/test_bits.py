@@ -221,6 +221,25 @@ def test_special_values_among_numbers(op, share):
 
 
 @pytest.mark.parametrize("op", rows())
+def test_stretches_of_special_values(op):
+    """The form that computes a tile depends on the tiles before it; the bits do not."""
+    openaclnn.set_num_threads(1)
+    tiles = [0, 0.2, 0, *[0.001] * 3, *[0.2] * 20, 0.001, 0, 0, 0.2]  # of 16384 values
+    rng = np.random.default_rng(SEED)
+    for dtype in op.dtypes:
+        inputs, attributes = numbers(op, len(tiles) * 16384, dtype)
+        special = special_values(op, dtype, attributes)
+        places = np.flatnonzero(rng.random(inputs[0].size) < np.repeat(tiles, 16384))
+        for x in inputs:
+            x[places] = rng.choice(special, places.size)
+        expected = call(op, [np.repeat(x, 2)[::2] for x in inputs], attributes)
+        for streaming in (1, 1 << 40):
+            _core.set_streaming_bytes(streaming)
+            result = call(op, inputs, attributes)
+            assert_same(result, expected, f"{dtype}, streaming from {streaming}")
+
+
+@pytest.mark.parametrize("op", rows())
 def test_any_bits_among_numbers(op):
     """Half of the numbers have any pattern of bits. Which form computes an element depends on its
     neighbours, but its bits do not.

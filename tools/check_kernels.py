@@ -13,8 +13,8 @@ in and stores from registers of the level's full width: xmm for v2, ymm for v3, 
 instruction of v3 converts a full register to fp16, and stores half a register.) A
 run_exact may have one scalar loop, the tail, for each such loop and no more. (The fused
 multiply-add in double, which v2 takes from libm, is exempt. The loops of run_registers_summed,
-run_registers_quick and run_quick are in registers as they are written; those of `general` are not
-checked.)
+run_registers_quick, run_groups and run_quick are in registers as they are written; those of
+`general` are not checked.)
 
 The self-test compiles the kernels with -fno-tree-vectorize and an inline function, and expects a
 finding for every formula, for every conversion that the compiler vectorises, and for the symbols.

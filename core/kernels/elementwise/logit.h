@@ -226,7 +226,7 @@ struct logit_grad_bounds {
   }
 
   // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x between 1/2 and
-  // 1; this fails if 1 - eps was rounded up over such a multiple.
+  // 1; this fails if 1 - eps was rounded up over such a multiple, which few eps are next to.
   bool mirrored() const {
     const float least = 1 - high;
     return high < 0.5f || (least >= low && least - 0x1p-24f < low);
@@ -241,16 +241,24 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
+// For every x, dy and eps, in double.
+struct logit_grad_wide : logit_grad_bounds {
+  float operator()(float x, float dy) const {
+    const double z = x;
+    return bounded(x, static_cast<float>(dy / (z * (1 - z))));
+  }
+};
+
 inline constexpr float kDeep = 0x1p-51f;
 
 // q = dy (1 / d), corrected by one Newton step on the exact remainder dy - q d, has an error
 // slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which is exact, d = m - m^2 is kept
 // as high + low; m - d is exact because d >= m / 2. A nonzero m below kDeep and a nonzero dy below
-// 2^-89 are left to other forms, because remainders may underflow. If `plain`, low is at least
-// kDeep, so m < low finds the values outside: one comparison instead of two and a check. `beyond`
-// is then 0, which AVX-512 writes with the last product.
+// 2^-89 are left to other forms, because remainders may underflow. m < low finds the values
+// outside, so the bounds must be mirrored. If `plain`, low is at least kDeep, which saves the check
+// of m, and `beyond` is 0, which AVX-512 writes with the last product.
 template <bool plain>
-struct logit_grad_single : logit_grad_bounds {
+struct logit_grad_single : logit_grad_wide {
   static constexpr bool finite = false;
   // The limit of dy is 2^-89; if not `plain`, the bits of dy are shifted by the sign to the limit
   // of m.
@@ -262,6 +270,11 @@ struct logit_grad_single : logit_grad_bounds {
   }
   static FloatRegister nearer(FloatRegister x) {  // at most one of the two is negative
     return float_of(smaller_signed(bits_of(x), bits_of(all_of<FloatRegister>(1) - x)));
+  }
+
+  template <class V>
+  V within(V m, V y) const {  // y where m is NaN
+    return m < all_of<V>(low) ? (plain ? V{} : all_of<V>(beyond)) : y;
   }
 
   template <class V>
@@ -279,18 +292,10 @@ struct logit_grad_single : logit_grad_bounds {
     const V inverse = all_of<V>(1) / d;
     const V q = dy * inverse;
     const V excess = fused(q, d_low, fused(q, d, -dy));  // +0 where dy is 0 of either sign
-    const V y = fused_minus(excess, inverse, q);
-    if constexpr (plain) {
-      return m < all_of<V>(low) ? V{} : y;
-    } else {
-      return bounded(x, y);
-    }
+    return within(m, fused_minus(excess, inverse, q));
   }
 
-  float general(float x, float dy) const {
-    const double z = x;
-    return bounded(x, static_cast<float>(dy / (z * (1 - z))));
-  }
+  float general(float x, float dy) const { return (*this)(x, dy); }
 
   // Uses 2^24 d and 2^-24 q, so that 1 / d does not overflow for subnormal m, nor q before the
   // result does. Returns q if the remainder is NaN: if d is 0, or dy or q is infinite or NaN.
@@ -312,11 +317,7 @@ struct logit_grad_single : logit_grad_bounds {
       const V inverse = all_of<V>(1) / d, q = dy * inverse;
       const V excess = fused(q, d_low, fused(q, d, -dy)), small = fused_minus(excess, inverse, q);
       const V y = (small == small ? small : q) * all_of<V>(0x1p24f);
-      if constexpr (plain) {
-        return with_one_nan(m < all_of<V>(form.low) ? V{} : y);
-      } else {
-        return with_one_nan(form.bounded(x, y));
-      }
+      return with_one_nan(form.within(m, y));
     }
     float general(float x, float dy) const { return form.general(x, dy); }
   };
@@ -356,10 +357,12 @@ struct logit_grad {
                                    eps >= 0 ? 0 : nan};
     if constexpr (__is_same(M, Half)) {
       loop(logit_grad_half{bounds});
-    } else if (bounds.low >= kDeep && bounds.mirrored()) {
-      loop(logit_grad_single<true>{bounds});
+    } else if (!bounds.mirrored()) {
+      loop(logit_grad_wide{bounds});
+    } else if (bounds.low >= kDeep) {
+      loop(logit_grad_single<true>{{bounds}});
     } else {
-      loop(logit_grad_single<false>{bounds});
+      loop(logit_grad_single<false>{{bounds}});
     }
   }
 };
