@@ -139,10 +139,12 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   }
   if (within(input_scale, 0x1p-20, 0x1p20)) {
     if (within(shift, 0x1p-20, 0x1p60)) {
-      if (input_scale == 1 && low == 0)
-        return loop(elu_backward_result_single<true, true>{general, 1, high, low});
-      if (input_scale == 1)
-        return loop(elu_backward_result_single<true, false>{general, 1, high, low});
+      if constexpr (!to_half) {  // which has its form for 1
+        if (input_scale == 1 && low == 0)
+          return loop(elu_backward_result_single<true, true>{general, 1, high, low});
+        if (input_scale == 1)
+          return loop(elu_backward_result_single<true, false>{general, 1, high, low});
+      }
       return loop(elu_backward_result_single<false, false>{general, rate, high, low});
     }
     if (within(shift, 0x1p-140, 0x1p-20)) {

@@ -24,12 +24,12 @@
 //       static constexpr bool finite;   // … which it may also be at NaN and infinity, if false
 //       float general(float x) const;   // the result for every x
 //
-// Where one element of a tile, or of a group of packed values (packed_loops.h), may be wrong, `general`
-// runs for all of them; each element then takes the result that is right for it. A form may also
-// offer `careful()`, which returns a form with the same members. The `quick` of that form takes a
-// few steps more, has the same bits where this one is right, makes NaNs canonical, and leaves few
-// values to `general`, or none (NoDoubts). It runs over data with special values, such as 0,
-// infinities and NaN.
+// Where one element of a tile, or of a group of packed values (packed_loops.h), may be wrong,
+// `general` runs for all of them; each element then takes the result that is right for it. A form
+// may also offer `careful()`, which returns a form with the same members. The `quick` of that form
+// takes a few steps more, has the same bits where this one is right, makes NaNs canonical, and
+// leaves few values to `general`, or none (NoDoubts). It runs over data with special values, such
+// as 0, infinities and NaN.
 #pragma once
 
 #include <cstdint>
