@@ -148,11 +148,11 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
 
   const FormulaEntry& formula = kernels().elementwise.formula[static_cast<int>(op.formula)];
   const bool half = dtype_size(operands.tensor[operands.inputs]->dtype) == 2;
-  call.formula = wide ? reinterpret_cast<const void*>(formula.f64)
-                      : reinterpret_cast<const void*>(half ? formula.half : formula.f32);
+  double attributes[kMaxAttributes];
+  fill_attributes(op, arguments, wide, attributes);
+  (wide ? formula.f64 : half ? formula.half : formula.f32)(attributes, call.chosen);
   call.packed =
-      alike && !wide ? formula.packed[static_cast<int>(call.operand[0].element)] : nullptr;
-  fill_attributes(op, arguments, wide, call.attribute);
+      alike && !wide ? call.chosen.packed[static_cast<int>(call.operand[0].element)] : nullptr;
   const int64_t tile = wide ? kTile<double> : kTile<float>;
   plan_loops(operands.tensor, shape, formula.takes_same, tile, call);
 
@@ -170,7 +170,7 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
                     std::max<int64_t>(1, kGrain * tiles / std::max(elements, tiles)));
   if (!call.one_row) {
     executor.need_stack(kTilesStack);
-  } else if (formula.doubts) {
+  } else if (call.chosen.doubts) {
     executor.need_stack(kDoubtsStack);
   }
   executor.estimate(elements /

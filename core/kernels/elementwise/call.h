@@ -17,11 +17,9 @@ struct ElementwiseOperand {
   Element element;
 };
 
-// Runs the formula over a tile: n values of each input, all contiguous; `out` may be one of the
-// inputs. Attributes come in the order of the row. Scalars among them are rounded to float unless T
-// is double, and a NaN is the canonical one.
+// Runs a form over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
 template <class T>
-using Formula = void (*)(const double* attributes, T* out, const T* const* in, int64_t n);
+using TileLoop = void (*)(const void* form, T* out, const T* const* in, int64_t n);
 
 // n values that lie side by side, or one that stands for all n.
 struct PackedInput {
@@ -31,8 +29,23 @@ struct PackedInput {
 
 // Does the same over packed operands of one type in memory, with streaming stores if they bypass
 // the cache.
-using PackedFormula = void (*)(const double* attributes, void* out, const PackedInput* in,
-                               int64_t n, bool stream);
+using PackedLoop = void (*)(const void* form, void* out, const PackedInput* in, int64_t n,
+                            bool stream);
+
+inline constexpr int kFormBytes = 192;
+
+// The form of a formula that suits the attributes, with the loops that run it. Phase 1 chooses it
+// once.
+struct ChosenForm {
+  alignas(16) unsigned char form[kFormBytes];  // an object that only the loops understand
+  const void* tile;                            // TileLoop<float> or TileLoop<double>
+  PackedLoop packed[3];  // of f32, f16, bf16, as in Element; nullptr for other results than these
+  bool doubts;           // `packed` may compute some values twice, for which it needs stack
+};
+
+// Attributes come in the order of the row. Scalars among them are rounded to float unless the form
+// computes in double, and a NaN is the canonical one.
+using ChooseForm = void (*)(const double* attributes, ChosenForm& to);
 
 // An element-wise pass has loops, the outermost first; the last two are tiled. Item i of the step
 // is tile i, counted row-major over (outer loops, row blocks, column blocks).
@@ -44,21 +57,18 @@ struct ElementwiseCall {
   int64_t size[kMaxLoops];
   int64_t tile_rows, tile_columns;
   int64_t row_tiles, column_tiles;
-  const void* formula;   // Formula<float> or Formula<double>
-  PackedFormula packed;  // if all operands are of one type that is computed in float
-  bool takes_same;       // `packed` takes one input that is a single value, and the pass has one
-  bool one_row;          // `packed` takes all columns at once, without the buffers of tiles
-  double attribute[kMaxAttributes];
-  bool stream;  // store past the cache
+  ChosenForm chosen;
+  PackedLoop packed;  // if all operands are of one type that is computed in float
+  bool takes_same;    // `packed` takes one input that is a single value, and the pass has one
+  bool one_row;       // `packed` takes all columns at once, without the buffers of tiles
+  bool stream;        // store past the cache
 };
 
 struct FormulaEntry {
-  Formula<float> half;  // good for outputs of 16 bits
-  Formula<float> f32;
-  Formula<double> f64;
-  PackedFormula packed[3];  // f32, f16, bf16, as in Element
-  bool takes_same;          // one input may be a single value
-  bool doubts;              // `packed` may compute some values twice, for which it needs stack
+  ChooseForm half;  // good for outputs of 16 bits
+  ChooseForm f32;
+  ChooseForm f64;
+  bool takes_same;  // `packed` takes one input that is a single value
 };
 
 enum class FormulaId : int32_t {

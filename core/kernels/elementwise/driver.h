@@ -79,7 +79,7 @@ inline void run_row(const ElementwiseCall& call, int64_t first_tile, int64_t til
     const ElementwiseOperand& operand = call.operand[i];
     in[i] = {address(operand), call.takes_same && operand.stride[1] == 0};
   }
-  call.packed(call.attribute, address(call.operand[call.output]), in, end - begin, call.stream);
+  call.packed(call.chosen.form, address(call.operand[call.output]), in, end - begin, call.stream);
 }
 
 template <class T>
@@ -109,7 +109,7 @@ class ElementwiseDriver {
     for (int i = 0; i < call_.inputs; ++i)
       in[i] = {address(call_.operand[i], row, column), one_value(i, rows, columns)};
     void* out = address(call_.operand[call_.output], row, column);
-    call_.packed(call_.attribute, out, in, rows * columns, call_.stream);
+    call_.packed(call_.chosen.form, out, in, rows * columns, call_.stream);
   }
 
   bool all_packed(int64_t rows, int64_t columns) const {
@@ -163,7 +163,7 @@ class ElementwiseDriver {
         widen(buffer_[i], packed[i] + k * bytes_of(from), from, piece);
       }
       T* result = buffer_[kMaxInputs];
-      formula()(call_.attribute, result, in, piece);
+      compute(result, in, piece);
       const bool typed = element == element_of<T>;
       if (!typed) narrow(raw_, result, element, piece);
       stream_copy(static_cast<char*>(to) + k * bytes_of(element),
@@ -171,8 +171,9 @@ class ElementwiseDriver {
     }
   }
 
-  Formula<T> formula() const {
-    return reinterpret_cast<Formula<T>>(const_cast<void*>(call_.formula));
+  void compute(T* out, const T* const* in, int64_t n) const {
+    reinterpret_cast<TileLoop<T>>(const_cast<void*>(call_.chosen.tile))(call_.chosen.form, out, in,
+                                                                        n);
   }
 
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
@@ -189,11 +190,11 @@ class ElementwiseDriver {
     const int64_t n = rows * columns;
     const bool typed = out.element == element_of<T>;
     if (typed && at.packed()) {
-      formula()(call_.attribute, static_cast<T*>(to), in, n);
+      compute(static_cast<T*>(to), in, n);
       return;
     }
     T* result = buffer_[kMaxInputs];
-    formula()(call_.attribute, result, in, n);
+    compute(result, in, n);
     if (at.packed()) {
       narrow(to, result, out.element, n);
       return;

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a formula to a loop over a tile. A formula is
+// This file turns a formula into a loop over a tile. A formula is
 //
 //     template <class M>
 //     struct name {
 //       using T = typename M::T;
-//       explicit name(const double* attributes);  // in the order of the row, if it has any
+//       explicit name(const double* attributes);  // in the order of its row; omitted without any
 //       T operator()(T x) const;                  // one T for each input; no branches, no libm
 //     };
 //
-// M says how exact the arithmetic has to be. The loops make NaNs canonical, unless the formula has
-// `static constexpr bool one_nan` and does so itself where it costs least. A formula with several
-// forms offers `visit(loop)`, which calls loop(form) with the form that suits its attributes.
+// M (Half, Single or Double, below) states the required accuracy. The loops replace every NaN by
+// the canonical one. A formula that does so itself, because it can do it with less work, declares
+// `static constexpr bool one_nan`. A formula with several forms offers `visit(loop)`, which calls
+// loop(form) with the form that suits its attributes. Phase 1 does this once, for a plan.
 //
-// A formula that needs no double is a template, `V operator()(V x)`. Packed operands then pass
-// through it in registers (registers.h), four at a time or `static constexpr int together`. In
-// registers a NaN may be any NaN that ends in 16 zero bits, which to_bf16 (half.h) requires: a
-// canonical one, or that of an input.
+// If a formula needs no double, its call operator is a template, `V operator()(V x)`. Operands that
+// are packed (their elements lie side by side) then pass through it in registers (registers.h):
+// four at a time, or `static constexpr int together` of them. There a NaN must end in 16 zero bits,
+// because to_bf16 (half.h) requires it; the canonical NaN and NaNs taken from an input do.
 //
-// A form that is right for nearly all values, but not for all, offers
+// A form that is right for nearly all values offers
 //
-//       V quick(V x) const;             // the result, or a wrong number
-//       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
-//       static constexpr bool finite;   // … which it may also be at NaN and infinity, if false
-//       float general(float x) const;   // the result for every x
+//       V quick(V x) const;             // the result, which may be wrong for some x
+//       auto unusual(V x) const;        // a word: quick(x) may be wrong if it exceeds `limit`
+//       uint32_t limit;                 // for the form, or for all (static constexpr)
+//       static constexpr bool finite;   // false: quick(x) may be wrong where it is not finite, too
+//       float general(float x) const;   // the right result for every x for which quick is not
 //
-// Where one element of a tile, or of a group of packed values (packed_loops.h), may be wrong,
-// `general` runs for all of them; each element then takes the result that is right for it. A form
-// may also offer `careful()`, which returns a form with the same members. The `quick` of that form
-// takes a few steps more, has the same bits where this one is right, makes NaNs canonical, and
-// leaves few values to `general`, or none (NoDoubts). It runs over data with special values, such
-// as 0, infinities and NaN.
+// If `quick` may be wrong for one element of a tile, or of a group of packed values
+// (packed_loops.h), `general` is computed for the whole tile or group, and each element takes the
+// result that is right for it. A form may also offer `careful()`, which returns a second form with
+// the same members. Its `quick` takes a few more steps, gives the same bits where the first is
+// right, makes NaNs canonical, and leaves few values, or none (NoDoubts), to `general`. It is used
+// on data with many special values, such as 0, infinities and NaN.
 #pragma once
 
 #include <cstdint>
@@ -61,14 +63,14 @@ template <class F>
   requires requires { F::together; }
 inline constexpr int registers_together<F> = F::together;
 
-// The members of a form whose `quick` is right for every value.
+// Provides the members of a form whose `quick` is right for every value.
 struct NoDoubts {
   static constexpr bool finite = true;
   static constexpr uint32_t limit = 0;
   static auto unusual(auto x, auto...) { return bits_of(x) & 0u; }
 };
 
-// This loop and run_quick are functions of their own, so that tools/check_kernels.py can see that
+// This loop and run_quick are separate functions, so that tools/check_kernels.py can see that
 // they vectorise.
 template <class F, class T, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
@@ -79,14 +81,14 @@ template <class F, class T, class... Inputs>
   }
 }
 
-// Stands for an array whose elements all have one value.
+// Stands for an array whose elements all have the same value.
 template <class T>
 struct Same {
   T value;
   Same operator+(int64_t) const { return *this; }
 };
 
-// Is not 0 where a result is NaN or infinite, if `quick` may be wrong there.
+// Returns a word that is not 0 where the result is NaN or infinite and `quick` may be wrong there.
 template <class F, class V>
 inline auto not_finite(V quick) {
   return F::finite ? decltype(bits_of(quick)){} : bits_of(quick - quick);
@@ -99,8 +101,9 @@ inline float choose(const F& f, float quick, float general, auto... in) {
   return usual ? quick : general;
 }
 
-// Collects whether `quick` may be wrong for any of the values it has seen. A sum is finite only if
-// all its terms are. If finite terms overflow, the answer is yes, which costs time and no digits.
+// Records whether `quick` may be wrong for any value seen so far. A sum is finite only if all its
+// terms are. If finite terms overflow, the values are computed again without need, which costs time
+// and no digits.
 template <class F>
 struct Doubts {
   FloatRegister sum = {};
@@ -112,8 +115,8 @@ struct Doubts {
   bool any(const F& f) const { return !at_most(not_finite<F>(sum), 0) || !at_most(worst, f.limit); }
 };
 
-// The loop is written in registers, because the compiler makes a loop over a table slow: strided
-// logit takes 4.6 ns an element with AVX-512 in the compiler's loop and 0.6 in this one.
+// The loop is written in registers, because the compiler's loop over a table is slow: strided logit
+// takes 4.6 ns an element with AVX-512 in the compiler's loop and 0.6 in this one.
 template <class F>
 [[gnu::always_inline]] inline bool quick_results(const F& f, float* __restrict out, int64_t n,
                                                  const auto*... in) {
@@ -146,7 +149,7 @@ template <class F, class... Inputs>
 [[gnu::noinline, gnu::flatten]] void run_quick(const F f, float* out, int64_t n,
                                                const Inputs... in) {
   alignas(64) float other[kTile<float>];
-  const bool apart = ((out != in) && ...);  // if not, `general` still needs what `out` holds
+  const bool apart = ((out != in) && ...);  // if not, `general` needs the inputs that lie there
   float* const quick = apart ? out : other;
   if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
     if constexpr (requires { f.careful(); }) return run_quick(f.careful(), out, n, in...);
@@ -188,15 +191,15 @@ inline void visit_form(const double* attributes, const Loop& loop) {
   }
 }
 
-template <class F, int inputs, class T = typename F::T>
-void apply(const double* attributes, T* out, const T* const* in, int64_t n) {
-  visit_form<F>(attributes, [=](const auto& form) {
-    if constexpr (inputs == 1) {
-      run(form, out, n, in[0]);
-    } else {
-      run(form, out, n, in[0], in[1]);
-    }
-  });
+// A TileLoop.
+template <class Form, int inputs, class T>
+void run_tile(const void* form, T* out, const T* const* in, int64_t n) {
+  const Form& f = *static_cast<const Form*>(form);
+  if constexpr (inputs == 1) {
+    run(f, out, n, in[0]);
+  } else {
+    run(f, out, n, in[0], in[1]);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a formula over packed operands of one type, tile by tile: each tile by the form that its
-// values ask for.
+// Runs a form over packed operands of one type, tile by tile. The values of a tile decide whether
+// its quick, careful or general formula computes it.
 #pragma once
 
 #include "core/kernels/elementwise/packed_loops.h"
@@ -8,18 +8,18 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// L2 holds a tile together with its inputs. Shorter tiles, of 8 KiB, make the loop begin more
-// often: logit_grad fp32, 1 Mi, takes 1.03 times as long.
+// The most elements of a tile; L2 holds it together with its inputs. Tiles of 2,048 elements make
+// the loop begin more often: logit_grad fp32, 1 Mi, takes 1.03 times as long.
 inline constexpr int64_t kLongTile = 16384;
 
-// Tiles are computed by the quick form alone until it may be wrong for a value. That tile is
-// computed again, and it and the next ones group by group, until no group of a tile has such a
-// value. If more than a quarter of the groups have one, the next tiles begin with the careful form,
-// where there is one: it takes 1.1 to 2 times as long.
+// Tiles are computed by the quick formula until it may be wrong for a value. That tile is computed
+// again group by group, and so are the tiles after it, until a tile has no group with such a value.
+// If more than a quarter of a tile's groups have one, the next tiles start with the careful form,
+// if there is one; it takes 1.1 to 2 times as long as the quick one.
 enum class Mode : uint8_t { quick, groups, careful };
 
-// A tile that has to be computed again costs twice, so the first ones are short. After so many
-// tiles, the careful form is left for a short one.
+// Computing a tile again doubles its cost, so the first tiles are short. After kCarefulTiles tiles
+// of the careful form, the groups of a short tile are tried again.
 inline constexpr int64_t kFirstTile = 1024;
 inline constexpr int kCarefulTiles = 15;
 
@@ -34,11 +34,11 @@ void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   for (int64_t i = 0, count; i < n; i += count) {
     count = tile < n - i ? tile : n - i;
     tile = 2 * tile < longest ? 2 * tile : longest;
-    Raw* const to = apart ? out + i : other;  // computing again needs what `out` holds
+    Raw* const to = apart ? out + i : other;  // computing again needs the inputs
     bool past = stream && apart;
     if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in + i...)) {
       mode = Mode::groups;
-      past = false;  // the tile is in the cache
+      past = false;  // now the tile is in the cache
     }
     if (mode != Mode::quick) {
       const bool doubted = mode == Mode::careful;
@@ -66,12 +66,12 @@ struct OneNan {
   }
 };
 
-// Computes tiles by a formula that is right for every value but leaves NaNs of several kinds. After
-// a tile with a NaN, the next tiles make each NaN canonical in registers.
+// Computes tiles by a formula that is right for every value but may return other NaNs than the
+// canonical one. After a tile with a NaN, the next tiles make each NaN canonical in registers.
 template <class Type, class F, class Raw, class... In>
 void run_tiles_summed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
   int64_t tile = kFirstTile;
-  int careful_tiles = 0;  // until NaNs are looked for again
+  int careful_tiles = 0;  // how many more tiles use OneNan
   for (int64_t i = 0, count; i < n; i += count) {
     count = tile < n - i ? tile : n - i;
     tile = 2 * tile < kLongTile ? 2 * tile : kLongTile;
@@ -94,56 +94,59 @@ void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
     run_tiles_summed<Type>(f, out, n, stream, in...);
   } else {
     if constexpr (__is_same(Raw, float)) {
-      if (!stream) return run(f, out, n, in...);  // straight from memory to memory
+      if (!stream) return run(f, out, n, in...);  // the formula reads and writes memory directly
     }
     run_blocks<Type>(f, out, n, stream, in...);
   }
 }
 
-// The elements before the first cache line of `out` go first.
-template <class Type, class F, int inputs, bool takes_same>
-void apply_packed(const double* attributes, void* out, const PackedInput* in, int64_t n,
-                  bool stream) {
+// A PackedLoop. The elements before the first whole cache line of `out` are computed first.
+template <class Type, class Form, int inputs, bool takes_same>
+void run_form(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
   using Raw = typename Type::Raw;
+  const Form& f = *static_cast<const Form*>(form);
   auto* to = static_cast<Raw*>(out);
   const int64_t before = (-reinterpret_cast<intptr_t>(out) & 63) / sizeof(Raw);
-  const int64_t head = n >= kBlock ? before : 0;  // a whole block may be streamed
+  const int64_t head = n >= kBlock ? before : 0;  // streaming stores write whole lines
   const auto at = [=](int i) { return static_cast<const Raw*>(in[i].data); };
-  visit_form<F>(attributes, [&](const auto& f) {
-    const auto all = [&](const auto... from) {
-      if (head != 0) run_packed<Type>(f, to, head, false, from...);
-      run_packed<Type>(f, to + head, n - head, stream, (from + head)...);
-    };
-    if constexpr (takes_same) {
-      if (in[0].same) return all(Same<Raw>{*at(0)}, at(1));
-      if (in[1].same) return all(at(0), Same<Raw>{*at(1)});
-    }
-    if constexpr (inputs == 1) {
-      all(at(0));
-    } else {
-      all(at(0), at(1));
-    }
+  const auto all = [&](const auto... from) {
+    if (head != 0) run_packed<Type>(f, to, head, false, from...);
+    run_packed<Type>(f, to + head, n - head, stream, (from + head)...);
+  };
+  if constexpr (takes_same) {
+    if (in[0].same) return all(Same<Raw>{*at(0)}, at(1));
+    if (in[1].same) return all(at(0), Same<Raw>{*at(1)});
+  }
+  if constexpr (inputs == 1) {
+    all(at(0));
+  } else {
+    all(at(0), at(1));
+  }
+}
+
+// A ChooseForm, with packed loops over operands of the given types.
+template <class F, int inputs, bool takes_same, class... Types>
+void choose(const double* attributes, ChosenForm& to) {
+  visit_form<F>(attributes, [&]<class Form>(const Form& form) {
+    static_assert(sizeof form <= sizeof to.form && alignof(Form) <= 16 &&
+                  __is_trivially_copyable(Form));
+    std::memcpy(to.form, &form, sizeof form);
+    to.tile = reinterpret_cast<const void*>(run_tile<Form, inputs, typename F::T>);
+    to.packed[0] = to.packed[1] = to.packed[2] = nullptr;
+    ((to.packed[static_cast<int>(Types::kElement)] = run_form<Types, Form, inputs, takes_same>),
+     ...);
+    to.doubts = requires { form.limit; };
   });
 }
 
-// Whether a formula has `quick`, or forms that may have it.
-template <class F>
-inline constexpr bool may_doubt =
-    requires(const F& f) { f.limit; } || requires(const F& f) { f.visit([](const auto&) {}); };
-
-// An input that broadcasting repeats may be one value for all elements; it needs no tiles of
-// copies.
+// If `takes_same`, one input may be a single value that broadcasting repeats. It is not copied into
+// tiles.
 template <template <class> class F, int inputs, bool takes_same>
 constexpr FormulaEntry formula_entry() {
   static_assert(!takes_same || inputs == 2);
-  return {apply<F<Half>, inputs>,
-          apply<F<Single>, inputs>,
-          apply<F<Double>, inputs>,
-          {apply_packed<F32, F<Single>, inputs, takes_same>,
-           apply_packed<F16, F<Half>, inputs, takes_same>,
-           apply_packed<Bf16, F<Half>, inputs, takes_same>},
-          takes_same,
-          may_doubt<F<Single>> || may_doubt<F<Half>>};
+  return {choose<F<Half>, inputs, takes_same, F16, Bf16>,
+          choose<F<Single>, inputs, takes_same, F32>, choose<F<Double>, inputs, takes_same>,
+          takes_same};
 }
 
 }  // namespace
