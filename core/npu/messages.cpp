@@ -11,6 +11,7 @@
 
 #include "core/npu/calls.h"
 #include "core/npu/finalization.h"
+#include "core/npu/queue.h"
 
 namespace {
 
@@ -32,6 +33,7 @@ extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* c
   static std::atomic<bool> called = false;
   if (!called.exchange(true)) {
     openaclnn::npu::stop_late_threads();
+    if (openaclnn::npu::phase1_queued()) openaclnn_defer_refusals();
     if (number_of("OPENACLNN_NPU_NOTICE", 1) != 0) {
       [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNotice, sizeof kNotice - 1);
     }

@@ -24,7 +24,8 @@ inline bool queued() {
 }
 
 // In its mode 2 torch_npu runs phase 1 from its queue too, and a refusal there makes it drop all
-// later operators: what phase 2 can find out as well is left to it.
+// later operators in silence. So phase 2 reports what phase 1 refuses, and ATen's shapes are left
+// to it.
 inline bool phase1_queued() {
   static const bool is = queued() && [] {
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aclnn/aclnn_base.h"
@@ -14,11 +15,12 @@
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/base/view.h"
+#include "core/ops/foreign.h"
+#include "core/ops/launch.h"
 #include "core/ops/listed.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/product.h"
-#include "core/ops/launch.h"
 
 namespace openaclnn {
 namespace {
@@ -307,12 +309,37 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
   return {};
 }
 
+// The work of a call that phase 1 refused: it fails with the sentence of phase 1.
+class RefusedWork : public ForeignWork {
+ public:
+  RefusedWork(int32_t code, std::string sentence) : code_(code), sentence_(std::move(sentence)) {}
+
+  int32_t run() const override { return fail(code_, "%s", sentence_.c_str()).code(); }
+
+ private:
+  int32_t code_;
+  std::string sentence_;
+};
+
+[[gnu::noinline, gnu::cold]] Status defer(const Operator& op, Status refusal,
+                                          uint64_t* workspace_size, aclOpExecutor** executor) {
+  if (workspace_size == nullptr || executor == nullptr) return refusal;
+  *workspace_size = 0;
+  const int32_t code = refusal.code();
+  return plan_foreign(op.name, &op, std::make_shared<RefusedWork>(code, take_sentence()), executor);
+}
+
 }  // namespace
 
 aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
                       aclOpExecutor** executor) {
   return guarded(op.name, ACLNN_ERR_INNER,
-                 [&] { return plan_handles(op, arguments, workspace_size, executor); })
+                 [&] {
+                   const Status status = plan_handles(op, arguments, workspace_size, executor);
+                   return status.ok() || !refusals_deferred()
+                              ? status
+                              : defer(op, status, workspace_size, executor);
+                 })
       .code();
 }
 

@@ -72,7 +72,14 @@ void withdraw(int32_t code);
 // aclInit).
 void share_sentences();
 
+// Returns whether phase 1 of operators leaves its refusals to phase 2, where they are failures of
+// the stream.
+bool refusals_deferred();
+
 }  // namespace openaclnn
+
+// Makes phase 1 do so from now on. A caller that stops for good at a refusal in phase 1 wants this.
+extern "C" void openaclnn_defer_refusals();
 
 // Copies the newest sentence for tracing, cut to the size; forgets nothing.
 extern "C" void openaclnn_newest_sentence(char* text, size_t size);

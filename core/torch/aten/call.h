@@ -39,6 +39,9 @@ struct Call {
   // In check mode, what phase 2 reads and writes. Only perform() reports it: the executors of C
   // programs have operands, which check mode sees.
   std::vector<Range> ranges{};
+  // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
+  int32_t refused = 0;
+  std::string sentence{};
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }

@@ -94,23 +94,30 @@ Call prepared(const Row& row, const Value* values) {
 
 int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   const Row& row = rows[index];
-  return guarded(row, [&] {
-    if (workspace_size == nullptr || executor == nullptr)
-      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
-                  row.name)
-          .code();
-    Call prepared_call = prepared(row, values);
-    if (!npu::phase1_queued()) {
-      const KernelsOnly guard;
-      check_shapes(prepared_call);
-    }
-    Call* made = calls().create(std::move(prepared_call));
+  if (workspace_size == nullptr || executor == nullptr)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
+                row.name)
+        .code();
+  const auto keep = [&](Call&& call) {
+    Call* made = calls().create(std::move(call));
     if (made == nullptr)
       return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, "%s: too many executors are alive", row.name)
           .code();
     *workspace_size = 0;
     *executor = made;
     return ACLNN_SUCCESS;
+  };
+  return guarded(row, [&] {
+    const bool deferred = npu::phase1_queued();
+    const int32_t code = guarded(row, [&] {
+      Call call = prepared(row, values);
+      if (!deferred) {
+        const KernelsOnly guard;
+        check_shapes(call);
+      }
+      return keep(std::move(call));
+    });
+    return code == 0 || !deferred ? code : keep({&row, {}, {}, {}, code, take_sentence()});
   });
 }
 
@@ -191,6 +198,9 @@ int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
         fail(ACLNN_ERR_PARAM_INVALID,
              "%s: executor must come from %sGetWorkspaceSize and be run once", row.name, row.name)
             .code();
+  } else if (found->refused != 0) {
+    code = fail(found->refused, "%s", found->sentence.c_str()).code();
+    calls().destroy(executor);
   } else {
     const auto take = [&] {
       Call call = std::move(*found);
