@@ -11,6 +11,7 @@
 
 #include "core/kernels/element.h"
 #include "core/kernels/half.h"
+#include "core/kernels/transpose.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -93,12 +94,17 @@ struct Steps {
   bool transposed() const { return row == 1 && (column > 1 || column < -1); }
 };
 
-// Copies rows × columns elements from one strided place to another. The loop over columns is the
-// inner one, unless one side is dense along its rows, or there are so few columns that the loop
+// Copies rows × columns elements from one strided place to another. If one side is dense along its
+// rows and the other along its columns, this is a transposition. Otherwise the loop over columns is
+// the inner one, unless one side is dense along its rows, or there are so few columns that the loop
 // costs more than the copies.
 template <class Raw>
 inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, int64_t rows,
                  int64_t columns) {
+  if (in.transposed() && out.column == 1)
+    return transpose(to, out.row, from, in.column, rows, columns);
+  if (out.transposed() && in.column == 1)
+    return transpose(to, out.column, from, in.row, columns, rows);
   constexpr int64_t kFew = 32 / sizeof(Raw);
   if (out.transposed() || in.transposed() || (columns < kFew && columns < rows)) {
     for (int64_t c = 0; c < columns; ++c) {

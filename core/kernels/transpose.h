@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows become columns in blocks of 4 × 4 floats, with 8 shuffles for 16 elements.
+// Rows become columns in blocks of as many rows as a register of 16 bytes has elements: 4 × 4
+// floats with 8 shuffles for 16 elements, 8 × 8 halves with 24 for 64.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +11,43 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-using Four [[gnu::vector_size(16)]] = float;
+template <class Raw>
+struct Sixteen {
+  using Bytes [[gnu::vector_size(16)]] = Raw;
+};
 
-inline Four load_four(const float* from) {
-  Four v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
+// The elements of a and b in turn, from the first halves or from the second ones.
+template <bool second, class V>
+inline V interleaved(V a, V b) {
+  constexpr int n = sizeof a / sizeof a[0], at = second ? n / 2 : 0;
+  if constexpr (n == 2) {
+    return __builtin_shufflevector(a, b, at, at + 2);
+  } else if constexpr (n == 4) {
+    return __builtin_shufflevector(a, b, at, at + 4, at + 1, at + 5);
+  } else {
+    return __builtin_shufflevector(a, b, at, at + 8, at + 1, at + 9, at + 2, at + 10, at + 3,
+                                   at + 11);
+  }
 }
 
-// 4 × 4 floats: out[r * out_pitch + c] = in[c * in_pitch + r]
-inline void transpose_block(float* out, int64_t out_pitch, const float* in, int64_t in_pitch) {
-  const Four v0 = load_four(in), v1 = load_four(in + in_pitch);
-  const Four v2 = load_four(in + 2 * in_pitch), v3 = load_four(in + 3 * in_pitch);
-  const Four a = __builtin_shufflevector(v0, v1, 0, 4, 1, 5);
-  const Four b = __builtin_shufflevector(v0, v1, 2, 6, 3, 7);
-  const Four d = __builtin_shufflevector(v2, v3, 0, 4, 1, 5);
-  const Four e = __builtin_shufflevector(v2, v3, 2, 6, 3, 7);
-  const Four results[4] = {
-      __builtin_shufflevector(a, d, 0, 1, 4, 5), __builtin_shufflevector(a, d, 2, 3, 6, 7),
-      __builtin_shufflevector(b, e, 0, 1, 4, 5), __builtin_shufflevector(b, e, 2, 3, 6, 7)};
-  for (int k = 0; k < 4; ++k) std::memcpy(out + k * out_pitch, &results[k], sizeof results[k]);
+template <class Raw>
+inline constexpr int kBlockSide = 16 / sizeof(Raw);
+
+// out[r * out_pitch + c] = in[c * in_pitch + r] for r, c < kBlockSide. With n registers, log2 n
+// rounds interleave register i with i + n / 2.
+template <class Raw>
+inline void transpose_block(Raw* out, int64_t out_pitch, const Raw* in, int64_t in_pitch) {
+  constexpr int n = kBlockSide<Raw>;
+  typename Sixteen<Raw>::Bytes v[n], next[n];
+  for (int k = 0; k < n; ++k) std::memcpy(&v[k], in + k * in_pitch, 16);
+  for (int round = 1; round < n; round *= 2) {
+    for (int k = 0; k < n / 2; ++k) {
+      next[2 * k] = interleaved<false>(v[k], v[k + n / 2]);
+      next[2 * k + 1] = interleaved<true>(v[k], v[k + n / 2]);
+    }
+    for (int k = 0; k < n; ++k) v[k] = next[k];
+  }
+  for (int k = 0; k < n; ++k) std::memcpy(out + k * out_pitch, &v[k], 16);
 }
 
 // The number of rows by which memory is fetched ahead, to L2: no hardware foresees accesses to rows
@@ -44,21 +62,23 @@ inline void fetch_row(const void* row, int64_t bytes) {
 
 // out[r * out_pitch + c] = in[c * in_pitch + r] for r < rows, c < columns. The side whose rows are
 // further apart is walked once.
-inline void transpose(float* out, int64_t out_pitch, const float* in, int64_t in_pitch,
-                      int64_t rows, int64_t columns) {
-  const int64_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+template <class Raw>
+inline void transpose(Raw* out, int64_t out_pitch, const Raw* in, int64_t in_pitch, int64_t rows,
+                      int64_t columns) {
+  constexpr int n = kBlockSide<Raw>;
+  const int64_t whole_rows = rows / n * n, whole_columns = columns / n * n;
   if (out_pitch > in_pitch) {
-    for (int64_t r = 0; r < whole_rows; r += 4) {
-      for (int k = 0; k < 4; ++k)
-        fetch_row<1>(out + (r + kAheadRows + k) * out_pitch, columns * sizeof(float));
-      for (int64_t c = 0; c < whole_columns; c += 4)
+    for (int64_t r = 0; r < whole_rows; r += n) {
+      for (int k = 0; k < n; ++k)
+        fetch_row<1>(out + (r + kAheadRows + k) * out_pitch, columns * sizeof(Raw));
+      for (int64_t c = 0; c < whole_columns; c += n)
         transpose_block(out + r * out_pitch + c, out_pitch, in + c * in_pitch + r, in_pitch);
     }
   } else {
-    for (int64_t c = 0; c < whole_columns; c += 4) {
-      for (int k = 0; k < 4; ++k)
-        fetch_row<0>(in + (c + kAheadRows + k) * in_pitch, rows * sizeof(float));
-      for (int64_t r = 0; r < whole_rows; r += 4)
+    for (int64_t c = 0; c < whole_columns; c += n) {
+      for (int k = 0; k < n; ++k)
+        fetch_row<0>(in + (c + kAheadRows + k) * in_pitch, rows * sizeof(Raw));
+      for (int64_t r = 0; r < whole_rows; r += n)
         transpose_block(out + r * out_pitch + c, out_pitch, in + c * in_pitch + r, in_pitch);
     }
   }
