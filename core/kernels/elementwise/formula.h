@@ -20,8 +20,8 @@
 // A form that is right for nearly all values, but not for all, offers
 //
 //       V quick(V x) const;             // the result, or a wrong number
-//       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
-//       static constexpr bool finite;   // … which it may also be at NaN and infinity, if false
+//       auto unusual(V x) const;        // above `limit`, as an integer, where quick(x) may be wrong
+//       static constexpr bool finite;   // false: quick may also be wrong if it is NaN or infinite
 //       float general(float x) const;   // the result for every x
 //
 // Where one element of a tile, or of a group of packed values (packed_loops.h), may be wrong,
