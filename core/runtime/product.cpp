@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of products comes from the rows; which one is played is one index.
+// The table of products comes from the rows; an index says which one is imitated.
 #include "core/runtime/product.h"
 
 #include <atomic>
