@@ -80,7 +80,7 @@ Status set_product(const char* key) {
 using namespace openaclnn;
 
 const char* aclrtGetSocName() {
-  static const char* const wish = [] {  // copied, for setenv moves the environment
+  static const char* const wish = [] {  // copied: setenv moves the environment
     const char* value = std::getenv("OPENACLNN_SOC_NAME");
     return value == nullptr ? nullptr : strdup(value);
   }();
