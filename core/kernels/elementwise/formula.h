@@ -20,8 +20,8 @@
 // A form that is right for nearly all values, but not for all, offers
 //
 //       V quick(V x) const;             // the result, or a wrong number
-//       auto unusual(V x) const;        // integers: above `limit`, quick(x) may be wrong
-//       static constexpr bool finite;   // false: so may a quick(x) that is NaN or infinite
+//       auto unusual(V x) const;        // words above `limit` where quick(x) may be wrong …
+//       static constexpr bool finite;   // … which it may also be at NaN and infinity, if false
 //       float general(float x) const;   // the result for every x
 //
 // Where one element of a tile, or of a group of packed values (packed_loops.h), may be wrong,
