@@ -38,14 +38,14 @@ other's time and moves 101 GB/s.
 the caches.
 * fp32, bf16 and fp16 are FLOAT, BFLOAT16 and FLOAT16; the last two are the half types. 4Ki to \
 64Mi are numbers of elements.
-* A cell is an operator with one dtype, size and layout. A bar is a figure that the project \
-wants to reach.
+* A bar is a figure that the project wants to reach.
 * Layouts: `transposed`: all tensors are transposed; `transposed_in`: only the inputs are; \
 `scalar`, `row`, `column`, `middle`: the gradient is one number, one row or one column, or lacks \
 the middle one of three dimensions, and is broadcast; `after_torch`: dense tensors, right after an \
 operator of torch.
 * `attributes` and `mixes` have dense tensors: every set of attributes of the tests, the defaults \
-first; and the default attributes with data of which 0.1 % or 20 % are one special value.
+first; and the default attributes with data in which 0.1 % or 20 % of the values are one special \
+value.
 """
 
 
@@ -90,7 +90,7 @@ def heading(path: Path, about: dict[str, Any]) -> str:
     config = about["config"]
     versions = [f"{name} {about[name]}" for name in ("torch", "jax", "numpy") if about.get(name)]
     text = f"\n## {path.stem.replace('_', ' ')}\n\n"
-    text += f"{about['date'][:10]}, {about['cpu']}, {about['threads']} threads on {about['cpus']} "
+    text += f"{about['date'][:10]}, {about['cpu']}, {threads(about)} on {about['cpus']} "
     text += f"CPUs, load average {about['load_average_before']:.1f} before the start; "
     text += f"openaclnn {config['version']} ({config['kernels']} kernels, {config['compiler']}), "
     text += f"{', '.join(versions)}. {method(about)} `{about['command']}`\n"
@@ -101,6 +101,10 @@ def heading(path: Path, about: dict[str, Any]) -> str:
     if about.get("absent"):
         text += f"\nNot installed, and therefore without a column: {', '.join(about['absent'])}.\n"
     return text
+
+
+def threads(about: dict[str, Any]) -> str:
+    return "1 thread" if about["threads"] == 1 else f"{about['threads']} threads"
 
 
 def method(about: dict[str, Any]) -> str:
@@ -202,9 +206,11 @@ def picture(path: Path) -> str:
     shown = f"performance/{path.stem}"
     text = f"\n[![Times faster than torch, a row for each operator]({shown}.svg)]({shown}.png)\n\n"
     text += (
-        f"Each field is the worst of its cells: {len(compared(results))} cells, {about['cpu']}, "
+        "A field shows how many times faster than torch the slowest of its cells is; a cell is "
+        "an operator with one dtype, size and layout, and below 1 torch is faster. "
+        f"{len(compared(results))} cells, {about['cpu']}, {threads(about)}, {about['date'][:10]}. "
+        "The slowest cells:\n\n"
     )
-    text += f"{about['threads']} threads, {about['date'][:10]}. The slowest:\n\n"
     return text + "".join(f"* {name}\n" for name in worst_cells(results))
 
 

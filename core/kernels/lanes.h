@@ -11,20 +11,20 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The distance at which sweeps of the gradient, and sweeps that fill tiles, fetch memory ahead.
+// How far ahead sweeps of the gradient, and sweeps that fill tiles, prefetch memory.
 inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
-// Σ u and Σ u d, d a distance to the mean: lane l takes the values l, l + 32, …
+// Σ u and Σ u d, where d is a distance to the mean. Lane l adds the values l, l + 32, …
 struct LaneSums {
   alignas(64) float u[kLanes], ud[kLanes];
 };
 
-// These sums while a loop adds to them.
+// The same sums in registers, while a loop adds to them.
 class LaneRegisters {
  public:
-  // Values for all lanes, once or several times.
+  // Adds the next values of all lanes, once or several times.
   template <int K>
   [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& d) {
     static_assert(K % kLaneRegisters == 0);
@@ -44,7 +44,7 @@ class LaneRegisters {
   FloatRegister u_[kLaneRegisters] = {}, ud_[kLaneRegisters] = {};
 };
 
-// The sum of n values, halves added to halves.
+// The sum of n values; the upper half is added to the lower one until one value is left.
 template <int n>
 inline double halved(double* lanes) {
 #pragma GCC unroll 8

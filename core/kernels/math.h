@@ -25,8 +25,8 @@ inline constexpr uint32_t kSixteenths = 0x49400000;
 
 inline constexpr float kLn2High = 0x1.62e430p-1f, kLn2Low = 0x1.05c610p-29f;
 
-// t = n ln2high + r, |r| <= 0.347, exact because ln2 has 24 digits there and the difference as
-// many. Right for |t| < 87.
+// t = n kLn2High + r with |r| <= 0.347, for |t| < 87. r is exact, because kLn2High and the
+// difference both fit in 24 binary digits.
 template <class V>
 struct ReducedF32 {
   V r, n;
@@ -40,7 +40,7 @@ inline ReducedF32<V> reduce(V t) {
   return {fused_minus(n, all_of<V>(kLn2High), t), n, bits_of(shifted) << 23};
 }
 
-// exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, relative error 2^-27.4
+// Returns p(r) of exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, relative error of exp 2^-27.4.
 template <class V>
 inline V exp_tail_single(V r) {
   V p = fused(all_of<V>(0x1.6db692p-10f), r, all_of<V>(0x1.123d12p-7f));
@@ -49,7 +49,7 @@ inline V exp_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// As above, and expm1(r) = r + r^2 p(r) with relative error 2^-31.
+// The same p with more terms: expm1(r) = r + r^2 p(r) has a relative error of 2^-31.
 template <class V>
 inline V expm1_tail_single(V r) {
   V p = all_of<V>(0x1.9e7d64p-13f);
@@ -90,9 +90,9 @@ inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
   return fused(root * r, q, root);
 }
 
-// -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for near p (swish.h). Relative error 2^-23; the
-// polynomial has 2^-29.2, r is exact. The table saves two multiplications, which the
-// loops of group norm wait for.
+// -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for p that are near (swish.h says which). Relative
+// error 2^-23; that of the polynomial is 2^-29.2, and r is exact. The table saves two
+// multiplications, which the loops of group norm wait for.
 template <class V>
 inline V scaled_power(V p) {
   const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
@@ -139,8 +139,7 @@ inline Reduced2F32<V> reduce_2(V x, RateF32 rate) {
   return {fused(x, all_of<V>(rate.low), f), n, bits_of(shifted) << 23};
 }
 
-// 2^n is the product of two factors, of which the first is 2^max(n, least). Right for n > least -
-// 127.
+// 2^n as the product of two factors; the first is 2^max(n, least). Right for n > least - 127.
 template <class V>
 struct PowerInTwo {
   V first, second;
@@ -175,8 +174,8 @@ inline V exp2m1_half(V f) {
   return q * f;
 }
 
-// ---- double, good to 2^-31: more than enough for results in float, and no intermediate of them
-// leaves the range ----
+// ---- double, with errors of 2^-31: more than enough for results in float, whose intermediates
+// stay within the range of double ----
 
 // 2^u = scale * (1 + fraction), |u| <= 1022. Multiplications and additions only: FMA would give
 // other bits.
@@ -202,7 +201,7 @@ inline constexpr double kLog2e = 0x1.71547652b82fep0;
 // ---- double, with 2^-60 to spare ----
 
 // exp(high + low) = 2^n (1 + r + half_square + q), |high| <= 2^12, relative error of r + … 2^-61:
-// r is exact, half_square is r^2 / 2 rounded, which q knows of.
+// r is exact, half_square is r^2 / 2 rounded, and q contains the error of that rounding.
 struct ExpF64 {
   double n, r, half_square, q;
 };
@@ -231,8 +230,8 @@ inline double power_of_2_exact(double n) {
   return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
 }
 
-// 2^shift = step step last: alone it may leave the range, and each partial product of a number
-// with the three lies between the number and the result.
+// 2^shift = step * step * last. 2^shift itself may leave the range, but if a number is multiplied
+// by the three in turn, each partial product lies between the number and the result.
 struct PowerInSteps {
   double step, last;
 };

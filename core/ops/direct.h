@@ -34,7 +34,7 @@ typedef union {
 /* By C name, such as "aclnnElu"; NULL when there is none. */
 const openaclnn_operator* openaclnn_find(const char* name);
 
-/* 1 where inputs may have this aclDataType on the product that is played, else 0. */
+/* 1 where inputs may have this aclDataType on the current product, else 0. */
 int32_t openaclnn_accepts(const openaclnn_operator* op, int32_t dtype);
 
 /* The dtype, rank and shape (room for 8) of an output that is yet to be made, which is NULL among

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxEvents = 1 << 18;
 
 // The work stayed in the parent: an event that was not reached there is as if never recorded. What
-// it held is leaked, for other threads may have been waiting on it.
+// it held is leaked, because other threads may have been waiting on it.
 void reset_after_fork(Event& event) {
   if (event.point == nullptr) return;
   auto* leak = new (std::nothrow) std::shared_ptr<Point>(event.point);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element sizes and the scalar half float conversions of the C interface, which know no Inf and no
-// NaN: 5 exponent bits of ones are an ordinary exponent (2^16), and what is too large saturates.
-// They are in integers: a thread that flushes denormals or rounds otherwise gets the same bits.
+// Element sizes and the scalar conversions of half floats in the C interface. They have neither
+// infinities nor NaN: an exponent whose 5 bits are all 1 is an ordinary exponent (2^16), and values
+// that are too large saturate. They use integers only, so a thread that flushes denormals or rounds
+// in another direction gets the same bits.
 #include <bit>
 
 #include "acl/acl_base_rt.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that can be checked: a wrong, freed or foreign pointer yields nullptr, never a
-// crash.
+// Handles that can be checked: a wrong, freed or foreign pointer yields nullptr, never a crash.
 //
 // All objects of one kind live in slots of one reserved address range, so `find` is a range test,
 // one load and a comparison. A freed slot rests until at least kRest others were freed after it,
 // and then puts its next object a step further, kTurns times: so a stale handle stays stale for
 // (kRest + 1) * kTurns objects.
 //
-// Who works on an object that another thread may end holds it meanwhile:
+// A thread that works on an object which another thread may end holds it meanwhile:
 //
 //   HandlePool<T>::Hold hold(pool, handle);
 //   if (!hold) return fail(…);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object that lives as long as the process, for exit handlers of the program may still use it,
-// and lies in static storage, so that nobody's first use of it can run out of memory.
+// An object that lives as long as the process, because exit handlers of the program may still use
+// it. It lies in static storage, so that its first use cannot run out of memory.
 //
 //   static Immortal<Registry> registry;
 //   return *registry;

@@ -82,7 +82,8 @@ Status read_settings(std::string_view config, Settings* settings) {
   if (!mode.empty() && mode != "\"0\"" && mode != "\"1\"") {
     return bad_value("err_msg_mode", "\"0\" or \"1\"", mode);
   }
-  const std::string_view dump = json_member(config, "dump");  // a scene is about exceptions
+  // A dump_scene asks for dumps of exceptions and not of tensors.
+  const std::string_view dump = json_member(config, "dump");
   settings->dump_tensors =
       !json_member(dump, "dump_path").empty() && json_member(dump, "dump_scene").empty();
   const std::string_view device =

@@ -238,7 +238,7 @@ Status check_config(const char* call, const aclrtMallocConfig& config) {
 
 }  // namespace
 
-// Where memory lies is no question on a host: the policy is only a wish.
+// The policy has no effect: on a host there is only one kind of memory to choose.
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
   return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kUnit, MemoryKind::device);
 }

@@ -11,8 +11,9 @@ namespace openaclnn {
 
 enum class MemoryKind { device, host };
 
-// `call` heads the sentence of a failure. 512-byte aligned (2 MiB and huge pages advised from 2 MiB
-// on), rounded up to units of 32 bytes, with `spare` bytes behind; contents undefined.
+// Allocates memory with undefined contents, aligned to 512 bytes (from 2 MiB on to 2 MiB, with
+// advice to use huge pages). The size is rounded up to units of 32 bytes, and `spare` bytes follow.
+// `call` heads the sentence of a failure.
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address);
 Status release(const char* call, void* address,
                MemoryKind kind);  // fails unless it was allocated as `kind`

@@ -22,7 +22,7 @@ class Moment {
     Listener* next = nullptr;
   };
 
-  // Those who wait or listen may free the moment as soon as they know.
+  // Threads that wait or listen may free the moment as soon as they learn that it came.
   void come() {
     Listener* listener = nullptr;
     {
@@ -38,7 +38,7 @@ class Moment {
     }
   }
 
-  // False if it came before; then the listener is not called.
+  // Returns false if the moment has come already; then the listener is not called.
   bool listen(Listener& listener) {
     std::lock_guard lock(mutex_);
     if (came()) return false;
@@ -46,7 +46,8 @@ class Moment {
     return true;
   }
 
-  // False if it came before; then the listener has been called or is about to be.
+  // Returns false if the moment has come already; then the listener has been called or is about to
+  // be.
   bool forget(const Listener& listener) {
     std::lock_guard lock(mutex_);
     if (came()) return false;
@@ -56,8 +57,8 @@ class Moment {
     return true;
   }
 
-  // True when it came; false when the deadline was first, or `interrupted` is set (then interrupt()
-  // has to be called).
+  // Returns true if the moment came, and false if the deadline came first or `interrupted` is set
+  // (whoever sets it has to call interrupt()).
   bool wait(Deadline deadline, const std::atomic<bool>* interrupted = nullptr) {
     if (came()) return true;
     std::unique_lock lock(mutex_);

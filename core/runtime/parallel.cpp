@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread of a region owns one contiguous share and takes blocks of it from the front; who is
-// done takes blocks of the others from the back. Shares keep a core on the data its L2 already
-// holds (64 Ki elements fp32: 153 against 90 GB/s when shares wander); taking over means that
-// nobody waits for a thread that the system has not woken yet.
+// Each thread of a region owns one contiguous share and takes blocks of it from the front; when it
+// is done, it takes blocks of the other shares from the back. Shares keep a core on the data its L2
+// already holds (64 Ki elements fp32: 153 against 90 GB/s when shares wander); taking over means
+// that nobody waits for a thread that the system has not woken yet.
 #include "core/runtime/parallel.h"
 
 #include <sched.h>

@@ -3,7 +3,7 @@
 //
 //   parallel_for(items, grain, [&](int64_t begin, int64_t end) { … });
 //
-// [0, n) is split among at most num_threads() threads, who get about `grain` items or more. The
+// [0, n) is split among at most num_threads() threads, which get about `grain` items or more. The
 // caller takes part; when the pool is busy with another caller (another stream, a nested call) the
 // caller does all of it alone. A region that starts on a thread of the program runs on torch's
 // threads if torch is loaded (torch_threads.h), at most as many as torch.set_num_threads allows.

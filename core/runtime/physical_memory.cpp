@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Physical memory is shared anonymous memory, because only that can be mapped twice. mremap with an
-// old size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor, of
-// which a process may have few; where mremap cannot do that (emulators, some sandboxes) each handle
-// has a file in memory. fork leaves the pages to parent and child together, as those of a device.
+// old size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor; a
+// process may have few. Where mremap cannot do that (emulators, some sandboxes), each handle has a
+// file in memory. After fork, parent and child share the pages, as two processes share a device's.
 #include "core/runtime/physical_memory.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of products comes from the rows; which one is played is one index.
+// The table of products comes from the rows; an index says which one is imitated.
 #include "core/runtime/product.h"
 
 #include <atomic>
@@ -80,7 +80,7 @@ Status set_product(const char* key) {
 using namespace openaclnn;
 
 const char* aclrtGetSocName() {
-  static const char* const wish = [] {  // copied, for setenv moves the environment
+  static const char* const wish = [] {  // copied: setenv moves the environment
     const char* value = std::getenv("OPENACLNN_SOC_NAME");
     return value == nullptr ? nullptr : strdup(value);
   }();

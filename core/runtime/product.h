@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product the library plays: it decides which operators and dtypes are accepted, nothing else.
+// The product that the library imitates. It decides which operators and dtypes are accepted, and
+// nothing else.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ struct Failure {
   char sentence[1000];
 };
 
-// Who never asks keeps the newest kPending failures.
+// If nobody asks for them, the newest kPending failures are kept.
 struct Failures {
   static constexpr unsigned kPending = 4;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of a stream and its worker. A task leaves the queue only when none is running, and work
-// runs inline only when the queue is empty besides: that keeps the order of submission.
+// The queue of a stream and its worker. A task leaves the queue only when no other is running, and
+// work runs inline only when, in addition, the queue is empty: that keeps the order of submission.
 //
 // Locks: that of a stream comes before that of the moment it waits for. Nothing is called under it.
 #include "core/runtime/stream.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream is an in-order queue with one worker thread, started when the first task has to wait.
 //
-// Tasks of one stream run one after another, streams run beside each other and beside the host.
-// Work cheaper than waking a thread runs on the submitting thread when the stream is idle; order is
-// kept all the same.
+// Tasks of one stream run one after another; streams run concurrently with each other and with the
+// host. If the stream is idle, work cheaper than waking a thread runs on the submitting thread;
+// order is kept all the same.
 //
-// A task may wait for what another stream does (wait_here): its worker has nothing else to do. A
-// stream with nothing before that wait needs no thread for it (pause). What is waited for was
-// always submitted before, so streams never wait in a circle.
+// A task may wait for another stream (wait_here), because its worker has nothing else to do. If
+// nothing is queued before the wait, no thread is needed for it (pause). A stream waits only for
+// what was submitted before, so streams never wait in a circle.
 #pragma once
 
 #include <atomic>
@@ -48,8 +48,8 @@ class Stream {
   explicit Stream(Context* owner, bool awaited = true) : owner_(owner), awaited_(awaited) {}
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
-  // Runs the work here, before it returns, when nothing is queued or running; false, and nothing
-  // done, otherwise.
+  // If nothing is queued or running, runs the work on the calling thread and returns true.
+  // Otherwise does nothing and returns false.
   bool run_if_idle(void (*run)(void* context), void* context);
   // Queues the task. If there is no memory for that, waits for the stream and runs the task here; a
   // task of this stream cannot wait for it and gets std::bad_alloc, and nothing is submitted.
@@ -57,9 +57,9 @@ class Stream {
   // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
   // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
-  // Nothing queued runs before the moment; returns at once, and no thread waits. If the deadline is
-  // first, the worker runs `late`; it is dropped in any case. Returns false, and does nothing, if
-  // the stream has work, the moment came before or the system gives no thread.
+  // Holds the queue back until the moment comes. Returns at once, and no thread waits. If the
+  // deadline comes first, the worker runs `late`; `late` is dropped in any case. Returns false, and
+  // does nothing, if the stream has work, the moment came before or the system gives no thread.
   bool pause(Moment& moment, Deadline deadline, Task late);
   // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
@@ -85,7 +85,7 @@ class Stream {
     bool present_;  // false: all tasks are done without failure; the stream is not touched again
   };
   bool query();                  // nothing is queued or running
-  uint64_t submitted_if_busy();  // tasks ever; 0 when nothing is queued or running
+  uint64_t submitted_if_busy();  // tasks submitted so far; 0 when nothing is queued or running
   void discard_pending();  // drops what has not started and ends waits for moments; the destructor
                            // then waits only for the running task
   bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
@@ -94,17 +94,18 @@ class Stream {
   // The stream whose task the calling thread is running, or nullptr. The thread must not wait for
   // that stream, since it would wait for itself.
   static const Stream* running_here();
-  // The context of that stream; nullptr when either is gone: the stream of a callback may be
-  // destroyed by force while the callback runs.
+  // The context of that stream; nullptr when the stream or its context is gone: the stream of a
+  // callback may be destroyed by force while the callback runs.
   static Context* owner_here();
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
   enum class Waited { came, too_long, interrupted };
   Waited wait_here(Moment& moment, Deadline deadline);
-  // Kept, if it is the first, until a synchronisation takes it; later tasks run all the same.
+  // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
+  // run all the same.
   [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
   TaskFailure failure();
-  TaskFailure forget_failure();  // that of the tasks since it was last forgotten
+  TaskFailure forget_failure();  // returns failure() and clears it
   bool failed() const { return failed_.load(std::memory_order_acquire); }
 
   // The context this stream was made in; nullptr once that was destroyed, and then submitting is an

@@ -23,12 +23,13 @@ inline constexpr const char* kStreamThing = "aclrtStream";  // what observers ca
 // Held while streams are visited, so that none of them is destroyed meanwhile.
 std::mutex& visiting();
 
-// Waits for what was submitted so far to all streams that `pick` accepts, which is asked once for
-// each. Other threads may submit to, create and destroy streams meanwhile; `pick` must not block.
+// Waits for what was submitted so far to all streams that `pick` accepts; `pick` is called once for
+// each stream and must not block. Other threads may submit to, create and destroy streams
+// meanwhile.
 using PickStream = bool (*)(Stream& stream, void* context);
 void drain_streams(PickStream pick, void* context);
-// The same with a deadline, which may be never; false when it came first. It wakes no thread, but
-// asks `pick` twice where memory runs out, and throws then if the deadline is one.
+// The same with a deadline; returns false if it came first. If memory runs out, it calls `pick` a
+// second time for each stream when the deadline is never, and throws std::bad_alloc otherwise.
 bool drain_streams(PickStream pick, void* context, Deadline deadline);
 // Returns the first failure among them, and forgets all of theirs.
 Status take_failures(const char* call, PickStream pick, void* context);

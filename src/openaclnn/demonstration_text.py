@@ -17,7 +17,7 @@ from .text_table import Paint, columns
 
 def head(product: Product, left_out: Iterable[tuple[str, str]], paint: Paint) -> list[str]:
     lines = [
-        f"{paint('openaclnn', 'bold')} {config()['version']}, playing {product.title}",
+        f"{paint('openaclnn', 'bold')} {config()['version']} as {product.title}",
         f"Distance  {PERIOD:,} inputs, a quarter of them special, at {ELEMENTS:,} places, from",
         "          the formula in float64 (DOUBLE: long double), in units of the last place",
         f"Time      the fastest of {REPEATS} runs on {ELEMENTS:,} ordinary values",

@@ -185,7 +185,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Product:
-    """A product the library can play."""
+    """A product that the library can imitate."""
 
     key: str
     title: str

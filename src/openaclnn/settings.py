@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library plays and how it runs: product, threads, kernels."""
+"""Which product the library imitates and how it runs: product, threads, kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .table import ANY, PRODUCTS
 
 
 def products() -> tuple[Product, ...]:
-    """The products the library can play; `set_product` takes their keys, and "any"."""
+    """The products that the library can imitate; `set_product` takes their keys, and "any"."""
     return PRODUCTS
 
 

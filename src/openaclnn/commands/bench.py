@@ -43,7 +43,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         run,
         "measure an operator with your shapes, dtypes and attributes",
         "Measures an operator beside a peer and beside a copy of as many bytes. The candidates\n"
-        "take turns, and samples beside a core that somebody else uses are taken again; times\n"
+        "take turns, and a sample is repeated if another program used a core meanwhile; times\n"
         "are medians with their spread. The results are compared before the clock starts.\n\n"
         "  openaclnn bench elu_backward --shape 1024x1024 --dtype fp32 bf16 --alpha 1.5\n"
         "  openaclnn bench elu --sweep 1Ki 16Mi --out elu.svg --html elu.html\n"
@@ -57,13 +57,13 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--shape", nargs="+", metavar="NxM", help=f"of the first input ({SHAPE})")
     add("--dtype", nargs="+", metavar="DTYPE", help="fp32 (the default), bf16, fp16, fp64")
     add("--peer", default="torch", help="torch (the default), numpy or none")
-    add("--threads", type=int, metavar="N", help="of ours and of torch (those of openaclnn info)")
-    add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"of a median ({ROUNDS})")
+    add("--threads", type=int, metavar="N", help="for ours and for torch (as openaclnn info shows)")
+    add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"medians are of N ({ROUNDS})")
     add(
         "--sweep",
         nargs="*",
         metavar="SIZE",
-        help=f"measure sizes between two in place of shapes ({' '.join(SWEEP)})",
+        help=f"measure sizes from the first to the second, not shapes ({' '.join(SWEEP)})",
     )
     add("--out", metavar="FILE", help="with --sweep: a picture, .png or .svg (needs matplotlib)")
     add("--json", metavar="FILE", help="write the results; - for standard output")

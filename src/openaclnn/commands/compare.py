@@ -42,8 +42,8 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="FILE.npy",
         help="for --standard double: results of the other implementation",
     )
-    add("--dtype", help="what raw bits are, and mine if its array is wider: fp16, bf16, fp32, fp64")
-    add("--worst", type=int, default=5, metavar="N", help="elements to show (5)")
+    add("--dtype", help="of raw bits, and of results in a wider array: fp16, bf16, fp32, fp64")
+    add("--worst", type=int, default=5, metavar="N", help="worst elements to show (5)")
     add("--json", action="store_true", help="print JSON for programs")
     add_attributes(sub)
 
@@ -52,7 +52,7 @@ def add_standard(sub: argparse.ArgumentParser) -> None:
     """The options that choose a standard; `standard_of` reads them."""
     add = sub.add_argument
     add("--standard", default="ours", help="ours (the default), single, double, allclose or peer")
-    add("--ulp", type=float, help="what ours allows in place of its promise, or peer in place of 0")
+    add("--ulp", type=float, help="limit for ours instead of its promise, or for peer instead of 0")
     add("--level", default="L1", help="for --standard double: L0, L1 (the default) or L2")
     add("--rtol", type=float, help="for --standard allclose")
     add("--atol", type=float, help="for --standard allclose")

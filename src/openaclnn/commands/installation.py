@@ -30,12 +30,12 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         show_home,
         "print the installation directory for C and C++",
         "Prints the directory that is laid out like a CANN installation: include/, lib64/ and\n"
-        "set_env.sh, which sets ASCEND_HOME_PATH, LD_LIBRARY_PATH and their like.\n\n"
+        "set_env.sh, which sets ASCEND_HOME_PATH, LD_LIBRARY_PATH and others.\n\n"
         "  source $(openaclnn home)/set_env.sh\n"
         "  H=$ASCEND_HOME_PATH\n"
         "  g++ prog.cpp -I$H/include -I$H/include/aclnn -I$H/include/aclnnop \\\n"
         "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog\n\n"
-        "The same in one: openaclnn cc prog.cpp -o prog",
+        "The same in one command: openaclnn cc prog.cpp -o prog",
     )
     shown_home.add_argument(
         "--aten",
@@ -47,8 +47,8 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "info",
         show_info,
         "show the choices in force: product, kernels, threads, ...",
-        "Shows the product being played, the kernels chosen for this CPU, threads and paths, each\n"
-        "with the environment variable that changes it.\n\n"
+        "Shows the product, the kernels chosen for this CPU, threads and paths, each with the\n"
+        "environment variable that changes it.\n\n"
         "  openaclnn info\n"
         "  OPENACLNN_ISA=v2 openaclnn info --json",
     )

@@ -41,7 +41,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "Draws the first output of an operator and its derivative over its input, with the places\n"
         "where the function is not smooth (poles, jumps, kinks, clamp edges), and below it the\n"
         "error of this library against the formula in float64 (DOUBLE: long double). Other inputs\n"
-        "are 1. A group norm is drawn for one group, of which the axis is the input.\n\n"
+        "are 1. A group norm is drawn for one group, whose elements are on the axis.\n\n"
         "  openaclnn plot elu --alpha 1.5\n"
         "  openaclnn plot logit --eps 0.1 --dtype bf16 --range 0.05 0.2\n"
         "  openaclnn plot hardshrink --lambd 2 --out hardshrink.svg\n\n"

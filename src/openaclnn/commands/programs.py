@@ -161,9 +161,9 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "run",
         run_program,
         "run a program with the environment of set_env.sh",
-        "Runs the program with the variables that set_env.sh sets: it finds the libraries;\n"
-        "exit status and signals are its own. Builds can be run likewise. With --aten the\n"
-        "variables are those of `openaclnn home --aten`.\n\n"
+        "Runs the program with the variables that set_env.sh sets, so that it finds the\n"
+        "libraries. Exit status and signals are the program's own. A build can be run in the\n"
+        "same way. With --aten the variables are those of `openaclnn home --aten`.\n\n"
         "  openaclnn run ./prog 1 2 3\n"
         "  openaclnn run cmake -S . -B build",
         forwards="[--aten] PROGRAM [ARGUMENT ...]",

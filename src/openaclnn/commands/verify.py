@@ -32,7 +32,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         run,
         "verify a library, torch or openaclnn with cases made from the rows",
         "Makes cases from the rows (dtypes, shapes, layouts, attributes, values; all from one\n"
-        "seed), has them computed, and judges every element. A provider is\n\n"
+        "seed), lets a provider compute them, and judges every element. A provider is\n\n"
         "  openaclnn        this library, with each instruction set of this CPU (the default)\n"
         "  openaclnn:v3     one of them\n"
         "  torch            eager PyTorch on the CPU\n"
@@ -47,7 +47,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "Exit status: 0 when all passed, 1 when something failed, 2 when nothing was verified.",
     )
     add = sub.add_argument
-    add("providers", nargs="*", metavar="PROVIDER", help="what computes (openaclnn)")
+    add("providers", nargs="*", metavar="PROVIDER", help="what computes the results (openaclnn)")
     add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
     add("--dtype", action="append", metavar="DTYPE", help="only this one; may be repeated")
     add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")

@@ -84,7 +84,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "and signals are the program's own. PyTorch must be the CPU build of the same version.\n\n"
         "  openaclnn npu -- python train.py\n"
         "  openaclnn npu -- pytest tests\n"
-        "  openaclnn npu --check               what is installed, and whether it fits\n"
+        "  openaclnn npu --check               what is installed, and whether it runs\n"
         "  openaclnn npu --demo                train a small model, beside the same on device cpu\n"
         '  eval "$(openaclnn npu --shell)"     set the environment of this shell\n\n'
         "In a program: import openaclnn.npu before torch.\n"

@@ -40,7 +40,7 @@ def train(torch: Any, device: str) -> tuple[list[float], float]:
 def main() -> int:
     torch: Any = importlib.import_module("torch")
     (npu, npu_seconds), (cpu, cpu_seconds) = train(torch, "npu"), train(torch, "cpu")
-    print(f"device npu is {torch.npu.get_device_name()}, played by this CPU\n")
+    print(f"device npu is {torch.npu.get_device_name()}, computed by this CPU\n")
     print("step   loss on npu   loss on cpu")
     for i in range(SHOWN - 1, STEPS, SHOWN):
         print(f"{i + 1:4}   {npu[i]:11.6f}   {cpu[i]:11.6f}")

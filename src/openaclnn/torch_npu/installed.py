@@ -20,6 +20,8 @@ INSTALL = f"pip install torch=={VERSION} torch_npu=={VERSION} pyyaml"
 class Installed(Torch):
     """The installed PyTorch."""
 
+    seconds = 30
+
     accelerator: str | None  # "CUDA 12.8", where it was built for one
 
 
