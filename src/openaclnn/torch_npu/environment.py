@@ -14,8 +14,8 @@ from .provider import provider
 FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)
 # What openaclnn chooses unless the user has chosen.
 DEFAULTS = {
-    # Operators run when they are called: with torch_npu's queue, an operator that fails makes it
-    # drop all later ones in silence, and a small operator on a CPU is over before it is queued.
+    # Operators run when they are called, so that a failure is an exception at the call. A small
+    # operator on a CPU is over before it is queued.
     "TASK_QUEUE_ENABLE": "0",
 }
 
