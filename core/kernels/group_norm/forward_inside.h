@@ -86,7 +86,7 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
   using ForwardSweeps::ForwardSweeps;
 
   // Computes the moments of each channel over one segment.
-  void moments(const Slice& at, Moments* found) {
+  void sum(const Slice& at, Moments* found) {
     const Place part = whole_segment(call_, at);
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
@@ -103,7 +103,7 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
   }
 
   // Stores y of each channel over one segment.
-  void normalise(const Slice& at, const double* pairs) {
+  void store(const Slice& at, const double* pairs) {
     const Place part = whole_segment(call_, at);
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
     const RowsOf<Raw> y = positions_of<Type>(call_.out, part);
@@ -122,7 +122,7 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
     if (near && in_place && call_.swish) near = run({});
     if (near && run(y)) return;
     for_tiles(at, [&](const Slice& tile, int64_t) {
-      ForwardSweeps::normalise(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
+      ForwardSweeps::store(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
     });
   }
 

@@ -10,30 +10,21 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Mean and rstd of a group. The mean has two parts, because one would be too coarse if |mean| >>
-// std.
-struct GroupMoments {
-  double mean, rstd;
-
-  GroupMoments(double m, double squares, double count, double eps)
-      : mean(m), rstd(1 / __builtin_sqrt(squares / count + eps)) {}
-  GroupMoments(const double* pair) : mean(pair[0]), rstd(pair[1]) {}
-};
-
 // Near elements have v = (x - high - low) γ + β and t = (x - high - low) slope + shift = s v, where
-// γ includes rstd, and slope and shift include s. γ and slope are NaN where fp32 is not enough.
+// γ includes rstd, and slope and shift include s. γ and slope are NaN where fp32 is not enough. The
+// mean has two parts, because one would be too coarse if |mean| >> std.
 struct NormalRow {  // passed by reference: a copy would wait for all stores before it
   float high, low;  // NaN: the mean is too small
   NearFactors near;
   WideFactors wide;
 
-  NormalRow(const GroupNormCall& call, const GroupMoments& m, int64_t channel) {
-    high = high_part(m.mean);
-    low = static_cast<float>(m.mean - static_cast<double>(high));
-    const double g = m.rstd * static_cast<double>(value_of(call.gamma, channel));
+  NormalRow(const GroupNormCall& call, double mean, double rstd, int64_t channel) {
+    high = high_part(mean);
+    low = static_cast<float>(mean - static_cast<double>(high));
+    const double g = rstd * static_cast<double>(value_of(call.gamma, channel));
     const float beta = value_of(call.beta, channel);
     near = NearFactors(call, static_cast<double>(high), g, beta);
-    wide = {m.mean, g, static_cast<double>(beta), static_cast<double>(call.scale)};
+    wide = {mean, g, static_cast<double>(beta), static_cast<double>(call.scale)};
   }
 };
 
@@ -132,7 +123,8 @@ class ForwardRows {
   // `pairs` holds mean and rstd of the groups, beginning with that of `first_channel`.
   NormalRow row(int64_t channel, int64_t first_channel, const double* pairs) {
     const int64_t first_group = groups_[first_channel];
-    return {call_, GroupMoments(pairs + 2 * (groups_[channel] - first_group)), channel};
+    const double* const pair = pairs + 2 * (groups_[channel] - first_group);
+    return {call_, pair[0], pair[1], channel};
   }
 
   // Stores y of at most kMaxColumns elements.
@@ -164,13 +156,13 @@ class ForwardRows {
 template <class Memory>
 class ForwardSweeps : public ForwardRows {
  public:
-  explicit ForwardSweeps(const GroupNormCall& call) : ForwardRows(call), memory_(call) {}
+  ForwardSweeps(const GroupNormCall& call, void*) : ForwardRows(call), memory_(call) {}
 
   // The number of rows at a time.
   int64_t rows() const { return memory_.rows(); }
 
   // Computes the moments of each row over one segment.
-  void moments(const Slice& at, Moments* found) {
+  void sum(const Slice& at, Moments* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
     for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
       const auto x = memory_.load(call_.x, place, x_);
@@ -184,7 +176,7 @@ class ForwardSweeps : public ForwardRows {
   }
 
   // Stores y of each row over one segment, the last tile and row first.
-  void normalise(const Slice& at, const double* pairs) {
+  void store(const Slice& at, const double* pairs) {
     for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
       const auto x = memory_.load(call_.x, place, x_);
       const auto y = memory_.target(call_.out, place, y_);

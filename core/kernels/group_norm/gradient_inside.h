@@ -85,16 +85,15 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
   using GradientSweeps::GradientSweeps;
 
   // Computes Σ u and Σ u x̂ of each channel over one segment.
-  void sums(const Slice& at, double* u, double* ux) {
+  void sum(const Slice& at, Sums* found) {
     read_rows_of_sums(at);
     set_channels(at);
-    const Place part = whole_segment(call_, at);
-    if (sums(part, u, ux)) return;
-    for_tiles(at, [&](const Slice& tile, int64_t r) { GradientSweeps::sums(tile, u + r, ux + r); });
+    if (sums(whole_segment(call_, at), found)) return;
+    for_tiles(at, [&](const Slice& tile, int64_t r) { GradientSweeps::sum(tile, found + r); });
   }
 
   // Stores dx of each channel over one segment.
-  void input_gradient(const Slice& at, const double* mean) {
+  void store(const Slice& at, const double* mean) {
     read_rows(at, mean);
     set_channels(at);
     bool near = true;
@@ -104,12 +103,11 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
     }
     const Place part = whole_segment(call_, at);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
-    double unused[2][kMaxRows];
-    if (near && in_place) near = sums(part, unused[0], unused[1]);  // tiles need x and dy again
+    Sums unused[kMaxRows];
+    if (near && in_place) near = sums(part, unused);  // tiles need x and dy again
     if (near && gradient(part)) return;
     for_tiles(at, [&](const Slice& tile, int64_t) {
-      GradientSweeps::input_gradient(tile,
-                                     mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
+      GradientSweeps::store(tile, mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
     });
   }
 
@@ -124,10 +122,10 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
       of_.mean[r] = of_.slope[r] = of_.shift[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
   }
 
-  bool sums(const Place& at, double* u, double* ux) {
+  bool sums(const Place& at, Sums* found) {
     const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at),
                             x = positions_of<Type>(call_.x, at);
-    for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
+    double u[kMaxRows] = {}, ux[kMaxRows] = {};
     bool near = true;
     for (int64_t p = 0; p < at.columns && near; p += kPiece) {
       std::memset(&lanes_, 0, sizeof lanes_);
@@ -136,7 +134,7 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
       group_norm_inside_trees(lanes_.u, at.rows, u);
       group_norm_inside_trees(lanes_.ud, at.rows, ux);
     }
-    for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = {u[r], ux[r] * row_[r].unit()};
     return near;
   }
 

@@ -30,11 +30,12 @@ class GradientRows {
     cache_ = cache, pitch_ = pitch, first_cached_ = channel;
   }
 
-  void lifts_in(void* workspace) { lifts_ = static_cast<int8_t*>(workspace) + call_.lifts; }
-
  protected:
-  explicit GradientRows(const GroupNormCall& call)
-      : call_(call), groups_(call), keep_(keep_of(call)) {}
+  GradientRows(const GroupNormCall& call, void* workspace)
+      : call_(call),
+        groups_(call),
+        keep_(keep_of(call)),
+        lifts_(static_cast<int8_t*>(workspace) + call.lifts) {}
 
   [[gnu::always_inline]] void read_rows(const Slice& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
@@ -105,7 +106,7 @@ class GradientRows {
       }
       LaneSums piece;
       lanes.store(piece);
-      all.u += tree(piece.u), all.ud += tree(piece.ud);
+      all.add({tree(piece.u), tree(piece.ud)});
     }
     return all;
   }
@@ -186,7 +187,7 @@ class GradientRows {
     narrow(dx, wide_dy_, element, n);
   }
 
-  int8_t* lifts_ = nullptr;
+  int8_t* const lifts_;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
 
@@ -194,28 +195,30 @@ class GradientRows {
 template <class Memory>
 class GradientSweeps : public GradientRows {
  public:
-  explicit GradientSweeps(const GroupNormCall& call) : GradientRows(call), memory_(call) {}
+  GradientSweeps(const GroupNormCall& call, void* workspace)
+      : GradientRows(call, workspace), memory_(call) {}
 
   // The number of rows at a time.
   int64_t rows() const { return memory_.rows(); }
 
   // Computes Σ u and Σ u x̂ of each row over one segment.
-  void sums(const Slice& at, double* u, double* ux) {
+  void sum(const Slice& at, Sums* found) {
     read_rows_of_sums(at);
-    for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
     for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
       const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
       const auto kept =
           keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
       const RowsOf<float> keep = cache_ != nullptr ? cached(place) : as_floats(kept);
-      add_sums(place, dy, x, keep, u, ux);
+      add_sums(place, dy, x, keep, found);
       if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
     });
-    for (int64_t r = 0; r < at.rows; ++r) u[r] *= row_[r].u_unit(), ux[r] *= row_[r].unit();
+    for (int64_t r = 0; r < at.rows; ++r)
+      found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
   }
 
   // Stores dx of each row over one segment, the last tile and row first.
-  void input_gradient(const Slice& at, const double* mean) {
+  void store(const Slice& at, const double* mean) {
     read_rows(at, mean);
     for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
       const bool in_dx = keep_ != Keep::nowhere;
@@ -270,19 +273,18 @@ class GradientSweeps : public GradientRows {
 
   // Adds the sums of the rows of a tile.
   void add_sums(const Place& at, const Inputs& dy, const Inputs& x, const RowsOf<float>& keep,
-                double* u, double* ux) {
+                Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
     if (at.columns <= kPiece && !over_dy) {
       LaneSums lanes[kMaxRows];
       if (group_norm_short_row_sums<Held>(row_, at.rows, dy, x, keep, at.columns, lanes)) {
-        for (int64_t r = 0; r < at.rows; ++r) u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ud);
+        for (int64_t r = 0; r < at.rows; ++r) found[r].add({tree(lanes[r].u), tree(lanes[r].ud)});
         return;
       }
     }
     for (int64_t r = 0; r < at.rows; ++r) {
-      const Sums found = over_dy ? sums_over(row_[r], dy[r], x[r], keep[r], at.columns)
-                                 : sums_of(row_[r], dy[r], x[r], keep[r], at.columns);
-      u[r] += found.u, ux[r] += found.ud;
+      found[r].add(over_dy ? sums_over(row_[r], dy[r], x[r], keep[r], at.columns)
+                           : sums_of(row_[r], dy[r], x[r], keep[r], at.columns));
     }
   }
 
@@ -297,8 +299,7 @@ class GradientSweeps : public GradientRows {
     Sums all = {};
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t count = least(kPiece, n - i);
-      const Sums found = sums_of(row, copied(spare_dy_, dy + i, count), x + i, keep + i, count);
-      all.u += found.u, all.ud += found.ud;
+      all.add(sums_of(row, copied(spare_dy_, dy + i, count), x + i, keep + i, count));
     }
     return all;
   }

@@ -12,9 +12,11 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The sums of u and of u d, or of u and of u x̂: see GradientRow.
+// The sums of u and of u x̂, or first of u d: see GradientRow.
 struct Sums {
-  double u, ud;
+  double u, ux;
+
+  void add(const Sums& more) { u += more.u, ux += more.ux; }
 };
 
 struct Statistics {
@@ -166,7 +168,7 @@ template <class Type, class Raw = typename Type::Raw>
                     keep == nullptr ? nullptr : keep + first, least(kPiece, n - first));
     LaneSums piece;
     lanes.store(piece);
-    sums.u += tree(piece.u), sums.ud += tree(piece.ud);
+    sums.add({tree(piece.u), tree(piece.ud)});
   }
   return all.are();
 }

@@ -101,16 +101,6 @@ struct Bundle {
 // The most positions of a row that are worked on at a time.
 inline constexpr int64_t kMaxColumns = 1024;
 
-// The positions of a channel lie side by side.
-inline bool is_dense(const GroupNormCall& call, const GroupNormTensor& t) {
-  return call.spatial_loops == 1 && t.position[0] == 1;
-}
-
-// The channels of a position lie side by side.
-inline bool has_channels_inside(const GroupNormCall& call, const GroupNormTensor& t) {
-  return call.spatial_loops == 1 && t.channel == 1;
-}
-
 // Work items of split groups are rows of one sample at the positions of one segment.
 struct Slice {
   int64_t sample, channel, rows, segment;

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // dgamma and dbeta are added up from the sums of sample blocks or, when groups are split, of
-// segments.
+// segments, where the two sums of a part lie side by side.
 #pragma once
 
 #include "core/kernels/group_norm/items.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-inline double total_of(const double* parts, int64_t n) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += parts[i];
-  return total;
-}
 
 // Stores out[channel + i] = values[i]; NaNs in `values` become the canonical NaN.
 inline void store_parameters(const GroupNormParameter& out, int64_t channel, double* values,
@@ -67,8 +61,12 @@ inline void group_norm_split_parameter_gradients(const void* given, void* worksp
     for (int64_t b = 0; b < call.sample_blocks; ++b) {
       const int64_t last = call.samples * (b + 1) / call.sample_blocks;
       double block = 0;
-      for (int64_t n = call.samples * b / call.sample_blocks; n < last; ++n)
-        block += total_of(parts + (n * call.channels + channel) * segments, segments);
+      for (int64_t n = call.samples * b / call.sample_blocks; n < last; ++n) {
+        const double* const part = parts + 2 * segments * (n * call.channels + channel);
+        double sum = 0;
+        for (int64_t s = 0; s < segments; ++s) sum += part[2 * s];
+        block += sum;
+      }
       total += block;
     }
     return total;

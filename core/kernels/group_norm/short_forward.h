@@ -20,31 +20,31 @@ class ShortForward : ShortGroups {
     const int64_t index = n * call_.groups + bundle.first_group;
     const bool once = bundle.channels <= together_;
     for (int64_t g = 0; g < groups; ++g) mean_[g] = rstd_[g] = 0;
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       load(call_.x, at, x_);
-      if (at.first == bundle.first_channel) {
+      if (at.channel == bundle.first_channel) {
         for (int64_t g = 0; g < groups; ++g)
           pivot_[g] = static_cast<float>(pivot_of(x_[g * width_]));
       }
       spread(at, pivot_, of_.high);
-      add(at.count);
+      add(at.rows);
       reduce(at, sum_, mean_);
       reduce(at, squares_, rstd_);
     });
     finish(groups);
     store(call_.mean, index, groups, mean_);
     store(call_.rstd, index, groups, rstd_);
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       prepare(at);
       if (!once) load(call_.x, at, x_);
-      const RowsOf<const float> x{x_, at.count};
-      const RowsOf<float> y{y_, at.count};
-      const bool near = (call_.swish || enough(at.count)) &&
-                        group_norm_inside_values<F32, From::tile>(of_, at.count, call_.swish, x, y,
+      const RowsOf<const float> x{x_, at.rows};
+      const RowsOf<float> y{y_, at.rows};
+      const bool near = (call_.swish || enough(at.rows)) &&
+                        group_norm_inside_values<F32, From::tile>(of_, at.rows, call_.swish, x, y,
                                                                   call_.positions, false);
       if (!near) {
         spread(at, mean_, wide_mean_);
-        call_.swish ? swish_values_far(at.count) : values_far(at.count);
+        call_.swish ? swish_values_far(at.rows) : values_far(at.rows);
       }
       store(call_.out, at, y_);
     });
@@ -78,19 +78,19 @@ class ShortForward : ShortGroups {
     }
   }
 
-  void prepare(const Channels& at) {
+  void prepare(const Place& at) {
     spread(at, group_high_, of_.high);
     spread(at, group_low_, of_.low);
     spread(at, rstd_, wide_gamma_);
-    values_of(call_.gamma, at.first, at.count, of_.gamma);
-    values_of(call_.beta, at.first, at.count, of_.beta);
-    for (int64_t c = 0; c < at.count; ++c) {
+    values_of(call_.gamma, at.channel, at.rows, of_.gamma);
+    values_of(call_.beta, at.channel, at.rows, of_.beta);
+    for (int64_t c = 0; c < at.rows; ++c) {
       const double g = wide_gamma_[c] * static_cast<double>(of_.gamma[c]);
       const NearFactors near(call_, static_cast<double>(of_.high[c]), g, of_.beta[c]);
       of_.gamma[c] = near.gamma, of_.slope[c] = near.slope, of_.shift[c] = near.shift;
       wide_gamma_[c] = g;
     }
-    of_.fill(at.count);
+    of_.fill(at.rows);
   }
 
   // Returns whether fp32 is enough for every channel. (With swish, some t is not near if it is

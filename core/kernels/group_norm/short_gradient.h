@@ -28,61 +28,61 @@ class ShortGradient : ShortGroups {
     load(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
     some_lifted_ = false;
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       prepare(at, once);
       terms(at);
-      add(at.count);
-      int8_t* const exponent = exponent_ + (at.first - bundle.first_channel);
-      lifted_ = is_doubtful(at.count) && find_lifts(at.count, exponent);
-      if (lifted_) add_lifted(at.count);
-      weigh(beta + at.first, gamma + at.first, at.count);
+      add(at.rows);
+      int8_t* const exponent = exponent_ + (at.channel - bundle.first_channel);
+      lifted_ = is_doubtful(at.rows) && find_lifts(at.rows, exponent);
+      if (lifted_) add_lifted(at.rows);
+      weigh(beta + at.channel, gamma + at.channel, at.rows);
       reduce(at, sum_u_, c1_);
       reduce(at, sum_ux_, c2_);
     });
     finish(groups);
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       if (!once) {
         prepare(at, once);
         terms(at);
         lifted_ =
-            some_lifted_ && read_lifts(at.count, exponent_ + (at.first - bundle.first_channel));
-        if (lifted_) lifted_terms(at.count);
+            some_lifted_ && read_lifts(at.rows, exponent_ + (at.channel - bundle.first_channel));
+        if (lifted_) lifted_terms(at.rows);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
-      if (!input_gradient(at.count)) {
+      if (!input_gradient(at.rows)) {
         spread(at, c1_, sum_u_);
         spread(at, c2_, sum_ux_);
-        input_gradient_far(at.count);
+        input_gradient_far(at.rows);
       }
       store(call_.out, at, dy_);
     });
   }
 
-  void prepare(const Channels& at, bool once) {
+  void prepare(const Place& at, bool once) {
     spread(at, group_mean_, mean_);
     spread(at, group_rstd_, rstd_);
     if (loaded_ && once) return;  // γ and β are those of all samples
     loaded_ = true;
-    values_of(call_.gamma, at.first, at.count, gamma_);
-    values_of(call_.beta, at.first, at.count, beta_);
+    values_of(call_.gamma, at.channel, at.rows, gamma_);
+    values_of(call_.beta, at.channel, at.rows, beta_);
     uint32_t least = UINT32_MAX;  // where 0 is the largest
-    for (int64_t c = 0; c < at.count; ++c) {
+    for (int64_t c = 0; c < at.rows; ++c) {
       const uint32_t size = (bits_of(gamma_[c]) << 1) - 1;
       least = least < size ? least : size;
     }
     least_gamma_ = least == UINT32_MAX ? kLargest : float_of((least + 1) >> 1);
     const double s = kMinusLog2e * call_.scale;  // p is of x̂
-    for (int64_t c = 0; c < at.count; ++c) {
+    for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
       shift_[c] = fp32_or_nan(s * static_cast<double>(beta_[c]));
     }
   }
 
-  void terms(const Channels& at) {
+  void terms(const Place& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
-    if (!terms_near(at.count)) terms_far(at.count);
+    if (!terms_near(at.rows)) terms_far(at.rows);
   }
 
   // Returns whether some channel may have to be lifted, because a sum is small, large or NaN.
