@@ -8,27 +8,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Holds for each channel the coefficients that the loops over rows hold for a row.
-template <int64_t N>
-struct NormalChannels {
-  alignas(64) float high[N], low[N], gamma[N], beta[N], slope[N], shift[N];
-
-  void set(int64_t c, float mean_high, float mean_low, const NearFactors& near) {
-    high[c] = mean_high, low[c] = mean_low, gamma[c] = near.gamma, beta[c] = near.beta;
-    slope[c] = near.slope, shift[c] = near.shift;
-  }
-  // Gives the channels that fill the last block factors of 0: their t is near.
-  void fill(int64_t count) {
-    for (int64_t c = count; c < round_up(count, kBlock); ++c) set(c, 0, 0, {0, 0, 0, 0});
-  }
-
-  template <int K>
-  [[gnu::always_inline]] Normal<Registers<K>> at(int64_t c) const {
-    return {of_channels<K>(high, c), of_channels<K>(low, c),   of_channels<K>(gamma, c),
-            of_channels<K>(beta, c), of_channels<K>(slope, c), of_channels<K>(shift, c)};
-  }
-};
-
 struct ChannelMoments {
   alignas(64) double pivot[kMaxRows], d[kWideLanes][kMaxRows], dd[kWideLanes][kMaxRows];
 };
@@ -66,7 +45,7 @@ template <class Type, class Raw = typename Type::Raw>
 
 // Stores y or, without swish, v, unless nobody wants it. Returns false if some t is not near.
 template <class Type, From from = From::memory, int64_t N, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const NormalChannels<N>& of,
+[[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const ForwardFactors<N>& of,
                                                               int64_t channels, bool swish,
                                                               const RowsOf<const Raw>& x,
                                                               const RowsOf<Raw>& y,
@@ -107,19 +86,14 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
     const Place part = whole_segment(call_, at);
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
     const RowsOf<Raw> y = positions_of<Type>(call_.out, part);
-    bool near = true;
-    for (int64_t r = 0; r < at.rows; ++r) {
-      const NormalRow row = this->row(at.channel + r, at.channel, pairs);
-      of_.set(r, row.high, row.low, row.near);
-      near &= row.near.enough();
-    }
+    set(at, pairs);
     of_.fill(at.rows);
     const auto run = [&](const RowsOf<Raw>& to) {
       return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, part.columns,
                                             call_.stream && at_lines(to));
     };
     const bool in_place = call_.x.data == call_.out.data;  // tiles need x again
-    if (near && in_place && call_.swish) near = run({});
+    const bool near = call_.swish ? !in_place || run({}) : of_.enough(0, at.rows);
     if (near && run(y)) return;
     for_tiles(at, [&](const Slice& tile, int64_t) {
       ForwardSweeps::store(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
@@ -129,7 +103,6 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
  private:
   using Raw = typename Type::Raw;
 
-  NormalChannels<kMaxRows> of_;
   ChannelMoments moments_;
 };
 

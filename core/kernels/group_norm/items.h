@@ -40,7 +40,8 @@ inline float value_of(const GroupNormParameter& p, int64_t channel) {
   return float_at(element_at(p.data, p.element, channel * p.stride), p.element);
 }
 
-inline void values_of(const GroupNormParameter& p, int64_t channel, int64_t n, float* out) {
+[[gnu::noinline]] inline void values_of(const GroupNormParameter& p, int64_t channel, int64_t n,
+                                        float* out) {
   if (p.stride == 1) {
     widen(out, element_at(p.data, p.element, channel), p.element, n);
   } else {

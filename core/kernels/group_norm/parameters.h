@@ -9,8 +9,8 @@ namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // Stores out[channel + i] = values[i]; NaNs in `values` become the canonical NaN.
-inline void store_parameters(const GroupNormParameter& out, int64_t channel, double* values,
-                             int64_t n) {
+[[gnu::noinline]] inline void store_parameters(const GroupNormParameter& out, int64_t channel,
+                                               double* values, int64_t n) {
   for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
   if (out.stride == 1) {
     narrow(element_at(out.data, out.element, channel), values, out.element, n);

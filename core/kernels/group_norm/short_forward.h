@@ -39,12 +39,12 @@ class ShortForward : ShortGroups {
       if (!once) load(call_.x, at, x_);
       const RowsOf<const float> x{x_, at.rows};
       const RowsOf<float> y{y_, at.rows};
-      const bool near = (call_.swish || enough(at.rows)) &&
+      const bool near = (call_.swish || of_.enough(0, at.rows)) &&
                         group_norm_inside_values<F32, From::tile>(of_, at.rows, call_.swish, x, y,
                                                                   call_.positions, false);
       if (!near) {
-        spread(at, mean_, wide_mean_);
-        call_.swish ? swish_values_far(at.rows) : values_far(at.rows);
+        spread(at, mean_, of_.mean);
+        call_.swish ? values_far<true>(at.rows) : values_far<false>(at.rows);
       }
       store(call_.out, at, y_);
     });
@@ -81,65 +81,23 @@ class ShortForward : ShortGroups {
   void prepare(const Place& at) {
     spread(at, group_high_, of_.high);
     spread(at, group_low_, of_.low);
-    spread(at, rstd_, wide_gamma_);
-    values_of(call_.gamma, at.channel, at.rows, of_.gamma);
-    values_of(call_.beta, at.channel, at.rows, of_.beta);
-    for (int64_t c = 0; c < at.rows; ++c) {
-      const double g = wide_gamma_[c] * static_cast<double>(of_.gamma[c]);
-      const NearFactors near(call_, static_cast<double>(of_.high[c]), g, of_.beta[c]);
-      of_.gamma[c] = near.gamma, of_.slope[c] = near.slope, of_.shift[c] = near.shift;
-      wide_gamma_[c] = g;
-    }
+    spread(at, rstd_, of_.wide_gamma);
+    of_.set(call_, at.channel, at.rows);
     of_.fill(at.rows);
   }
 
-  // Returns whether fp32 is enough for every channel. (With swish, some t is not near if it is
-  // not.)
-  [[gnu::noinline, gnu::flatten]] bool enough(int64_t n) const {
-    uint32_t largest = 0;
-    for (int64_t c = 0; c < n; ++c) {
-      const uint32_t size = bits_of(magnitude(of_.gamma[c]));
-      largest = largest > size ? largest : size;
-    }
-    return largest <= bits_of(kLargest);
-  }
-
-  WideFactors wide(int64_t c) const {
-    return {wide_mean_[c], wide_gamma_[c], static_cast<double>(of_.beta[c]),
-            static_cast<double>(call_.scale)};
-  }
-
-  NearFactors near(int64_t c) const {
-    return {of_.gamma[c], of_.beta[c], of_.slope[c], of_.shift[c]};
-  }
-  float distance(int64_t i, int64_t c) const { return (x_[i + c] - of_.high[c]) - of_.low[c]; }
-
-  [[gnu::noinline, gnu::flatten]] void values_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float usual = fused(distance(i, c), of_.gamma[c], of_.beta[c]);
-        const float far = static_cast<float>(wide(c).value(x_[i + c]));
-        y_[i + c] = canonical(of_.gamma[c] == of_.gamma[c] ? usual : far);
-      }
-    }
-  }
-
-  [[gnu::noinline, gnu::flatten]] void swish_values_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c)
-        y_[i + c] = canonical(swish_of(x_[i + c], distance(i, c), near(c), wide(c)));
-    }
+  template <bool swish>
+  void values_far(int64_t n) {
+    for (int64_t i = 0; i < call_.positions * n; i += n)
+      group_norm_values_far<true, swish>(of_, 0, call_.scale, x_ + i, y_ + i, n);
   }
 
   using Tile = float[kShortTile];
   using Values = float[kShortChannels];
   using Wide = double[kShortChannels];
   alignas(64) Tile x_, y_;
-  NormalChannels<kShortChannels> of_;
+  ForwardFactors<kShortChannels> of_;
   alignas(64) Values pivot_, group_high_, group_low_;
-  alignas(64) Wide wide_mean_, wide_gamma_;
   alignas(64) Wide sum_, squares_, mean_, rstd_;  // the last two: sums first
 };
 
