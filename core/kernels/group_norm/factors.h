@@ -53,6 +53,13 @@ struct FarFactors {
   }
 };
 
+// Returns the bits of the largest |value(i)|, i < n; those of NaN are larger than those of numbers.
+[[gnu::always_inline]] inline uint32_t largest_bits(int64_t n, const auto& value) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < n; ++i) most = larger(most, bits_of(magnitude(value(i))));
+  return most;
+}
+
 inline double normalised_wide(float x, float mean, float rstd) {
   return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
 }

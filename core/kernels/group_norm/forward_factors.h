@@ -71,12 +71,7 @@ struct ForwardFactors {
 
   // Returns whether fp32 is enough for n channels. (With swish, some t is not near if it is not.)
   [[gnu::noinline, gnu::flatten]] bool enough(int64_t c, int64_t n) const {
-    uint32_t largest = 0;
-    for (int64_t end = c + n; c < end; ++c) {
-      const uint32_t size = bits_of(magnitude(gamma[c]));
-      largest = largest > size ? largest : size;
-    }
-    return largest <= bits_of(kLargest);
+    return largest_bits(n, [&](int64_t i) { return gamma[c + i]; }) <= bits_of(kLargest);
   }
 
   Normal<FloatRegister> row(int64_t c) const {

@@ -9,18 +9,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Elements of a row, at most kMaxColumns. dx is computed from dy or, if u was kept, from u. later_x
-// is what may be fetched meanwhile.
-template <class Type, class Raw = typename Type::Raw>
-struct GradientPart {
-  const Raw* dy;
-  const float* u;
-  const Raw *x, *later_x;
-  Raw* dx;
-  int64_t n;
-  bool stream;
-};
-
 // What rows have in common in every layout: parameters, the place where u is kept, and the formulas
 // for every t.
 class GradientRows {
@@ -111,21 +99,14 @@ class GradientRows {
     return all;
   }
 
-  // Stores dx of a part of row r.
+  // Stores dx of a part of row r, of at most kMaxColumns elements.
   template <class Type>
-  void gradient(int64_t r, const GradientPart<Type>& part) {
-    const InputRow& input = input_[r];
-    const GradientRow& row = row_[r];
-    const auto [dy, u, x, later_x, dx, n, stream] = part;
-    const auto* const given_dy = dx == dy && u == nullptr ? copied(spare_dy_, dy, n) : dy;
-    const auto* const given_x = dx == x ? copied(spare_x_, x, n) : x;  // for the far formula
-    const bool enough = input.enough(row);
-    if (enough && u != nullptr) {
-      group_norm_gradient_kept<Type>(input, row, u, given_x, later_x, dx, n, stream);
-    } else if (!enough ||
-               !group_norm_gradient_near<Type>(input, row, given_dy, given_x, dx, n, stream)) {
-      gradient_far(r, Type::kElement, given_dy, u, given_x, dx, n);
-    }
+  void gradient(int64_t r, GradientPart<Type> part) {
+    if (part.dx == part.dy && part.u == nullptr)  // the far formula needs dy and x again
+      part.dy = copied(spare_dy_, part.dy, part.n);
+    if (part.dx == part.x) part.x = copied(spare_x_, part.x, part.n);
+    if (!input_[r].enough(row_[r]) || !group_norm_gradient<Type>(input_[r], row_[r], part))
+      gradient_far(r, part);
   }
 
   // Keeps nothing if dx is x, or if u would lie in a dy still to be read. Phase 1 cannot decide
@@ -171,20 +152,21 @@ class GradientRows {
     return static_cast<int8_t>(exponent);
   }
 
-  void gradient_far(int64_t r, Element element, const void* dy, const float* u, const void* x,
-                    void* dx, int64_t n) {
+  template <class Type>
+  void gradient_far(int64_t r, const GradientPart<Type>& part) {
+    const float* u = part.u;
     if (u == nullptr) {
-      terms_far(row_[r], element, dy, x, n);
+      terms_far(row_[r], Type::kElement, part.dy, part.x, part.n);
       u = u_;
     } else {
-      widen(wide_x_, x, element, n);
+      widen(wide_x_, part.x, Type::kElement, part.n);
     }
     if (input_[r].enough(row_[r])) {
-      group_norm_gradient_rows(input_[r], u, d_, wide_dy_, n);
+      group_norm_gradient_rows(input_[r], u, d_, wide_dy_, part.n);
     } else {
-      group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, n);
+      group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, part.n);
     }
-    narrow(dx, wide_dy_, element, n);
+    narrow(part.dx, wide_dy_, Type::kElement, part.n);
   }
 
   int8_t* const lifts_;
@@ -271,37 +253,42 @@ class GradientSweeps : public GradientRows {
     return rows_of<Held>(call_.x, in_group(call_, at, next));
   }
 
-  // Adds the sums of the rows of a tile.
+  // Adds the sums of the rows of a tile. Where u is written over dy, it is computed piece by piece
+  // from a copy.
   void add_sums(const Place& at, const Inputs& dy, const Inputs& x, const RowsOf<float>& keep,
                 Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
-    if (at.columns <= kPiece && !over_dy) {
-      LaneSums lanes[kMaxRows];
-      if (group_norm_short_row_sums<Held>(row_, at.rows, dy, x, keep, at.columns, lanes)) {
-        for (int64_t r = 0; r < at.rows; ++r) found[r].add({tree(lanes[r].u), tree(lanes[r].ud)});
-        return;
-      }
-    }
+    if (!over_dy && add_near(row_, at.rows, dy, x, keep, at.columns, found)) return;
+    const int64_t step = over_dy ? kPiece : at.columns;
     for (int64_t r = 0; r < at.rows; ++r) {
-      found[r].add(over_dy ? sums_over(row_[r], dy[r], x[r], keep[r], at.columns)
-                           : sums_of(row_[r], dy[r], x[r], keep[r], at.columns));
+      Sums sums = {};
+      for (int64_t i = 0; i < at.columns; i += step) {
+        const int64_t n = least(step, at.columns - i);
+        const Raw* const from = over_dy ? copied(spare_dy_, dy.at(r, i), n) : dy.at(r, i);
+        const Raw* const of_x = x.at(r, i);
+        float* const to = keep.at(r, i);
+        const bool tried = !over_dy && at.rows == 1;
+        if (tried || !add_near(&row_[r], 1, {from}, {of_x}, {to}, n, &sums))
+          sums.add(sums_far<Held>(row_[r], from, of_x, to, n));
+      }
+      found[r].add(sums);
     }
   }
 
-  Sums sums_of(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    Sums found;
-    const bool near = group_norm_row_sums<Held>(row, dy, x, keep, n, found);
-    return near ? found : sums_far<Held>(row, dy, x, keep, n);
-  }
-
-  // Writes over dy, piece by piece from a copy.
-  Sums sums_over(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    Sums all = {};
-    for (int64_t i = 0; i < n; i += kPiece) {
-      const int64_t count = least(kPiece, n - i);
-      all.add(sums_of(row, copied(spare_dy_, dy + i, count), x + i, keep + i, count));
+  // Adds the sums of rows of n elements. Returns false if some t is not near.
+  static bool add_near(const GradientRow* rows, int64_t count, const Inputs& dy, const Inputs& x,
+                       const RowsOf<float>& keep, int64_t n, Sums* found) {
+    static_assert(kSegment / kPiece <= kMaxRows);  // several rows have one piece or two
+    LaneSums pieces[kMaxRows];
+    if (!group_norm_row_sums<Held>(rows, count, dy, x, keep, n, pieces)) return false;
+    const LaneSums* piece = pieces;
+    for (int64_t r = 0; r < count; ++r) {
+      Sums sums = {};
+      for (int64_t first = 0; first < n; first += kPiece, ++piece)
+        sums.add({tree(piece->u), tree(piece->ud)});
+      found[r].add(sums);
     }
-    return all;
+    return true;
   }
 
   Memory memory_;

@@ -153,39 +153,25 @@ template <class Type, class Raw = typename Type::Raw>
   lanes.add(whole(u.value), whole(d.value));
 }
 
-// Computes Σ u and Σ u d of a row in pieces, all whole except the last. Returns false if some t is
-// not near.
+// Sums u and u d of `count` rows in the lanes of pieces, row by row, all pieces of a row whole
+// except the last. Returns false if some t is not near. Adding up the lanes of each row before the
+// next one left the pipes idle between rows, 55 ns for each.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
-                                                         const Raw* x, float* keep, int64_t n,
-                                                         Sums& sums) {
-  const auto terms = terms_of(row);
-  AllNear all;
-  sums = {};
-  for (int64_t first = 0; first < n; first += kPiece) {
-    LaneRegisters lanes;
-    add_terms<Type>(terms, all, lanes, dy + first, x + first,
-                    keep == nullptr ? nullptr : keep + first, least(kPiece, n - first));
-    LaneSums piece;
-    lanes.store(piece);
-    sums.add({tree(piece.u), tree(piece.ud)});
-  }
-  return all.are();
-}
-
-// Does the same for several rows of at most a piece, in lanes. Summing row by row left the pipes
-// idle between rows, 55 ns for each.
-template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_short_row_sums(
-    const GradientRow* rows, int64_t count, const RowsOf<const Raw>& dy, const RowsOf<const Raw>& x,
-    const RowsOf<float>& keep, int64_t n, LaneSums* sums) {
+[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow* rows, int64_t count,
+                                                         const RowsOf<const Raw>& dy,
+                                                         const RowsOf<const Raw>& x,
+                                                         const RowsOf<float>& keep, int64_t n,
+                                                         LaneSums* pieces) {
   bool near = true;
   for (int64_t r = 0; r < count; ++r) {
     const auto terms = terms_of(rows[r]);
     AllNear all;
-    LaneRegisters lanes;
-    add_terms<Type>(terms, all, lanes, dy[r], x[r], keep[r], n);
-    lanes.store(sums[r]);
+    for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
+      LaneRegisters lanes;
+      add_terms<Type>(terms, all, lanes, dy.at(r, first), x.at(r, first), keep.at(r, first),
+                      least(kPiece, n - first));
+      lanes.store(*pieces);
+    }
     near &= all.are();
   }
   return near;
@@ -206,35 +192,39 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// Stores dx of n elements. Returns false if some t is not near.
+// Elements of a row. dx is computed from dy or, if u was kept, from u. later_x is what may be
+// fetched meanwhile.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow& row,
-                                                              const GradientRow& from,
-                                                              const Raw* dy, const Raw* x, Raw* dx,
-                                                              int64_t n, bool stream) {
+struct GradientPart {
+  const Raw* dy;
+  const float* u;
+  const Raw *x, *later_x;
+  Raw* dx;
+  int64_t n;
+  bool stream;
+};
+
+// Stores dx of a part. Returns false if some t is not near, which does not matter if u was kept.
+template <class Type>
+[[gnu::noinline, gnu::flatten]] bool group_norm_gradient(const InputRow& row,
+                                                         const GradientRow& from,
+                                                         const GradientPart<Type>& part) {
+  const auto [dy, u, x, later_x, dx, n, stream] = part;
   const auto terms = terms_of(from);
   const auto result = result_of(row);
   AllNear all;
-  const auto make = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
+  const auto of_dy = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
     const auto d = terms.d(in);
     return result.dx(terms.u(g, d, all), d);
   };
-  store_each<Type>(dx, n, stream, make, Input<Type>{dy}, Input<Type>{x});
-  return all.are();
-}
-
-// Does the same from u that was kept, for every t, and fetches the x of a later group.
-template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow& row,
-                                                              const GradientRow& from,
-                                                              const float* u, const Raw* x,
-                                                              const Raw* later_x, Raw* dx,
-                                                              int64_t n, bool stream) {
-  const auto terms = terms_of(from);
-  const auto result = result_of(row);
-  const auto make = [&](const auto& kept, const auto& in)
+  const auto of_u = [&](const auto& kept, const auto& in)
                         __attribute__((always_inline)) { return result.dx(kept, terms.d(in)); };
-  store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x, later_x});
+  if (u == nullptr) {
+    store_each<Type>(dx, n, stream, of_dy, Input<Type>{dy}, Input<Type>{x});
+  } else {
+    store_each<Type>(dx, n, stream, of_u, Input<F32>{u}, Input<Type>{x, later_x});
+  }
+  return all.are();
 }
 
 // Does the same from rows in fp32, for every t …

@@ -44,6 +44,14 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
     scatter(t, at, values, at.rows);
   }
 
+  // Calls work(where the value lies in a tile, channel) for all positions of n channels.
+  [[gnu::always_inline]] void for_each(int64_t n, const auto& work) const {
+    for (int64_t i = 0; i < call_.positions * n; i += n) {
+      OPENACLNN_INDEPENDENT
+      for (int64_t c = 0; c < n; ++c) work(i + c, c);
+    }
+  }
+
   // Copies the value of each group to each of its channels; a part of a group has one value.
   template <class T>
   void spread(const Place& at, const T* of_group, T* out) const {

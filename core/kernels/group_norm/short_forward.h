@@ -53,14 +53,11 @@ class ShortForward : ShortGroups {
  private:
   [[gnu::noinline, gnu::flatten]] void add(int64_t n) {
     for (int64_t c = 0; c < n; ++c) sum_[c] = squares_[c] = 0;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const double d = static_cast<double>(x_[i + c]) - static_cast<double>(of_.high[c]);
-        sum_[c] += d;
-        squares_[c] += d * d;
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      const double d = static_cast<double>(x_[i]) - static_cast<double>(of_.high[c]);
+      sum_[c] += d;
+      squares_[c] += d * d;
+    });
   }
 
   // Computes mean and rstd from the sums.
