@@ -202,6 +202,10 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
     executor.add_step(kernel, items, std::max<int64_t>(1, kGrain * items / std::max(work, items)),
                       in_rounds);
   };
+  const auto add_parameters = [&] {
+    if (g.dgamma != nullptr || g.dbeta != nullptr)
+      step(group_norm.parameter_gradients, g.channels, call.sum_rows * g.channels);
+  };
   const int64_t threads = num_threads();
   const int64_t rounds = rounds_of(g, call);
   const int64_t parts = g.samples * g.channels * segments_of(call.positions);
@@ -225,8 +229,8 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
       }
     }
     step(few ? k.whole_short : k.whole, outer * bundles, elements);
-    if (g.dgamma != nullptr || g.dbeta != nullptr)
-      step(group_norm.parameter_gradients, g.channels, call.sample_blocks * g.channels);
+    call.sum_rows = call.sample_blocks, call.sum_step = 1;
+    add_parameters();
     return;
   }
   const int64_t segments = segments_of(call.positions);
@@ -234,13 +238,13 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const int64_t groups = g.samples * g.groups;
   call.parts = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 16 : 24));
   call.beta_sums = call.parts, call.gamma_sums = call.parts + 8;
+  call.sum_rows = g.samples, call.sum_step = 2 * segments;
   call.pairs = executor.book(static_cast<uint64_t>(groups) * 16);
   if (rounds > 1) call.keep = Keep::in_last;
   step(k.sum, slices, elements, rounds);
   step(k.finish, groups, parts, rounds);
   step(k.store, slices, elements, rounds);
-  if (g.dgamma != nullptr || g.dbeta != nullptr)
-    step(group_norm.split_parameter_gradients, g.channels, parts);
+  add_parameters();
 }
 
 // DOUBLE: one group after the other.

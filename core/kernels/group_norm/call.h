@@ -80,7 +80,8 @@ struct GroupNormCall {
   int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
   int64_t bundle;                  // groups of an item
   int64_t rows, columns;           // of a tile: channels × positions
-  uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sample block][channel], or in the parts
+  uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sum_rows][channel], sum_step apart
+  int64_t sum_rows, sum_step;      // one of a sample block, or in the parts, one of a sample
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each
                           // with room for the u of a bundle in fp32
   int32_t slots;
@@ -108,8 +109,8 @@ struct GroupNormSweeps {
 
 struct GroupNormKernels {
   GroupNormSweeps forward, backward;
-  GroupNormKernel free_slots;                                      // one item
-  GroupNormKernel parameter_gradients, split_parameter_gradients;  // channels
+  GroupNormKernel free_slots;           // one item
+  GroupNormKernel parameter_gradients;  // channels
   // of DOUBLE tensors; items: (sample, group), (sample, group), channels
   GroupNormKernel forward_double, backward_double, parameters_double;
 };

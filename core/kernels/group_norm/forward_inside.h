@@ -92,12 +92,9 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
       return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, part.columns,
                                             call_.stream && at_lines(to));
     };
-    const bool in_place = call_.x.data == call_.out.data;  // tiles need x again
+    const bool in_place = call_.x.data == call_.out.data;  // rows need x again
     const bool near = call_.swish ? !in_place || run({}) : of_.enough(0, at.rows);
-    if (near && run(y)) return;
-    for_tiles(at, [&](const Slice& tile, int64_t) {
-      ForwardSweeps::store(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
-    });
+    if (!near || !run(y)) store_rows(at);
   }
 
  private:

@@ -63,12 +63,12 @@ class ForwardSweeps : public ForwardRows {
   // Computes the moments of each row over one segment.
   void sum(const Slice& at, Moments* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
-    for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
+    for_places(call_, at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
       const auto x = memory_.load(call_.x, place, x_);
-      for (int64_t r = 0; r < at.rows; ++r) {
+      for (int64_t r = 0; r < place.rows; ++r) {
         for (int64_t i = 0; i < place.columns; i += kMomentBlock) {
           const int64_t n = least(kMomentBlock, place.columns - i);
-          found[r].add(group_norm_moments<Held>(x[r] + i, n));
+          found[row + r].add(group_norm_moments<Held>(x[r] + i, n));
         }
       }
     });
@@ -77,12 +77,17 @@ class ForwardSweeps : public ForwardRows {
   // Stores y of each row over one segment, the last tile and row first.
   void store(const Slice& at, const double* pairs) {
     set(at, pairs);
-    for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
+    store_rows(at);
+  }
+
+ protected:
+  void store_rows(const Slice& at) {
+    for_places(call_, at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
       const auto x = memory_.load(call_.x, place, x_);
       const auto y = memory_.target(call_.out, place, y_);
-      for (int64_t r = at.rows - 1; r >= 0; --r) {
+      for (int64_t r = place.rows - 1; r >= 0; --r) {
         for_chunks(y[r], place.columns, y.past, [&](int64_t first, int64_t n, bool stream) {
-          values<Held>(r, x[r] + first, y[r] + first, n, stream);
+          values<Held>(row + r, x[r] + first, y[r] + first, n, stream);
         });
       }
       memory_.store(call_.out, place, y);

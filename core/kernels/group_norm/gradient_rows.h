@@ -35,7 +35,7 @@ class GradientRows {
   }
 
   // Does the same for sums, and finds which rows are lifted.
-  [[gnu::always_inline]] void read_rows_of_sums(const Slice& at) {
+  [[gnu::noinline]] void read_rows_of_sums(const Slice& at) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
     int8_t* const exponent = lifts_of(at);
@@ -51,23 +51,23 @@ class GradientRows {
       const float d = first_of(call_.x, x_first + r * call_.x.channel) - row.mean;
       const bool ordinary = is_ordinary(dy) && is_ordinary(d * part.factor);
       exponent[r * segments] = ordinary ? kNoLift : lift(row, part);
+      of_.set(r, row);
     }
   }
 
   // `mean` holds c1 and c2 of the groups, beginning with that of the first row.
-  [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
+  [[gnu::noinline]] void read_rows(const Slice& at, const double* mean) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
     const int8_t* const exponents = lifts_of(at);
+    const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const int8_t exponent = exponents[r * segments];
       if (exponent != kNoLift) row_[r].take({power_of_two(exponent), 1});
-    }
-    const int64_t first_group = groups_[at.channel];
-    for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r;
       const double* const means = mean + 2 * (groups_[channel] - first_group);
       input_[r] = InputRow(row_[r], value_of(call_.gamma, channel), means);
+      of_.set(r, row_[r]), of_.set(r, input_[r]);
     }
   }
 
@@ -105,7 +105,7 @@ class GradientRows {
     if (part.dx == part.dy && part.u == nullptr)  // the far formula needs dy and x again
       part.dy = copied(spare_dy_, part.dy, part.n);
     if (part.dx == part.x) part.x = copied(spare_x_, part.x, part.n);
-    if (!input_[r].enough(row_[r]) || !group_norm_gradient<Type>(input_[r], row_[r], part))
+    if (!input_[r].enough(row_[r]) || !group_norm_gradient<Type>(of_, r, part))
       gradient_far(r, part);
   }
 
@@ -131,6 +131,7 @@ class GradientRows {
   int64_t pitch_ = 0, first_cached_ = 0;
   GradientRow row_[kMaxRows];
   InputRow input_[kMaxRows];
+  GradientFactors of_;
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
@@ -186,36 +187,45 @@ class GradientSweeps : public GradientRows {
   // Computes Σ u and Σ u x̂ of each row over one segment.
   void sum(const Slice& at, Sums* found) {
     read_rows_of_sums(at);
+    sum_rows(at, found);
+  }
+
+  // Stores dx of each row over one segment, the last tile and row first.
+  void store(const Slice& at, const double* mean) {
+    read_rows(at, mean);
+    store_rows(at);
+  }
+
+ protected:
+  void sum_rows(const Slice& at, Sums* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
-    for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
+    for_places(call_, at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
       const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
       const auto kept =
           keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
-      const RowsOf<float> keep = cache_ != nullptr ? cached(place) : as_floats(kept);
-      add_sums(place, dy, x, keep, found);
+      const RowsOf<float> keep = cache_ != nullptr ? cached(place) : rows_as<float>(kept);
+      add_sums(row, place, dy, x, keep, found + row);
       if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
     });
     for (int64_t r = 0; r < at.rows; ++r)
       found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
   }
 
-  // Stores dx of each row over one segment, the last tile and row first.
-  void store(const Slice& at, const double* mean) {
-    read_rows(at, mean);
-    for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
+  void store_rows(const Slice& at) {
+    for_places(call_, at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
       const bool in_dx = keep_ != Keep::nowhere;
       const Inputs x = memory_.load(call_.x, place, x_), later_x = following(place);
-      const Inputs from = cache_ != nullptr ? Inputs{}
-                          : in_dx           ? memory_.load(call_.out, kept_at(place), dy_)
-                                            : memory_.load(call_.dy, place, dy_);
+      const Inputs from = cache_ != nullptr
+                              ? Inputs{}
+                              : memory_.load(in_dx ? call_.out : call_.dy, kept_at(place), dy_);
       const RowsOf<const float> u = cache_ != nullptr ? cached(place)
-                                    : in_dx           ? as_floats(from)
+                                    : in_dx           ? rows_as<const float>(from)
                                                       : RowsOf<const float>{};
       const auto dx = memory_.target(call_.out, place, dx_);
-      for (int64_t r = at.rows - 1; r >= 0; --r) {
+      for (int64_t r = place.rows - 1; r >= 0; --r) {
         for_chunks(dx[r], place.columns, dx.past, [&](int64_t first, int64_t n, bool stream) {
-          gradient<Held>(r, {from.at(r, first), u.at(r, first), x.at(r, first),
-                             later_x.at(r, first), dx.at(r, first), n, stream});
+          gradient<Held>(row + r, {from.at(r, first), u.at(r, first), x.at(r, first),
+                                   later_x.at(r, first), dx.at(r, first), n, stream});
         });
       }
       memory_.store(call_.out, place, dx);
@@ -227,18 +237,11 @@ class GradientSweeps : public GradientRows {
   using Raw = typename Held::Raw;
   using Inputs = RowsOf<const Raw>;
 
-  static RowsOf<float> as_floats(const RowsOf<Raw>& rows) {
-    return {reinterpret_cast<float*>(rows.first), rows.step};
-  }
-  static RowsOf<const float> as_floats(const Inputs& rows) {
-    return {reinterpret_cast<const float*>(rows.first), rows.step};
-  }
-
   RowsOf<float> cached(const Place& at) const {
     return {cache_ + (at.channel - first_cached_) * pitch_ + at.first, pitch_};
   }
 
-  // Where dx holds u.
+  // Where dx holds u, if it does.
   Place kept_at(const Place& at) const {
     return keep_ == Keep::in_last ? in_group(call_, at, call_.samples * call_.groups - 1) : at;
   }
@@ -253,12 +256,12 @@ class GradientSweeps : public GradientRows {
     return rows_of<Held>(call_.x, in_group(call_, at, next));
   }
 
-  // Adds the sums of the rows of a tile. Where u is written over dy, it is computed piece by piece
-  // from a copy.
-  void add_sums(const Place& at, const Inputs& dy, const Inputs& x, const RowsOf<float>& keep,
-                Sums* found) {
+  // Adds the sums of the rows of a tile, from r on. Where u is written over dy, it is computed
+  // piece by piece from a copy.
+  void add_sums(int64_t row, const Place& at, const Inputs& dy, const Inputs& x,
+                const RowsOf<float>& keep, Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
-    if (!over_dy && add_near(row_, at.rows, dy, x, keep, at.columns, found)) return;
+    if (!over_dy && add_near(row, at.rows, dy, x, keep, at.columns, found)) return;
     const int64_t step = over_dy ? kPiece : at.columns;
     for (int64_t r = 0; r < at.rows; ++r) {
       Sums sums = {};
@@ -268,19 +271,19 @@ class GradientSweeps : public GradientRows {
         const Raw* const of_x = x.at(r, i);
         float* const to = keep.at(r, i);
         const bool tried = !over_dy && at.rows == 1;
-        if (tried || !add_near(&row_[r], 1, {from}, {of_x}, {to}, n, &sums))
-          sums.add(sums_far<Held>(row_[r], from, of_x, to, n));
+        if (tried || !add_near(row + r, 1, {from}, {of_x}, {to}, n, &sums))
+          sums.add(sums_far<Held>(row_[row + r], from, of_x, to, n));
       }
       found[r].add(sums);
     }
   }
 
-  // Adds the sums of rows of n elements. Returns false if some t is not near.
-  static bool add_near(const GradientRow* rows, int64_t count, const Inputs& dy, const Inputs& x,
-                       const RowsOf<float>& keep, int64_t n, Sums* found) {
+  // Adds the sums of `count` rows of n elements from r on. Returns false if some t is not near.
+  bool add_near(int64_t row, int64_t count, const Inputs& dy, const Inputs& x,
+                const RowsOf<float>& keep, int64_t n, Sums* found) const {
     static_assert(kSegment / kPiece <= kMaxRows);  // several rows have one piece or two
     LaneSums pieces[kMaxRows];
-    if (!group_norm_row_sums<Held>(rows, count, dy, x, keep, n, pieces)) return false;
+    if (!group_norm_row_sums<Held>(of_, row, count, dy, x, keep, n, pieces)) return false;
     const LaneSums* piece = pieces;
     for (int64_t r = 0; r < count; ++r) {
       Sums sums = {};

@@ -23,7 +23,6 @@ const GroupNormKernels OPENACLNN_OF_ISA(group_norm_) = {
      OPENACLNN_ISA::group_norm_store<OPENACLNN_ISA::Gradient>},
     OPENACLNN_ISA::group_norm_free_slots,
     OPENACLNN_ISA::group_norm_parameter_gradients,
-    OPENACLNN_ISA::group_norm_split_parameter_gradients,
     OPENACLNN_ISA::group_norm_forward_double,
     OPENACLNN_ISA::group_norm_backward_double,
     OPENACLNN_ISA::group_norm_parameters_double,

@@ -59,13 +59,5 @@ inline bool at_lines(const RowsOf<Raw>& rows) {
   return ((reinterpret_cast<uintptr_t>(rows.first) | rows.step * sizeof(Raw)) & 63) == 0;
 }
 
-// Calls work(part, first row) for the parts of a slice that a tile has room for.
-inline void for_tiles(const Slice& at, const auto& work) {
-  for (int64_t r = 0; r < at.rows; r += kTileRows) {
-    const int64_t count = least(kTileRows, at.rows - r);
-    work(Slice{at.sample, at.channel + r, count, at.segment}, r);
-  }
-}
-
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

@@ -119,15 +119,19 @@ struct Place {
   int64_t sample, channel, first, rows, columns;
 };
 
-// Calls work(place) for the tiles of a slice, of at most `columns` positions each.
+// Calls work(place, its first row in the slice) for the tiles of a slice, of at most as many rows
+// and columns as a tile of `memory` has.
 enum class Order : uint8_t { first_to_last, last_to_first };
-inline void for_places(const GroupNormCall& call, const Slice& at, int64_t columns, Order order,
+inline void for_places(const GroupNormCall& call, const Slice& at, const auto& memory, Order order,
                        const auto& work) {
   const int64_t begin = at.segment * kSegment, size = least(kSegment, call.positions - begin);
-  const int64_t tiles = (size + columns - 1) / columns;
-  for (int64_t k = 0; k < tiles; ++k) {
-    const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
-    work(Place{at.sample, at.channel, begin + i, at.rows, least(columns, size - i)});
+  const int64_t columns = memory.columns(), tiles = (size + columns - 1) / columns;
+  for (int64_t r = 0; r < at.rows; r += memory.kRows) {
+    const int64_t rows = least(memory.kRows, at.rows - r);
+    for (int64_t k = 0; k < tiles; ++k) {
+      const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
+      work(Place{at.sample, at.channel + r, begin + i, rows, least(columns, size - i)}, r);
+    }
   }
 }
 

@@ -102,9 +102,10 @@ inline void group_norm_finish(const void* given, void* workspace, int64_t begin,
     typename Op::Group group = {};
     for (int64_t i = 0; i < width; ++i) {
       const int64_t channel = item % call.groups * width + i;
-      const auto* const parts = parts_at<Op>(call, workspace, item / call.groups, channel);
+      auto* const parts = parts_at<Op>(call, workspace, item / call.groups, channel);
       typename Op::Part sum = {};
       for (int64_t s = 0; s < segments_of(call.positions); ++s) sum.add(parts[s]);
+      parts[0] = sum;  // for the parameters
       group.add(call, channel, sum);
     }
     group.finish(call, item, doubles_at(workspace, call.pairs) + 2 * item);

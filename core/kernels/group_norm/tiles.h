@@ -132,6 +132,7 @@ class GatheredRows : Tiles<Side::positions, kTileRoom> {
  public:
   using Type = F32;
   using Rows = RowsOf<float>;
+  static constexpr int64_t kRows = kTileRows;  // of a tile
   struct Buffer {
     alignas(64) float values[kTileRoom];
   };
