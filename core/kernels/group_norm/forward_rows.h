@@ -15,7 +15,7 @@ class ForwardRows {
   explicit ForwardRows(const GroupNormCall& call) : call_(call), groups_(call) {}
 
   // Sets the factors of rows; `pairs` holds mean and rstd of their groups.
-  [[gnu::noinline]] void set(const Slice& at, const double* pairs) {
+  [[gnu::noinline]] void set(const Place& at, const double* pairs) {
     const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const double* const pair = pairs + 2 * (groups_[at.channel + r] - first_group);
@@ -61,9 +61,9 @@ class ForwardSweeps : public ForwardRows {
   int64_t rows() const { return memory_.rows(); }
 
   // Computes the moments of each row over one segment.
-  void sum(const Slice& at, Moments* found) {
+  void sum(const Place& at, Moments* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
-    for_places(call_, at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
+    for_places(at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
       const auto x = memory_.load(call_.x, place, x_);
       for (int64_t r = 0; r < place.rows; ++r) {
         for (int64_t i = 0; i < place.columns; i += kMomentBlock) {
@@ -75,14 +75,14 @@ class ForwardSweeps : public ForwardRows {
   }
 
   // Stores y of each row over one segment, the last tile and row first.
-  void store(const Slice& at, const double* pairs) {
+  void store(const Place& at, const double* pairs) {
     set(at, pairs);
     store_rows(at);
   }
 
  protected:
-  void store_rows(const Slice& at) {
-    for_places(call_, at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
+  void store_rows(const Place& at) {
+    for_places(at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
       const auto x = memory_.load(call_.x, place, x_);
       const auto y = memory_.target(call_.out, place, y_);
       for (int64_t r = place.rows - 1; r >= 0; --r) {

@@ -18,19 +18,15 @@ template <class Type, class Raw = typename Type::Raw>
     const GradientFactors& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, int64_t positions, ChannelLanes& lanes) {
   AllNear all;
-  for (int64_t p = 0; p < positions; ++p) {
-    fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
-    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
-    float *const u_lane = lanes.u[p % kLanes], *const ud_lane = lanes.ud[p % kLanes];
-    for_registers(channels,
-                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto terms = of.at<K>(c);
-                    const auto d = terms.d(load_some<Type, K>(x[p] + c, n));
-                    const auto u = terms.u(load_some<Type, K>(dy[p] + c, n), d, all);
-                    store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
-                    store_registers(ud_lane + c, fused(u, d, load_registers<F32, K>(ud_lane + c)));
-                  });
-  }
+  const auto add = [&]<int K>(int64_t p, int64_t c, int64_t, const Registers<K>& g,
+                              const Registers<K>& in) __attribute__((always_inline)) {
+    float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
+    const auto terms = of.at<K>(c);
+    const auto d = terms.d(in), u = terms.u(g, d, all);
+    store_registers(to_u, load_registers<F32, K>(to_u) + u);
+    store_registers(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
+  };
+  for_inside<Type>(channels, positions, add, dy, x);
   return all.are();
 }
 
@@ -71,21 +67,20 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
   using GradientSweeps::GradientSweeps;
 
   // Computes Σ u and Σ u x̂ of each channel over one segment.
-  void sum(const Slice& at, Sums* found) {
+  void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
-    if (!sums(whole_segment(call_, at), found)) sum_rows(at, found);
+    if (!sums(at, found)) sum_rows(at, found);
   }
 
   // Stores dx of each channel over one segment.
-  void store(const Slice& at, const double* mean) {
+  void store(const Place& at, const double* mean) {
     read_rows(at, mean);
     bool near = true;
     for (int64_t r = 0; r < at.rows; ++r) near &= input_[r].enough(row_[r]);
-    const Place part = whole_segment(call_, at);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
     Sums unused[kMaxRows];
-    if (near && in_place) near = sums(part, unused);  // rows need x and dy again
-    if (!near || !gradient(part)) store_rows(at);
+    if (near && in_place) near = sums(at, unused);  // rows need x and dy again
+    if (!near || !gradient(at)) store_rows(at);
   }
 
  private:

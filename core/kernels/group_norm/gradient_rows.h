@@ -25,7 +25,7 @@ class GradientRows {
         keep_(keep_of(call)),
         lifts_(static_cast<int8_t*>(workspace) + call.lifts) {}
 
-  [[gnu::always_inline]] void read_rows(const Slice& at) {
+  [[gnu::always_inline]] void read_rows(const Place& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r, index = at.sample * call_.groups + groups_[channel];
       if (index != statistics_.index)
@@ -35,11 +35,11 @@ class GradientRows {
   }
 
   // Does the same for sums, and finds which rows are lifted.
-  [[gnu::noinline]] void read_rows_of_sums(const Slice& at) {
+  [[gnu::noinline]] void read_rows_of_sums(const Place& at) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
     int8_t* const exponent = lifts_of(at);
-    RowPart part{call_, at.sample, at.channel, at.segment * kSegment, 0, 1};
+    RowPart part{call_, at.sample, at.channel, at.first, 0, 1};
     const int64_t dy_first = part.offset(call_.dy, 0), x_first = part.offset(call_.x, 0);
     const auto first_of = [](const GroupNormTensor& t, int64_t offset) {
       return float_at(element_at(t.data, t.element, offset), t.element);
@@ -56,7 +56,7 @@ class GradientRows {
   }
 
   // `mean` holds c1 and c2 of the groups, beginning with that of the first row.
-  [[gnu::noinline]] void read_rows(const Slice& at, const double* mean) {
+  [[gnu::noinline]] void read_rows(const Place& at, const double* mean) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
     const int8_t* const exponents = lifts_of(at);
@@ -137,9 +137,9 @@ class GradientRows {
  private:
   // Returns the lift of the first row; the lifts of the next rows follow, as many bytes apart as
   // there are segments.
-  int8_t* lifts_of(const Slice& at) const {
+  int8_t* lifts_of(const Place& at) const {
     const int64_t segments = segments_of(call_.positions);
-    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.segment;
+    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.first / kSegment;
   }
 
   // The exponent of the row's lift; a row whose largest values are ordinary has no lift.
@@ -185,21 +185,21 @@ class GradientSweeps : public GradientRows {
   int64_t rows() const { return memory_.rows(); }
 
   // Computes Σ u and Σ u x̂ of each row over one segment.
-  void sum(const Slice& at, Sums* found) {
+  void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
     sum_rows(at, found);
   }
 
   // Stores dx of each row over one segment, the last tile and row first.
-  void store(const Slice& at, const double* mean) {
+  void store(const Place& at, const double* mean) {
     read_rows(at, mean);
     store_rows(at);
   }
 
  protected:
-  void sum_rows(const Slice& at, Sums* found) {
+  void sum_rows(const Place& at, Sums* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
-    for_places(call_, at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
+    for_places(at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
       const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
       const auto kept =
           keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
@@ -211,8 +211,8 @@ class GradientSweeps : public GradientRows {
       found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
   }
 
-  void store_rows(const Slice& at) {
-    for_places(call_, at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
+  void store_rows(const Place& at) {
+    for_places(at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
       const bool in_dx = keep_ != Keep::nowhere;
       const Inputs x = memory_.load(call_.x, place, x_), later_x = following(place);
       const Inputs from = cache_ != nullptr

@@ -37,7 +37,7 @@ inline void sweep_bundle(const GroupNormCall& call, const Bundle& bundle, int64_
   const int64_t segments = segments_of(call.positions), step = sweeps.rows();
   const auto slice = [&](int64_t c, int64_t segment) {
     const int64_t rows = least(step, bundle.channels - c);
-    return Slice{sample, bundle.first_channel + c, rows, segment};
+    return slice_at(call, sample, bundle.first_channel + c, rows, segment);
   };
   Groups groups(call);
   typename Op::Group group[kMaxBundle];
@@ -45,7 +45,7 @@ inline void sweep_bundle(const GroupNormCall& call, const Bundle& bundle, int64_
   for (int64_t g = 0; g < bundle.groups; ++g) group[g] = {};
   for (int64_t c = 0; c < bundle.channels; c += step) {
     typename Op::Part sums[kMaxRows], parts[kMaxRows];
-    const Slice first = slice(c, 0);
+    const Place first = slice(c, 0);
     for (int64_t r = 0; r < first.rows; ++r) sums[r] = {};
     for (int64_t segment = 0; segment < segments; ++segment) {
       sweeps.sum(slice(c, segment), parts);
@@ -84,10 +84,11 @@ inline void group_norm_sum(const void* given, void* workspace, int64_t begin, in
   const int64_t segments = segments_of(call.positions);
   with_sweeps<Op, Items::slices>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const Slice at = slice_of(call, item);
+      const Place at = slice_of(call, item);
       typename Op::Part found[kMaxRows];
       sweeps.sum(at, found);
-      auto* const parts = parts_at<Op>(call, workspace, at.sample, at.channel) + at.segment;
+      auto* const parts =
+          parts_at<Op>(call, workspace, at.sample, at.channel) + at.first / kSegment;
       for (int64_t r = 0; r < at.rows; ++r) parts[r * segments] = found[r];
     }
   });
@@ -119,7 +120,7 @@ inline void group_norm_store(const void* given, void* workspace, int64_t begin, 
   const double* const pairs = doubles_at(workspace, call.pairs);
   with_sweeps<Op, Items::slices>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const Slice at = slice_of(call, item);
+      const Place at = slice_of(call, item);
       sweeps.store(at, pairs + 2 * group_of(call, at));
     }
   });
