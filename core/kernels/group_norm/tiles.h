@@ -25,6 +25,8 @@ class Tiles {
       for (int64_t l = 0; l < of.count; ++l) {
         const char* const from =
             static_cast<const char*>(element_at(first, t.element, l * of.line));
+        // Lines of short channels follow each other: fetching them too takes 1.2 times as long
+        // (gradient of channels-last 1x32x64).
         for (int64_t b = 0; b < bytes && side == Side::positions; b += 64)
           __builtin_prefetch(from + kAheadBytes + b);
         widen(out + l * pitch, from, t.element, of.length);
