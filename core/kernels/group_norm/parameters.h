@@ -45,14 +45,20 @@ inline void group_norm_parameter_gradients(const void* given, void* workspace, i
                                            int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const auto add = [&](const double* parts, int64_t first, int64_t n, double* totals) {
+    const auto add_row = [&](int64_t row, double* to) {
+      const double* const sums = parts + (row * call.channels + first) * call.sum_step;
+      for (int64_t i = 0; i < n; ++i) to[i] += sums[i * call.sum_step];
+    };
     for (int64_t i = 0; i < n; ++i) totals[i] = 0;
     for (int64_t b = 0; b < call.sample_blocks; ++b) {
+      if (call.sum_rows == call.sample_blocks) {
+        add_row(b, totals);
+        continue;
+      }
       double block[kParameters] = {};
       const int64_t last = call.sum_rows * (b + 1) / call.sample_blocks;
-      for (int64_t row = call.sum_rows * b / call.sample_blocks; row < last; ++row) {
-        const double* const sums = parts + (row * call.channels + first) * call.sum_step;
-        for (int64_t i = 0; i < n; ++i) block[i] += sums[i * call.sum_step];
-      }
+      for (int64_t row = call.sum_rows * b / call.sample_blocks; row < last; ++row)
+        add_row(row, block);
       for (int64_t i = 0; i < n; ++i) totals[i] += block[i];
     }
   };
