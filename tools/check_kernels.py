@@ -150,9 +150,8 @@ FORM = re.compile(
 
 # Other loops that the compiler vectorises; the rest of group norm is in registers as it is written.
 OTHERS = re.compile(
-    r"::(make_canonical(?=<[^>]*F32>)|group_norm_(?:terms_far|gradient_rows|gradient_far|values_far"
-    r"|swish_far)"
-    r"|Short(?:Gradient|Forward)::(?:terms_far|input_gradient\w*|values\w*|swish_values_far))[(<]"
+    r"::(make_canonical(?=<[^>]*F32>)|group_norm_(?:terms_far|gradient_rows|gradient_far|values_far)"
+    r"|ShortGradient::(?:terms_far(?=<false>)|input_gradient\w*))[(<]"
 )
 
 

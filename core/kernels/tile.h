@@ -97,7 +97,8 @@ struct Steps {
 // Copies rows × columns elements from one strided place to another. If one side is dense along its
 // rows and the other along its columns, this is a transposition. Otherwise the loop over columns is
 // the inner one, unless one side is dense along its rows, or there are so few columns that the loop
-// costs more than the copies.
+// costs more than the copies. Without the unrolled loop, group norm of every second position of
+// fp32 4x320x49 takes 1.2 times as long.
 template <class Raw>
 inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, int64_t rows,
                  int64_t columns) {
@@ -120,6 +121,7 @@ inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, in
     } else if (out.column == 1 && in.column == 0) {
       for (int64_t c = 0; c < columns; ++c) to[c] = *from;
     } else {
+#pragma GCC unroll 4
       for (int64_t c = 0; c < columns; ++c) to[c * out.column] = from[c * in.column];
     }
   }

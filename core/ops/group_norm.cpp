@@ -50,10 +50,16 @@ void fill_positions(GroupNormCall& call, const GroupNorm& g) {
   }
   if (loops == 0) {
     call.spatial_size[0] = 1;
-    for (GroupNormTensor* view : views) view->position[0] = 1;
+    for (GroupNormTensor* view : views) view->position[0] = 0;
     loops = 1;
   }
   call.spatial_loops = loops;
+  for (GroupNormTensor* view : views) {
+    view->side = loops > 1                ? Side::neither
+                 : view->position[0] == 1 ? Side::positions
+                 : view->channel == 1     ? Side::channels
+                                          : Side::neither;
+  }
 }
 
 void fill_statistic(GroupNormStatistic& to, const Tensor& tensor) {
@@ -133,10 +139,11 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   const auto last = [&](const GroupNormTensor& t) {
     return call.spatial_loops == 1 && t.channel == 1 && t.position[0] >= g.channels;
   };
-  call.inside = channels_inside && call.positions >= kShort && g.channels >= kLeastInside &&
-                last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));
+  const bool inside = channels_inside && call.positions >= kShort && g.channels >= kLeastInside &&
+                      last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));
   call.columns = channels_inside ? kPiece : 2 * kPiece;  // of a tile: whole pieces
-  if (call.inside) {
+  if (inside) {
+    call.layout = Layout::channels;
     const int64_t blocks = (g.channels + kMaxRows - 1) / kMaxRows;
     const int64_t even = (g.channels + blocks - 1) / blocks;
     call.rows = std::min((even + 31) / 32 * 32, g.channels);
@@ -144,6 +151,9 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   }
   const int64_t channels = call.bundle * width, blocks = (channels + kTileRows - 1) / kTileRows;
   call.rows = channels_inside ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
+  const auto dense = [](const GroupNormTensor& t) { return t.side == Side::positions; };
+  const bool all = dense(call.x) && dense(call.out) && (g.dy == nullptr || dense(call.dy));
+  call.layout = all && call.rows == 1 ? Layout::rows : Layout::gathered;
 }
 
 constexpr int64_t kGrain = 8 * 1024;  // elements
@@ -160,8 +170,7 @@ constexpr size_t kDoubleStack = 32 * 1024;  // three pieces of 4 KiB
 
 // Whether dx can hold u between the sweeps.
 bool can_keep(const GroupNorm& g, const GroupNormCall& call) {
-  return g.backward() && g.out->dtype == ACL_FLOAT && call.spatial_loops == 1 &&
-         call.out.position[0] == 1;
+  return g.backward() && g.out->dtype == ACL_FLOAT && call.out.side == Side::positions;
 }
 
 // A gradient that bypasses the cache, of groups that fit the cache: all threads work on one group
@@ -180,7 +189,8 @@ int64_t rounds_of(const GroupNorm& g, const GroupNormCall& call) {
 }
 
 void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
-  const GroupNormKernels& k = kernels().group_norm;
+  const GroupNormKernels& group_norm = kernels().group_norm;
+  const GroupNormSweeps& k = g.backward() ? group_norm.backward : group_norm.forward;
   const int64_t elements = g.samples * g.channels * call.positions;
   const bool few = call.positions < kShort;
   const int64_t bundles = (g.groups + call.bundle - 1) / call.bundle;
@@ -192,12 +202,16 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
     executor.add_step(kernel, items, std::max<int64_t>(1, kGrain * items / std::max(work, items)),
                       in_rounds);
   };
+  const auto add_parameters = [&] {
+    if (g.dgamma != nullptr || g.dbeta != nullptr)
+      step(group_norm.parameter_gradients, g.channels, call.sum_rows * g.channels);
+  };
   const int64_t threads = num_threads();
   const int64_t rounds = rounds_of(g, call);
   const int64_t parts = g.samples * g.channels * segments_of(call.positions);
   if (g.backward() && !few) call.lifts = executor.book(static_cast<uint64_t>(parts));
   const bool split =
-      call.inside || rounds > 1 ||
+      call.layout == Layout::channels || rounds > 1 ||
       (!few && threads > 1 && outer * bundles < 4 * threads && elements >= 4 * kGrain);
   if (!split) {
     if (g.backward()) {
@@ -211,28 +225,26 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
             std::min({threads, outer * bundles, kSlotsBytes / slot, int64_t{64}}));
         call.taken = executor.book(8);
         call.cache = executor.book(static_cast<uint64_t>(call.slots * slot));
-        executor.add_step(k.free_slots, 1, 1);
+        executor.add_step(group_norm.free_slots, 1, 1);
       }
-      step(few ? k.backward_short : k.backward, outer * bundles, elements);
-      if (g.dgamma != nullptr || g.dbeta != nullptr)
-        step(k.parameter_gradients, g.channels, call.sample_blocks * g.channels);
-    } else {
-      step(few ? k.forward_short : k.forward, outer * bundles, elements);
     }
+    step(few ? k.whole_short : k.whole, outer * bundles, elements);
+    call.sum_rows = call.sample_blocks, call.sum_step = 1;
+    add_parameters();
     return;
   }
   const int64_t segments = segments_of(call.positions);
   const int64_t slices = g.samples * ((g.channels + call.rows - 1) / call.rows) * segments;
   const int64_t groups = g.samples * g.groups;
-  call.beta_sums = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 8 : 24));
-  call.gamma_sums = g.backward() ? executor.book(static_cast<uint64_t>(parts) * 8) : 0;
-  call.coefficients = executor.book(static_cast<uint64_t>(groups) * 16);
+  call.parts = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 16 : 24));
+  call.beta_sums = call.parts, call.gamma_sums = call.parts + 8;
+  call.sum_rows = g.samples, call.sum_step = 2 * segments;
+  call.pairs = executor.book(static_cast<uint64_t>(groups) * 16);
   if (rounds > 1) call.keep = Keep::in_last;
-  step(g.backward() ? k.sums : k.statistics, slices, elements, rounds);
-  step(g.backward() ? k.coefficients : k.mean_and_rstd, groups, parts, rounds);
-  step(g.backward() ? k.input_gradient : k.normalise, slices, elements, rounds);
-  if (g.dgamma != nullptr || g.dbeta != nullptr)
-    step(k.split_parameter_gradients, g.channels, parts);
+  step(k.sum, slices, elements, rounds);
+  step(k.finish, groups, parts, rounds);
+  step(k.store, slices, elements, rounds);
+  add_parameters();
 }
 
 // DOUBLE: one group after the other.

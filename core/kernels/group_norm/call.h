@@ -39,11 +39,19 @@ inline constexpr int64_t kMostChannels =
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
 
+// How the large tensors of a call are read and written: in tiles of fp32, to which they are
+// gathered, or directly, where the positions of all their rows lie side by side, or their channels.
+enum class Layout : uint8_t { gathered, rows, channels };
+
+// What lies side by side in memory, where spatial dims are one loop.
+enum class Side : uint8_t { neither, positions, channels };
+
 struct GroupNormTensor {
   void* data;
   int64_t sample, channel;        // strides in elements
   int64_t position[kMaxSpatial];  // outermost loop first
   Element element;
+  Side side;
 };
 
 struct GroupNormParameter {  // one value for each channel
@@ -72,35 +80,37 @@ struct GroupNormCall {
   int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
   int64_t bundle;                  // groups of an item
   int64_t rows, columns;           // of a tile: channels × positions
-  uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sample block][channel], or, when groups are
-                                   // split among items, [sample][channel][segment]
+  uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sum_rows][channel], sum_step apart
+  int64_t sum_rows, sum_step;      // one of a sample block, or in the parts, one of a sample
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each
                           // with room for the u of a bundle in fp32
   int32_t slots;
   uint64_t lifts;         // workspace, gradient of long channels: [sample][channel][segment], bytes
-  uint64_t coefficients;  // workspace, when groups are split: fp64, [sample][group][2]
+  uint64_t parts, pairs;  // workspace, when groups are split among items: the sums of
+                          // [sample][channel][segment], and fp64, [sample][group][2]
   double eps;
   double wide_scale;  // swishScale, for DOUBLE
   float scale;        // the same in fp32
   int32_t spatial_loops;
   bool swish;
-  bool inside;  // large tensors are channels-last, all of them
+  Layout layout;
   bool stream;  // store past the cache
   Keep keep;
 };
 
 using GroupNormKernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);
 
+// The kernels of one operator. Items: (sample or sample block, bundle), or, when groups are split,
+// (sample, rows, segment), (sample, group), (sample, rows, segment).
+struct GroupNormSweeps {
+  GroupNormKernel whole, whole_short;
+  GroupNormKernel sum, finish, store;
+};
+
 struct GroupNormKernels {
-  GroupNormKernel forward, forward_short;     // items: (sample, bundle)
-  GroupNormKernel statistics, normalise;      // (sample, rows, segment)
-  GroupNormKernel mean_and_rstd;              // (sample, group)
-  GroupNormKernel free_slots;                 // one item
-  GroupNormKernel backward, backward_short;   // (sample block, bundle)
-  GroupNormKernel sums, input_gradient;       // (sample, rows, segment)
-  GroupNormKernel coefficients;               // (sample, group)
-  GroupNormKernel parameter_gradients;        // channels
-  GroupNormKernel split_parameter_gradients;  // channels
+  GroupNormSweeps forward, backward;
+  GroupNormKernel free_slots;           // one item
+  GroupNormKernel parameter_gradients;  // channels
   // of DOUBLE tensors; items: (sample, group), (sample, group), channels
   GroupNormKernel forward_double, backward_double, parameters_double;
 };

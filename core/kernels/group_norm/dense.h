@@ -20,6 +20,11 @@ struct RowsOf {
   RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
 
+template <class T>
+inline RowsOf<T> rows_as(const auto& rows) {
+  return {reinterpret_cast<T*>(rows.first), rows.step};
+}
+
 template <class Type, class Raw = typename Type::Raw>
 inline RowsOf<Raw> rows_of(const GroupNormTensor& t, const Place& at) {
   Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
@@ -33,6 +38,7 @@ class DirectRows {
   using Type = T;
   using Raw = typename Type::Raw;
   struct Buffer {};
+  static constexpr int64_t kRows = kMaxRows;  // of a tile
 
   explicit DirectRows(const GroupNormCall& call) : call_(call) {}
 

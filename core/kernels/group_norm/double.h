@@ -46,40 +46,34 @@ inline double number_of(Pair x) { return x.high + x.low; }
 inline double double_at(const void* in, Element element) {
   return element == Element::f64 ? *static_cast<const double*>(in) : float_at(in, element);
 }
-inline double double_of_channel(const GroupNormParameter& p, int64_t channel) {
+inline double double_of(const GroupNormParameter& p, int64_t channel) {
   return double_at(element_at(p.data, p.element, channel * p.stride), p.element);
 }
-inline double double_of_group(const GroupNormStatistic& s, int64_t index) {
+inline double double_of(const GroupNormStatistic& s, int64_t index) {
   return double_at(place_of(s, index), s.element);
 }
 
 inline constexpr int64_t kPositions = 512;  // of a channel that are worked on at a time, 8 n
 
-// Reads and writes one channel of one sample of the large tensors, piece by piece.
-struct Channel {
+// Reads and writes n positions of one channel of the large tensors.
+struct Piece {
   const GroupNormCall& call;
-  int64_t sample, channel;
+  int64_t sample, channel, first, n;
 
-  void load(const GroupNormTensor& t, int64_t first, int64_t n, double* values) const {
-    const int64_t step = t.position[call.spatial_loops - 1];
-    for_runs(call, t, sample, channel, first, n, [=](int64_t offset, int64_t i, int64_t count) {
-      const double* const from = static_cast<const double*>(t.data) + offset;
-      for (int64_t k = 0; k < count; ++k) values[i + k] = from[k * step];
-    });
+  void load(const GroupNormTensor& t, double* values) const {
+    for_each(t, [=](const double& element, int64_t i) { values[i] = element; });
+  }
+  void store(const GroupNormTensor& t, const double* values) const {
+    for_each(t, [=](double& element, int64_t i) { element = canonical(values[i]); });
   }
 
-  void store(const GroupNormTensor& t, int64_t first, int64_t n, const double* values) const {
+ private:
+  void for_each(const GroupNormTensor& t, const auto& work) const {
     const int64_t step = t.position[call.spatial_loops - 1];
     for_runs(call, t, sample, channel, first, n, [=](int64_t offset, int64_t i, int64_t count) {
-      double* const to = static_cast<double*>(t.data) + offset;
-      for (int64_t k = 0; k < count; ++k) to[k * step] = canonical(values[i + k]);
+      double* const at = static_cast<double*>(t.data) + offset;
+      for (int64_t k = 0; k < count; ++k) work(at[k * step], i + k);
     });
-  }
-
-  template <class Work>
-  void for_pieces(const Work& work) const {
-    for (int64_t first = 0; first < call.positions; first += kPositions)
-      work(first, least(kPositions, call.positions - first));
   }
 };
 
@@ -95,13 +89,32 @@ inline Logistic logistic_double(double t) {
 
 inline double within_thousand(double t) { return t > 1000 ? 1000 : t < -1000 ? -1000 : t; }
 
-// One group has its channels and the statistics that normalise x.
-struct Normalisation {
-  Pair mean;
-  double rstd, gamma, beta;
+// A group of one sample, with the statistics that normalise its x.
+struct DoubleGroup {
+  const GroupNormCall& call;
+  int64_t index, width = call.channels / call.groups;
+  Pair mean = {0, 0};
+  double rstd = 0, gamma = 0, beta = 0;
+
   double centred(double x) const { return (x - mean.high) - mean.low; }
   double h(double x) const { return centred(x) * rstd; }
   double v(double h) const { return fused(h, gamma, beta); }
+
+  // Calls work(c) for each channel, with γ and β of it.
+  void for_channels(const auto& work) {
+    const int64_t first = index % call.groups * width;
+    for (int64_t c = first; c < first + width; ++c) {
+      gamma = double_of(call.gamma, c), beta = double_of(call.beta, c);
+      work(c);
+    }
+  }
+  void for_pieces(int64_t c, const auto& work) const {
+    for (int64_t i = 0; i < call.positions; i += kPositions)
+      work(Piece{call, index / call.groups, c, i, least(kPositions, call.positions - i)});
+  }
+  void for_pieces(const auto& work) {
+    for_channels([&](int64_t c) { for_pieces(c, work); });
+  }
 };
 
 inline Pair divided(Pair sum, double n) {
@@ -112,43 +125,32 @@ inline Pair divided(Pair sum, double n) {
 // Items: (sample, group).
 inline void group_norm_forward_double(const void* given, void*, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t width = call.channels / call.groups;
   const double size = group_size(call);
-  alignas(64) double x[kPositions], y[kPositions];
+  alignas(64) double x[kPositions];
   for (int64_t item = begin; item < end; ++item) {
-    const int64_t sample = item / call.groups, first = item % call.groups * width;
+    DoubleGroup group{call, item};
     ExactSum sum, squares;
-    for (int64_t c = first; c < first + width; ++c) {
-      const Channel channel{call, sample, c};
-      channel.for_pieces([&](int64_t at, int64_t n) {
-        channel.load(call.x, at, n, x);
-        sum.add(x, n);
-      });
-    }
-    Normalisation norm{divided(sum.total(), size), 0, 0, 0};
-    for (int64_t c = first; c < first + width; ++c) {
-      const Channel channel{call, sample, c};
-      channel.for_pieces([&](int64_t at, int64_t n) {
-        channel.load(call.x, at, n, x);
-        for (int64_t i = 0; i < n; ++i) y[i] = norm.centred(x[i]) * norm.centred(x[i]);
-        squares.add(y, n);
-      });
-    }
-    norm.rstd = 1 / __builtin_sqrt(number_of(squares.total()) / size + call.eps);
-    for (int64_t c = first; c < first + width; ++c) {
-      const Channel channel{call, sample, c};
-      norm.gamma = double_of_channel(call.gamma, c), norm.beta = double_of_channel(call.beta, c);
-      channel.for_pieces([&](int64_t at, int64_t n) {
-        channel.load(call.x, at, n, x);
-        for (int64_t i = 0; i < n; ++i) {
-          const double v = norm.v(norm.h(x[i]));
-          y[i] = call.swish ? v * logistic_double(call.wide_scale * v).value : v;
-        }
-        channel.store(call.out, at, n, y);
-      });
-    }
-    store_value(call.mean, item, number_of(norm.mean));
-    store_value(call.rstd, item, norm.rstd);
+    group.for_pieces([&](const Piece& at) {
+      at.load(call.x, x);
+      sum.add(x, at.n);
+    });
+    group.mean = divided(sum.total(), size);
+    group.for_pieces([&](const Piece& at) {
+      at.load(call.x, x);
+      for (int64_t i = 0; i < at.n; ++i) x[i] = group.centred(x[i]) * group.centred(x[i]);
+      squares.add(x, at.n);
+    });
+    group.rstd = 1 / __builtin_sqrt(number_of(squares.total()) / size + call.eps);
+    group.for_pieces([&](const Piece& at) {
+      at.load(call.x, x);
+      for (int64_t i = 0; i < at.n; ++i) {
+        const double v = group.v(group.h(x[i]));
+        x[i] = call.swish ? v * logistic_double(call.wide_scale * v).value : v;
+      }
+      at.store(call.out, x);
+    });
+    store_value(call.mean, item, number_of(group.mean));
+    store_value(call.rstd, item, group.rstd);
   }
 }
 
@@ -162,51 +164,42 @@ inline double swish_gradient_double(double dy, double t) {
 inline void group_norm_backward_double(const void* given, void* workspace, int64_t begin,
                                        int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t width = call.channels / call.groups;
   const double size = group_size(call);
   alignas(64) double x[kPositions], u[kPositions], uh[kPositions];
   for (int64_t item = begin; item < end; ++item) {
-    const int64_t sample = item / call.groups, first = item % call.groups * width;
-    double* const beta_sums = doubles_at(workspace, call.beta_sums) + sample * call.channels;
-    double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + sample * call.channels;
-    Normalisation norm{
-        {double_of_group(call.mean, item), 0}, double_of_group(call.rstd, item), 0, 0};
+    const int64_t before = item / call.groups * call.channels;
+    double* const beta_sums = doubles_at(workspace, call.beta_sums) + before;
+    double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + before;
+    DoubleGroup group{call, item};
+    group.mean.high = double_of(call.mean, item), group.rstd = double_of(call.rstd, item);
     // x becomes h, and dy becomes u
-    const auto load = [&](const Channel& channel, int64_t at, int64_t n) {
-      channel.load(call.x, at, n, x);
-      channel.load(call.dy, at, n, u);
-      for (int64_t i = 0; i < n; ++i) {
-        x[i] = norm.h(x[i]);
-        u[i] = swish_gradient_double(u[i], call.wide_scale * norm.v(x[i]));
+    const auto load = [&](const Piece& at) {
+      at.load(call.x, x);
+      at.load(call.dy, u);
+      for (int64_t i = 0; i < at.n; ++i) {
+        x[i] = group.h(x[i]);
+        u[i] = swish_gradient_double(u[i], call.wide_scale * group.v(x[i]));
       }
     };
-    const auto at_channel = [&](int64_t c) {
-      norm.gamma = double_of_channel(call.gamma, c), norm.beta = double_of_channel(call.beta, c);
-      return Channel{call, sample, c};
-    };
     ExactSum weighted, weighted_h;
-    for (int64_t c = first; c < first + width; ++c) {
-      const Channel channel = at_channel(c);
+    group.for_channels([&](int64_t c) {
       ExactSum sum, sum_h;
-      channel.for_pieces([&](int64_t at, int64_t n) {
-        load(channel, at, n);
-        for (int64_t i = 0; i < n; ++i) uh[i] = u[i] * x[i];
-        sum.add(u, n), sum_h.add(uh, n);
+      group.for_pieces(c, [&](const Piece& at) {
+        load(at);
+        for (int64_t i = 0; i < at.n; ++i) uh[i] = u[i] * x[i];
+        sum.add(u, at.n), sum_h.add(uh, at.n);
       });
       beta_sums[c] = number_of(sum.total()), gamma_sums[c] = number_of(sum_h.total());
-      const double of_beta = norm.gamma * beta_sums[c], of_gamma = norm.gamma * gamma_sums[c];
+      const double of_beta = group.gamma * beta_sums[c], of_gamma = group.gamma * gamma_sums[c];
       weighted.add(&of_beta, 1), weighted_h.add(&of_gamma, 1);
-    }
+    });
     const double c1 = number_of(weighted.total()) / size, c2 = number_of(weighted_h.total()) / size;
-    for (int64_t c = first; c < first + width; ++c) {
-      const Channel channel = at_channel(c);
-      channel.for_pieces([&](int64_t at, int64_t n) {
-        load(channel, at, n);
-        for (int64_t i = 0; i < n; ++i)
-          u[i] = norm.rstd * (norm.gamma * u[i] - fused(x[i], c2, c1));
-        channel.store(call.out, at, n, u);
-      });
-    }
+    group.for_pieces([&](const Piece& at) {
+      load(at);
+      for (int64_t i = 0; i < at.n; ++i)
+        u[i] = group.rstd * (group.gamma * u[i] - fused(x[i], c2, c1));
+      at.store(call.out, u);
+    });
   }
 }
 

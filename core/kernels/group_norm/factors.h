@@ -27,23 +27,37 @@ struct NearFactors {
     slope = fits ? static_cast<float>(to) : nan;
     beta = b, shift = static_cast<float>(by);
   }
-
-  bool enough() const { return gamma == gamma; }
-  bool t_is_v() const { return (slope == gamma) & (shift == beta); }  // s is 1, or both are 0
 };
 
-struct WideFactors {
-  double mean, gamma, beta, scale;
+// The factors of one channel, for every x.
+struct FarFactors {
+  NearFactors near;
+  float high, low;
+  double mean, gamma, scale;
 
-  double value(float x) const { return (static_cast<double>(x) - mean) * gamma + beta; }
+  float distance(float x) const { return (x - high) - low; }
+  double wide(float x) const { return (static_cast<double>(x) - mean) * gamma + near.beta; }
+
+  float value(float x) const {
+    const float usual = fused(distance(x), near.gamma, near.beta);
+    const float far = static_cast<float>(wide(x));
+    return near.gamma == near.gamma ? usual : far;
+  }
+  // Near elements always have the bits of the near formula, because their neighbours depend on the
+  // layout.
+  float swish(float x) const {
+    const float d = distance(x), v = fused(d, near.gamma, near.beta);
+    const float t = fused(d, near.slope, near.shift), usual = swish_near(v, t);
+    const float far = swish_wide(wide(x), scale * wide(x));
+    return is_near(sixteenths_of_minus(t)) ? usual : far;
+  }
 };
 
-// Returns y of x; d is the distance of x to the mean in fp32.
-inline float swish_of(float x, float d, const NearFactors& near, const WideFactors& wide) {
-  const float v = fused(d, near.gamma, near.beta), t = fused(d, near.slope, near.shift);
-  const double value = wide.value(x);
-  const float far = swish_wide(value, wide.scale * value), usual = swish_near(v, t);
-  return is_near(sixteenths_of_minus(t)) ? usual : far;
+// Returns the bits of the largest |value(i)|, i < n; those of NaN are larger than those of numbers.
+[[gnu::always_inline]] inline uint32_t largest_bits(int64_t n, const auto& value) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < n; ++i) most = larger(most, bits_of(magnitude(value(i))));
+  return most;
 }
 
 inline double normalised_wide(float x, float mean, float rstd) {

@@ -8,27 +8,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Holds for each channel the coefficients that the loops over rows hold for a row.
-template <int64_t N>
-struct NormalChannels {
-  alignas(64) float high[N], low[N], gamma[N], beta[N], slope[N], shift[N];
-
-  void set(int64_t c, float mean_high, float mean_low, const NearFactors& near) {
-    high[c] = mean_high, low[c] = mean_low, gamma[c] = near.gamma, beta[c] = near.beta;
-    slope[c] = near.slope, shift[c] = near.shift;
-  }
-  // Gives the channels that fill the last block factors of 0: their t is near.
-  void fill(int64_t count) {
-    for (int64_t c = count; c < round_up(count, kBlock); ++c) set(c, 0, 0, {0, 0, 0, 0});
-  }
-
-  template <int K>
-  [[gnu::always_inline]] Normal<Registers<K>> at(int64_t c) const {
-    return {of_channels<K>(high, c), of_channels<K>(low, c),   of_channels<K>(gamma, c),
-            of_channels<K>(beta, c), of_channels<K>(slope, c), of_channels<K>(shift, c)};
-  }
-};
-
 struct ChannelMoments {
   alignas(64) double pivot[kMaxRows], d[kWideLanes][kMaxRows], dd[kWideLanes][kMaxRows];
 };
@@ -41,32 +20,27 @@ template <class Type, class Raw = typename Type::Raw>
   constexpr int kWidth = kRegisterBytes / sizeof(double);
   std::memset(&to, 0, sizeof to);
   for (int64_t c = 0; c < channels; ++c) to.pivot[c] = pivot_of(Type::from(x[0][c]));
-  for (int64_t p = 0; p < positions; ++p) {
-    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
-    double *const d_lane = to.d[p % kWideLanes], *const dd_lane = to.dd[p % kWideLanes];
-    for_registers(channels,
-                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const Registers<K> in = load_some<Type, K>(x[p] + c, n);
+  const auto add = [&]<int K>(int64_t p, int64_t c, int64_t,
+                              const Registers<K>& in) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-                    for (int k = 0; k < K; ++k) {
+    for (int k = 0; k < K; ++k) {
 #pragma GCC unroll 2
-                      for (int half = 0; half < 2; ++half) {
-                        const int64_t i = c + (2 * k + half) * kWidth;
-                        const auto at = [=](const double* lane) {
-                          return load_register<DoubleRegister>(lane + i);
-                        };
-                        const DoubleRegister d = widened_half(in.r[k], half) - at(to.pivot);
-                        store_register(d_lane + i, at(d_lane) + d);
-                        store_register(dd_lane + i, at(dd_lane) + d * d);
-                      }
-                    }
-                  });
-  }
+      for (int half = 0; half < 2; ++half) {
+        const int64_t i = c + (2 * k + half) * kWidth;
+        double *const to_d = to.d[p % kWideLanes] + i, *const to_dd = to.dd[p % kWideLanes] + i;
+        const auto at = [](const double* lane) { return load_register<DoubleRegister>(lane); };
+        const DoubleRegister d = widened_half(in.r[k], half) - at(to.pivot + i);
+        store_register(to_d, at(to_d) + d);
+        store_register(to_dd, at(to_dd) + d * d);
+      }
+    }
+  };
+  for_inside<Type>(channels, positions, add, x);
 }
 
 // Stores y or, without swish, v, unless nobody wants it. Returns false if some t is not near.
 template <class Type, From from = From::memory, int64_t N, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const NormalChannels<N>& of,
+[[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const ForwardFactors<N>& of,
                                                               int64_t channels, bool swish,
                                                               const RowsOf<const Raw>& x,
                                                               const RowsOf<Raw>& y,
@@ -86,12 +60,11 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
   using ForwardSweeps::ForwardSweeps;
 
   // Computes the moments of each channel over one segment.
-  void moments(const Slice& at, Moments* found) {
-    const Place part = whole_segment(call_, at);
-    const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
+  void sum(const Place& at, Moments* found) {
+    const RowsOf<const Raw> x = positions_of<Type>(call_.x, at);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
-    for (int64_t p = 0; p < part.columns; p += kMomentBlock) {
-      const int64_t n = least(kMomentBlock, part.columns - p);
+    for (int64_t p = 0; p < at.columns; p += kMomentBlock) {
+      const int64_t n = least(kMomentBlock, at.columns - p);
       group_norm_inside_moments<Type>(x.from(p), at.rows, n, moments_);
       for (int64_t r = 0; r < at.rows; ++r) {
         double d[kWideLanes], dd[kWideLanes];
@@ -103,33 +76,23 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
   }
 
   // Stores y of each channel over one segment.
-  void normalise(const Slice& at, const double* pairs) {
-    const Place part = whole_segment(call_, at);
-    const RowsOf<const Raw> x = positions_of<Type>(call_.x, part);
-    const RowsOf<Raw> y = positions_of<Type>(call_.out, part);
-    bool near = true;
-    for (int64_t r = 0; r < at.rows; ++r) {
-      const NormalRow row = this->row(at.channel + r, at.channel, pairs);
-      of_.set(r, row.high, row.low, row.near);
-      near &= row.near.enough();
-    }
+  void store(const Place& at, const double* pairs) {
+    const RowsOf<const Raw> x = positions_of<Type>(call_.x, at);
+    const RowsOf<Raw> y = positions_of<Type>(call_.out, at);
+    set(at, pairs);
     of_.fill(at.rows);
     const auto run = [&](const RowsOf<Raw>& to) {
-      return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, part.columns,
+      return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, at.columns,
                                             call_.stream && at_lines(to));
     };
-    const bool in_place = call_.x.data == call_.out.data;  // tiles need x again
-    if (near && in_place && call_.swish) near = run({});
-    if (near && run(y)) return;
-    for_tiles(at, [&](const Slice& tile, int64_t) {
-      ForwardSweeps::normalise(tile, pairs + 2 * (groups_[tile.channel] - groups_[at.channel]));
-    });
+    const bool in_place = call_.x.data == call_.out.data;  // rows need x again
+    const bool near = call_.swish ? !in_place || run({}) : of_.enough(0, at.rows);
+    if (!near || !run(y)) store_rows(at);
   }
 
  private:
   using Raw = typename Type::Raw;
 
-  NormalChannels<kMaxRows> of_;
   ChannelMoments moments_;
 };
 

@@ -8,20 +8,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Holds for each channel the coefficients that the loops over rows hold for a row.
-struct GradientChannels {
-  alignas(64) OfChannels mean, slope, shift, a, b, c;
-
-  template <int K>
-  [[gnu::always_inline]] Terms<Registers<K>> terms(int64_t i) const {
-    return {of_channels<K>(mean, i), of_channels<K>(slope, i), of_channels<K>(shift, i)};
-  }
-  template <int K>
-  [[gnu::always_inline]] Result<Registers<K>> result(int64_t i) const {
-    return {of_channels<K>(a, i), of_channels<K>(b, i), of_channels<K>(c, i)};
-  }
-};
-
 struct ChannelLanes {
   alignas(64) OfChannels u[kLanes], ud[kLanes];
 };
@@ -29,22 +15,18 @@ struct ChannelLanes {
 // Adds u and u d of a piece to the lanes. Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
-    const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
+    const GradientFactors& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, int64_t positions, ChannelLanes& lanes) {
   AllNear all;
-  for (int64_t p = 0; p < positions; ++p) {
-    fetch_row<0>(dy[p + kAheadRows], channels * sizeof(Raw));
-    fetch_row<0>(x[p + kAheadRows], channels * sizeof(Raw));
-    float *const u_lane = lanes.u[p % kLanes], *const ud_lane = lanes.ud[p % kLanes];
-    for_registers(channels,
-                  [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
-                    const auto terms = of.terms<K>(c);
-                    const auto d = terms.d(load_some<Type, K>(x[p] + c, n));
-                    const auto u = terms.u(load_some<Type, K>(dy[p] + c, n), d, all);
-                    store_registers(u_lane + c, load_registers<F32, K>(u_lane + c) + u);
-                    store_registers(ud_lane + c, fused(u, d, load_registers<F32, K>(ud_lane + c)));
-                  });
-  }
+  const auto add = [&]<int K>(int64_t p, int64_t c, int64_t, const Registers<K>& g,
+                              const Registers<K>& in) __attribute__((always_inline)) {
+    float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
+    const auto terms = of.at<K>(c);
+    const auto d = terms.d(in), u = terms.u(g, d, all);
+    store_registers(to_u, load_registers<F32, K>(to_u) + u);
+    store_registers(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
+  };
+  for_inside<Type>(channels, positions, add, dy, x);
   return all.are();
 }
 
@@ -65,14 +47,14 @@ template <class Type, class Raw = typename Type::Raw>
 // Returns false if some t is not near.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
-    const GradientChannels& of, int64_t channels, const RowsOf<const Raw>& dy,
+    const GradientFactors& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
   AllNear all;
   const auto make = [&]<int K>(int64_t c, const Registers<K>& g, const Registers<K>& in)
                         __attribute__((always_inline)) {
-                          const auto terms = of.terms<K>(c);
+                          const auto terms = of.at<K>(c);
                           const Registers<K> d = terms.d(in);
-                          return of.result<K>(c).dx(terms.u(g, d, all), d);
+                          return terms.dx(terms.u(g, d, all), d);
                         };
   store_inside<Type>(dx, channels, positions, stream, make, dy, x);
   return all.are();
@@ -85,49 +67,30 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
   using GradientSweeps::GradientSweeps;
 
   // Computes Σ u and Σ u x̂ of each channel over one segment.
-  void sums(const Slice& at, double* u, double* ux) {
+  void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
-    set_channels(at);
-    const Place part = whole_segment(call_, at);
-    if (sums(part, u, ux)) return;
-    for_tiles(at, [&](const Slice& tile, int64_t r) { GradientSweeps::sums(tile, u + r, ux + r); });
+    if (!sums(at, found)) sum_rows(at, found);
   }
 
   // Stores dx of each channel over one segment.
-  void input_gradient(const Slice& at, const double* mean) {
+  void store(const Place& at, const double* mean) {
     read_rows(at, mean);
-    set_channels(at);
     bool near = true;
-    for (int64_t r = 0; r < at.rows; ++r) {
-      near &= input_[r].enough(row_[r]);
-      of_.a[r] = input_[r].a, of_.b[r] = input_[r].b, of_.c[r] = input_[r].c;
-    }
-    const Place part = whole_segment(call_, at);
+    for (int64_t r = 0; r < at.rows; ++r) near &= input_[r].enough(row_[r]);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
-    double unused[2][kMaxRows];
-    if (near && in_place) near = sums(part, unused[0], unused[1]);  // tiles need x and dy again
-    if (near && gradient(part)) return;
-    for_tiles(at, [&](const Slice& tile, int64_t) {
-      GradientSweeps::input_gradient(tile,
-                                     mean + 2 * (groups_[tile.channel] - groups_[at.channel]));
-    });
+    Sums unused[kMaxRows];
+    if (near && in_place) near = sums(at, unused);  // rows need x and dy again
+    if (!near || !gradient(at)) store_rows(at);
   }
 
  private:
   using Raw = typename Type::Raw;
 
-  void set_channels(const Slice& at) {
-    for (int64_t r = 0; r < at.rows; ++r) {
-      of_.mean[r] = row_[r].mean, of_.slope[r] = row_[r].slope, of_.shift[r] = row_[r].shift;
-    }
-    for (int64_t r = at.rows; r < kMaxRows; ++r)
-      of_.mean[r] = of_.slope[r] = of_.shift[r] = of_.a[r] = of_.b[r] = of_.c[r] = 0;
-  }
-
-  bool sums(const Place& at, double* u, double* ux) {
+  bool sums(const Place& at, Sums* found) {
     const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at),
                             x = positions_of<Type>(call_.x, at);
-    for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
+    of_.fill(at.rows);
+    double u[kMaxRows] = {}, ux[kMaxRows] = {};
     bool near = true;
     for (int64_t p = 0; p < at.columns && near; p += kPiece) {
       std::memset(&lanes_, 0, sizeof lanes_);
@@ -136,7 +99,7 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
       group_norm_inside_trees(lanes_.u, at.rows, u);
       group_norm_inside_trees(lanes_.ud, at.rows, ux);
     }
-    for (int64_t r = 0; r < at.rows; ++r) ux[r] *= row_[r].unit();
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = {u[r], ux[r] * row_[r].unit()};
     return near;
   }
 
@@ -145,10 +108,10 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
                             x = positions_of<Type>(call_.x, at);
     const RowsOf<Raw> dx = positions_of<Type>(call_.out, at);
     const bool stream = call_.stream && at_lines(dx);
+    of_.fill(at.rows);
     return group_norm_inside_gradient<Type>(of_, at.rows, dy, x, dx, at.columns, stream);
   }
 
-  GradientChannels of_;
   alignas(64) ChannelLanes lanes_;
 };
 

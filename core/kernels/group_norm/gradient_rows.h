@@ -9,18 +9,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Elements of a row, at most kMaxColumns. dx is computed from dy or, if u was kept, from u. later_x
-// is what may be fetched meanwhile.
-template <class Type, class Raw = typename Type::Raw>
-struct GradientPart {
-  const Raw* dy;
-  const float* u;
-  const Raw *x, *later_x;
-  Raw* dx;
-  int64_t n;
-  bool stream;
-};
-
 // What rows have in common in every layout: parameters, the place where u is kept, and the formulas
 // for every t.
 class GradientRows {
@@ -30,13 +18,14 @@ class GradientRows {
     cache_ = cache, pitch_ = pitch, first_cached_ = channel;
   }
 
-  void lifts_in(void* workspace) { lifts_ = static_cast<int8_t*>(workspace) + call_.lifts; }
-
  protected:
-  explicit GradientRows(const GroupNormCall& call)
-      : call_(call), groups_(call), keep_(keep_of(call)) {}
+  GradientRows(const GroupNormCall& call, void* workspace)
+      : call_(call),
+        groups_(call),
+        keep_(keep_of(call)),
+        lifts_(static_cast<int8_t*>(workspace) + call.lifts) {}
 
-  [[gnu::always_inline]] void read_rows(const Slice& at) {
+  [[gnu::always_inline]] void read_rows(const Place& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r, index = at.sample * call_.groups + groups_[channel];
       if (index != statistics_.index)
@@ -46,11 +35,11 @@ class GradientRows {
   }
 
   // Does the same for sums, and finds which rows are lifted.
-  [[gnu::always_inline]] void read_rows_of_sums(const Slice& at) {
+  [[gnu::noinline]] void read_rows_of_sums(const Place& at) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
     int8_t* const exponent = lifts_of(at);
-    RowPart part{call_, at.sample, at.channel, at.segment * kSegment, 0, 1};
+    RowPart part{call_, at.sample, at.channel, at.first, 0, 1};
     const int64_t dy_first = part.offset(call_.dy, 0), x_first = part.offset(call_.x, 0);
     const auto first_of = [](const GroupNormTensor& t, int64_t offset) {
       return float_at(element_at(t.data, t.element, offset), t.element);
@@ -62,23 +51,23 @@ class GradientRows {
       const float d = first_of(call_.x, x_first + r * call_.x.channel) - row.mean;
       const bool ordinary = is_ordinary(dy) && is_ordinary(d * part.factor);
       exponent[r * segments] = ordinary ? kNoLift : lift(row, part);
+      of_.set(r, row);
     }
   }
 
   // `mean` holds c1 and c2 of the groups, beginning with that of the first row.
-  [[gnu::always_inline]] void read_rows(const Slice& at, const double* mean) {
+  [[gnu::noinline]] void read_rows(const Place& at, const double* mean) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
     const int8_t* const exponents = lifts_of(at);
+    const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const int8_t exponent = exponents[r * segments];
       if (exponent != kNoLift) row_[r].take({power_of_two(exponent), 1});
-    }
-    const int64_t first_group = groups_[at.channel];
-    for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r;
       const double* const means = mean + 2 * (groups_[channel] - first_group);
       input_[r] = InputRow(row_[r], value_of(call_.gamma, channel), means);
+      of_.set(r, row_[r]), of_.set(r, input_[r]);
     }
   }
 
@@ -105,26 +94,19 @@ class GradientRows {
       }
       LaneSums piece;
       lanes.store(piece);
-      all.u += tree(piece.u), all.ud += tree(piece.ud);
+      all.add({tree(piece.u), tree(piece.ud)});
     }
     return all;
   }
 
-  // Stores dx of a part of row r.
+  // Stores dx of a part of row r, of at most kMaxColumns elements.
   template <class Type>
-  void gradient(int64_t r, const GradientPart<Type>& part) {
-    const InputRow& input = input_[r];
-    const GradientRow& row = row_[r];
-    const auto [dy, u, x, later_x, dx, n, stream] = part;
-    const auto* const given_dy = dx == dy && u == nullptr ? copied(spare_dy_, dy, n) : dy;
-    const auto* const given_x = dx == x ? copied(spare_x_, x, n) : x;  // for the far formula
-    const bool enough = input.enough(row);
-    if (enough && u != nullptr) {
-      group_norm_gradient_kept<Type>(input, row, u, given_x, later_x, dx, n, stream);
-    } else if (!enough ||
-               !group_norm_gradient_near<Type>(input, row, given_dy, given_x, dx, n, stream)) {
-      gradient_far(r, Type::kElement, given_dy, u, given_x, dx, n);
-    }
+  void gradient(int64_t r, GradientPart<Type> part) {
+    if (part.dx == part.dy && part.u == nullptr)  // the far formula needs dy and x again
+      part.dy = copied(spare_dy_, part.dy, part.n);
+    if (part.dx == part.x) part.x = copied(spare_x_, part.x, part.n);
+    if (!input_[r].enough(row_[r]) || !group_norm_gradient<Type>(of_, r, part))
+      gradient_far(r, part);
   }
 
   // Keeps nothing if dx is x, or if u would lie in a dy still to be read. Phase 1 cannot decide
@@ -149,14 +131,15 @@ class GradientRows {
   int64_t pitch_ = 0, first_cached_ = 0;
   GradientRow row_[kMaxRows];
   InputRow input_[kMaxRows];
+  GradientFactors of_;
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
   // Returns the lift of the first row; the lifts of the next rows follow, as many bytes apart as
   // there are segments.
-  int8_t* lifts_of(const Slice& at) const {
+  int8_t* lifts_of(const Place& at) const {
     const int64_t segments = segments_of(call_.positions);
-    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.segment;
+    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.first / kSegment;
   }
 
   // The exponent of the row's lift; a row whose largest values are ordinary has no lift.
@@ -170,23 +153,24 @@ class GradientRows {
     return static_cast<int8_t>(exponent);
   }
 
-  void gradient_far(int64_t r, Element element, const void* dy, const float* u, const void* x,
-                    void* dx, int64_t n) {
+  template <class Type>
+  void gradient_far(int64_t r, const GradientPart<Type>& part) {
+    const float* u = part.u;
     if (u == nullptr) {
-      terms_far(row_[r], element, dy, x, n);
+      terms_far(row_[r], Type::kElement, part.dy, part.x, part.n);
       u = u_;
     } else {
-      widen(wide_x_, x, element, n);
+      widen(wide_x_, part.x, Type::kElement, part.n);
     }
     if (input_[r].enough(row_[r])) {
-      group_norm_gradient_rows(input_[r], u, d_, wide_dy_, n);
+      group_norm_gradient_rows(input_[r], u, d_, wide_dy_, part.n);
     } else {
-      group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, n);
+      group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, part.n);
     }
-    narrow(dx, wide_dy_, element, n);
+    narrow(part.dx, wide_dy_, Type::kElement, part.n);
   }
 
-  int8_t* lifts_ = nullptr;
+  int8_t* const lifts_;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
 
@@ -194,43 +178,54 @@ class GradientRows {
 template <class Memory>
 class GradientSweeps : public GradientRows {
  public:
-  explicit GradientSweeps(const GroupNormCall& call) : GradientRows(call), memory_(call) {}
+  GradientSweeps(const GroupNormCall& call, void* workspace)
+      : GradientRows(call, workspace), memory_(call) {}
 
   // The number of rows at a time.
   int64_t rows() const { return memory_.rows(); }
 
   // Computes Σ u and Σ u x̂ of each row over one segment.
-  void sums(const Slice& at, double* u, double* ux) {
+  void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
-    for (int64_t r = 0; r < at.rows; ++r) u[r] = ux[r] = 0;
-    for_places(call_, at, memory_.columns(), Order::first_to_last, [&](const Place& place) {
-      const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
-      const auto kept =
-          keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
-      const RowsOf<float> keep = cache_ != nullptr ? cached(place) : as_floats(kept);
-      add_sums(place, dy, x, keep, u, ux);
-      if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
-    });
-    for (int64_t r = 0; r < at.rows; ++r) u[r] *= row_[r].u_unit(), ux[r] *= row_[r].unit();
+    sum_rows(at, found);
   }
 
   // Stores dx of each row over one segment, the last tile and row first.
-  void input_gradient(const Slice& at, const double* mean) {
+  void store(const Place& at, const double* mean) {
     read_rows(at, mean);
-    for_places(call_, at, memory_.columns(), Order::last_to_first, [&](const Place& place) {
+    store_rows(at);
+  }
+
+ protected:
+  void sum_rows(const Place& at, Sums* found) {
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
+    for_places(at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
+      const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
+      const auto kept =
+          keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
+      const RowsOf<float> keep = cache_ != nullptr ? cached(place) : rows_as<float>(kept);
+      add_sums(row, place, dy, x, keep, found + row);
+      if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
+    });
+    for (int64_t r = 0; r < at.rows; ++r)
+      found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
+  }
+
+  void store_rows(const Place& at) {
+    for_places(at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
       const bool in_dx = keep_ != Keep::nowhere;
       const Inputs x = memory_.load(call_.x, place, x_), later_x = following(place);
-      const Inputs from = cache_ != nullptr ? Inputs{}
-                          : in_dx           ? memory_.load(call_.out, kept_at(place), dy_)
-                                            : memory_.load(call_.dy, place, dy_);
+      const Inputs from = cache_ != nullptr
+                              ? Inputs{}
+                              : memory_.load(in_dx ? call_.out : call_.dy, kept_at(place), dy_);
       const RowsOf<const float> u = cache_ != nullptr ? cached(place)
-                                    : in_dx           ? as_floats(from)
+                                    : in_dx           ? rows_as<const float>(from)
                                                       : RowsOf<const float>{};
       const auto dx = memory_.target(call_.out, place, dx_);
-      for (int64_t r = at.rows - 1; r >= 0; --r) {
+      for (int64_t r = place.rows - 1; r >= 0; --r) {
         for_chunks(dx[r], place.columns, dx.past, [&](int64_t first, int64_t n, bool stream) {
-          gradient<Held>(r, {from.at(r, first), u.at(r, first), x.at(r, first),
-                             later_x.at(r, first), dx.at(r, first), n, stream});
+          gradient<Held>(row + r, {from.at(r, first), u.at(r, first), x.at(r, first),
+                                   later_x.at(r, first), dx.at(r, first), n, stream});
         });
       }
       memory_.store(call_.out, place, dx);
@@ -242,18 +237,11 @@ class GradientSweeps : public GradientRows {
   using Raw = typename Held::Raw;
   using Inputs = RowsOf<const Raw>;
 
-  static RowsOf<float> as_floats(const RowsOf<Raw>& rows) {
-    return {reinterpret_cast<float*>(rows.first), rows.step};
-  }
-  static RowsOf<const float> as_floats(const Inputs& rows) {
-    return {reinterpret_cast<const float*>(rows.first), rows.step};
-  }
-
   RowsOf<float> cached(const Place& at) const {
     return {cache_ + (at.channel - first_cached_) * pitch_ + at.first, pitch_};
   }
 
-  // Where dx holds u.
+  // Where dx holds u, if it does.
   Place kept_at(const Place& at) const {
     return keep_ == Keep::in_last ? in_group(call_, at, call_.samples * call_.groups - 1) : at;
   }
@@ -268,39 +256,42 @@ class GradientSweeps : public GradientRows {
     return rows_of<Held>(call_.x, in_group(call_, at, next));
   }
 
-  // Adds the sums of the rows of a tile.
-  void add_sums(const Place& at, const Inputs& dy, const Inputs& x, const RowsOf<float>& keep,
-                double* u, double* ux) {
+  // Adds the sums of the rows of a tile, from r on. Where u is written over dy, it is computed
+  // piece by piece from a copy.
+  void add_sums(int64_t row, const Place& at, const Inputs& dy, const Inputs& x,
+                const RowsOf<float>& keep, Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
-    if (at.columns <= kPiece && !over_dy) {
-      LaneSums lanes[kMaxRows];
-      if (group_norm_short_row_sums<Held>(row_, at.rows, dy, x, keep, at.columns, lanes)) {
-        for (int64_t r = 0; r < at.rows; ++r) u[r] += tree(lanes[r].u), ux[r] += tree(lanes[r].ud);
-        return;
-      }
-    }
+    if (!over_dy && add_near(row, at.rows, dy, x, keep, at.columns, found)) return;
+    const int64_t step = over_dy ? kPiece : at.columns;
     for (int64_t r = 0; r < at.rows; ++r) {
-      const Sums found = over_dy ? sums_over(row_[r], dy[r], x[r], keep[r], at.columns)
-                                 : sums_of(row_[r], dy[r], x[r], keep[r], at.columns);
-      u[r] += found.u, ux[r] += found.ud;
+      Sums sums = {};
+      for (int64_t i = 0; i < at.columns; i += step) {
+        const int64_t n = least(step, at.columns - i);
+        const Raw* const from = over_dy ? copied(spare_dy_, dy.at(r, i), n) : dy.at(r, i);
+        const Raw* const of_x = x.at(r, i);
+        float* const to = keep.at(r, i);
+        const bool tried = !over_dy && at.rows == 1;
+        if (tried || !add_near(row + r, 1, {from}, {of_x}, {to}, n, &sums))
+          sums.add(sums_far<Held>(row_[row + r], from, of_x, to, n));
+      }
+      found[r].add(sums);
     }
   }
 
-  Sums sums_of(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    Sums found;
-    const bool near = group_norm_row_sums<Held>(row, dy, x, keep, n, found);
-    return near ? found : sums_far<Held>(row, dy, x, keep, n);
-  }
-
-  // Writes over dy, piece by piece from a copy.
-  Sums sums_over(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    Sums all = {};
-    for (int64_t i = 0; i < n; i += kPiece) {
-      const int64_t count = least(kPiece, n - i);
-      const Sums found = sums_of(row, copied(spare_dy_, dy + i, count), x + i, keep + i, count);
-      all.u += found.u, all.ud += found.ud;
+  // Adds the sums of `count` rows of n elements from r on. Returns false if some t is not near.
+  bool add_near(int64_t row, int64_t count, const Inputs& dy, const Inputs& x,
+                const RowsOf<float>& keep, int64_t n, Sums* found) const {
+    static_assert(kSegment / kPiece <= kMaxRows);  // several rows have one piece or two
+    LaneSums pieces[kMaxRows];
+    if (!group_norm_row_sums<Held>(of_, row, count, dy, x, keep, n, pieces)) return false;
+    const LaneSums* piece = pieces;
+    for (int64_t r = 0; r < count; ++r) {
+      Sums sums = {};
+      for (int64_t first = 0; first < n; first += kPiece, ++piece)
+        sums.add({tree(piece->u), tree(piece->ud)});
+      found[r].add(sums);
     }
-    return all;
+    return true;
   }
 
   Memory memory_;

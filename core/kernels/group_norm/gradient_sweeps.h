@@ -12,9 +12,11 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The sums of u and of u d, or of u and of u x̂: see GradientRow.
+// The sums of u and of u x̂, or first of u d: see GradientRow.
 struct Sums {
-  double u, ud;
+  double u, ux;
+
+  void add(const Sums& more) { u += more.u, ux += more.ux; }
 };
 
 struct Statistics {
@@ -78,10 +80,11 @@ struct InputRow {
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
 };
 
-// The factors of u in registers, and what they make.
+// The factors of u and dx in registers, and what they make. dx is no NaN: where fp32 is enough for
+// b and c, u and d are finite, so infinite products of opposite sign cannot meet.
 template <class V>
 struct Terms {
-  V mean, slope, shift;
+  V mean, slope, shift, a, b, c;
 
   template <int K>
   [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
@@ -97,18 +100,6 @@ struct Terms {
     all.see(sixteenths(p));
     return swish_gradient_near(dy, p);
   }
-};
-
-inline Terms<FloatRegister> terms_of(const GradientRow& row) {
-  const auto all = [](float x) { return all_of<FloatRegister>(x); };
-  return {all(row.mean), all(row.slope), all(row.shift)};
-}
-
-// The factors of dx in registers. dx is no NaN: where fp32 is enough for b and c, u and d are
-// finite, so infinite products of opposite sign cannot meet.
-template <class V>
-struct Result {
-  V a, b, c;
 
   template <int K>
   [[gnu::always_inline]] Registers<K> dx(const Registers<K>& u, const Registers<K>& d) const {
@@ -116,10 +107,31 @@ struct Result {
   }
 };
 
-inline Result<FloatRegister> result_of(const InputRow& row) {
-  const auto all = [](float x) { return all_of<FloatRegister>(x); };
-  return {all(row.a), all(row.b), all(row.c)};
-}
+// These factors of rows or of channels; a, b and c are for dx only.
+struct GradientFactors {
+  alignas(64) float mean[kMaxRows], slope[kMaxRows], shift[kMaxRows];
+  alignas(64) float a[kMaxRows], b[kMaxRows], c[kMaxRows];
+
+  void set(int64_t r, const GradientRow& row) {
+    mean[r] = row.mean, slope[r] = row.slope, shift[r] = row.shift;
+  }
+  void set(int64_t r, const InputRow& row) { a[r] = row.a, b[r] = row.b, c[r] = row.c; }
+  // Gives the channels that fill the last block factors of 0: their p is near.
+  void fill(int64_t count) {
+    for (int64_t r = count; r < round_up(count, kBlock); ++r)
+      mean[r] = slope[r] = shift[r] = a[r] = b[r] = c[r] = 0;
+  }
+
+  Terms<FloatRegister> row(int64_t r) const {
+    const auto all = [](float x) { return all_of<FloatRegister>(x); };
+    return {all(mean[r]), all(slope[r]), all(shift[r]), all(a[r]), all(b[r]), all(c[r])};
+  }
+  template <int K>
+  [[gnu::always_inline]] Terms<Registers<K>> at(int64_t r) const {
+    const auto some = [=](const float* values) { return load_registers<F32, K>(values + r); };
+    return {some(mean), some(slope), some(shift), some(a), some(b), some(c)};
+  }
+};
 
 // Adds u and u d of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
@@ -151,39 +163,25 @@ template <class Type, class Raw = typename Type::Raw>
   lanes.add(whole(u.value), whole(d.value));
 }
 
-// Computes Σ u and Σ u d of a row in pieces, all whole except the last. Returns false if some t is
-// not near.
+// Sums u and u d of `count` rows from r on in the lanes of pieces, row by row, all pieces of a row
+// whole except the last. Returns false if some t is not near. Adding up the lanes of each row
+// before the next one left the pipes idle between rows, 55 ns for each.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientRow& row, const Raw* dy,
-                                                         const Raw* x, float* keep, int64_t n,
-                                                         Sums& sums) {
-  const auto terms = terms_of(row);
-  AllNear all;
-  sums = {};
-  for (int64_t first = 0; first < n; first += kPiece) {
-    LaneRegisters lanes;
-    add_terms<Type>(terms, all, lanes, dy + first, x + first,
-                    keep == nullptr ? nullptr : keep + first, least(kPiece, n - first));
-    LaneSums piece;
-    lanes.store(piece);
-    sums.u += tree(piece.u), sums.ud += tree(piece.ud);
-  }
-  return all.are();
-}
-
-// Does the same for several rows of at most a piece, in lanes. Summing row by row left the pipes
-// idle between rows, 55 ns for each.
-template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_short_row_sums(
-    const GradientRow* rows, int64_t count, const RowsOf<const Raw>& dy, const RowsOf<const Raw>& x,
-    const RowsOf<float>& keep, int64_t n, LaneSums* sums) {
+[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientFactors& of, int64_t r,
+                                                         int64_t count, const RowsOf<const Raw>& dy,
+                                                         const RowsOf<const Raw>& x,
+                                                         const RowsOf<float>& keep, int64_t n,
+                                                         LaneSums* pieces) {
   bool near = true;
-  for (int64_t r = 0; r < count; ++r) {
-    const auto terms = terms_of(rows[r]);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto terms = of.row(r + i);
     AllNear all;
-    LaneRegisters lanes;
-    add_terms<Type>(terms, all, lanes, dy[r], x[r], keep[r], n);
-    lanes.store(sums[r]);
+    for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
+      LaneRegisters lanes;
+      add_terms<Type>(terms, all, lanes, dy.at(i, first), x.at(i, first), keep.at(i, first),
+                      least(kPiece, n - first));
+      lanes.store(*pieces);
+    }
     near &= all.are();
   }
   return near;
@@ -204,35 +202,38 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// Stores dx of n elements. Returns false if some t is not near.
+// Elements of a row. dx is computed from dy or, if u was kept, from u. later_x is what may be
+// fetched meanwhile.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_gradient_near(const InputRow& row,
-                                                              const GradientRow& from,
-                                                              const Raw* dy, const Raw* x, Raw* dx,
-                                                              int64_t n, bool stream) {
-  const auto terms = terms_of(from);
-  const auto result = result_of(row);
-  AllNear all;
-  const auto make = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
-    const auto d = terms.d(in);
-    return result.dx(terms.u(g, d, all), d);
-  };
-  store_each<Type>(dx, n, stream, make, Input<Type>{dy}, Input<Type>{x});
-  return all.are();
-}
+struct GradientPart {
+  const Raw* dy;
+  const float* u;
+  const Raw *x, *later_x;
+  Raw* dx;
+  int64_t n;
+  bool stream;
+};
 
-// Does the same from u that was kept, for every t, and fetches the x of a later group.
-template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] void group_norm_gradient_kept(const InputRow& row,
-                                                              const GradientRow& from,
-                                                              const float* u, const Raw* x,
-                                                              const Raw* later_x, Raw* dx,
-                                                              int64_t n, bool stream) {
-  const auto terms = terms_of(from);
-  const auto result = result_of(row);
-  const auto make = [&](const auto& kept, const auto& in)
-                        __attribute__((always_inline)) { return result.dx(kept, terms.d(in)); };
-  store_each<Type>(dx, n, stream, make, Input<F32>{u}, Input<Type>{x, later_x});
+// Stores dx of a part of row r. Returns false if some t is not near, which does not matter if u was
+// kept.
+template <class Type>
+[[gnu::noinline, gnu::flatten]] bool group_norm_gradient(const GradientFactors& of, int64_t r,
+                                                         const GradientPart<Type>& part) {
+  const auto [dy, u, x, later_x, dx, n, stream] = part;
+  const auto terms = of.row(r);
+  AllNear all;
+  const auto of_dy = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
+    const auto d = terms.d(in);
+    return terms.dx(terms.u(g, d, all), d);
+  };
+  const auto of_u = [&](const auto& kept, const auto& in)
+                        __attribute__((always_inline)) { return terms.dx(kept, terms.d(in)); };
+  if (u == nullptr) {
+    store_each<Type>(dx, n, stream, of_dy, Input<Type>{dy}, Input<Type>{x});
+  } else {
+    store_each<Type>(dx, n, stream, of_u, Input<F32>{u}, Input<Type>{x, later_x});
+  }
+  return all.are();
 }
 
 // Does the same from rows in fp32, for every t …

@@ -40,7 +40,8 @@ inline float value_of(const GroupNormParameter& p, int64_t channel) {
   return float_at(element_at(p.data, p.element, channel * p.stride), p.element);
 }
 
-inline void values_of(const GroupNormParameter& p, int64_t channel, int64_t n, float* out) {
+[[gnu::noinline]] inline void values_of(const GroupNormParameter& p, int64_t channel, int64_t n,
+                                        float* out) {
   if (p.stride == 1) {
     widen(out, element_at(p.data, p.element, channel), p.element, n);
   } else {
@@ -101,42 +102,38 @@ struct Bundle {
 // The most positions of a row that are worked on at a time.
 inline constexpr int64_t kMaxColumns = 1024;
 
-// The positions of a channel lie side by side.
-inline bool is_dense(const GroupNormCall& call, const GroupNormTensor& t) {
-  return call.spatial_loops == 1 && t.position[0] == 1;
-}
-
-// The channels of a position lie side by side.
-inline bool has_channels_inside(const GroupNormCall& call, const GroupNormTensor& t) {
-  return call.spatial_loops == 1 && t.channel == 1;
-}
-
-// Work items of split groups are rows of one sample at the positions of one segment.
-struct Slice {
-  int64_t sample, channel, rows, segment;
-};
-
-inline Slice slice_of(const GroupNormCall& call, int64_t item) {
-  const int64_t segments = segments_of(call.positions);
-  const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
-  const int64_t block = item / segments, channel = block % row_blocks * call.rows;
-  return {block / row_blocks, channel, least(call.rows, call.channels - channel), item % segments};
-}
-
-// A tile: the positions [first, first + columns) of some rows, within one segment.
+// Positions [first, first + columns) of some rows, channels of one sample, within one segment: a
+// slice, which is all of the segment, or a tile.
 struct Place {
   int64_t sample, channel, first, rows, columns;
 };
 
-// Calls work(place) for the tiles of a slice, of at most `columns` positions each.
+inline Place slice_at(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
+                      int64_t segment) {
+  const int64_t first = segment * kSegment;
+  return {sample, channel, first, rows, least(kSegment, call.positions - first)};
+}
+
+// Work items of split groups are slices.
+inline Place slice_of(const GroupNormCall& call, int64_t item) {
+  const int64_t segments = segments_of(call.positions);
+  const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
+  const int64_t block = item / segments, channel = block % row_blocks * call.rows;
+  const int64_t rows = least(call.rows, call.channels - channel);
+  return slice_at(call, block / row_blocks, channel, rows, item % segments);
+}
+
+// Calls work(place, its first row in the slice) for the tiles of a slice, of at most as many rows
+// and columns as a tile of `memory` has.
 enum class Order : uint8_t { first_to_last, last_to_first };
-inline void for_places(const GroupNormCall& call, const Slice& at, int64_t columns, Order order,
-                       const auto& work) {
-  const int64_t begin = at.segment * kSegment, size = least(kSegment, call.positions - begin);
-  const int64_t tiles = (size + columns - 1) / columns;
-  for (int64_t k = 0; k < tiles; ++k) {
-    const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
-    work(Place{at.sample, at.channel, begin + i, at.rows, least(columns, size - i)});
+inline void for_places(const Place& at, const auto& memory, Order order, const auto& work) {
+  const int64_t columns = memory.columns(), tiles = (at.columns + columns - 1) / columns;
+  for (int64_t r = 0; r < at.rows; r += memory.kRows) {
+    const int64_t rows = least(memory.kRows, at.rows - r);
+    for (int64_t k = 0; k < tiles; ++k) {
+      const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
+      work(Place{at.sample, at.channel + r, at.first + i, rows, least(columns, at.columns - i)}, r);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dgamma and dbeta are added up from the sums of sample blocks or, when groups are split, of
-// segments.
+// samples.
 #pragma once
 
 #include "core/kernels/group_norm/items.h"
@@ -8,15 +8,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline double total_of(const double* parts, int64_t n) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += parts[i];
-  return total;
-}
-
 // Stores out[channel + i] = values[i]; NaNs in `values` become the canonical NaN.
-inline void store_parameters(const GroupNormParameter& out, int64_t channel, double* values,
-                             int64_t n) {
+[[gnu::noinline]] inline void store_parameters(const GroupNormParameter& out, int64_t channel,
+                                               double* values, int64_t n) {
   for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
   if (out.stride == 1) {
     narrow(element_at(out.data, out.element, channel), values, out.element, n);
@@ -27,16 +21,17 @@ inline void store_parameters(const GroupNormParameter& out, int64_t channel, dou
            1);
 }
 
+inline constexpr int64_t kParameters = 256;  // that are added up at a time
+
 // total(parts, first, n, totals) adds up the `parts` of channels [first, first + n).
 template <class Total>
 inline void combine_parameters(const GroupNormCall& call, void* workspace, int64_t begin,
                                int64_t end, const Total& total) {
-  constexpr int64_t kChannels = 256;
   const auto combine = [&](const GroupNormParameter& out, uint64_t offset) {
     if (out.data == nullptr) return;
-    double totals[kChannels];
-    for (int64_t c = begin; c < end; c += kChannels) {
-      const int64_t n = least(kChannels, end - c);
+    double totals[kParameters];
+    for (int64_t c = begin; c < end; c += kParameters) {
+      const int64_t n = least(kParameters, end - c);
       total(doubles_at(workspace, offset), c, n, totals);
       store_parameters(out, c, totals, n);
     }
@@ -45,39 +40,29 @@ inline void combine_parameters(const GroupNormCall& call, void* workspace, int64
   combine(call.dbeta, call.beta_sums);
 }
 
+// Items: channels. The samples of a block are added up first.
 inline void group_norm_parameter_gradients(const void* given, void* workspace, int64_t begin,
                                            int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  combine_parameters(call, workspace, begin, end,
-                     [&](const double* parts, int64_t first, int64_t n, double* totals) {
-                       for (int64_t i = 0; i < n; ++i) totals[i] = 0;
-                       for (int64_t b = 0; b < call.sample_blocks; ++b) {
-                         const double* const block = parts + b * call.channels + first;
-                         for (int64_t i = 0; i < n; ++i) totals[i] += block[i];
-                       }
-                     });
-}
-
-inline void group_norm_split_parameter_gradients(const void* given, void* workspace, int64_t begin,
-                                                 int64_t end) {
-  const GroupNormCall& call = group_norm_call(given);
-  const int64_t segments = segments_of(call.positions);
-  const auto total_of_channel = [&](const double* parts, int64_t channel) {
-    double total = 0;
+  const auto add = [&](const double* parts, int64_t first, int64_t n, double* totals) {
+    const auto add_row = [&](int64_t row, double* to) {
+      const double* const sums = parts + (row * call.channels + first) * call.sum_step;
+      for (int64_t i = 0; i < n; ++i) to[i] += sums[i * call.sum_step];
+    };
+    for (int64_t i = 0; i < n; ++i) totals[i] = 0;
     for (int64_t b = 0; b < call.sample_blocks; ++b) {
-      const int64_t last = call.samples * (b + 1) / call.sample_blocks;
-      double block = 0;
-      for (int64_t n = call.samples * b / call.sample_blocks; n < last; ++n)
-        block += total_of(parts + (n * call.channels + channel) * segments, segments);
-      total += block;
+      if (call.sum_rows == call.sample_blocks) {
+        add_row(b, totals);
+        continue;
+      }
+      double block[kParameters] = {};
+      const int64_t last = call.sum_rows * (b + 1) / call.sample_blocks;
+      for (int64_t row = call.sum_rows * b / call.sample_blocks; row < last; ++row)
+        add_row(row, block);
+      for (int64_t i = 0; i < n; ++i) totals[i] += block[i];
     }
-    return total;
   };
-  combine_parameters(call, workspace, begin, end,
-                     [&](const double* parts, int64_t first, int64_t n, double* totals) {
-                       for (int64_t i = 0; i < n; ++i)
-                         totals[i] = total_of_channel(parts, first + i);
-                     });
+  combine_parameters(call, workspace, begin, end, add);
 }
 
 }  // namespace

@@ -20,31 +20,31 @@ class ShortForward : ShortGroups {
     const int64_t index = n * call_.groups + bundle.first_group;
     const bool once = bundle.channels <= together_;
     for (int64_t g = 0; g < groups; ++g) mean_[g] = rstd_[g] = 0;
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       load(call_.x, at, x_);
-      if (at.first == bundle.first_channel) {
+      if (at.channel == bundle.first_channel) {
         for (int64_t g = 0; g < groups; ++g)
           pivot_[g] = static_cast<float>(pivot_of(x_[g * width_]));
       }
       spread(at, pivot_, of_.high);
-      add(at.count);
+      add(at.rows);
       reduce(at, sum_, mean_);
       reduce(at, squares_, rstd_);
     });
     finish(groups);
     store(call_.mean, index, groups, mean_);
     store(call_.rstd, index, groups, rstd_);
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       prepare(at);
       if (!once) load(call_.x, at, x_);
-      const RowsOf<const float> x{x_, at.count};
-      const RowsOf<float> y{y_, at.count};
-      const bool near = (call_.swish || enough(at.count)) &&
-                        group_norm_inside_values<F32, From::tile>(of_, at.count, call_.swish, x, y,
+      const RowsOf<const float> x{x_, at.rows};
+      const RowsOf<float> y{y_, at.rows};
+      const bool near = (call_.swish || of_.enough(0, at.rows)) &&
+                        group_norm_inside_values<F32, From::tile>(of_, at.rows, call_.swish, x, y,
                                                                   call_.positions, false);
       if (!near) {
-        spread(at, mean_, wide_mean_);
-        call_.swish ? swish_values_far(at.count) : values_far(at.count);
+        spread(at, mean_, of_.mean);
+        call_.swish ? values_far<true>(at.rows) : values_far<false>(at.rows);
       }
       store(call_.out, at, y_);
     });
@@ -53,14 +53,11 @@ class ShortForward : ShortGroups {
  private:
   [[gnu::noinline, gnu::flatten]] void add(int64_t n) {
     for (int64_t c = 0; c < n; ++c) sum_[c] = squares_[c] = 0;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const double d = static_cast<double>(x_[i + c]) - static_cast<double>(of_.high[c]);
-        sum_[c] += d;
-        squares_[c] += d * d;
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      const double d = static_cast<double>(x_[i]) - static_cast<double>(of_.high[c]);
+      sum_[c] += d;
+      squares_[c] += d * d;
+    });
   }
 
   // Computes mean and rstd from the sums.
@@ -78,68 +75,26 @@ class ShortForward : ShortGroups {
     }
   }
 
-  void prepare(const Channels& at) {
+  void prepare(const Place& at) {
     spread(at, group_high_, of_.high);
     spread(at, group_low_, of_.low);
-    spread(at, rstd_, wide_gamma_);
-    values_of(call_.gamma, at.first, at.count, of_.gamma);
-    values_of(call_.beta, at.first, at.count, of_.beta);
-    for (int64_t c = 0; c < at.count; ++c) {
-      const double g = wide_gamma_[c] * static_cast<double>(of_.gamma[c]);
-      const NearFactors near(call_, static_cast<double>(of_.high[c]), g, of_.beta[c]);
-      of_.gamma[c] = near.gamma, of_.slope[c] = near.slope, of_.shift[c] = near.shift;
-      wide_gamma_[c] = g;
-    }
-    of_.fill(at.count);
+    spread(at, rstd_, of_.wide_gamma);
+    of_.set(call_, at.channel, at.rows);
+    of_.fill(at.rows);
   }
 
-  // Returns whether fp32 is enough for every channel. (With swish, some t is not near if it is
-  // not.)
-  [[gnu::noinline, gnu::flatten]] bool enough(int64_t n) const {
-    uint32_t largest = 0;
-    for (int64_t c = 0; c < n; ++c) {
-      const uint32_t size = bits_of(magnitude(of_.gamma[c]));
-      largest = largest > size ? largest : size;
-    }
-    return largest <= bits_of(kLargest);
-  }
-
-  WideFactors wide(int64_t c) const {
-    return {wide_mean_[c], wide_gamma_[c], static_cast<double>(of_.beta[c]),
-            static_cast<double>(call_.scale)};
-  }
-
-  NearFactors near(int64_t c) const {
-    return {of_.gamma[c], of_.beta[c], of_.slope[c], of_.shift[c]};
-  }
-  float distance(int64_t i, int64_t c) const { return (x_[i + c] - of_.high[c]) - of_.low[c]; }
-
-  [[gnu::noinline, gnu::flatten]] void values_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float usual = fused(distance(i, c), of_.gamma[c], of_.beta[c]);
-        const float far = static_cast<float>(wide(c).value(x_[i + c]));
-        y_[i + c] = canonical(of_.gamma[c] == of_.gamma[c] ? usual : far);
-      }
-    }
-  }
-
-  [[gnu::noinline, gnu::flatten]] void swish_values_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c)
-        y_[i + c] = canonical(swish_of(x_[i + c], distance(i, c), near(c), wide(c)));
-    }
+  template <bool swish>
+  void values_far(int64_t n) {
+    for (int64_t i = 0; i < call_.positions * n; i += n)
+      group_norm_values_far<true, swish>(of_, 0, call_.scale, x_ + i, y_ + i, n);
   }
 
   using Tile = float[kShortTile];
   using Values = float[kShortChannels];
   using Wide = double[kShortChannels];
   alignas(64) Tile x_, y_;
-  NormalChannels<kShortChannels> of_;
+  ForwardFactors<kShortChannels> of_;
   alignas(64) Values pivot_, group_high_, group_low_;
-  alignas(64) Wide wide_mean_, wide_gamma_;
   alignas(64) Wide sum_, squares_, mean_, rstd_;  // the last two: sums first
 };
 

@@ -28,61 +28,58 @@ class ShortGradient : ShortGroups {
     load(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
     some_lifted_ = false;
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       prepare(at, once);
       terms(at);
-      add(at.count);
-      int8_t* const exponent = exponent_ + (at.first - bundle.first_channel);
-      lifted_ = is_doubtful(at.count) && find_lifts(at.count, exponent);
-      if (lifted_) add_lifted(at.count);
-      weigh(beta + at.first, gamma + at.first, at.count);
+      add(at.rows);
+      int8_t* const exponent = exponent_ + (at.channel - bundle.first_channel);
+      lifted_ = is_doubtful(at.rows) && find_lifts(at.rows, exponent);
+      if (lifted_) add_lifted(at.rows);
+      weigh(beta + at.channel, gamma + at.channel, at.rows);
       reduce(at, sum_u_, c1_);
       reduce(at, sum_ux_, c2_);
     });
     finish(groups);
-    for_channels(n, bundle, [&](const Channels& at) {
+    for_channels(n, bundle, [&](const Place& at) {
       if (!once) {
         prepare(at, once);
         terms(at);
         lifted_ =
-            some_lifted_ && read_lifts(at.count, exponent_ + (at.first - bundle.first_channel));
-        if (lifted_) lifted_terms(at.count);
+            some_lifted_ && read_lifts(at.rows, exponent_ + (at.channel - bundle.first_channel));
+        if (lifted_) terms_far<true>(at.rows);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
-      if (!input_gradient(at.count)) {
+      if (!input_gradient(at.rows)) {
         spread(at, c1_, sum_u_);
         spread(at, c2_, sum_ux_);
-        input_gradient_far(at.count);
+        input_gradient_far(at.rows);
       }
       store(call_.out, at, dy_);
     });
   }
 
-  void prepare(const Channels& at, bool once) {
+  void prepare(const Place& at, bool once) {
     spread(at, group_mean_, mean_);
     spread(at, group_rstd_, rstd_);
     if (loaded_ && once) return;  // γ and β are those of all samples
     loaded_ = true;
-    values_of(call_.gamma, at.first, at.count, gamma_);
-    values_of(call_.beta, at.first, at.count, beta_);
+    values_of(call_.gamma, at.channel, at.rows, gamma_);
+    values_of(call_.beta, at.channel, at.rows, beta_);
     uint32_t least = UINT32_MAX;  // where 0 is the largest
-    for (int64_t c = 0; c < at.count; ++c) {
-      const uint32_t size = (bits_of(gamma_[c]) << 1) - 1;
-      least = least < size ? least : size;
-    }
+    for (int64_t c = 0; c < at.rows; ++c) least = smaller(least, (bits_of(gamma_[c]) << 1) - 1);
     least_gamma_ = least == UINT32_MAX ? kLargest : float_of((least + 1) >> 1);
     const double s = kMinusLog2e * call_.scale;  // p is of x̂
-    for (int64_t c = 0; c < at.count; ++c) {
+    for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
       shift_[c] = fp32_or_nan(s * static_cast<double>(beta_[c]));
     }
   }
 
-  void terms(const Channels& at) {
+  void terms(const Place& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
-    if (!terms_near(at.count)) terms_far(at.count);
+    if (!terms_near(at.rows)) terms_far<false>(at.rows);
   }
 
   // Returns whether some channel may have to be lifted, because a sum is small, large or NaN.
@@ -150,14 +147,11 @@ class ShortGradient : ShortGroups {
   // The largest |dy| and |x - mean| of each channel, in b and c.
   [[gnu::noinline, gnu::flatten]] void find_largest(int64_t n) {
     for (int64_t c = 0; c < n; ++c) b_[c] = c_[c] = 0;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float size = magnitude(dy_[i + c]), d = magnitude(x_[i + c] - mean_[c]);
-        b_[c] = size > b_[c] ? size : b_[c];
-        c_[c] = d > c_[c] ? d : c_[c];
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      const float size = magnitude(dy_[i]), d = magnitude(x_[i] - mean_[c]);
+      b_[c] = size > b_[c] ? size : b_[c];
+      c_[c] = d > c_[c] ? d : c_[c];
+    });
   }
 
   bool read_lifts(int64_t n, const int8_t* exponent) {
@@ -171,7 +165,7 @@ class ShortGradient : ShortGroups {
   }
 
   void add_lifted(int64_t n) {
-    lifted_terms(n);
+    terms_far<true>(n);
     add(n);
     for (int64_t c = 0; c < n; ++c) {
       if (lift_u_[c] == 0) continue;
@@ -197,48 +191,30 @@ class ShortGradient : ShortGroups {
     return all.are();
   }
 
+  // Does the same for every t, and multiplies the values of lifted channels by their lifts. Lifts
+  // are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this.
+  template <bool lifted>
   [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
     const double s = call_.scale;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
-        const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
-        const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
-        xh_[i + c] = magnitude(d) <= kLargest ? usual : static_cast<float>(wide);
-        u_[i + c] = swish_gradient_of(dy_[i + c], fused(usual, slope_[c], shift_[c]), s * v);
-      }
-    }
-  }
-
-  // Does the same in fp64, with the values of lifted channels multiplied by their lifts. This is
-  // rare, and its masks of 32 and 64 bits keep the compiler from vectorising it.
-  [[gnu::noinline, gnu::flatten]] void lifted_terms(int64_t n) {
-    const double s = call_.scale;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      for (int64_t c = 0; c < n; ++c) {
-        const float d = x_[i + c] - mean_[c], usual = d * rstd_[c];
-        const double wide = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
-        const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
-        const float p = fused(usual, slope_[c], shift_[c]);
-        const bool lost = lift_u_[c] != 0;
-        const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
-        const bool near = all(magnitude(d) <= kLargest, !lost);
-        xh_[i + c] = near ? usual : static_cast<float>(wide * by_h);
-        u_[i + c] = swish_gradient_of(dy_[i + c], lost ? __builtin_nanf("") : p, s * v, by_u);
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      const float d = x_[i] - mean_[c], usual = d * rstd_[c];
+      const double wide = normalised_wide(x_[i], mean_[c], rstd_[c]);
+      const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
+      const float p = fused(usual, slope_[c], shift_[c]);
+      const bool lost = lifted && lift_u_[c] != 0;
+      const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
+      const bool near = all(magnitude(d) <= kLargest, !lost);
+      xh_[i] = near ? usual : static_cast<float>(wide * by_h);
+      u_[i] = swish_gradient_of(dy_[i], lost ? __builtin_nanf("") : p, s * v, by_u);
+    });
   }
 
   [[gnu::noinline, gnu::flatten]] void add(int64_t n) {
     for (int64_t c = 0; c < n; ++c) sum_u_[c] = sum_ux_[c] = 0;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        sum_u_[c] += static_cast<double>(u_[i + c]);
-        sum_ux_[c] += static_cast<double>(u_[i + c] * xh_[i + c]);
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      sum_u_[c] += static_cast<double>(u_[i]);
+      sum_ux_[c] += static_cast<double>(u_[i] * xh_[i]);
+    });
   }
 
   // Adds the sums to the gradients of the parameters, and multiplies them by γ for the means.
@@ -254,15 +230,11 @@ class ShortGradient : ShortGroups {
   // Computes b and c of each group from the sums, and whether fp32 is enough for all of them.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
     const double share = 1 / group_size(call_);
-    uint32_t mean = 0;
     uint64_t lost = 0;
     for (int64_t g = 0; g < groups; ++g) {
       const double rstd = group_rstd_[g];
       c1_[g] = -rstd * (c1_[g] * share), c2_[g] = -rstd * (c2_[g] * share);
       group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
-      const uint32_t size = bits_of(magnitude(group_mean_[g]));
-      mean = mean > size ? mean : size;
-      mean = mean > size ? mean : size;
     }
     for (int64_t g = 0; g < groups; ++g) {
       const uint64_t b = bits_of(c1_[g]) << 1, c = bits_of(c2_[g]) << 1;
@@ -273,12 +245,10 @@ class ShortGradient : ShortGroups {
       const uint64_t c_lost = (c - 1 < kC ? 1 : 0) | (c > kMore ? 1 : 0);
       lost |= b_lost | c_lost;
     }
+    const uint32_t mean = largest_bits(groups, [&](int64_t g) { return group_mean_[g]; });
     groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
     uint32_t least = bits_of(kLargest);
-    for (int64_t g = 0; g < groups; ++g) {
-      const uint32_t size = bits_of(magnitude(group_rstd_[g]));
-      least = least < size ? least : size;
-    }
+    for (int64_t g = 0; g < groups; ++g) least = smaller(least, bits_of(magnitude(group_rstd_[g])));
     least_rstd_ = float_of(least);
   }
 
@@ -293,42 +263,32 @@ class ShortGradient : ShortGroups {
   // Writes dx = rstd γ u + (b + c x̂) over dy. Returns false if fp32 is not enough for some
   // channel.
   [[gnu::noinline, gnu::flatten]] bool input_gradient(int64_t n) {
-    uint32_t largest = 0;
-    for (int64_t c = 0; c < n; ++c) {
-      const uint32_t size = bits_of(magnitude(rstd_[c] * gamma_[c]));
-      largest = largest > size ? largest : size;
-    }
-    if (largest > bits_of(kLargest) || lifted_ || !groups_enough_) return false;
+    const uint32_t a = largest_bits(n, [&](int64_t c) { return rstd_[c] * gamma_[c]; });
+    if (a > bits_of(kLargest) || lifted_ || !groups_enough_) return false;
     if (!(least_gamma_ * least_rstd_ >= kLeast)) return false;
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float rest = fused(c_[c], xh_[i + c], b_[c]);
-        dy_[i + c] = fused(rstd_[c] * gamma_[c], u_[i + c], rest);
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      const float rest = fused(c_[c], xh_[i], b_[c]);
+      dy_[i] = fused(rstd_[c] * gamma_[c], u_[i], rest);
+    });
     return true;
   }
 
   // b and c of each channel are in sum_u_ and sum_ux_.
   [[gnu::noinline, gnu::flatten]] void input_gradient_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n) {
-      OPENACLNN_INDEPENDENT
-      for (int64_t c = 0; c < n; ++c) {
-        const float rest = fused(c_[c], xh_[i + c], b_[c]);
-        const float usual = fused(rstd_[c] * gamma_[c], u_[i + c], rest);
-        const bool lost = lifted_ && lift_u_[c] != 0;
-        const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]) *
-                         (lost ? 1 / lift_u_[c] : 1);
-        const double h = normalised_wide(x_[i + c], mean_[c], rstd_[c]);
-        const double wide = a * static_cast<double>(u_[i + c]) + (sum_u_[c] + sum_ux_[c] * h);
-        const float size = magnitude(rstd_[c] * gamma_[c]);
-        const bool a_fits = all(size <= kLargest, (size >= kLeast) | (gamma_[c] == 0));
-        const bool rest_fits = all(is_enough(sum_u_[c], kLeastB), is_enough(sum_ux_[c], kLeast));
-        const bool near = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
-        dy_[i + c] = canonical(near ? usual : static_cast<float>(wide));
-      }
-    }
+    for_each(n, [&](int64_t i, int64_t c) {
+      const float rest = fused(c_[c], xh_[i], b_[c]);
+      const float usual = fused(rstd_[c] * gamma_[c], u_[i], rest);
+      const bool lost = lifted_ && lift_u_[c] != 0;
+      const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]) *
+                       (lost ? 1 / lift_u_[c] : 1);
+      const double h = normalised_wide(x_[i], mean_[c], rstd_[c]);
+      const double wide = a * static_cast<double>(u_[i]) + (sum_u_[c] + sum_ux_[c] * h);
+      const float size = magnitude(rstd_[c] * gamma_[c]);
+      const bool a_fits = all(size <= kLargest, (size >= kLeast) | (gamma_[c] == 0));
+      const bool rest_fits = all(is_enough(sum_u_[c], kLeastB), is_enough(sum_ux_[c], kLeast));
+      const bool near = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
+      dy_[i] = canonical(near ? usual : static_cast<float>(wide));
+    });
   }
 
   using Tile = float[kShortTile];
