@@ -29,7 +29,7 @@ def raised(call) -> str:
 
 
 def test_an_operator_of_ours_refuses_in_phase_1():
-    """And later operators run in every mode of the queue, also in mode 2, which runs phase 1 too."""
+    """Later operators run in every mode of the queue, also in mode 2, which runs phase 1 too."""
     x = torch.ones(3, dtype=torch.int32, device="npu")
     text = raised(lambda: F.hardshrink(x))
     assert "161002" in text or os.environ.get("TASK_QUEUE_ENABLE") == "2"
