@@ -3,7 +3,8 @@
 // function, with tensors made before, by turns with the operator of ATen called by its name in C++.
 //
 // g++ -O2 -std=c++17 -I HOME/include -I TORCH/include benchmarks/npu_overhead.cpp
-//     -L TORCH/lib -ltorch_cpu -lc10 -ldl -o npu_overhead    (HOME: `openaclnn home`)
+//     -L TORCH/lib -Wl,-rpath,TORCH/lib -ltorch_cpu -lc10 -ldl -o npu_overhead
+// (HOME: `openaclnn home`; TORCH: the folder of the installed torch)
 // openaclnn npu -- ./npu_overhead
 #include <ATen/ATen.h>
 
