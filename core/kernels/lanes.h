@@ -21,7 +21,7 @@ struct LaneSums {
   alignas(64) float u[kLanes], ud[kLanes];
 };
 
-// The same sums in registers, while a loop adds to them.
+// Holds the same sums in registers, while a loop adds to them.
 class LaneRegisters {
  public:
   // Adds the next values of all lanes, once or several times.

@@ -49,7 +49,7 @@ inline V exp_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// The same p with more terms: expm1(r) = r + r^2 p(r) has a relative error of 2^-31.
+// Returns the same p with more terms: expm1(r) = r + r^2 p(r) has a relative error of 2^-31.
 template <class V>
 inline V expm1_tail_single(V r) {
   V p = all_of<V>(0x1.9e7d64p-13f);

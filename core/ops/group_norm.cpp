@@ -137,7 +137,7 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   }
   call.bundle = std::min(call.bundle, g.groups);
   const auto last = [&](const GroupNormTensor& t) {
-    return call.spatial_loops == 1 && t.channel == 1 && t.position[0] >= g.channels;
+    return t.side == Side::channels && t.position[0] >= g.channels;
   };
   const bool inside = channels_inside && call.positions >= kShort && g.channels >= kLeastInside &&
                       last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));

@@ -58,7 +58,7 @@ class Moment {
   }
 
   // Returns true if the moment came, and false if the deadline came first or `interrupted` is set
-  // (whoever sets it has to call interrupt()).
+  // (the thread that sets it has to call interrupt()).
   bool wait(Deadline deadline, const std::atomic<bool>* interrupted = nullptr) {
     if (came()) return true;
     std::unique_lock lock(mutex_);

@@ -28,8 +28,9 @@ std::mutex& visiting();
 // meanwhile.
 using PickStream = bool (*)(Stream& stream, void* context);
 void drain_streams(PickStream pick, void* context);
-// The same with a deadline; returns false if it came first. If memory runs out, it calls `pick` a
-// second time for each stream when the deadline is never, and throws std::bad_alloc otherwise.
+// Does the same with a deadline; returns false if that came first. If memory runs out, it calls
+// `pick` a second time for each stream when the deadline is never, and throws std::bad_alloc
+// otherwise.
 bool drain_streams(PickStream pick, void* context, Deadline deadline);
 // Returns the first failure among them, and forgets all of theirs.
 Status take_failures(const char* call, PickStream pick, void* context);

@@ -28,7 +28,7 @@ struct Normal {
     return swish_near(value(x), t);
   }
 
-  // The same where t is v.
+  // Does the same where t is v.
   template <int K>
   [[gnu::always_inline]] Registers<K> swish_of_value(const Registers<K>& x, AllNear& all) const {
     const Registers<K> v = value(x);

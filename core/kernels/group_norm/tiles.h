@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/kernels/group_norm/dense.h"
-#include "core/kernels/transpose.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -19,8 +18,8 @@ class Tiles {
   [[gnu::noinline, gnu::flatten]] void gather(const GroupNormTensor& t, const Place& at, float* out,
                                               int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
-    void* const first = address(t, at);
     if (t.side == side) {
+      void* const first = address(t, at);
       const int64_t bytes = of.length * bytes_of(t.element);
       for (int64_t l = 0; l < of.count; ++l) {
         const char* const from =
@@ -46,8 +45,8 @@ class Tiles {
   [[gnu::noinline, gnu::flatten]] void scatter(const GroupNormTensor& t, const Place& at,
                                                const float* in, int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
-    void* const first = address(t, at);
     if (t.side == side) {
+      void* const first = address(t, at);
       for (int64_t l = 0; l < of.count; ++l)
         store_line(element_at(first, t.element, l * of.line), in + l * pitch, t.element, of.length);
     } else {
