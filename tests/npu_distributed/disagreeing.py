@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that make different calls in the way that the argument names: all of them must say so."""
+"""Ranks that make different calls in the ways that the arguments name, each in a group of its own:
+all of them must say so.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +15,45 @@ from ranks import RANK
 torch.npu.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("hccl")
 x = torch.ones(6, device="npu")
-dist.all_reduce(x)  # they agree
-try:
-    match sys.argv[1]:
+
+
+def say(sentence: str) -> None:
+    os.write(1, f"{sentence}\n".encode())  # at once: both ranks write to one pipe
+
+
+def disagree(way: str, group: dist.ProcessGroup) -> None:
+    match way:
         case "size":
-            dist.all_reduce(x[: 4 + RANK])
+            dist.all_reduce(x[: 4 + RANK], group=group)
         case "empty":
-            dist.all_reduce(x[: 4 * RANK])
+            dist.all_reduce(x[: 4 * RANK], group=group)
         case "dtype":
-            dist.all_reduce(x if RANK == 0 else x.int())
+            dist.all_reduce(x if RANK == 0 else x.int(), group=group)
         case "operation":
-            dist.all_reduce(x, dist.ReduceOp.SUM if RANK == 0 else dist.ReduceOp.MAX)
+            operation = dist.ReduceOp.SUM if RANK == 0 else dist.ReduceOp.MAX
+            dist.all_reduce(x, operation, group=group)
         case "broadcast":
-            dist.broadcast(x[: 4 + RANK], 0)
+            dist.broadcast(x[: 4 + RANK], 0, group=group)
         case "root":
-            dist.broadcast(x, RANK)
+            dist.broadcast(x, RANK, group=group)
+        case "kind" if RANK == 0:
+            dist.broadcast(x, 0, group=group)
         case "kind":
-            dist.broadcast(x, 0) if RANK == 0 else dist.all_reduce(x)
+            dist.all_reduce(x, group=group)
         case "gather":
-            dist.all_gather_into_tensor(torch.empty(2 * (1 + RANK), device="npu"), x[: 1 + RANK])
-    print(f"rank {RANK} has {x.sum().item()}", flush=True)
-except RuntimeError as error:
-    print(f"rank {RANK} raised: {error}", flush=True)
-    os._exit(1)
+            gathered = torch.empty(2 * (1 + RANK), device="npu")
+            dist.all_gather_into_tensor(gathered, x[: 1 + RANK], group=group)
+
+
+for way in sys.argv[1:]:
+    group = dist.new_group()
+    dist.all_reduce(x.clone(), group=group)  # they agree
+    try:
+        disagree(way, group)
+        say(f"{way}: rank {RANK} has {x.sum().item()}")
+    except RuntimeError as error:
+        say(f"{way}: rank {RANK} raised {error}")
+total = torch.ones(6, device="npu")
+dist.all_reduce(total)  # the group of all ranks is as good as before
+say(f"at the end: rank {RANK} has {total.sum().item()}")
+os._exit(0)  # torch_npu aborts a process that ends while a group has failed
