@@ -6,6 +6,7 @@
 #include "core/kernels/elementwise/elu_backward.h"
 #include "core/kernels/elementwise/formula.h"
 #include "core/kernels/elementwise/logit.h"
+#include "core/kernels/elementwise/logit_grad.h"
 #include "core/kernels/elementwise/packed.h"
 
 namespace openaclnn {

@@ -62,9 +62,11 @@ struct elu_backward_single : elu_backward_quick {
   static constexpr int together = unit ? 4 : 2;
   float input_scale, high, low;
 
+  // If `unit`, 2^-60 is added, which changes no result and leaves no subnormal number: processors
+  // take a hundred cycles to multiply one.
   template <class V>
   ReducedF32<V> reduced(V x) const {
-    return reduce(unit ? x : x * all_of<V>(input_scale));
+    return reduce(unit ? x + all_of<V>(0x1p-60f) : x * all_of<V>(input_scale));
   }
 
   // g (high + low) exp(r - c)
@@ -114,9 +116,11 @@ struct elu_backward_single : elu_backward_quick {
 template <bool growing>
 struct elu_backward_half : elu_backward_quick {
   RateF32 rate;
+  float little;  // |2^-60 / inputScale|, which is added like that of elu_backward_single
   template <class V>
   V quick(V g, V x) const {
-    const Reduced2F32<V> t = reduce_2(growing ? -x : x, rate);
+    const V more = all_of<V>(little);
+    const Reduced2F32<V> t = reduce_2(growing ? more - x : more + x, rate);
     const V e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
@@ -125,7 +129,7 @@ struct elu_backward_half : elu_backward_quick {
   static constexpr double kFactor = 0x1p24;  // the same for 2^-134
   template <class V>
   V carefully(V g, V x, V less, auto /*below*/, V bounded, V more) const {
-    const Reduced2F32<V> t = reduce_2(bounded, rate);
+    const Reduced2F32<V> t = reduce_2(bounded + all_of<V>(little), rate);
     const PowerInTwo<V> power(t.n + more, -100);
     const V e = exp2_half(t.f) * power.first;
     const V exists = x < all_of<V>(-0x1.fffffep127f) ? V{} : e;  // 0 times an infinite g is NaN
@@ -226,18 +230,19 @@ struct elu_backward {
   template <class Loop>
   void visit_half(const elu_backward_quick& quick, double factor, const Loop& loop) const {
     const RateF32 rate(magnitude(input_scale) * kLog2e);
+    const auto little = static_cast<float>(0x1p-60 / magnitude(input_scale));
     const bool growing = input_scale < 0, small = within(factor, 0, 0x1p-20);
     using falling = elu_backward_half<false>;
     if (growing && small) {
       loop(quick.wide);
     } else if (growing) {
-      loop(without_careful<elu_backward_half<true>>{{quick, rate}});
+      loop(without_careful<elu_backward_half<true>>{{quick, rate, little}});
     } else if (small) {
       loop(elu_backward_half_tiny{quick, rate, static_cast<float>(factor * 0x1p64)});
     } else if (within(factor, 0, falling::kFactor)) {
-      loop(falling{quick, rate});
+      loop(falling{quick, rate, little});
     } else {
-      loop(without_careful<falling>{{quick, rate}});
+      loop(without_careful<falling>{{quick, rate, little}});
     }
   }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "core/kernels/block.h"
 #include "core/kernels/elementwise/formula.h"
@@ -149,6 +150,10 @@ inline auto careful_form(const F& f) {
     return f;
   }
 }
+
+template <class F>
+inline constexpr bool has_cheap_careful =
+    requires { decltype(careful_form(std::declval<F>()))::cheap; };
 
 // The number of elements that are computed again if `quick` may be wrong for one of them.
 inline constexpr int64_t kGroup = 128;
