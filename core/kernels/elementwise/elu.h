@@ -10,8 +10,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Below -25, expm1 is within 2^-36 of -1, so every x whose bits, read as an unsigned word, are above
-// those of -25 is replaced by -25. This includes NaNs with the sign bit set.
+// Below -25, expm1 is within 2^-36 of -1, so every x whose bits, read as an unsigned word, are
+// above those of -25 is replaced by -25. This includes NaNs with the sign bit set.
 template <class V>
 inline auto clamped_bits(V x) {
   return smaller(bits_of(x), bits_of(all_of<V>(-25.0f)));

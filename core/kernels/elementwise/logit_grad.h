@@ -85,8 +85,8 @@ struct logit_grad_single : logit_grad_wide {
     }
   }
 
-  // The result is not used for m below kDeep, which is replaced: processors take a hundred cycles to
-  // multiply or divide by a subnormal number.
+  // The result is not used for m below kDeep, which is replaced: processors take a hundred cycles
+  // to multiply or divide by a subnormal number.
   template <class V>
   V quick(V x, V dy) const {
     const V near = nearer(x), m = near < all_of<V>(kDeep) ? all_of<V>(kDeep) : near;

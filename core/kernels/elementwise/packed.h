@@ -14,8 +14,8 @@ inline constexpr int64_t kLongTile = 16384;
 
 // Tiles are computed by the quick formula until it may be wrong for a value. That tile is computed
 // again group by group, and so are the tiles after it, until a tile has no group with such a value.
-// If more than a quarter of a tile's groups have one, the next tiles take the careful form, if there
-// is one; it takes 1.02 to 2 times as long as the quick one. If the careful form declares
+// If more than a quarter of a tile's groups have one, the next tiles take the careful form, if
+// there is one; it takes 1.02 to 2 times as long as the quick one. If the careful form declares
 // `static constexpr bool cheap`, it computes the tile again and the next ones, however few values
 // are unusual. A tile for which the careful form may be wrong too is computed again by groups, and
 // so are the next ones (careful_groups).
