@@ -28,16 +28,17 @@ struct elu_unit {
   static auto unusual(auto x) { return bits_of(x); }
   static float general(float x) { return x; }  // NaN, infinity, or `quick` is right
 
-  // This is x > 0 ? x : y. Where y differs from x it is nearer to 0. 0 - (1 - 1) lost the sign of
-  // x. For x above -2^-60 the result is x. Those x are not reduced, because processors take a
-  // hundred cycles for a subnormal number, and the terms of a positive x are not wanted.
+  // This is x > 0 ? x : y. An x above -2^-60, whose result is x itself, is replaced by -2^-60, so
+  // that y is always negative and no subnormal number is multiplied (formula.h). The smaller word
+  // is that of x where x is positive, and otherwise that of the one nearer to 0, which is y where
+  // they differ by more than that.
   template <class V>
   static V quick(V x) {
     const auto bits = larger(clamped_bits(x), bits_of(all_of<V>(-0x1p-60f)));
     const ReducedF32<V> t = reduce(float_of(bits));
     const V small = fused(t.r * t.r, exp_tail_single(t.r), t.r), power = float_of(t.power);
     const V y = fused(power, small, power - all_of<V>(1));
-    return float_of(smaller(bits_of(x), bits_of(y) | 0x80000000));
+    return float_of(smaller(bits_of(x), bits_of(y)));
   }
 
   // `quick` is right for infinities too; only the sum of results makes them look doubtful.
@@ -77,7 +78,7 @@ struct elu_single {
 
 // For results of 16 bits, in float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
 // Above `linear` it is scale x: above 0, or, if the slope is the same on both sides of 0, above
-// -2^-60 / inputScale, which spares processors the arithmetic with subnormal numbers.
+// -2^-60 / inputScale. Then a subnormal x is multiplied only once (formula.h).
 struct elu_half {
   float scale, factor, bound, linear;
   RateF32 rate;

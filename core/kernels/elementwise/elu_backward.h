@@ -62,8 +62,8 @@ struct elu_backward_single : elu_backward_quick {
   static constexpr int together = unit ? 4 : 2;
   float input_scale, high, low;
 
-  // If `unit`, 2^-60 is added, which changes no result and leaves no subnormal number: processors
-  // take a hundred cycles to multiply one.
+  // If `unit`, 2^-60 is added, which changes no result, so that a subnormal x is not multiplied
+  // (formula.h).
   template <class V>
   ReducedF32<V> reduced(V x) const {
     return reduce(unit ? x + all_of<V>(0x1p-60f) : x * all_of<V>(input_scale));

@@ -31,7 +31,11 @@
 // result that is right for it. A form may also offer `careful()`, which returns a second form with
 // the same members. Its `quick` takes a few more steps, gives the same bits where the first is
 // right, makes NaNs canonical, and leaves few values, or none (NoDoubts), to `general`. It is used
-// on data with many special values, such as 0, infinities and NaN.
+// on data with many special values, such as 0, infinities and NaN; if it declares `static constexpr
+// bool cheap`, on packed operands with any.
+//
+// Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
+// avoid that where the result does not need it.
 #pragma once
 
 #include <cstdint>

@@ -127,8 +127,7 @@ struct logit_quick {
 
   // Right for every x. A z below 2^-100 is multiplied by 2^64, whose logarithm is subtracted again;
   // a z that is not between 0 and 1 has a result that needs no arithmetic. 2^64 times a subnormal
-  // number is computed as a difference of two normal ones, because processors take a hundred cycles
-  // to multiply a subnormal number.
+  // number is computed as a difference of two normal ones (formula.h).
   struct Careful : NoDoubts {
     logit_quick form;
 

@@ -48,19 +48,20 @@ struct logit_grad_wide : logit_grad_bounds {
   }
 };
 
+// Below it, remainders may underflow.
 inline constexpr float kDeep = 0x1p-51f;
 
 // q = dy (1 / d), corrected by one Newton step on the exact remainder dy - q d, has an error
 // slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which is exact, d = m - m^2 is kept
 // as high + low; m - d is exact because d >= m / 2. An m of magnitude below kDeep and a nonzero dy
-// below 2^-89 are left to other forms, because remainders may underflow. m < low finds the values
-// outside, so the bounds must be mirrored. If `plain`, low is at least kDeep, which saves the check
-// of m, and `beyond` is 0, which AVX-512 writes with the last product.
+// below 2^-89 are left to other forms. m < low finds the values outside, so the bounds must be
+// mirrored. If `plain`, low is at least kDeep, so that no m below kDeep is inside, and `beyond` is
+// 0, which AVX-512 writes with the last product.
 template <bool plain>
 struct logit_grad_single : logit_grad_wide {
   static constexpr bool finite = false;
-  // The limit of dy is 2^-89; if not `plain`, the bits of dy are shifted by the sign to the limit
-  // of m, which is exact.
+  // The limit of dy is 2^-89. If not `plain`, dy and m have one limit: shifted left by one, the
+  // bits of 2^-89 are those of kDeep.
   uint32_t limit = plain ? 0u - bits_of(0x1p-89f) : ~bits_of(kDeep);
 
   static float nearer(float x) {
@@ -85,8 +86,8 @@ struct logit_grad_single : logit_grad_wide {
     }
   }
 
-  // The result is not used for m below kDeep, which is replaced: processors take a hundred cycles
-  // to multiply or divide by a subnormal number.
+  // Where `near` is below kDeep the result is not used, and m is kDeep, so that a subnormal x is
+  // not multiplied (formula.h).
   template <class V>
   V quick(V x, V dy) const {
     const V near = nearer(x), m = near < all_of<V>(kDeep) ? all_of<V>(kDeep) : near;
@@ -100,8 +101,9 @@ struct logit_grad_single : logit_grad_wide {
   float general(float x, float dy) const { return (*this)(x, dy); }
 
   // Uses 2^24 d and 2^-24 q, so that 1 / d does not overflow for subnormal m, nor q before the
-  // result does. For m below kDeep, d is m, and m^2 is not computed. Returns q if the remainder is
-  // NaN: if d is 0, or dy or q is infinite or NaN. `general` computes dy below 2^-89.
+  // result does. For m below kDeep, d is m, and a subnormal m is multiplied only once. Returns q if
+  // the remainder is NaN: if d is 0, or dy or q is infinite or NaN. `general` computes dy below
+  // 2^-89.
   struct Careful {
     static constexpr bool finite = true, cheap = true;
     static constexpr uint32_t limit = 0u - 0x13000000;  // the bits of 2^-89

@@ -14,22 +14,22 @@ inline constexpr int64_t kLongTile = 16384;
 
 // Tiles are computed by the quick formula until it may be wrong for a value. That tile is computed
 // again group by group, and so are the tiles after it, until a tile has no group with such a value.
-// If more than a quarter of a tile's groups have one, the next tiles take the careful form, if
-// there is one; it takes 1.02 to 2 times as long as the quick one. If the careful form declares
-// `static constexpr bool cheap`, it computes the tile again and the next ones, however few values
-// are unusual. A tile for which the careful form may be wrong too is computed again by groups, and
-// so are the next ones (careful_groups).
+// If more than a quarter of a tile's groups have one, the careful form computes the next tiles, if
+// there is one; it takes 1.02 to 2 times as long as the quick one. If it is `cheap`, it computes
+// that tile again and the next ones, however few values are unusual. If the careful form may be
+// wrong too, that tile is computed again group by group, and so are the next ones at once
+// (careful_groups).
 enum class Mode : uint8_t { quick, groups, careful, careful_groups };
 
 // Computing a tile again doubles its cost, so the first tiles are short. After kCarefulTiles tiles
-// of the careful form, a short tile is tried again.
+// with the careful form, the cheaper form is tried again on a short tile.
 inline constexpr int64_t kFirstTile = 1024;
 inline constexpr int kCarefulTiles = 15;
 
 template <class Type, class F, class Raw, class... In>
 void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
-  constexpr Mode doubtful = has_cheap_careful<F> ? Mode::careful : Mode::groups;
-  constexpr Mode hopeful = has_cheap_careful<F> ? Mode::quick : Mode::groups;
+  constexpr Mode after_doubt = has_cheap_careful<F> ? Mode::careful : Mode::groups;
+  constexpr Mode after_careful = has_cheap_careful<F> ? Mode::quick : Mode::groups;
   const bool apart = ((out != in) && ...);
   const int64_t longest = apart ? kLongTile : kTile<float>;
   int64_t tile = kFirstTile;
@@ -40,9 +40,9 @@ void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
     count = tile < n - i ? tile : n - i;
     tile = 2 * tile < longest ? 2 * tile : longest;
     Raw* const to = apart ? out + i : other;  // computing again needs the inputs
-    bool past = stream && apart;              // false once the tile is in the cache
+    bool past = stream && apart;  // false for a second attempt, which finds the inputs in the cache
     if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in + i...)) {
-      mode = doubtful;
+      mode = after_doubt;
       past = false;
     }
     if (mode == Mode::groups) {
@@ -58,7 +58,7 @@ void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
       if (mode == Mode::careful_groups) run_groups<Type>(f, to, count, past, true, in + i...);
       if (--careful_tiles == 0) {
         careful_tiles = kCarefulTiles;
-        mode = hopeful;
+        mode = after_careful;
         tile = kFirstTile;
       }
     }
