@@ -174,6 +174,8 @@ def test_programs_that_are_not_there(tmp_path) -> None:
     here = run("run", "here", cwd=tmp_path)
     assert here.returncode == 127
     assert here.stderr == "openaclnn run: here must be a program, but there is none: use ./here\n"
+    (tmp_path / "here.py").write_text("")
+    assert run("run", "here.py", cwd=tmp_path).stderr.endswith("none: use python here.py\n")
     text = run("run", "./here", cwd=tmp_path)
     assert text.returncode == 126
     assert text.stderr == "openaclnn run: ./here must be executable, but: Permission denied\n"

@@ -130,6 +130,19 @@ def test_imported_too_late():
     assert "openaclnn.npu must be imported before torch" in done.stderr
 
 
+def test_the_operators_of_pytorch_say_how_torch_is_imported_beside_torch_npu():
+    code = "import openaclnn.torch, torch; print(torch.ops.openaclnn.leaky_relu(torch.ones(2)))"
+    alone = run(sys.executable, "-c", code)
+    assert alone.returncode == 1
+    assert "ImportError: torch loads the torch_npu that is installed beside it" in alone.stderr
+    for done in (
+        on_npu("-c", code),
+        run(sys.executable, "-c", "import openaclnn.npu; " + code),
+        run(sys.executable, "-c", code, TORCH_DEVICE_BACKEND_AUTOLOAD="0"),
+    ):
+        assert done.stdout == "tensor([1., 1.])\n", done.stderr
+
+
 def test_check_and_demo():
     done = run(sys.executable, "-m", "openaclnn", "npu", "--check")
     assert done.returncode == 0, done.stderr

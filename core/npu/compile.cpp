@@ -35,7 +35,7 @@ Status refuse(const char* call, const char* type, int inputs, const aclTensorDes
   const aclopAttr* own = attributes().find(attribute);
   return fail(
       ACL_ERROR_OP_NOT_FOUND,
-      "%s: opType must be Identity or one of src/openaclnn/aten/types.txt, but got %s, of "
+      "%s: opType must be one of the types that docs/npu_device.md lists, but got %s, of "
       "inputs %s%s%s; openaclnn has aclnn operators, and few of the older interface by type",
       call, type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
       own == nullptr ? "" : own->text.c_str());

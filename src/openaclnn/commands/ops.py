@@ -128,7 +128,8 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
             return show_aten_ops(arguments, paint)
         if op is None:
             meant = nearest(arguments.name)
-            hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
+            lists = "see:  openaclnn ops  and  openaclnn ops --aten"
+            hint = f"did you mean {meant}?" if meant else lists
             print(f"openaclnn ops: there is no {arguments.name}; {hint}", file=sys.stderr)
             return 2
         chosen = [op]

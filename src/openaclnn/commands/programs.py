@@ -95,7 +95,8 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
             raise FileNotFoundError
         os.execve(found, list(command), dict(variables))
     except FileNotFoundError:
-        here = "" if "/" in program or not Path(program).is_file() else f": use ./{program}"
+        use = f"python {program}" if program.endswith(".py") else f"./{program}"
+        here = "" if "/" in program or not Path(program).is_file() else f": use {use}"
         print(f"openaclnn {what}: {program} must be a program, but there is none{here}",
               file=sys.stderr)  # fmt: skip
         return NOT_FOUND

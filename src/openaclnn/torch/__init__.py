@@ -12,6 +12,17 @@ cache; `python -m openaclnn.torch` does so ahead of time.
 
 from __future__ import annotations
 
+try:
+    import torch
+except RuntimeError as error:
+    if "torch_npu" not in str(error):
+        raise
+    raise ImportError(
+        "torch loads the torch_npu that is installed beside it, which finds no libraries of CANN: "
+        "start with  openaclnn npu --  in front, import openaclnn.npu first, or set "
+        "TORCH_DEVICE_BACKEND_AUTOLOAD=0"
+    ) from error
+
 from .building import build, cache
 from .functions import elu, group_norm_swish, hardshrink, leaky_relu, logit
 from .modules import ELU, GroupNormSiLU, GroupNormSwish, Hardshrink, LeakyReLU
@@ -21,7 +32,7 @@ from .replacing import Replacement, replace
 
 register()
 start()
-del register, start
+del register, start, torch
 
 __all__ = [
     "ELU",
