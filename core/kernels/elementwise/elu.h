@@ -29,9 +29,9 @@ struct elu_unit {
   static float general(float x) { return x; }  // NaN, infinity, or `quick` is right
 
   // This is x > 0 ? x : y. An x above -2^-60, whose result is x itself, is replaced by -2^-60, so
-  // that y is always negative and no subnormal number is multiplied (formula.h). The smaller word
-  // is that of x where x is positive, and otherwise that of the one nearer to 0, which is y where
-  // they differ by more than that.
+  // that y is always negative and no subnormal number is multiplied (formula.h). A positive x has
+  // the smaller word of the two. If both are negative, the one nearer to 0 has it: x if x was
+  // replaced, and otherwise y.
   template <class V>
   static V quick(V x) {
     const auto bits = larger(clamped_bits(x), bits_of(all_of<V>(-0x1p-60f)));

@@ -10,7 +10,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// For an eps that alone decides the result: NaN, 0, or infinity with the sign of dy.
+// This form is used if eps alone decides the result: NaN, 0, or infinity with the sign of dy.
 struct logit_grad_constant {
   uint32_t value, sign;
   float operator()(float, float dy) const { return float_of(value | (bits_of(dy) & sign)); }
@@ -32,7 +32,7 @@ struct logit_grad_bounds {
   }
 };
 
-// For results of 16 bits, with three roundings.
+// This form gives results of 16 bits, with three roundings before the last.
 struct logit_grad_half : logit_grad_bounds {
   template <class V>
   V operator()(V x, V dy) const {
@@ -40,7 +40,7 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
-// For every x, dy and eps, in double.
+// This form computes in double and is right for every x, dy and eps.
 struct logit_grad_wide : logit_grad_bounds {
   float operator()(float x, float dy) const {
     const double z = x;
