@@ -7,14 +7,12 @@
 Symbols: each object defines <its file>_<level> and nothing else that the linker can
 see. A weak symbol could replace baseline code by an AVX-512 copy of the same function.
 
-Loops: run_exact or run_blocks of every form of a formula that has one, the element loops of group
-norm, and every half conversion, inside elementwise<float> or on its own, have a loop that computes
-in and stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for v4. (One
-instruction of v3 converts a full register to fp16, and stores half a register.) A
-run_exact may have one scalar loop, the tail, for each such loop and no more. (The fused
-multiply-add in double, which v2 takes from libm, is exempt. The loops of run_registers_summed,
-run_registers_quick, run_groups and run_quick are in registers as they are written; those of
-`general` are not checked.)
+Loops: run_blocks of every form of a formula that has one, the element loops of group norm, and
+every half conversion, wherever it is, have a loop that computes in and stores from registers of the
+level's full width: xmm for v2, ymm for v3, zmm for v4. (One instruction of v3 converts a full
+register to fp16, and stores half a register. The fused multiply-add in double, which v2 takes from
+libm, is exempt. The loops of run_registers_summed and run_registers_quick are in registers as they
+are written; that of `general` is not checked.)
 
 The self-test compiles the kernels with -O1 -fno-tree-vectorize and an inline function, and expects
 a finding for every formula, for every conversion that the compiler vectorises, and for the symbols.
@@ -36,7 +34,6 @@ from pathlib import Path
 REGISTER = {"v2": "%xmm", "v3": "%ymm", "v4": "%zmm"}
 OPERATION = r"(add|sub|mul|div|min|max|sqrt|cmp\w*|u?comi|fn?m(add|sub)\d*)"
 PACKED = re.compile(OPERATION + "p[sd]")
-SCALAR = re.compile(OPERATION + "s[sd]")
 
 # Instructions that the loop of a conversion has and, after the bar, has not. One without
 # a bar is an intrinsic of half.h: that loop the compiler does not have to vectorise.
@@ -54,17 +51,18 @@ CONVERSIONS = {
 # No arithmetic in the loop, and fma calls.
 CONSTANT = ("logit_grad_constant", "logit_nan")
 EXEMPT = {
-    (level, " ".join(filter(None, (packed, form))))
+    (level, f"{type} {form}")
     for level in REGISTER
-    for packed in ("", "F32", "F16", "Bf16")
+    for type in ("F32", "F16", "Bf16")
     for form in CONSTANT
 } | {
     # v2 takes fused multiply-adds in double from libm. The gradient of elu in DOUBLE is there for
     # gradient checks, and GCC 12 leaves its choices among infinities scalar.
-    *(("v2", f"elu_double{form}") for form in ("_single", "<false>", "<true>")),
-    *(("v2", form) for form in ("logit_double", "logit_grad_double", "elu_backward_result_double")),
-    *((level, "elu_backward_double") for level in REGISTER),
-    *((level, "logit_grad_double_constant") for level in REGISTER),  # no arithmetic
+    *(("v2", f"F64 elu_double{form}") for form in ("_single", "<false>", "<true>")),
+    *(("v2", f"F64 {form}") for form in ("logit_double", "logit_grad_double")),
+    ("v2", "F64 elu_backward_result_double"),
+    *((level, "F64 elu_backward_double") for level in REGISTER),
+    *((level, "F64 logit_grad_double_constant") for level in REGISTER),  # no arithmetic
     # Masks of 32 and 64 bits, which SSE has no conversions for; rare values only.
     ("v2", "ShortGradient::input_gradient_far"),
 }
@@ -142,10 +140,7 @@ def check_symbols(level: str, objects: list[Path]) -> Iterator[str]:
 
 
 SPACE = re.compile(r"openaclnn::\w+::\(anonymous namespace\)::")
-FORM = re.compile(
-    r"\brun_(?:exact|blocks)<(?:(F32|F16|Bf16), )?(\w+(?:<[\w()]+>)?), "
-    r"(?:float|double|unsigned short),"
-)
+FORM = re.compile(r"\brun_blocks<(F32|F16|Bf16|F64), (\w+(?:<[\w()]+>)?), ")
 
 
 # Other loops that the compiler vectorises; the rest of group norm is in registers as it is written.
@@ -156,12 +151,12 @@ OTHERS = re.compile(
 
 
 def form_of(name: str) -> str | None:
-    """`elu_half` of run_exact<elu_half, float, …>(…), `F16 elu_wide` of run_blocks<F16, …."""
+    """`F16 elu_wide` of run_blocks<F16, elu_wide, …>(…)."""
     other = OTHERS.search(name)
     if other:
         return other[1]
     match = FORM.search(SPACE.sub("", name))
-    return match and " ".join(filter(None, match.groups()))
+    return match and " ".join(match.groups())
 
 
 def check_loops(level: str, obj: Path) -> Iterator[str]:
@@ -171,14 +166,9 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
         loops = innermost_loops(code)
         form = form_of(name)
         if form and (level, form) not in EXEMPT:
-            vector = sum(any(PACKED.fullmatch(n) for n in wide(loop, register)) for loop in loops)
-            narrow = [loop for loop in loops if not wide(loop, register)]
-            scalar = sum(any(SCALAR.fullmatch(n) for _, n, _ in loop) for loop in narrow)
-            subject = f"{form} of kernels_{level}"
-            if not vector:
-                yield f"{subject} has no loop that computes in {register[1:]} registers."
-            elif scalar > vector and "run_exact<" in name:  # run_blocks has one for a part
-                yield f"{subject} has {scalar} scalar loops beside {vector} vectorised."
+            if not any(PACKED.fullmatch(n) for loop in loops for n in wide(loop, register)):
+                in_registers = f"has no loop that computes in {register[1:]} registers"
+                yield f"{form} of kernels_{level} {in_registers}."
         else:  # conversions are where the compiler put them
             for loop in loops:
                 names = wide(loop, register) | converted(loop, register)

@@ -256,14 +256,11 @@ def functions() -> str:
 def build_files() -> dict[str, str]:
     rows = [op for op in OPS if op.family == "elementwise"]
     formulas = {op.kernel: len(op.inputs_) for op in rows}
-    broadcast = {op.kernel for op in rows if op.shapes == "broadcast"}
     files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
     files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}
     files |= {
         "generated/operators.cpp": operators(),
-        "generated/formulas.inc": "".join(
-            f"FORMULA({k}, {n}, {str(k in broadcast).lower()})\n" for k, n in formulas.items()
-        ),
+        "generated/formulas.inc": "".join(f"FORMULA({k}, {n})\n" for k, n in formulas.items()),
         "generated/names.inc": "".join(f"OPERATOR({op.name})\n" for op in OPS),
         "generated/products.inc": "".join(
             f'PRODUCT("{p.key}", "{p.title}", "{p.soc_name}", {str(p.bfloat16).lower()}, '

@@ -15,8 +15,9 @@ namespace {
 
 inline constexpr int kBlock = 32;  // at least a cache line of the narrowest type
 
+template <class T = float>
 struct Block {
-  alignas(64) float value[kBlock];
+  alignas(64) T value[kBlock];
 };
 
 inline constexpr int kBlockRegisters = kBlock / kRegisterFloats;
@@ -31,14 +32,9 @@ struct F32 {
   static constexpr Element kElement = Element::f32;
   static constexpr int kAhead = 2048;
   using Raw = float;
-  static void widen(float* out, const Raw* in) {
-    OPENACLNN_INDEPENDENT
-    for (int k = 0; k < kBlock; ++k) out[k] = in[k];
-  }
-  static void narrow(Raw* out, const float* in) {
-    OPENACLNN_INDEPENDENT
-    for (int k = 0; k < kBlock; ++k) out[k] = in[k];
-  }
+  using Computed = float;
+  static void widen(float* out, const Raw* in) { std::memcpy(out, in, kBlock * sizeof(Raw)); }
+  static void narrow(Raw* out, const float* in) { std::memcpy(out, in, kBlock * sizeof(Raw)); }
   static FloatRegister load(const Raw* in) { return load_register<FloatRegister>(in); }
   static float from(Raw raw) { return raw; }
   static Raw canonical(Raw raw) { return openaclnn::OPENACLNN_ISA::canonical(raw); }
@@ -47,6 +43,7 @@ struct F16 {
   static constexpr Element kElement = Element::f16;
   static constexpr int kAhead = 4096;
   using Raw = uint16_t;
+  using Computed = float;
   static void widen(float* out, const Raw* in) { widen_f16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_f16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_f16(in); }
@@ -57,11 +54,21 @@ struct Bf16 {
   static constexpr Element kElement = Element::bf16;
   static constexpr int kAhead = 4096;
   using Raw = uint16_t;
+  using Computed = float;
   static void widen(float* out, const Raw* in) { widen_bf16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_bf16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_bf16(in); }
   static float from(Raw raw) { return from_bf16(raw); }
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
+};
+
+struct F64 {
+  static constexpr Element kElement = Element::f64;
+  static constexpr int kAhead = 2048;
+  using Raw = double;
+  using Computed = double;
+  static void widen(double* out, const Raw* in) { std::memcpy(out, in, kBlock * sizeof(Raw)); }
+  static void narrow(Raw* out, const double* in) { std::memcpy(out, in, kBlock * sizeof(Raw)); }
 };
 
 // Calls work(Type{}) with the type of an element that is not double.
@@ -95,15 +102,18 @@ inline void fetch_block(const typename Type::Raw* in, int64_t bytes) {
 }
 
 template <class Type>
-inline Block load_block(const typename Type::Raw* in) {
-  Block block;
+using BlockOf = Block<typename Type::Computed>;
+
+template <class Type>
+inline BlockOf<Type> load_block(const typename Type::Raw* in) {
+  BlockOf<Type> block;
   Type::widen(block.value, in);
   return block;
 }
 
 // With `stream`, `out` must begin a cache line.
 template <class Type>
-inline void store_block(typename Type::Raw* out, const Block& block, bool stream) {
+inline void store_block(typename Type::Raw* out, const BlockOf<Type>& block, bool stream) {
   if (!stream) return Type::narrow(out, block.value);
   alignas(64) typename Type::Raw raw[kBlock];
   Type::narrow(raw, block.value);
@@ -112,7 +122,7 @@ inline void store_block(typename Type::Raw* out, const Block& block, bool stream
 
 // Loads the first n > 0 values, and copies of the last one behind them.
 template <class Type>
-inline Block load_part(const typename Type::Raw* in, int64_t n) {
+inline BlockOf<Type> load_part(const typename Type::Raw* in, int64_t n) {
   typename Type::Raw filled[kBlock];
   for (int64_t k = 0; k < kBlock; ++k) filled[k] = in[k < n ? k : n - 1];
   return load_block<Type>(filled);
@@ -129,7 +139,7 @@ template <class Type, int K>
   } else {
 #pragma GCC unroll 8
     for (int k = 0; k < K; k += kBlockRegisters) {
-      Block block;
+      Block<> block;
       std::memcpy(block.value, y.r + k, sizeof block.value);
       store_block<Type>(out + k * kRegisterFloats, block, stream);
     }
@@ -137,7 +147,7 @@ template <class Type, int K>
 }
 
 template <class Type>
-inline void store_part(typename Type::Raw* out, const Block& block, int64_t n) {
+inline void store_part(typename Type::Raw* out, const BlockOf<Type>& block, int64_t n) {
   typename Type::Raw raw[kBlock];
   Type::narrow(raw, block.value);
   std::memcpy(out, raw, static_cast<size_t>(n) * sizeof raw[0]);

@@ -71,8 +71,8 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   return {};
 }
 
-// Stack sizes, including the frames below: tiles take 66 KiB, values of one row that are computed
-// twice 26 KiB, everything else 1 KiB.
+// Stack sizes, including the frames below: tiles take 66 KiB, values of dense rows that are
+// computed twice 26 KiB, everything else 2 KiB.
 constexpr size_t kTilesStack = 96 * 1024, kDoubtsStack = 40 * 1024;
 
 // Scalars are rounded to fp32 unless the computation is wide; what C passes as double stays double.
@@ -146,15 +146,12 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   }
   if (elements == 0) return {};
 
-  const FormulaEntry& formula = kernels().elementwise.formula[static_cast<int>(op.formula)];
-  const bool half = dtype_size(operands.tensor[operands.inputs]->dtype) == 2;
+  call.computed = alike ? call.operand[0].element : wide ? Element::f64 : Element::f32;
   double attributes[kMaxAttributes];
   fill_attributes(op, arguments, wide, attributes);
-  (wide ? formula.f64 : half ? formula.half : formula.f32)(attributes, call.chosen);
-  call.packed =
-      alike && !wide ? call.chosen.packed[static_cast<int>(call.operand[0].element)] : nullptr;
-  const int64_t tile = wide ? kTile<double> : kTile<float>;
-  plan_loops(operands.tensor, shape, formula.takes_same, tile, call);
+  const ElementwiseKernels& kernel = kernels().elementwise;
+  kernel.formula[static_cast<int>(op.formula)](attributes, call.computed, call.chosen);
+  plan_loops(operands.tensor, shape, alike, wide ? kTile<double> : kTile<float>, call);
 
   const Tensor& out = *operands.tensor[operands.inputs];
   bool in_place = false;
@@ -170,9 +167,9 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
   for (int l = 0; l < call.loops - 2; ++l) tiles *= call.size[l];
   constexpr int64_t kGrain =
       16 * 1024;  // elements; below that a second thread costs more than it saves
-  executor.add_step(wide ? kernels().elementwise.f64 : kernels().elementwise.f32, tiles,
+  executor.add_step(kernel.run, tiles,
                     std::max<int64_t>(1, kGrain * tiles / std::max(elements, tiles)));
-  if (!call.one_row) {
+  if (!call.rows) {
     executor.need_stack(kTilesStack);
   } else if (call.chosen.doubts) {
     executor.need_stack(kDoubtsStack);

@@ -97,31 +97,23 @@ bool takes_single_rows(const ElementwiseCall& call, const Loop& rows, const Loop
   constexpr int64_t kLong = 256;  // elements; below, the steps from row to row cost more
   bool dense = columns.size >= kLong, goes_on = true;
   for (int i = 0; i <= call.inputs; ++i) {
-    const bool constant = columns.stride[i] == 0 && rows.stride[i] == 0;
-    dense &= columns.stride[i] == 1 || constant || (call.takes_same && columns.stride[i] == 0);
-    goes_on &= constant || (columns.stride[i] == 1 && rows.stride[i] == columns.size);
+    dense &= columns.stride[i] == 1 || columns.stride[i] == 0;
+    goes_on &= rows.stride[i] == columns.size * columns.stride[i];
   }
   return dense && !goes_on;
 }
 
-bool is_one_row(const ElementwiseCall& call) {
-  bool one = call.packed != nullptr && call.loops == 2 && call.size[0] == 1;
+// Returns whether tiles are parts of rows in which every operand is dense, or one value.
+bool has_dense_rows(const ElementwiseCall& call) {
+  bool dense = call.tile_rows == 1;
   for (int i = 0; i <= call.inputs; ++i) {
-    const int64_t stride = call.operand[i].stride[1];
-    const bool one_value = call.takes_same && i < call.inputs && stride == 0;
-    one &= stride == 1 || call.size[1] == 1 || one_value;
+    const int64_t stride = call.operand[i].stride[call.loops - 1];
+    dense &= stride == 1 || stride == 0 || call.size[call.loops - 1] == 1;
   }
-  return one;
+  return dense;
 }
 
-// Along the innermost loop, one input and no more.
-bool has_one_value(const Loop& columns, int inputs) {
-  int found = 0;
-  for (int i = 0; i < inputs; ++i) found += columns.stride[i] == 0 ? 1 : 0;
-  return found == 1;
-}
-
-void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
+void fill_loops(ElementwiseCall& call, Loop* loops, int count, bool alike, int64_t tile) {
   while (count < 2) {  // the two tiled loops always exist
     std::copy_backward(loops, loops + count, loops + count + 1);
     loops[0] = Loop{1, {}};
@@ -136,7 +128,7 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
   } else {
     call.tile_columns = std::min(columns.size, tile);
   }
-  const bool single = call.packed != nullptr && takes_single_rows(call, rows, columns);
+  const bool single = alike && takes_single_rows(call, rows, columns);
   call.tile_rows = single ? 1 : std::clamp<int64_t>(tile / call.tile_columns, 1, rows.size);
   call.loops = count;
   for (int l = 0; l < count; ++l) {
@@ -148,19 +140,18 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, int64_t tile) {
   call.row_tiles = (rows.size + call.tile_rows - 1) / call.tile_rows;
   call.column_tiles =
       (columns.size + call.tile_columns - 1) / call.tile_columns + (long_row ? 1 : 0);
-  call.one_row = is_one_row(call);
+  call.rows = alike && has_dense_rows(call);
 }
 
 }  // namespace
 
-void plan_loops(const Tensor* const* tensors, const Dims& shape, bool takes_same, int64_t tile,
+void plan_loops(const Tensor* const* tensors, const Dims& shape, bool alike, int64_t tile,
                 ElementwiseCall& call) {
   Loop loops[kMaxLoops + 1];
   int count = make_loops(tensors, call.inputs, shape, loops);
   order_loops(loops, count, call.inputs);
   count = merge_loops(loops, count, call.inputs + 1);
-  call.takes_same = takes_same && count != 0 && has_one_value(loops[count - 1], call.inputs);
-  fill_loops(call, loops, count, tile);
+  fill_loops(call, loops, count, alike, tile);
 }
 
 }  // namespace openaclnn

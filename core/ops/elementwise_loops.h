@@ -10,8 +10,9 @@
 namespace openaclnn {
 
 // Plans the loops over the inputs and the output, which have the non-empty `shape` or broadcast to
-// it. The kernel works on `tile` elements at a time. call.inputs and call.packed must be set.
-void plan_loops(const Tensor* const* tensors, const Dims& shape, bool takes_same, int64_t tile,
+// it and, if `alike`, the same type. The kernel works on `tile` elements at a time. call.inputs
+// must be set.
+void plan_loops(const Tensor* const* tensors, const Dims& shape, bool alike, int64_t tile,
                 ElementwiseCall& call);
 
 }  // namespace openaclnn

@@ -17,35 +17,30 @@ struct ElementwiseOperand {
   Element element;
 };
 
-// Runs a form over a tile: n values of each input, all contiguous; `out` may be one of the inputs.
-template <class T>
-using TileLoop = void (*)(const void* form, T* out, const T* const* in, int64_t n);
-
 // n values that lie side by side, or one that stands for all n.
 struct PackedInput {
   const void* data;
-  bool same;  // only for formulas that take it
+  bool same;
 };
 
-// Does the same over packed operands of one type in memory, with streaming stores if they bypass
-// the cache.
+// Runs a form over n values of each input. All operands have one type; `out` may be one of the
+// inputs. With `stream`, results are stored past the cache.
 using PackedLoop = void (*)(const void* form, void* out, const PackedInput* in, int64_t n,
                             bool stream);
 
 inline constexpr int kFormBytes = 192;
 
-// The form of a formula that suits the attributes, with the loops that run it. Phase 1 chooses it
+// The form of a formula that suits the attributes, with the loop that runs it. Phase 1 chooses it
 // once.
 struct ChosenForm {
-  alignas(16) unsigned char form[kFormBytes];  // an object that only the loops understand
-  const void* tile;                            // TileLoop<float> or TileLoop<double>
-  PackedLoop packed[3];  // of f32, f16, bf16, as in Element; nullptr for other results than these
-  bool doubts;           // `packed` may compute some values twice, for which it needs stack
+  alignas(16) unsigned char form[kFormBytes];  // an object that only the loop understands
+  PackedLoop loop;
+  bool doubts;  // `loop` may compute some values twice, for which it needs stack
 };
 
-// Attributes come in the order of the row. Scalars among them are rounded to float unless the form
-// computes in double, and a NaN is the canonical one.
-using ChooseForm = void (*)(const double* attributes, ChosenForm& to);
+// Chooses a form for operands of the given type. Attributes come in the order of the row. Scalars
+// among them are rounded to float unless the type is double, and a NaN is the canonical one.
+using ChooseForm = void (*)(const double* attributes, Element type, ChosenForm& to);
 
 // An element-wise pass has loops, the outermost first; the last two are tiled. Item i of the step
 // is tile i, counted row-major over (outer loops, row blocks, column blocks).
@@ -58,21 +53,13 @@ struct ElementwiseCall {
   int64_t tile_rows, tile_columns;
   int64_t row_tiles, column_tiles;
   ChosenForm chosen;
-  PackedLoop packed;  // if all operands are of one type that is computed in float
-  bool takes_same;    // `packed` takes one input that is a single value, and the pass has one
-  bool one_row;       // `packed` takes all columns at once, without the buffers of tiles
-  bool stream;        // store past the cache
-};
-
-struct FormulaEntry {
-  ChooseForm half;  // good for outputs of 16 bits
-  ChooseForm f32;
-  ChooseForm f64;
-  bool takes_same;  // `packed` takes one input that is a single value
+  Element computed;  // the type of all operands; if they differ, f64 if an input has it, else f32
+  bool rows;    // each row is packed, or one value, for every operand: no buffers of tiles needed
+  bool stream;  // store past the cache
 };
 
 enum class FormulaId : int32_t {
-#define FORMULA(name, inputs, broadcasts) name,
+#define FORMULA(name, inputs) name,
 #include "generated/formulas.inc"
 #undef FORMULA
   count,
@@ -80,9 +67,8 @@ enum class FormulaId : int32_t {
 };
 
 struct ElementwiseKernels {
-  void (*f32)(const void* call, void* workspace, int64_t begin, int64_t end);
-  void (*f64)(const void* call, void* workspace, int64_t begin, int64_t end);
-  FormulaEntry formula[static_cast<int>(FormulaId::count)];
+  void (*run)(const void* call, void* workspace, int64_t begin, int64_t end);
+  ChooseForm formula[static_cast<int>(FormulaId::count)];
 };
 
 }  // namespace openaclnn

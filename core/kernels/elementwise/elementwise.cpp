@@ -4,7 +4,6 @@
 #include "core/kernels/elementwise/driver.h"
 #include "core/kernels/elementwise/elu.h"
 #include "core/kernels/elementwise/elu_backward.h"
-#include "core/kernels/elementwise/formula.h"
 #include "core/kernels/elementwise/logit.h"
 #include "core/kernels/elementwise/logit_grad.h"
 #include "core/kernels/elementwise/packed.h"
@@ -14,11 +13,9 @@ namespace openaclnn {
 extern const ElementwiseKernels OPENACLNN_OF_ISA(elementwise_);
 
 const ElementwiseKernels OPENACLNN_OF_ISA(elementwise_) = {
-    OPENACLNN_ISA::elementwise<float>,
-    OPENACLNN_ISA::elementwise<double>,
+    OPENACLNN_ISA::run_elementwise,
     {
-#define FORMULA(name, inputs, broadcasts) \
-  OPENACLNN_ISA::formula_entry<OPENACLNN_ISA::name, inputs, broadcasts>(),
+#define FORMULA(name, inputs) OPENACLNN_ISA::choose_form<OPENACLNN_ISA::name, inputs>,
 #include "generated/formulas.inc"
 #undef FORMULA
     },

@@ -52,7 +52,6 @@ struct elu_backward_careful : NoDoubts {
     const auto below = x < least;
     return with_one_nan(form.carefully(g, x, less, below, below ? least : x, more));
   }
-  float general(float g, float x) const { return form.general(g, x); }
 };
 
 // g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file turns a formula into a loop over a tile. A formula is
+// A formula is
 //
 //     template <class M>
 //     struct name {
@@ -13,10 +13,10 @@
 // `static constexpr bool one_nan`. A formula with several forms offers `visit(loop)`, which calls
 // loop(form) with the form that suits its attributes. Phase 1 does this once, for a plan.
 //
-// If a formula needs no double, its call operator is a template, `V operator()(V x)`. Operands that
-// are packed (their elements lie side by side) then pass through it in registers (registers.h):
-// four at a time, or `static constexpr int together` of them. There a NaN must end in 16 zero bits,
-// because to_bf16 (half.h) requires it; the canonical NaN and NaNs taken from an input do.
+// If a formula needs no double, its call operator is a template, `V operator()(V x)`. Values then
+// pass through it in registers (registers.h): four at a time, or `static constexpr int together` of
+// them. There a NaN must end in 16 zero bits, because to_bf16 (half.h) requires it; the canonical
+// NaN and NaNs taken from an input do.
 //
 // A form that is right for nearly all values offers
 //
@@ -26,20 +26,19 @@
 //       static constexpr bool finite;   // false: quick(x) may be wrong where it is not finite, too
 //       float general(float x) const;   // the right result for every x for which quick is not
 //
-// If `quick` may be wrong for one element of a tile, or of a group of packed values
-// (packed_loops.h), `general` is computed for the whole tile or group, and each element takes the
-// result that is right for it. A form may also offer `careful()`, which returns a second form with
-// the same members. Its `quick` takes a few more steps, gives the same bits where the first is
-// right, makes NaNs canonical, and leaves few values, or none (NoDoubts), to `general`. It is used
-// on data with many special values, such as 0, infinities and NaN; if it declares `static constexpr
-// bool cheap`, on packed operands with any.
+// If `quick` may be wrong for one of a group of values, `general` is computed for the whole group,
+// and each element takes the result that is right for it. Where results have 16 bits, `general`
+// must also be right if they round to infinity. A form may also offer `careful()`, which returns a
+// second form with the same members. Its `quick` takes a few more steps, gives the same bits where
+// the first is right, makes NaNs canonical, and leaves few values, or none (NoDoubts), to
+// `general`. It is used on data with many special values, such as 0, infinities and NaN; if it
+// declares `static constexpr bool cheap`, on data with any.
 //
 // Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
 // avoid that where the result does not need it.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "core/kernels/bits.h"
 #include "core/kernels/elementwise/call.h"
@@ -74,24 +73,6 @@ struct NoDoubts {
   static auto unusual(auto x, auto...) { return bits_of(x) & 0u; }
 };
 
-// This loop and run_quick are separate functions, so that tools/check_kernels.py can see that
-// they vectorise.
-template <class F, class T, class... Inputs>
-[[gnu::noinline, gnu::flatten]] void run_exact(const F f, T* out, int64_t n, const Inputs... in) {
-  OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
-    const T y = f(in[i]...);
-    out[i] = has_one_nan<F> ? y : canonical(y);
-  }
-}
-
-// Stands for an array whose elements all have the same value.
-template <class T>
-struct Same {
-  T value;
-  Same operator+(int64_t) const { return *this; }
-};
-
 // Returns a word that is not 0 where the result is NaN or infinite and `quick` may be wrong there.
 template <class F, class V>
 inline auto not_finite(V quick) {
@@ -119,60 +100,16 @@ struct Doubts {
   bool any(const F& f) const { return !at_most(not_finite<F>(sum), 0) || !at_most(worst, f.limit); }
 };
 
-// The loop is written in registers, because the compiler's loop over a table is slow: strided logit
-// takes 4.6 ns an element with AVX-512 in the compiler's loop and 0.6 in this one.
+// The number of elements that are computed again if `quick` may be wrong for one of them.
+inline constexpr int64_t kGroup = 128;
+
+// Corrects at most kGroup results of `quick` where they may be wrong.
 template <class F>
-[[gnu::always_inline]] inline bool quick_results(const F& f, float* __restrict out, int64_t n,
-                                                 const auto*... in) {
-  Doubts<F> doubts;
-  const auto compute = [&](float* to, const auto*... from) {
-    const auto make = [&](const auto&... x) {
-      const FloatRegister y = f.quick(x...);
-      doubts.see(f, x...);
-      doubts.add(y);
-      store_register(to, y);
-    };
-    make(load_register<FloatRegister>(from)...);
-  };
-  int64_t i = 0;
-  for (; i + kRegisterFloats <= n; i += kRegisterFloats) compute(out + i, (in + i)...);
-  if (i == n) return doubts.any(f);
-  float values[sizeof...(in) + 1][kRegisterFloats];
-  auto* next = values;
-  const auto filled = [&](const float* from) -> const float* {
-    float* const to = *++next;
-    for (int64_t k = 0; k < kRegisterFloats; ++k) to[k] = from[i + k < n ? i + k : n - 1];
-    return to;
-  };
-  compute(values[0], filled(in)...);
-  std::memcpy(out + i, values[0], (n - i) * sizeof(float));
-  return doubts.any(f);
-}
-
-template <class F, class... Inputs>
-[[gnu::noinline, gnu::flatten]] void run_quick(const F f, float* out, int64_t n,
-                                               const Inputs... in) {
-  alignas(64) float other[kTile<float>];
-  const bool apart = ((out != in) && ...);  // if not, `general` needs the inputs that lie there
-  float* const quick = apart ? out : other;
-  if (apart ? quick_results(f, out, n, in...) : quick_results(f, other, n, in...)) {
-    if constexpr (requires { f.careful(); }) return run_quick(f.careful(), out, n, in...);
-    alignas(64) float general[kTile<float>];
-    for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
-    OPENACLNN_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) out[i] = choose(f, quick[i], general[i], in[i]...);
-  } else if (!apart) {
-    std::memcpy(out, quick, n * sizeof(float));
-  }
-}
-
-template <class F, class T, class... Inputs>
-void run(const F& f, T* out, int64_t n, const Inputs... in) {
-  if constexpr (requires { f.limit; }) {
-    run_quick(f, out, n, in...);
-  } else {
-    run_exact(f, out, n, in...);
-  }
+[[gnu::noinline, gnu::flatten]] void correct(const F f, float* out, int64_t n, const auto*... in) {
+  float general[kGroup];
+  for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
+  OPENACLNN_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) out[i] = choose(f, out[i], general[i], in[i]...);
 }
 
 template <class F>
@@ -192,17 +129,6 @@ inline void visit_form(const double* attributes, const Loop& loop) {
     f.visit(loop);
   } else {
     loop(f);
-  }
-}
-
-// A TileLoop.
-template <class Form, int inputs, class T>
-void run_tile(const void* form, T* out, const T* const* in, int64_t n) {
-  const Form& f = *static_cast<const Form*>(form);
-  if constexpr (inputs == 1) {
-    run(f, out, n, in[0]);
-  } else {
-    run(f, out, n, in[0], in[1]);
   }
 }
 

@@ -148,7 +148,6 @@ struct logit_quick {
         return clamp(result, all_of<V>(form.at_low), all_of<V>(form.at_high));
       }
     }
-    float general(float x) const { return form.general(x); }
   };
   Careful careful() const { return {{}, *this}; }
 };

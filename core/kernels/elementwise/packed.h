@@ -3,6 +3,8 @@
 // its quick, careful or general formula computes it.
 #pragma once
 
+#include <cstring>
+
 #include "core/kernels/elementwise/packed_loops.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -26,43 +28,48 @@ enum class Mode : uint8_t { quick, groups, careful, careful_groups };
 inline constexpr int64_t kFirstTile = 1024;
 inline constexpr int kCarefulTiles = 15;
 
-template <class Type, class F, class Raw, class... In>
-void run_tiles(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
+template <class F>
+inline constexpr bool has_cheap_careful = requires(const F& f) { f.careful().cheap; };
+
+template <class Type, class F, class... In>
+void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, const In... in) {
   constexpr Mode after_doubt = has_cheap_careful<F> ? Mode::careful : Mode::groups;
   constexpr Mode after_careful = has_cheap_careful<F> ? Mode::quick : Mode::groups;
-  const bool apart = ((out != in) && ...);
+  const bool apart = ((out != in.data) && ...);
   const int64_t longest = apart ? kLongTile : kTile<float>;
   int64_t tile = kFirstTile;
   Mode mode = Mode::quick;
   int careful_tiles = kCarefulTiles;
-  Raw other[kTile<float>];
+  typename Type::Raw other[kTile<float>];
   for (int64_t i = 0, count; i < n; i += count) {
     count = tile < n - i ? tile : n - i;
     tile = 2 * tile < longest ? 2 * tile : longest;
-    Raw* const to = apart ? out + i : other;  // computing again needs the inputs
+    auto* const to = apart ? out + i : other;  // computing again needs the inputs
     bool past = stream && apart;  // false for a second attempt, which finds the inputs in the cache
-    if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in + i...)) {
+    if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in.from(i)...)) {
       mode = after_doubt;
       past = false;
     }
     if (mode == Mode::groups) {
-      const int64_t again = run_groups<Type>(f, to, count, past, false, in + i...);
+      const int64_t again = run_groups<Type>(f, to, count, past, false, in.from(i)...);
       if (again == 0) mode = Mode::quick;
       if (has_careful<F> && 4 * kGroup * again > count) mode = Mode::careful;
     } else if (mode != Mode::quick) {
-      if (mode == Mode::careful &&
-          !run_registers_quick<Type>(careful_form(f), to, count, past, in + i...)) {
-        mode = Mode::careful_groups;
-        past = false;
+      if constexpr (has_careful<F>) {
+        if (mode == Mode::careful &&
+            !run_registers_quick<Type>(f.careful(), to, count, past, in.from(i)...)) {
+          mode = Mode::careful_groups;
+          past = false;
+        }
       }
-      if (mode == Mode::careful_groups) run_groups<Type>(f, to, count, past, true, in + i...);
+      if (mode == Mode::careful_groups) run_groups<Type>(f, to, count, past, true, in.from(i)...);
       if (--careful_tiles == 0) {
         careful_tiles = kCarefulTiles;
         mode = after_careful;
         tile = kFirstTile;
       }
     }
-    if (!apart) std::memcpy(out + i, other, count * sizeof(Raw));
+    if (!apart) std::memcpy(out + i, other, count * sizeof other[0]);
   }
 }
 
@@ -79,85 +86,87 @@ struct OneNan {
 
 // Computes tiles by a formula that is right for every value but may return other NaNs than the
 // canonical one. After a tile with a NaN, the next tiles make each NaN canonical in registers.
-template <class Type, class F, class Raw, class... In>
-void run_tiles_summed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
+template <class Type, class F, class... In>
+void run_tiles_summed(const F& f, typename Type::Raw* out, int64_t n, bool stream, const In... in) {
   int64_t tile = kFirstTile;
   int careful_tiles = 0;  // how many more tiles use OneNan
   for (int64_t i = 0, count; i < n; i += count) {
     count = tile < n - i ? tile : n - i;
     tile = 2 * tile < kLongTile ? 2 * tile : kLongTile;
     if (careful_tiles > 0) {
-      (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in + i...);
+      (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in.from(i)...);
       if (--careful_tiles == 0) tile = kFirstTile;
       continue;
     }
-    if (run_registers_summed<Type>(f, out + i, count, stream, in + i...)) continue;
+    if (run_registers_summed<Type>(f, out + i, count, stream, in.from(i)...)) continue;
     make_canonical<Type>(out + i, count);
     careful_tiles = kCarefulTiles;
   }
 }
 
-template <class Type, class F, class Raw, class... In>
-void run_packed(const F& f, Raw* out, int64_t n, bool stream, const In... in) {
+template <class Type, class F, class... In>
+void run_any(const F& f, typename Type::Raw* out, int64_t n, bool stream, const In... in) {
   if constexpr (requires { f.limit; }) {
     run_tiles<Type>(f, out, n, stream, in...);
-  } else if constexpr (in_registers<F, In...>) {
+  } else if constexpr (in_registers<Type, F, In...>) {
     run_tiles_summed<Type>(f, out, n, stream, in...);
   } else {
-    if constexpr (__is_same(Raw, float)) {
-      if (!stream) return run(f, out, n, in...);  // the formula reads and writes memory directly
-    }
     run_blocks<Type>(f, out, n, stream, in...);
   }
 }
 
-// A PackedLoop. The elements before the first whole cache line of `out` are computed first.
-template <class Type, class Form, int inputs, bool takes_same>
-void run_form(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
+// A store that crosses the end of a cache line takes two cycles, and parts of registers at both
+// ends of a row 40 ns: rows of this size or more begin at a line. (256 rows of 256 fp32 values, 16
+// bytes behind a line, 2 threads: 20 us if they do, 9 if not.)
+inline constexpr int64_t kLongBytes = 8192;
+
+// A PackedLoop. In long rows the elements before the first whole cache line of `out` are computed
+// first; streaming stores write whole lines.
+template <class Type, class Form, int inputs>
+void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
   using Raw = typename Type::Raw;
   const Form& f = *static_cast<const Form*>(form);
-  auto* to = static_cast<Raw*>(out);
+  auto* const to = static_cast<Raw*>(out);
   const int64_t before = (-reinterpret_cast<intptr_t>(out) & 63) / sizeof(Raw);
-  const int64_t head = n >= kBlock ? before : 0;  // streaming stores write whole lines
-  const auto at = [=](int i) { return static_cast<const Raw*>(in[i].data); };
-  const auto all = [&](const auto... from) {
-    if (head != 0) run_packed<Type>(f, to, head, false, from...);
-    run_packed<Type>(f, to + head, n - head, stream, (from + head)...);
+  const bool align = (stream && n >= kBlock) || n * int64_t{sizeof(Raw)} >= kLongBytes;
+  const int64_t head = align ? before : 0;
+  alignas(64) Raw repeated[inputs][kRepeated];
+  const auto source = [&](int i) -> Source<Raw> {
+    const auto* const data = static_cast<const Raw*>(in[i].data);
+    if (!in[i].same) return {data};
+    for (Raw& value : repeated[i]) value = *data;
+    return {repeated[i], 0};
   };
-  if constexpr (takes_same) {
-    if (in[0].same) return all(Same<Raw>{*at(0)}, at(1));
-    if (in[1].same) return all(at(0), Same<Raw>{*at(1)});
-  }
+  const auto run = [&](const auto... from) {
+    if (head != 0) run_any<Type>(f, to, head, false, from...);
+    run_any<Type>(f, to + head, n - head, stream, from.from(head)...);
+  };
   if constexpr (inputs == 1) {
-    all(at(0));
+    run(source(0));
   } else {
-    all(at(0), at(1));
+    run(source(0), source(1));
   }
 }
 
-// A ChooseForm, with packed loops over operands of the given types.
-template <class F, int inputs, bool takes_same, class... Types>
-void choose(const double* attributes, ChosenForm& to) {
+template <class F, int inputs, class... Types>
+void choose_form_of(const double* attributes, Element type, ChosenForm& to) {
   visit_form<F>(attributes, [&]<class Form>(const Form& form) {
     static_assert(sizeof form <= sizeof to.form && alignof(Form) <= 16 &&
                   __is_trivially_copyable(Form));
     std::memcpy(to.form, &form, sizeof form);
-    to.tile = reinterpret_cast<const void*>(run_tile<Form, inputs, typename F::T>);
-    to.packed[0] = to.packed[1] = to.packed[2] = nullptr;
-    ((to.packed[static_cast<int>(Types::kElement)] = run_form<Types, Form, inputs, takes_same>),
-     ...);
+    ((type == Types::kElement ? void(to.loop = run_packed<Types, Form, inputs>) : void()), ...);
     to.doubts = requires { form.limit; };
   });
 }
 
-// If `takes_same`, one input may be a single value that broadcasting repeats. It is not copied into
-// tiles.
-template <template <class> class F, int inputs, bool takes_same>
-constexpr FormulaEntry formula_entry() {
-  static_assert(!takes_same || inputs == 2);
-  return {choose<F<Half>, inputs, takes_same, F16, Bf16>,
-          choose<F<Single>, inputs, takes_same, F32>, choose<F<Double>, inputs, takes_same>,
-          takes_same};
+// A ChooseForm.
+template <template <class> class F, int inputs>
+void choose_form(const double* attributes, Element type, ChosenForm& to) {
+  switch (type) {
+    case Element::f32: return choose_form_of<F<Single>, inputs, F32>(attributes, type, to);
+    case Element::f64: return choose_form_of<F<Double>, inputs, F64>(attributes, type, to);
+    default: return choose_form_of<F<Half>, inputs, F16, Bf16>(attributes, type, to);
+  }
 }
 
 }  // namespace

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over packed operands of one type, computed in float: blocks pass from memory
-// through registers to memory, those of 16-bit values too. Tiles that are widened, computed and
-// narrowed one after the other take longer: leaky_relu, fp16 in L2, 0.104 instead of 0.078 ns an
-// element; fp32 past the cache, 32 Mi on one thread, 11.7 instead of 10.2 ms (a hand-written loop
-// that stores each register: 10.2).
+// Loops over operands of one type whose elements lie side by side. Values pass from memory through
+// registers to memory, those of 16 bits too. Tiles that are widened, computed and narrowed one
+// after the other take longer: leaky_relu, fp16 in L2, 0.104 instead of 0.078 ns an element; fp32
+// past the cache, 32 Mi on one thread, 11.7 instead of 10.2 ms (a hand-written loop that stores
+// each register: 10.2).
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include "core/kernels/block.h"
 #include "core/kernels/elementwise/formula.h"
@@ -17,43 +15,53 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// How registers are loaded from inputs that have one type.
-template <class Type>
+// An input of a loop. If all its values are the same, `data` holds kRepeated of them, more than a
+// loop loads at once, and `advance` is 0.
+inline constexpr int64_t kRepeated = 64;
+template <class Raw>
 struct Source {
-  using Raw = typename Type::Raw;
-  static void fetch(const Raw* in) { fetch_block<Type>(in, Type::kAhead); }
-  template <int K>
-  static Registers<K> registers(const Raw* in, int64_t n) {
-    return load_some<Type, K>(in, n, in[n - 1]);
-  }
-
-  static void fetch(Same<Raw>) {}
-  template <int K>
-  static Registers<K> registers(Same<Raw> in, int64_t) {
-    return all_of<Registers<K>>(Type::from(in.value));
-  }
+  const Raw* data;
+  int64_t advance = -1;  // a mask for the index
+  const Raw* at(int64_t i) const { return data + (i & advance); }
+  Source from(int64_t i) const { return {at(i), advance}; }
 };
 
-template <class F>
-inline Block exact_block(const F& f, const auto&... in) {
-  Block y;
-  OPENACLNN_INDEPENDENT
-  for (int k = 0; k < kBlock; ++k) y.value[k] = canonical(f(in.value[k]...));
-  return y;
+template <class Type, class... In>
+inline void fetch_sources(int64_t i, const In&... in) {
+  (fetch_block<Type>(in.at(i), Type::kAhead), ...);
 }
 
-// The loop computes n values: whole blocks, then one that is filled up. It fetches ahead only past
-// the cache; in the cache the processor does better by itself: leaky_relu, 1 Mi, 2 threads, with
-// and without fetching 1 KiB ahead, fp32 0.105 and 0.065 ns, bf16 0.063 and 0.057.
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] void run_blocks(const F f, Raw* out, int64_t n, bool stream,
-                                                const In... in) {
+// The loop computes n values block by block, in float or double, for formulas that the compiler
+// vectorises. It fetches ahead only past the cache; in the cache the processor does better by
+// itself: leaky_relu, 1 Mi, 2 threads, with and without fetching 1 KiB ahead, fp32 0.105 and 0.065
+// ns, bf16 0.063 and 0.057.
+template <class Type, class F, class... In>
+[[gnu::noinline, gnu::flatten]] void run_blocks(const F f, typename Type::Raw* out, int64_t n,
+                                                bool stream, const In... in) {
+  using T = typename Type::Computed;
+  constexpr bool typed = __is_same(T, typename Type::Raw);
+  const auto compute = [&](T* y, const auto*... x) {
+    OPENACLNN_INDEPENDENT
+    for (int k = 0; k < kBlock; ++k) {
+      const T result = f(x[k]...);
+      y[k] = has_one_nan<F> ? result : canonical(result);
+    }
+  };
+  Block<T> y;
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
-    if (stream) (fetch_block<Type>(in + i, Type::kAhead), ...);
-    store_block<Type>(out + i, exact_block(f, load_block<Type>(in + i)...), stream);
+    if (stream) fetch_sources<Type>(i, in...);
+    if constexpr (typed) {
+      compute(stream ? y.value : out + i, in.at(i)...);
+      if (stream) stream_lines(out + i, y.value, sizeof y);
+    } else {
+      compute(y.value, load_block<Type>(in.at(i)).value...);
+      store_block<Type>(out + i, y, stream);
+    }
   }
-  if (i != n) store_part<Type>(out + i, exact_block(f, load_part<Type>(in + i, n - i)...), n - i);
+  if (i == n) return;
+  compute(y.value, load_part<Type>(in.at(i), n - i).value...);
+  store_part<Type>(out + i, y, n - i);
 }
 
 // The loop computes n values register by register: make(registers…) computes one register, and
@@ -62,15 +70,17 @@ template <class Type, class F, class Raw, class... In>
 // It also loads after each store, and a load waits for a store that lies a multiple of 4 KiB away:
 // leaky_relu_backward, 1 Mi, 2 threads, with results one line further in their page than the
 // inputs, took 100 us instead of 80. This loop loads four registers before it stores any: 85 us.
-template <class Type, int together, class Raw = typename Type::Raw, class... In>
-[[gnu::always_inline]] inline void each_register(const auto& make, const auto& look, Raw* out,
-                                                 int64_t n, bool stream, const In... in) {
+template <class Type, int together, class... In>
+[[gnu::always_inline]] inline void each_register(const auto& make, const auto& look,
+                                                 typename Type::Raw* out, int64_t n, bool stream,
+                                                 const In&... in) {
   for_registers<together>(n, [&]<int K>(Registers<K>, int64_t i, int64_t count) {
-    for (int64_t k = 0; stream && k < count; k += kBlock) (Source<Type>::fetch(in + i + k), ...);
+    static_assert(K * kRegisterFloats <= kRepeated);
+    for (int64_t k = 0; stream && k < count; k += kBlock) fetch_sources<Type>(i + k, in...);
     const auto compute = [&](const auto&... x) {
       return each<FloatRegister, K>([&](int k) { return make(x.r[k]...); });
     };
-    const Registers<K> y = compute(Source<Type>::template registers<K>(in + i, count)...);
+    const Registers<K> y = compute(load_some<Type, K>(in.at(i), count, in.at(i)[count - 1])...);
     look(y);
     store_some<Type>(out + i, y, count, stream);
   });
@@ -80,9 +90,9 @@ template <class Type, int together, class Raw = typename Type::Raw, class... In>
 // the sum of all results. Making each NaN canonical would take a comparison. Zen 4 executes one
 // comparison or product a cycle, while sums are free: leaky_relu in L1, ns an element, fp32
 // 0.071 -> 0.045, fp16 0.091 -> 0.082, bf16 0.093 -> 0.079.
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] bool run_registers_summed(const F f, Raw* out, int64_t n,
-                                                          bool stream, const In... in) {
+template <class Type, class F, class... In>
+[[gnu::noinline, gnu::flatten]] bool run_registers_summed(const F f, typename Type::Raw* out,
+                                                          int64_t n, bool stream, const In... in) {
   FloatRegister total = {};
   const auto look = [&](const auto& y) {
     if constexpr (!has_one_nan<F>) total += sum_of(y);
@@ -99,9 +109,9 @@ template <class Type>
 }
 
 // Returns false if `quick` may be wrong for some value.
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] bool run_registers_quick(const F f, Raw* out, int64_t n,
-                                                         bool stream, const In... in) {
+template <class Type, class F, class... In>
+[[gnu::noinline, gnu::flatten]] bool run_registers_quick(const F f, typename Type::Raw* out,
+                                                         int64_t n, bool stream, const In... in) {
   Doubts<F> doubts;
   const auto make = [&](const auto&... x) {
     doubts.see(f, x...);
@@ -112,77 +122,69 @@ template <class Type, class F, class Raw, class... In>
   return !doubts.any(f);
 }
 
-// Whether a formula has a form for registers: formulas with `quick` do, formulas in double do not.
-template <class F, class... In>
+// Whether a formula has a form for registers. Loops over doubles use none.
+template <class Type, class F, class... In>
 inline constexpr bool in_registers = [] {
   const auto x = [](const auto&) { return FloatRegister{}; };
-  return requires(const F& f, In... in) { f(x(in)...); };
+  return __is_same(typename Type::Computed, float) &&
+    requires(const F & f, In... in)
+  {
+    f(x(in)...);
+  };
 }();
 
-// Widens, computes and narrows tile by tile, as for strided operands: for results that registers
-// cannot give. `out` must not be an input.
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline]] void run_widened(const F& f, Raw* out, int64_t n, const In... in) {
-  if constexpr (__is_same(Raw, float)) return run(f, out, n, in...);
-  constexpr int64_t kSome = 256;
-  alignas(64) float result[kSome], values[sizeof...(In)][kSome];
-  for (int64_t i = 0; i < n; i += kSome) {
-    const int64_t count = kSome < n - i ? kSome : n - i;
-    auto* next = values;
-    const auto widened = [&](const Raw* from) -> const float* {
-      float* to = *next++;
-      widen(to, from, Type::kElement, count);
-      return to;
-    };
-    run(f, result, count, widened(in + i)...);
-    narrow(out + i, result, Type::kElement, count);
-  }
+template <class Type>
+[[gnu::noinline]] void widen_source(float* to, Source<typename Type::Raw> from, int64_t n) {
+  widen(to, from.data, Type::kElement, from.advance == 0 ? 1 : n);
+  for (int64_t k = 1; from.advance == 0 && k < n; ++k) to[k] = to[0];
+}
+template <class Type>
+[[gnu::noinline]] void narrow_to(typename Type::Raw* to, const float* from, int64_t n) {
+  narrow(to, from, Type::kElement, n);
 }
 
+// Corrects a group of results of `quick`. `out` must not be an input.
+template <class Type, class F, class... In>
+void correct_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
+  alignas(64) float y[kGroup], values[sizeof...(In)][kGroup];
+  auto* next = values;
+  const auto widened = [&](const auto& from) -> const float* {
+    float* const to = *next++;
+    widen_source<Type>(to, from, n);
+    return to;
+  };
+  widen_source<Type>(y, {out}, n);
+  correct(f, y, n, widened(in)...);
+  narrow_to<Type>(out, y, n);
+}
+
+template <class F>
+inline constexpr bool has_doubts = !std::is_base_of_v<NoDoubts, F>;
 template <class F>
 inline constexpr bool has_careful = requires(const F& f) { f.careful(); };
-
-template <class F>
-inline auto careful_form(const F& f) {
-  if constexpr (has_careful<F>) {
-    return f.careful();
-  } else {
-    return f;
-  }
-}
-
-template <class F>
-inline constexpr bool has_cheap_careful =
-    requires { decltype(careful_form(std::declval<F>()))::cheap; };
-
-// The number of elements that are computed again if `quick` may be wrong for one of them.
-inline constexpr int64_t kGroup = 128;
 
 // Computes group by group, and those for which `quick` may be wrong again: by the careful form, and
 // by `general` where that may be wrong too. Returns their number. With `doubted`, the careful form
 // computes all groups. `out` must not be an input.
-template <class Type, class F, class Raw, class... In>
-[[gnu::noinline, gnu::flatten]] int64_t run_groups(const F f, Raw* out, int64_t n, bool stream,
-                                                   bool doubted, const In... in) {
-  const auto careful = careful_form(f);
-  int64_t i = 0, again = 0;
-  const auto right = [&](const auto& form, bool past) __attribute__((always_inline)) {
-    Doubts<std::remove_cvref_t<decltype(form)>> doubts;
-    const auto make = [&](const auto&... x) {
-      doubts.see(form, x...);
-      return form.quick(x...);
-    };
-    const auto look = [&](const auto& y) { doubts.add(sum_of(y)); };
-    each_register<Type, registers_together<F>>(make, look, out + i, kGroup, past, in + i...);
-    return !doubts.any(form);
-  };
-  for (; i + kGroup <= n; i += kGroup) {
-    if (!doubted && right(f, stream)) continue;
+template <class Type, class F, class... In>
+[[gnu::noinline]] int64_t run_groups(const F& f, typename Type::Raw* out, int64_t n, bool stream,
+                                     bool doubted, const In... in) {
+  int64_t again = 0;
+  for (int64_t i = 0, count; i < n; i += count) {
+    count = kGroup < n - i ? kGroup : n - i;
+    if (!doubted && run_registers_quick<Type>(f, out + i, count, stream, in.from(i)...)) continue;
     ++again;
-    if (!has_careful<F> || !right(careful, doubted && stream))
-      run_widened<Type>(careful, out + i, kGroup, in + i...);
+    if constexpr (has_careful<F>) {
+      const auto careful = f.careful();
+      const bool right =
+          run_registers_quick<Type>(careful, out + i, count, doubted && stream, in.from(i)...);
+      if constexpr (has_doubts<decltype(careful)>) {
+        if (!right) correct_group<Type>(careful, out + i, count, in.from(i)...);
+      }
+    } else {
+      correct_group<Type>(f, out + i, count, in.from(i)...);
+    }
   }
-  if (i != n) run_widened<Type>(careful, out + i, n - i, in + i...);
   return again;
 }
 

@@ -114,7 +114,7 @@ template <class Type, class... From>
   };
   store(Registers<kBlockRegisters>{});
   if (i == n) return;
-  Block last;
+  Block<> last;
   store_registers(
       last.value,
       make(load_registers<F32, kBlockRegisters>(load_part<From>(in.at + i, n - i).value)...));

@@ -152,11 +152,11 @@ template <class Type, class Raw = typename Type::Raw>
   };
   add(Registers<kBlockRegisters>{});
   if (i == n) return;
-  const Block last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
+  const Block<> last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
   const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
   const auto last_d = terms.d(whole(last_x.value));
   const auto last_u = terms.u(whole(last_dy.value), last_d, all);
-  Block u, d;
+  Block<> u, d;
   store_registers(u.value, last_u), store_registers(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
   for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0

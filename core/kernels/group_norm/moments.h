@@ -63,7 +63,7 @@ class MomentRegisters {
       }
     }
     if (i == n) return;
-    Block last;
+    Block<> last;
     for (int64_t k = 0; k < kBlock; ++k)
       last.value[k] = k < n - i ? Type::from(x[i + k]) : static_cast<float>(pivot_);
     add_block(last.value);
