@@ -168,14 +168,25 @@ template <int together = kTogether, class Work>
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }
 
+// Functions of their own, because every loop ends with them.
+template <class Type>
+[[gnu::noinline]] FloatRegister load_last(const typename Type::Raw* in, int64_t n,
+                                          typename Type::Raw others) {
+  typename Type::Raw part[kRegisterFloats];
+  for (int64_t k = 0; k < kRegisterFloats; ++k) part[k] = k < n ? in[k] : others;
+  return Type::load(part);
+}
+template <class Type>
+[[gnu::noinline]] void narrow_values(typename Type::Raw* out, const float* values, int64_t n) {
+  narrow(out, values, Type::kElement, n);
+}
+
 // Loads n values; `others` fills the rest of the register.
 template <class Type, int K>
 [[gnu::always_inline]] inline Registers<K> load_some(const typename Type::Raw* in, int64_t n,
                                                      typename Type::Raw others = 0) {
   if (K > 1 || n == kRegisterFloats) return load_registers<Type, K>(in);
-  typename Type::Raw part[kRegisterFloats];
-  for (int64_t k = 0; k < kRegisterFloats; ++k) part[k] = k < n ? in[k] : others;
-  return load_registers<Type, K>(part);
+  return {load_last<Type>(in, n, others)};
 }
 
 template <class Type, int K>
@@ -188,7 +199,7 @@ template <class Type, int K>
   } else {
     float part[kRegisterFloats];
     store_register(part, y.r[0]);
-    narrow(out, part, Type::kElement, n);
+    narrow_values<Type>(out, part, n);
   }
 }
 

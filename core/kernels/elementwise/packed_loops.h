@@ -138,11 +138,6 @@ template <class Type>
   widen(to, from.data, Type::kElement, from.advance == 0 ? 1 : n);
   for (int64_t k = 1; from.advance == 0 && k < n; ++k) to[k] = to[0];
 }
-template <class Type>
-[[gnu::noinline]] void narrow_to(typename Type::Raw* to, const float* from, int64_t n) {
-  narrow(to, from, Type::kElement, n);
-}
-
 // Corrects a group of results of `quick`. `out` must not be an input.
 template <class Type, class F, class... In>
 void correct_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
@@ -155,7 +150,7 @@ void correct_group(const F& f, typename Type::Raw* out, int64_t n, const In... i
   };
   widen_source<Type>(y, {out}, n);
   correct(f, y, n, widened(in)...);
-  narrow_to<Type>(out, y, n);
+  narrow_values<Type>(out, y, n);
 }
 
 template <class F>
