@@ -9,9 +9,9 @@ see. A weak symbol could replace baseline code by an AVX-512 copy of the same fu
 
 Loops: run_blocks of every form of a formula that has one, the element loops of group norm, and
 every half conversion, wherever it is, have a loop that computes in and stores from registers of the
-level's full width: xmm for v2, ymm for v3, zmm for v4. (One instruction of v3 converts a full
-register to fp16, and stores half a register. The fused multiply-add in double, which v2 takes from
-libm, is exempt. The loops of run_registers_summed and run_registers_quick are in registers as they
+level's full width: xmm for v2, ymm for v3, zmm for v4. A run_blocks has no scalar loop besides. (One
+instruction of v3 converts a full register to fp16, and stores half a register. The fused
+multiply-add in double, which v2 takes from libm, is exempt. The loops of run_registers_summed and run_registers_quick are in registers as they
 are written; that of `general` is not checked.)
 
 The self-test compiles the kernels with -O1 -fno-tree-vectorize and an inline function, and expects
@@ -34,6 +34,7 @@ from pathlib import Path
 REGISTER = {"v2": "%xmm", "v3": "%ymm", "v4": "%zmm"}
 OPERATION = r"(add|sub|mul|div|min|max|sqrt|cmp\w*|u?comi|fn?m(add|sub)\d*)"
 PACKED = re.compile(OPERATION + "p[sd]")
+SCALAR = re.compile(OPERATION + "s[sd]")
 
 # Instructions that the loop of a conversion has and, after the bar, has not. One without
 # a bar is an intrinsic of half.h: that loop the compiler does not have to vectorise.
@@ -166,9 +167,14 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
         loops = innermost_loops(code)
         form = form_of(name)
         if form and (level, form) not in EXEMPT:
+            subject = f"{form} of kernels_{level}"
+            narrow = [loop for loop in loops if not wide(loop, register)]
             if not any(PACKED.fullmatch(n) for loop in loops for n in wide(loop, register)):
-                in_registers = f"has no loop that computes in {register[1:]} registers"
-                yield f"{form} of kernels_{level} {in_registers}."
+                yield f"{subject} has no loop that computes in {register[1:]} registers."
+            elif "run_blocks<" in name and any(
+                SCALAR.fullmatch(n) for loop in narrow for _, n, _ in loop
+            ):
+                yield f"{subject} has a scalar loop beside a vectorised one."
         else:  # conversions are where the compiler put them
             for loop in loops:
                 names = wide(loop, register) | converted(loop, register)

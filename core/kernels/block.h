@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of values move between memory, where they are fp32, fp16 or bf16, and registers, where
-// they are float.
+// Blocks of values move between memory, where they are fp32, fp16, bf16 or fp64, and registers or
+// the stack, where they are float, or double for fp64.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct Bf16 {
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
 };
 
-struct F64 {
+struct F64 {  // for loops over blocks, not registers
   static constexpr Element kElement = Element::f64;
   static constexpr int kAhead = 2048;
   using Raw = double;
@@ -177,7 +177,7 @@ template <class Type>
   return Type::load(part);
 }
 template <class Type>
-[[gnu::noinline]] void narrow_values(typename Type::Raw* out, const float* values, int64_t n) {
+[[gnu::noinline]] void narrow_last(typename Type::Raw* out, const float* values, int64_t n) {
   narrow(out, values, Type::kElement, n);
 }
 
@@ -199,7 +199,7 @@ template <class Type, int K>
   } else {
     float part[kRegisterFloats];
     store_register(part, y.r[0]);
-    narrow_values<Type>(out, part, n);
+    narrow_last<Type>(out, part, n);
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile is rows × columns of an operand, packed row-major in the compute type into a buffer that
-// fits L1.
+// A tile is rows × columns of an operand, packed row-major into a buffer that fits L1.
 #pragma once
 
 #include <cstdint>

@@ -108,7 +108,7 @@ bool has_dense_rows(const ElementwiseCall& call) {
   bool dense = call.tile_rows == 1;
   for (int i = 0; i <= call.inputs; ++i) {
     const int64_t stride = call.operand[i].stride[call.loops - 1];
-    dense &= stride == 1 || stride == 0 || call.size[call.loops - 1] == 1;
+    dense &= stride == 1 || stride == 0;  // of the output 0 if it has one element
   }
   return dense;
 }

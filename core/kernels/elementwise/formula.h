@@ -27,11 +27,10 @@
 //       float general(float x) const;   // the right result for every x for which quick is not
 //
 // If `quick` may be wrong for one of a group of values, `general` is computed for the whole group,
-// and each element takes the result that is right for it. Where results have 16 bits, `general`
-// must also be right if they round to infinity. A form may also offer `careful()`, which returns a
-// second form with the same members. Its `quick` takes a few more steps, gives the same bits where
-// the first is right, makes NaNs canonical, and leaves few values, or none (NoDoubts), to
-// `general`. It is used on data with many special values, such as 0, infinities and NaN; if it
+// and each element takes the result that is right for it. A form may also offer `careful()`, which
+// returns a second form with the same members. Its `quick` takes a few more steps, gives the same
+// bits where the first is right, makes NaNs canonical, and leaves few values, or none (NoDoubts),
+// to `general`. It is used on data with many special values, such as 0, infinities and NaN; if it
 // declares `static constexpr bool cheap`, on data with any.
 //
 // Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
@@ -103,13 +102,13 @@ struct Doubts {
 // The number of elements that are computed again if `quick` may be wrong for one of them.
 inline constexpr int64_t kGroup = 128;
 
-// Corrects at most kGroup results of `quick` where they may be wrong.
+// Computes at most kGroup results, by `quick` where that is right. `out` must not be an input.
 template <class F>
-[[gnu::noinline, gnu::flatten]] void correct(const F f, float* out, int64_t n, const auto*... in) {
-  float general[kGroup];
-  for (int64_t i = 0; i < n; ++i) general[i] = canonical(f.general(in[i]...));
+[[gnu::noinline, gnu::flatten]] void run_general(const F f, float* out, int64_t n,
+                                                 const auto*... in) {
+  for (int64_t i = 0; i < n; ++i) out[i] = canonical(f.general(in[i]...));
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) out[i] = choose(f, out[i], general[i], in[i]...);
+  for (int64_t i = 0; i < n; ++i) out[i] = choose(f, f.quick(in[i]...), out[i], in[i]...);
 }
 
 template <class F>

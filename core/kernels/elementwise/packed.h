@@ -46,23 +46,23 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
     tile = 2 * tile < longest ? 2 * tile : longest;
     auto* const to = apart ? out + i : other;  // computing again needs the inputs
     bool past = stream && apart;  // false for a second attempt, which finds the inputs in the cache
-    if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in.from(i)...)) {
+    if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in.behind(i)...)) {
       mode = after_doubt;
       past = false;
     }
     if (mode == Mode::groups) {
-      const int64_t again = run_groups<Type>(f, to, count, past, false, in.from(i)...);
+      const int64_t again = run_groups<Type>(f, to, count, past, false, in.behind(i)...);
       if (again == 0) mode = Mode::quick;
       if (has_careful<F> && 4 * kGroup * again > count) mode = Mode::careful;
     } else if (mode != Mode::quick) {
       if constexpr (has_careful<F>) {
         if (mode == Mode::careful &&
-            !run_registers_quick<Type>(f.careful(), to, count, past, in.from(i)...)) {
+            !run_registers_quick<Type>(f.careful(), to, count, past, in.behind(i)...)) {
           mode = Mode::careful_groups;
           past = false;
         }
       }
-      if (mode == Mode::careful_groups) run_groups<Type>(f, to, count, past, true, in.from(i)...);
+      if (mode == Mode::careful_groups) run_groups<Type>(f, to, count, past, true, in.behind(i)...);
       if (--careful_tiles == 0) {
         careful_tiles = kCarefulTiles;
         mode = after_careful;
@@ -94,11 +94,11 @@ void run_tiles_summed(const F& f, typename Type::Raw* out, int64_t n, bool strea
     count = tile < n - i ? tile : n - i;
     tile = 2 * tile < kLongTile ? 2 * tile : kLongTile;
     if (careful_tiles > 0) {
-      (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in.from(i)...);
+      (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in.behind(i)...);
       if (--careful_tiles == 0) tile = kFirstTile;
       continue;
     }
-    if (run_registers_summed<Type>(f, out + i, count, stream, in.from(i)...)) continue;
+    if (run_registers_summed<Type>(f, out + i, count, stream, in.behind(i)...)) continue;
     make_canonical<Type>(out + i, count);
     careful_tiles = kCarefulTiles;
   }
@@ -124,6 +124,7 @@ inline constexpr int64_t kLongBytes = 8192;
 // first; streaming stores write whole lines.
 template <class Type, class Form, int inputs>
 void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
+  static_assert(inputs <= 2);
   using Raw = typename Type::Raw;
   const Form& f = *static_cast<const Form*>(form);
   auto* const to = static_cast<Raw*>(out);
@@ -139,7 +140,7 @@ void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, b
   };
   const auto run = [&](const auto... from) {
     if (head != 0) run_any<Type>(f, to, head, false, from...);
-    run_any<Type>(f, to + head, n - head, stream, from.from(head)...);
+    run_any<Type>(f, to + head, n - head, stream, from.behind(head)...);
   };
   if constexpr (inputs == 1) {
     run(source(0));

@@ -15,15 +15,15 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// An input of a loop. If all its values are the same, `data` holds kRepeated of them, more than a
-// loop loads at once, and `advance` is 0.
+// An input of a loop. If all its values are the same, `data` holds kRepeated of them, which a loop
+// may load at once, and `advance` is 0.
 inline constexpr int64_t kRepeated = 64;
 template <class Raw>
 struct Source {
   const Raw* data;
   int64_t advance = -1;  // a mask for the index
   const Raw* at(int64_t i) const { return data + (i & advance); }
-  Source from(int64_t i) const { return {at(i), advance}; }
+  Source behind(int64_t i) const { return {at(i), advance}; }
 };
 
 template <class Type, class... In>
@@ -138,9 +138,9 @@ template <class Type>
   widen(to, from.data, Type::kElement, from.advance == 0 ? 1 : n);
   for (int64_t k = 1; from.advance == 0 && k < n; ++k) to[k] = to[0];
 }
-// Corrects a group of results of `quick`. `out` must not be an input.
+// Does the same for a group of any type.
 template <class Type, class F, class... In>
-void correct_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
+void run_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
   alignas(64) float y[kGroup], values[sizeof...(In)][kGroup];
   auto* next = values;
   const auto widened = [&](const auto& from) -> const float* {
@@ -148,9 +148,8 @@ void correct_group(const F& f, typename Type::Raw* out, int64_t n, const In... i
     widen_source<Type>(to, from, n);
     return to;
   };
-  widen_source<Type>(y, {out}, n);
-  correct(f, y, n, widened(in)...);
-  narrow_values<Type>(out, y, n);
+  run_general(f, y, n, widened(in)...);
+  narrow_last<Type>(out, y, n);
 }
 
 template <class F>
@@ -167,17 +166,17 @@ template <class Type, class F, class... In>
   int64_t again = 0;
   for (int64_t i = 0, count; i < n; i += count) {
     count = kGroup < n - i ? kGroup : n - i;
-    if (!doubted && run_registers_quick<Type>(f, out + i, count, stream, in.from(i)...)) continue;
+    if (!doubted && run_registers_quick<Type>(f, out + i, count, stream, in.behind(i)...)) continue;
     ++again;
     if constexpr (has_careful<F>) {
       const auto careful = f.careful();
       const bool right =
-          run_registers_quick<Type>(careful, out + i, count, doubted && stream, in.from(i)...);
+          run_registers_quick<Type>(careful, out + i, count, doubted && stream, in.behind(i)...);
       if constexpr (has_doubts<decltype(careful)>) {
-        if (!right) correct_group<Type>(careful, out + i, count, in.from(i)...);
+        if (!right) run_group<Type>(careful, out + i, count, in.behind(i)...);
       }
     } else {
-      correct_group<Type>(f, out + i, count, in.from(i)...);
+      run_group<Type>(f, out + i, count, in.behind(i)...);
     }
   }
   return again;
