@@ -47,12 +47,12 @@ class TileCursor {
   int64_t first_row() const { return row_ * call_.tile_rows; }
   int64_t first_column() const { return column_ * call_.tile_columns; }
 
-  // Returns the distance, in elements, from (0, …, 0) to the given place in this tile's plane.
-  int64_t offset(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
+  // Returns where the given place in this tile's plane is.
+  void* address(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
     const int rows = call_.loops - 2;
-    int64_t sum = row * operand.stride[rows] + column * operand.stride[rows + 1];
-    for (int i = 0; i < rows; ++i) sum += index_[i] * operand.stride[i];
-    return sum;
+    int64_t offset = row * operand.stride[rows] + column * operand.stride[rows + 1];
+    for (int i = 0; i < rows; ++i) offset += index_[i] * operand.stride[i];
+    return static_cast<char*>(operand.data) + offset * bytes_of(operand.element);
   }
 
  private:
@@ -69,25 +69,23 @@ inline int64_t line_shift(const ElementwiseCall& call) {
   return (reinterpret_cast<uintptr_t>(out.data) & 63) / bytes_of(out.element);
 }
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 // Runs rows that are packed or one value, as far as possible at once, with 5 KiB of stack where the
 // driver takes 49.
 inline void run_rows(const ElementwiseCall& call, int64_t first_tile, int64_t tiles) {
   TileCursor cursor(call, first_tile);
   const int64_t shift = line_shift(call), size = call.size[call.loops - 1];
-  bool same[kMaxInputs] = {};
-  for (int i = 0; i < call.inputs; ++i) same[i] = call.operand[i].stride[call.loops - 1] == 0;
   while (tiles > 0) {
     const int64_t some = least(tiles, cursor.tiles_of_row());
     const int64_t first = cursor.first_column() - shift, begin = first < 0 ? 0 : first;
     const int64_t end = least(first + some * call.tile_columns, size);
     const auto address = [&](const ElementwiseOperand& operand) {
-      return static_cast<char*>(operand.data) +
-             cursor.offset(operand, cursor.first_row(), begin) * bytes_of(operand.element);
+      return cursor.address(operand, cursor.first_row(), begin);
     };
     PackedInput in[kMaxInputs];
-    for (int i = 0; i < call.inputs; ++i) in[i] = {address(call.operand[i]), same[i]};
+    for (int i = 0; i < call.inputs; ++i) {
+      const ElementwiseOperand& operand = call.operand[i];
+      in[i] = {address(operand), operand.stride[call.loops - 1] == 0};
+    }
     void* const out = address(call.operand[call.output]);
     if (begin < end) call.chosen.loop(call.chosen.form, out, in, end - begin, call.stream);
     tiles -= some;
@@ -118,11 +116,6 @@ class ElementwiseDriver {
     return {rows, columns, operand.stride[call_.loops - 2], operand.stride[call_.loops - 1]};
   }
 
-  void* address(const ElementwiseOperand& operand, int64_t row, int64_t column) const {
-    return static_cast<char*>(operand.data) +
-           cursor_.offset(operand, row, column) * bytes_of(operand.element);
-  }
-
   bool typed(const ElementwiseOperand& operand) const { return operand.element == call_.computed; }
 
   // Converts to the computed type.
@@ -147,7 +140,7 @@ class ElementwiseDriver {
     const int64_t n = rows * columns;
     const ElementwiseOperand& out = call_.operand[call_.output];
     const Placement at = placement(out, rows, columns);
-    void* const to = address(out, row, column);
+    void* const to = cursor_.address(out, row, column);
     if (typed(out) && at.packed()) {
       call_.chosen.loop(call_.chosen.form, to, in, n, call_.stream);
       return;
@@ -155,9 +148,9 @@ class ElementwiseDriver {
     void* result = buffer_[kMaxInputs];
     call_.chosen.loop(call_.chosen.form, result, in, n, false);
     if (!typed(out)) {
-      const bool last = at.packed() && !call_.stream;
-      narrow_values(last ? to : raw_, result, out.element, n);
-      if (last) return;
+      const bool direct = at.packed() && !call_.stream;
+      narrow_values(direct ? to : raw_, result, out.element, n);
+      if (direct) return;
       result = raw_;
     }
     if (call_.stream && at.packed()) {
@@ -183,7 +176,7 @@ class ElementwiseDriver {
   PackedInput load(int i, int64_t row, int64_t column, int64_t rows, int64_t columns) {
     const ElementwiseOperand& operand = call_.operand[i];
     const Placement at = placement(operand, rows, columns);
-    const void* from = address(operand, row, column);
+    const void* from = cursor_.address(operand, row, column);
     const bool same = at.constant();
     if (!same && !at.packed()) {
       void* const values = typed(operand) ? buffer_[i] : raw_;

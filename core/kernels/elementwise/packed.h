@@ -42,8 +42,8 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
   int careful_tiles = kCarefulTiles;
   typename Type::Raw other[kTile<float>];
   for (int64_t i = 0, count; i < n; i += count) {
-    count = tile < n - i ? tile : n - i;
-    tile = 2 * tile < longest ? 2 * tile : longest;
+    count = least(tile, n - i);
+    tile = least(2 * tile, longest);
     auto* const to = apart ? out + i : other;  // computing again needs the inputs
     bool past = stream && apart;  // false for a second attempt, which finds the inputs in the cache
     if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in.behind(i)...)) {
@@ -91,8 +91,8 @@ void run_tiles_summed(const F& f, typename Type::Raw* out, int64_t n, bool strea
   int64_t tile = kFirstTile;
   int careful_tiles = 0;  // how many more tiles use OneNan
   for (int64_t i = 0, count; i < n; i += count) {
-    count = tile < n - i ? tile : n - i;
-    tile = 2 * tile < kLongTile ? 2 * tile : kLongTile;
+    count = least(tile, n - i);
+    tile = least(2 * tile, kLongTile);
     if (careful_tiles > 0) {
       (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in.behind(i)...);
       if (--careful_tiles == 0) tile = kFirstTile;
@@ -104,11 +104,17 @@ void run_tiles_summed(const F& f, typename Type::Raw* out, int64_t n, bool strea
   }
 }
 
+// A formula that accepts registers runs in them, unless the operands are doubles.
+template <class Type, class F, class... In>
+concept InRegisters =
+    __is_same(typename Type::Computed, float) &&
+    requires(const F& f, const In&... in) { f((static_cast<void>(in), FloatRegister{})...); };
+
 template <class Type, class F, class... In>
 void run_any(const F& f, typename Type::Raw* out, int64_t n, bool stream, const In... in) {
   if constexpr (requires { f.limit; }) {
     run_tiles<Type>(f, out, n, stream, in...);
-  } else if constexpr (in_registers<Type, F, In...>) {
+  } else if constexpr (InRegisters<Type, F, In...>) {
     run_tiles_summed<Type>(f, out, n, stream, in...);
   } else {
     run_blocks<Type>(f, out, n, stream, in...);

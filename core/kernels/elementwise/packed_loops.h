@@ -122,23 +122,13 @@ template <class Type, class F, class... In>
   return !doubts.any(f);
 }
 
-// Whether a formula has a form for registers. Loops over doubles use none.
-template <class Type, class F, class... In>
-inline constexpr bool in_registers = [] {
-  const auto x = [](const auto&) { return FloatRegister{}; };
-  return __is_same(typename Type::Computed, float) &&
-    requires(const F & f, In... in)
-  {
-    f(x(in)...);
-  };
-}();
-
 template <class Type>
 [[gnu::noinline]] void widen_source(float* to, Source<typename Type::Raw> from, int64_t n) {
   widen(to, from.data, Type::kElement, from.advance == 0 ? 1 : n);
   for (int64_t k = 1; from.advance == 0 && k < n; ++k) to[k] = to[0];
 }
-// Does the same for a group of any type.
+
+// Computes at most kGroup results from inputs of any type. `out` must not be an input.
 template <class Type, class F, class... In>
 void run_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
   alignas(64) float y[kGroup], values[sizeof...(In)][kGroup];
@@ -165,7 +155,7 @@ template <class Type, class F, class... In>
                                      bool doubted, const In... in) {
   int64_t again = 0;
   for (int64_t i = 0, count; i < n; i += count) {
-    count = kGroup < n - i ? kGroup : n - i;
+    count = least(kGroup, n - i);
     if (!doubted && run_registers_quick<Type>(f, out + i, count, stream, in.behind(i)...)) continue;
     ++again;
     if constexpr (has_careful<F>) {

@@ -11,7 +11,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // A value that fp32 cannot hold becomes NaN: then no p is near, and the wide formula is used.
