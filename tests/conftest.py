@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,15 @@ PROGRAMS = {
 }
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--passed",
+        metavar="FILE",
+        help="leave out the tests that FILE names, and add those that pass: a second run, with "
+        "more packages installed, repeats none of the first",
+    )
+
+
 def pytest_collection_modifyitems(config, items):
     """Marks the files above; leaves out what takes hours unless -m speaks of it."""
     for item in items:
@@ -60,12 +70,37 @@ def pytest_collection_modifyitems(config, items):
         long = [item for item in items if item.get_closest_marker("exhaustive")]
         items[:] = [item for item in items if item not in set(long)]
         config.hook.pytest_deselected(items=long)
+    if (file := config.option.passed) and os.path.exists(file):
+        passed = set(Path(file).read_text().splitlines())
+        again = [item for item in items if item.nodeid in passed]
+        items[:] = [item for item in items if item.nodeid not in passed]
+        config.hook.pytest_deselected(items=again)
+
+
+class Passed:
+    """Writes what passed; at the end, because workers of pytest-xdist read it at their start."""
+
+    def __init__(self, file):
+        self.file, self.names = Path(file), []
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" and report.passed:
+            self.names.append(report.nodeid)
+
+    def pytest_sessionfinish(self):
+        with self.file.open("a") as file:
+            file.writelines(f"{name}\n" for name in self.names)
 
 
 def pytest_configure(config):
-    """The PyTorch operators are compiled once for this folder, not into the user's cache."""
+    """The PyTorch operators are compiled once for this folder, not into the user's cache.
+
+    With --passed, the process that hears of all results writes them.
+    """
     if (cache := getattr(config, "cache", None)) is not None:  # pytest -p no:cacheprovider
         os.environ.setdefault("OPENACLNN_CACHE", str(cache.mkdir("openaclnn")))
+    if config.option.passed and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Passed(config.option.passed))
 
 
 @pytest.fixture(autouse=True)
