@@ -80,6 +80,32 @@ inline DoubleRegister widened_half(FloatRegister r, int half) {
 #endif
 }
 
+// Rounds the values of two registers to float and joins them.
+inline FloatRegister narrowed(DoubleRegister lower, DoubleRegister upper) {
+#if defined(__AVX512F__)
+  const auto half = [](DoubleRegister r) {
+    return _mm512_maskz_cvtpd_ps(0xff, reinterpret_cast<__m512d>(r));
+  };
+  return reinterpret_cast<FloatRegister>(
+      _mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512(half(lower)), half(upper), 1));
+#else
+  const HalfRegister halves[2] = {__builtin_convertvector(lower, HalfRegister),
+                                  __builtin_convertvector(upper, HalfRegister)};
+  FloatRegister r;
+  std::memcpy(&r, halves, sizeof r);
+  return r;
+#endif
+}
+
+// Computes f(a, b) in double and rounds it.
+inline float in_double(const auto& f, float a, float b) {
+  return static_cast<float>(f(static_cast<double>(a), static_cast<double>(b)));
+}
+inline FloatRegister in_double(const auto& f, FloatRegister a, FloatRegister b) {
+  return narrowed(f(widened_half(a, 0), widened_half(b, 0)),
+                  f(widened_half(a, 1), widened_half(b, 1)));
+}
+
 template <class R>
 inline void store_register(void* to, R r) {
   std::memcpy(to, &r, sizeof r);

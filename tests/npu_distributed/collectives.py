@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from ranks import RANK, RANKS, check, close, drawn, equal, every, run
+from ranks import RANK, RANKS, check, close, drawn, equal, every
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
@@ -222,7 +222,3 @@ def groups() -> None:
     own = torch.ones(3, device="npu")
     dist.all_reduce(own)
     equal(own, torch.full((3,), float(RANKS)))
-
-
-if __name__ == "__main__":
-    run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of this folder share: each runs as all ranks of `torch.distributed.run`."""
+"""What the modules of checks share; run_checks.py runs them as all ranks of a group."""
 
 from __future__ import annotations
 

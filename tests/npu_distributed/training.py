@@ -7,7 +7,7 @@ import copy
 
 import torch
 import torch.distributed as dist
-from ranks import RANK, RANKS, check, equal, run
+from ranks import RANK, RANKS, check, equal
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -133,7 +133,3 @@ if RANKS == 4:
         fully_shard(ours, mesh=mesh)
         train(ours, OWN)
         agrees({name: value.full_tensor() for name, value in ours.named_parameters()})
-
-
-if __name__ == "__main__":
-    run()

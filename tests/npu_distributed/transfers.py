@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from ranks import RANK, RANKS, check, drawn, equal, run
+from ranks import RANK, RANKS, check, drawn, equal
 
 AFTER, BEFORE = (RANK + 1) % RANKS, (RANK - 1) % RANKS
 
@@ -115,7 +115,3 @@ def an_asynchronous_result_is_there_after_wait() -> None:
         wanted = torch.stack([drawn(rank, 100_000) for rank in range(RANKS)]).amax(0)
         equal(x * 1, wanted)
         equal(y, torch.full((1000,), 3.0))
-
-
-if __name__ == "__main__":
-    run()

@@ -8,14 +8,16 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Computes g (v > 0 ? scale : inputScale (v + alpha scale)) in double, where v + alpha scale is
-// exact if it cancels.
+// In double, for all attributes: g inputScale is exact, v + alpha scale is exact where it cancels,
+// and what is rounded keeps 29 digits more than the result has.
 struct elu_backward_result {
   float scale;
   double input_scale, shift;
-  float operator()(float g, float v) const {
-    const double y = g * input_scale * (v + shift);
-    return v > 0 ? g * scale : static_cast<float>(y);
+  template <class V>
+  V operator()(V g, V v) const {
+    const auto below = [this](auto g, auto v) { return g * input_scale * (v + shift); };
+    const V y = in_double(below, g, v);
+    return v > 0 ? g * all_of<V>(scale) : y;
   }
 };
 
@@ -42,47 +44,48 @@ struct elu_backward_result_half {
   }
 };
 
-// In float. v + alpha scale is sum + rest, where the rounding error of the sum is exact (Knuth),
-// and both products keep what they lose, so that only the last sum rounds. If `unit`, inputScale is
-// 1. Otherwise `general` computes |g| below 2^-50, except 0, because there g inputScale loses more
-// than its remainder can hold. If `exact`, low is 0. If `tiny`, high and low are 2^64 alpha scale,
-// so that low is no denormal number; v is multiplied by 2^64 too, and the sums are as many times
-// too large.
-template <bool unit, bool exact, bool tiny = false>
+// In float, in two thirds of the time. inputScale (v + alpha scale) is t + lost, where the rounding
+// error of the sum is exact (Knuth) and that of the product with inputScale is, and g t keeps what
+// it loses, so that only the last difference rounds. If `unit`, inputScale is 1; if `exact`, low is
+// 0. `little` is 2^-60 high: it changes no result, and no subnormal v is multiplied (formula.h).
+template <bool unit, bool exact>
 struct elu_backward_result_single {
   static constexpr bool finite = false;
-  static constexpr uint32_t limit = unit ? 0u - 2 : 0u - 0x26800000;  // see unusual
+  uint32_t limit;
   elu_backward_result wide;
-  float rate, high, low;  // inputScale, and alpha scale in two parts
+  float rate, high, low, little;  // inputScale, and alpha scale in two parts
+  elu_backward_result_single(const elu_backward_result& wide)
+      : wide(wide),
+        rate(static_cast<float>(wide.input_scale)),
+        high(static_cast<float>(wide.shift)),
+        low(static_cast<float>(wide.shift - high)),
+        little(high * 0x1p-60f) {
+    limit = exact ? 0 : ~bits_of(unit ? 0x1p-149f : magnitude(high) * 0x1p-18f);
+  }
 
-  // If `unit`: v is -high, and the sum is low, whose sign `quick` would lose if g is 0. Otherwise
-  // |g| is below 2^-50, whose bits are 0x26800000.
+  // Where v + high cancels, low may be as large: if `unit`, the sum is low, whose sign `quick`
+  // would lose where g is 0; if not, the rounding error of low inputScale would show.
   template <class V>
   auto unusual(V g, V v) const {
-    if constexpr (!unit) return 0u - (bits_of(g) & 0x7fffffff);
-    return exact ? bits_of(g) & 0u : ~bits_of(v + all_of<V>(high));
+    if constexpr (exact) return bits_of(g) & 0u;
+    return ~bits_of((v + all_of<V>(little)) + all_of<V>(high)) | 0x80000000;
   }
   template <class V>
   struct Terms {
-    V steps, y;  // steps: rounded one by one, for infinities
+    V product, y;  // g t, which has the right sign and infinity where y is NaN
   };
   template <class V>
   Terms<V> terms(V g, V given) const {
-    const V v = tiny ? given * all_of<V>(0x1p64f) : given;
-    const V shift = all_of<V>(high), factor = all_of<V>(rate);
-    const V near = v + shift, part = near - v, lost = (v - (near - part)) + (shift - part);
-    const V all_lost = exact ? lost : lost + all_of<V>(low);
-    // Where v + high cancels, low may be as large: the sum takes what it can of it.
-    const V sum = unit ? near : near + all_lost, rest = unit ? all_lost : all_lost - (sum - near);
-    const V k = unit ? g : g * factor, product = k * sum;
+    const V v = given + all_of<V>(little), shift = all_of<V>(high), factor = all_of<V>(rate);
+    const V sum = v + shift, part = sum - v, rest = (v - (sum - part)) + (shift - part);
+    const V sum_lost = exact ? rest : rest + all_of<V>(low);
+    const V t = unit ? sum : sum * factor;
+    const V t_lost = unit ? sum_lost : fused(sum_lost, factor, fused(sum, factor, -t));
+    const V product = g * t;
     // By how much the product is too large; +0 where that is 0 or underflows, so that a difference
     // keeps its sign.
-    const V excess = fused_minus(k, sum, product) - k * rest;
-    const V k_lost = fused(g, factor, -k);
-    const V y = product - (unit ? excess : fused_minus(k_lost, sum, excess));
-    const V steps = sum == sum ? product : k * near;
-    if constexpr (tiny) return {steps * all_of<V>(0x1p-64f), y * all_of<V>(0x1p-64f)};
-    return {steps, y};
+    const V excess = fused_minus(g, t, product) - g * t_lost;
+    return {product, product - excess};
   }
   template <class V>
   V either(V g, V v, V y) const {
@@ -95,30 +98,31 @@ struct elu_backward_result_single {
   }
   float general(float g, float v) const { return wide(g, v); }
 
-  // An infinite g or v makes y NaN, and `steps` is the result. `general` computes what overflows.
+  // An infinite g or v makes y NaN, and the product is the result. `general` computes what
+  // overflows.
   struct Careful {
     static constexpr bool finite = true;
-    static constexpr uint32_t limit = unit ? 0 : elu_backward_result_single::limit;
+    uint32_t limit;
     elu_backward_result_single form;
 
     template <class V>
     auto unusual(V g, V v) const {
       const V y = form.quick(g, v);
       const auto overflow = zero_unless((g - g) + (v - v) == 0, bits_of(y - y)) << 1;
-      if constexpr (unit) return overflow;
+      if constexpr (unit || exact) return overflow;
       return larger(form.unusual(g, v), overflow);
     }
     template <class V>
     V quick(V g, V v) const {
       const Terms<V> t = form.terms(g, v);
-      const V y = t.y == t.y ? t.y : t.steps;
+      const V y = t.y == t.y ? t.y : t.product;
       if constexpr (!unit || exact) return with_one_nan(form.either(g, v, y));
       const V less = all_of<V>(form.low);
       return with_one_nan(form.either(g, v, v == -all_of<V>(form.high) ? g * less : y));
     }
     float general(float g, float v) const { return form.general(g, v); }
   };
-  Careful careful() const { return {*this}; }
+  Careful careful() const { return {unit ? 0 : limit, *this}; }
 };
 
 // Calls loop(form) for results in float.
@@ -128,7 +132,6 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   const double shift = scale * alpha;
   const auto positive = static_cast<float>(scale), rate = static_cast<float>(input_scale);
   const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
-  const elu_backward_result general{positive, input_scale, shift};
   if (input_scale == 0 && magnitude(shift) < 0x1p100) {
     const float sign = shift > high ? 1.0f : shift < high ? -1.0f : -0.0f;
     return loop(elu_backward_result_flat{positive, rate, high, sign});
@@ -137,24 +140,14 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
     if (within(shift, 0x1p-20, 0x1p100) && within(input_scale, 0x1p-20, 1))
       return loop(elu_backward_result_half{positive, rate, high, low});
   }
-  if (within(input_scale, 0x1p-20, 0x1p20)) {
-    if (within(shift, 0x1p-20, 0x1p60)) {
-      if constexpr (!to_half) {  // which has its form for 1
-        if (input_scale == 1 && low == 0)
-          return loop(elu_backward_result_single<true, true>{general, 1, high, low});
-        if (input_scale == 1)
-          return loop(elu_backward_result_single<true, false>{general, 1, high, low});
-      }
-      return loop(elu_backward_result_single<false, false>{general, rate, high, low});
-    }
-    if (within(shift, 0x1p-140, 0x1p-20)) {
-      const double more = shift * 0x1p64;
-      const auto more_high = static_cast<float>(more);
-      return loop(elu_backward_result_single<false, false, true>{
-          general, rate, more_high, static_cast<float>(more - more_high)});
-    }
+  const elu_backward_result wide{positive, input_scale, shift};
+  if (!within(input_scale, 0x1p-20, 0x1p20) || !within(shift, 0x1p-20, 0x1p60)) return loop(wide);
+  if constexpr (!to_half) {  // which has its form for 1
+    if (input_scale == 1 && low == 0) return loop(elu_backward_result_single<true, true>(wide));
+    if (input_scale == 1) return loop(elu_backward_result_single<true, false>(wide));
+    if (low == 0) return loop(elu_backward_result_single<false, true>(wide));
   }
-  loop(general);
+  loop(elu_backward_result_single<false, false>(wide));
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the checks of the modules that it is given, as all ranks of `torch.distributed.run`:
+`run_checks.py collectives transfers`.
+"""
+
+import importlib
+import sys
+
+import ranks
+
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+ranks.run()
