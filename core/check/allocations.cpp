@@ -32,7 +32,7 @@ struct Arena {
 };
 Arena arena;
 
-uintptr_t reserve(size_t size) {
+uintptr_t unused_addresses(size_t size) {
   void* range = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return range == MAP_FAILED ? 0 : reinterpret_cast<uintptr_t>(range);
 }
@@ -65,7 +65,7 @@ bool prepare_allocations() {
   if (table == MAP_FAILED) return false;
   arena.table = static_cast<Block*>(table);
   for (size_t size = kMostAddresses; size >= (size_t{1} << 30); size /= 2) {
-    const uintptr_t all = reserve(2 * size + size / 8);
+    const uintptr_t all = unused_addresses(2 * size + size / 8);
     if (all == 0) continue;
     arena.begin = round_up(all, kHugePage);
     arena.size = size - kHugePage;

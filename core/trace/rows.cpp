@@ -10,27 +10,28 @@
 namespace openaclnn::trace {
 namespace {
 
-using namespace aten;
+using aten::Row;
+using aten::Value;
 
-std::string shown(const Parameter& parameter, const Value& value) {
+std::string shown(const aten::Parameter& parameter, const Value& value) {
   switch (parameter.kind) {
-    case Kind::tensor: return show(static_cast<const aclTensor*>(value.pointer));
-    case Kind::scalar: return show(static_cast<const aclScalar*>(value.pointer));
-    case Kind::text: return show(static_cast<const char*>(value.pointer));
-    case Kind::integer: return show(value.integer);
-    case Kind::real: return show(value.real);
-    case Kind::flag: return show(value.integer != 0);
-    case Kind::dtype: return show(static_cast<aclDataType>(value.integer));
+    case aten::Kind::tensor: return show(static_cast<const aclTensor*>(value.pointer));
+    case aten::Kind::scalar: return show(static_cast<const aclScalar*>(value.pointer));
+    case aten::Kind::text: return show(static_cast<const char*>(value.pointer));
+    case aten::Kind::integer: return show(value.integer);
+    case aten::Kind::real: return show(value.real);
+    case aten::Kind::flag: return show(value.integer != 0);
+    case aten::Kind::dtype: return show(static_cast<aclDataType>(value.integer));
     default: return show(value.pointer);
   }
 }
 
 int32_t plan(const Row& row, const Value* values, uint64_t* workspace_size, void** executor,
-             PlanCall real) {
+             aten::PlanCall real) {
   Call call(lasting(std::string(row.name) + "GetWorkspaceSize"));
   size_t count = 0;
   for (int i = 0; i < row.parameter_count; ++i) {
-    const Parameter& parameter = row.parameters[i];
+    const aten::Parameter& parameter = row.parameters[i];
     if (row.inplace && parameter.written) continue;
     call.set(count++, parameter.name, shown(parameter, values[i]));
   }
@@ -46,7 +47,7 @@ int32_t plan(const Row& row, const Value* values, uint64_t* workspace_size, void
 }
 
 int32_t run(const Row& row, void* workspace, uint64_t workspace_size, void* executor, void* stream,
-            RunCall real) {
+            aten::RunCall real) {
   Call call(row.name);
   call.set(0, "workspace", show(static_cast<const void*>(workspace)));
   call.set(1, "workspaceSize", show(workspace_size));

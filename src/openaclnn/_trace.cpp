@@ -25,7 +25,7 @@ nb::object frame_of_call() {
 
 // A value that was not converted: a number or text as Python writes it, the dtype and shape of an
 // array, the type of anything else.
-std::string shown(nb::handle value) {
+std::string text_of(nb::handle value) {
   constexpr size_t kMost = 80;
   const std::string type = nb::str(value.type().attr("__name__")).c_str();
   const bool plain = value.is_none() || PyFloat_CheckExact(value.ptr()) ||
@@ -48,7 +48,7 @@ std::string shown(nb::handle value) {
 
 // As Python shows it at the end of a traceback. Other exceptions become what the binding makes of
 // them.
-std::string shown(const std::exception_ptr& raised) {
+std::string text_of(const std::exception_ptr& raised) {
   try {
     std::rethrow_exception(raised);
   } catch (const nb::python_error& error) {
@@ -87,10 +87,10 @@ uint64_t submit(const Traced& call) {
 
 void record(const Traced& call, uint64_t submission, int64_t begin, std::exception_ptr raised) {
   const int64_t end = tracer()->now();
-  const std::string exception = raised == nullptr ? "" : shown(raised);
+  const std::string exception = raised == nullptr ? "" : text_of(raised);
   std::vector<std::string> texts = call.texts;
   if (texts.empty() && call.values.size() == static_cast<size_t>(call.op.parameter_count)) {
-    for (PyObject* const value : call.values) texts.push_back(shown(nb::handle(value)));
+    for (PyObject* const value : call.values) texts.push_back(text_of(nb::handle(value)));
   }
   std::string file;
   int64_t line = 0;
