@@ -256,6 +256,7 @@ MISTAKES = [
         8,
         r"refused: aclnnAddGetWorkspaceSize returned 161002: The size of .*\n +here .*: main in mi",
     ),
+    (10, r"refused: aclnnAddGetWorkspaceSize returned 161002: Boolean alpha .* results\.\n"),
     (9, "read_before_sync: aclrtMemcpy reads src, 16 bytes at 0x[0-9a-f]+, while aclnnAdd"),
     (5, r"unsynchronised_streams: aclnnInplaceAdd writes self, .* aclnnAdd writes it \(out\)"),
 ]

@@ -62,7 +62,8 @@ void failed(int32_t code, const char* sentence, const Caller* caller) {
   } else {
     report.what.number(static_cast<uint64_t>(code));
   }
-  const std::string_view why = without_name(sentence, name);
+  std::string_view why = without_name(sentence, name);
+  if (why.ends_with('.')) why.remove_suffix(1);  // as the sentences of ATen do
   report.what.add(": ").add(why.data(), why.size()).add(".");
   if (caller == nullptr) {
     report.at("here", call.data(), here);

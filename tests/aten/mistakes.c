@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs of an operator that ATen computes, right (0) and with one mistake each: 1 reads the
- * result before the stream is synchronised, 2 has freed the input, 3 never wrote it, 4 describes
+/* Programs of an operator that ATen computes, right (0) and with one mistake each: 1 and 9 read
+ * the result before the stream is synchronised, 2 has freed the input, 3 never wrote it, 4 describes
  * more memory than there is, 5 reads on another stream. 6 runs a plan again, 7 sets an address, 8
- * adds tensors of sizes that do not go together. */
+ * adds tensors of sizes that do not go together, 10 has an alpha that is a truth value. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
                        apart ? large : shape, 1, a);
   out = aclCreateTensor(mistake == 4 ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
                         mistake == 4 ? large : shape, 1, b);
-  alpha = aclCreateScalar(&value, ACL_FLOAT);
+  alpha = aclCreateScalar(&value, mistake == 10 ? ACL_BOOL : ACL_FLOAT);
   if (aclnnAddGetWorkspaceSize(in, apart ? out : in, alpha, out, &size, &executor) != 0) {
     printf("%s\n", aclGetRecentErrMsg());
     return 0;
