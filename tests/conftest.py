@@ -81,15 +81,17 @@ class Passed:
     """Writes what passed; at the end, because workers of pytest-xdist read it at their start."""
 
     def __init__(self, file):
-        self.file, self.names = Path(file), []
+        self.file, self.names = Path(file), set()
 
     def pytest_runtest_logreport(self, report):
         if report.when == "call" and report.passed:
-            self.names.append(report.nodeid)
+            self.names.add(report.nodeid)
+        elif report.failed:  # after the call, too
+            self.names.discard(report.nodeid)
 
     def pytest_sessionfinish(self):
         with self.file.open("a") as file:
-            file.writelines(f"{name}\n" for name in self.names)
+            file.writelines(f"{name}\n" for name in sorted(self.names))
 
 
 def pytest_configure(config):

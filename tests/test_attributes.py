@@ -104,6 +104,13 @@ FOUND = [
         for v in neighbours(-np.float32(alpha) * np.float32(scale))
         for g in (1.0, -0.3, 0.0, -0.0, math.inf, -math.inf)
     ),
+    # -0.96 * 2^-149, near -alpha scale: the sign of the result
+    (
+        "elu_backward",
+        "FLOAT",
+        elus(*map(float.fromhex, ("0x1.0f9baep-1", "0x1.394834p-1")), 1, is_result=True),
+        tuple(map(float.fromhex, ("0x1.79f822p-124", "-0x1.4c61f4p-2"))),
+    ),
     *(
         ("elu", dtype, elus(alpha, scale, rate), (x,))
         for dtype in FLOATS

@@ -89,6 +89,7 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
 DEFINE_SET_ADDRESS(SetInputTensorAddr, inputs)
 DEFINE_SET_ADDRESS(SetOutputTensorAddr, outputs)
 DEFINE_SET_ADDRESS(SetTensorAddr, all)
+#undef DEFINE_SET_ADDRESS
 
 #define DEFINE_SET_LIST_ADDRESS(name)                                                        \
   aclnnStatus acl##name(aclOpExecutor* executor, size_t irIndex, const size_t,               \
@@ -103,5 +104,6 @@ DEFINE_SET_ADDRESS(SetTensorAddr, all)
 DEFINE_SET_LIST_ADDRESS(SetDynamicInputTensorAddr)
 DEFINE_SET_LIST_ADDRESS(SetDynamicOutputTensorAddr)
 DEFINE_SET_LIST_ADDRESS(SetDynamicTensorAddr)
+#undef DEFINE_SET_LIST_ADDRESS
 
 }  // extern "C"

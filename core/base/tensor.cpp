@@ -52,7 +52,7 @@ Status copy_dims(const char* call, const char* argument, const int64_t* values, 
   return {};
 }
 
-struct Arguments {
+struct TensorArguments {
   const int64_t* view_dims;
   uint64_t view_rank;
   aclDataType dtype;
@@ -64,7 +64,7 @@ struct Arguments {
   void* data;
 };
 
-Status fill(const char* call, const Arguments& given, Tensor* tensor) {
+Status fill(const char* call, const TensorArguments& given, Tensor* tensor) {
   if (given.dtype == ACL_DT_UNDEFINED || std::strcmp(dtype_name(given.dtype), "UNKNOWN") == 0) {
     return fail(ACLNN_ERR_PARAM_INVALID, "%s: dataType must be an aclDataType, but got %d", call,
                 static_cast<int>(given.dtype));
@@ -96,7 +96,7 @@ Status fill(const char* call, const Arguments& given, Tensor* tensor) {
   return {};
 }
 
-Status describe(const char* call, const Arguments& given, Tensor* tensor) {
+Status describe(const char* call, const TensorArguments& given, Tensor* tensor) {
   return guarded(call, ACLNN_ERR_INNER, [&] { return fill(call, given, tensor); });
 }
 

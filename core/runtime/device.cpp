@@ -23,7 +23,7 @@
 namespace openaclnn {
 namespace {
 
-constexpr const char* kThing = "aclrtContext";
+constexpr const char* kContextThing = "aclrtContext";
 constexpr const char* kDeviceId = "deviceId";
 constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
@@ -90,7 +90,7 @@ Status find_context(const char* call, aclrtContext handle, Context** context) {
   if (Status status = not_null(call, "context", handle); !status.ok()) return status;
   *context = contexts().find(handle);
   if (*context != nullptr) return {};
-  notify_refused(call, kThing, "context", handle);
+  notify_refused(call, kContextThing, "context", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: context must be alive, but %p was destroyed or never created", call, handle);
 }
@@ -254,7 +254,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   }
   Context* made = create_context("aclrtCreateContext", deviceId, false);
   if (made == nullptr) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-  notify_made("aclrtCreateContext", kThing, made);
+  notify_made("aclrtCreateContext", kContextThing, made);
   *context = current = made;
   return ACL_SUCCESS;
 }
@@ -275,7 +275,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
         .code();
   }
-  notify_ending("aclrtDestroyContext", kThing, own);
+  notify_ending("aclrtDestroyContext", kContextThing, own);
   return destroy_context("aclrtDestroyContext", own).code();
 }
 

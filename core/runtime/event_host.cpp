@@ -46,7 +46,7 @@ Status query(const char* call, aclrtEvent handle, const void* status, bool allow
   return asked;
 }
 
-Status synchronize(const char* call, aclrtEvent handle, int32_t timeout) {
+Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   std::shared_ptr<Point> point;
   if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
@@ -118,11 +118,11 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus* statu
 }
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
-  return synchronize("aclrtSynchronizeEvent", event, -1).code();
+  return synchronize_event("aclrtSynchronizeEvent", event, -1).code();
 }
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-  return synchronize("aclrtSynchronizeEventWithTimeout", event, timeout).code();
+  return synchronize_event("aclrtSynchronizeEventWithTimeout", event, timeout).code();
 }
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {

@@ -30,22 +30,22 @@ struct List {
   size_t count = 0;
 };
 
-struct Registry {
-  Registry() { pthread_atfork(lock_all, unlock_all, child); }
+struct ForkHandlers {
+  ForkHandlers() { pthread_atfork(lock_all, unlock_all, child); }
 
-  static Registry& get() {
-    static Immortal<Registry> registry;
-    return *registry;
+  static ForkHandlers& get() {
+    static Immortal<ForkHandlers> handlers;
+    return *handlers;
   }
   static void lock_all() {
-    Registry& registry = get();
-    registry.mutex.lock();
-    for (std::mutex* mutex : registry.held) mutex->lock();
+    ForkHandlers& handlers = get();
+    handlers.mutex.lock();
+    for (std::mutex* mutex : handlers.held) mutex->lock();
   }
   static void unlock_all() {
-    Registry& registry = get();
-    for (std::mutex* mutex : registry.held) mutex->unlock();
-    registry.mutex.unlock();
+    ForkHandlers& handlers = get();
+    for (std::mutex* mutex : handlers.held) mutex->unlock();
+    handlers.mutex.unlock();
   }
   static void child() {
     generation.fetch_add(1, std::memory_order_relaxed);
@@ -60,18 +60,18 @@ struct Registry {
 
 }  // namespace
 
-void count_forks() { Registry::get(); }
+void count_forks() { ForkHandlers::get(); }
 
 void hold_across_fork(std::mutex& mutex) {
-  Registry& registry = Registry::get();
-  std::lock_guard lock(registry.mutex);
-  registry.held.add(&mutex);
+  ForkHandlers& handlers = ForkHandlers::get();
+  std::lock_guard lock(handlers.mutex);
+  handlers.held.add(&mutex);
 }
 
 void after_fork_in_child(void (*reset)()) {
-  Registry& registry = Registry::get();
-  std::lock_guard lock(registry.mutex);
-  registry.resets.add(reset);
+  ForkHandlers& handlers = ForkHandlers::get();
+  std::lock_guard lock(handlers.mutex);
+  handlers.resets.add(reset);
 }
 
 }  // namespace openaclnn

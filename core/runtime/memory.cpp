@@ -41,12 +41,12 @@ constexpr size_t kHugePage = size_t{2} << 20;
 // the rounded-up size.
 constexpr size_t kUnit = 32;
 
-struct Registry {
-  Registry() { hold_across_fork(mutex); }
+struct Allocations {
+  Allocations() { hold_across_fork(mutex); }
 
-  static Registry& get() {
-    static Immortal<Registry> registry;
-    return *registry;
+  static Allocations& get() {
+    static Immortal<Allocations> allocations;
+    return *allocations;
   }
 
   struct Block {
@@ -111,9 +111,9 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
     const Context* context = current_context();
     const int32_t device = context != nullptr ? context->device : 0;
     {
-      Registry& registry = Registry::get();
-      std::lock_guard lock(registry.mutex);
-      registry.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
+      Allocations& allocations = Allocations::get();
+      std::lock_guard lock(allocations.mutex);
+      allocations.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
     }
     if (kind == MemoryKind::host) notify_made(call, name_of(kind), block);
     *address = block;
@@ -123,12 +123,12 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
 }
 
 Status release(const char* call, void* address, MemoryKind kind) {
-  Registry& registry = Registry::get();
+  Allocations& allocations = Allocations::get();
   void* base = nullptr;
   {
-    std::unique_lock lock(registry.mutex);
-    const auto found = registry.blocks.find(reinterpret_cast<uintptr_t>(address));
-    if (found == registry.blocks.end()) {
+    std::unique_lock lock(allocations.mutex);
+    const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
+    if (found == allocations.blocks.end()) {
       lock.unlock();
       notify_refused(call, name_of(kind), "the address", address);
       if (const ReservedAddress reserved = find_reserved(address); reserved.found) {
@@ -153,7 +153,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
                   device ? "aclrtFreeHost" : "aclrtFree");
     }
     base = found->second.base;
-    registry.blocks.erase(found);
+    allocations.blocks.erase(found);
   }
   notify_ending(call, name_of(kind), address);
   give_back(base, kind);
@@ -163,10 +163,10 @@ Status release(const char* call, void* address, MemoryKind kind) {
 Allocation find_allocation(const void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   {
-    Registry& registry = Registry::get();
-    std::lock_guard lock(registry.mutex);
-    auto next = registry.blocks.upper_bound(at);
-    if (next != registry.blocks.begin()) {
+    Allocations& allocations = Allocations::get();
+    std::lock_guard lock(allocations.mutex);
+    auto next = allocations.blocks.upper_bound(at);
+    if (next != allocations.blocks.begin()) {
       const auto& [begin, block] = *--next;
       const size_t before = at - begin;
       if (before < block.size) {

@@ -20,7 +20,7 @@
 namespace openaclnn {
 namespace {
 
-constexpr const char* kThing = "aclrtDrvMemHandle";
+constexpr const char* kMemoryThing = "aclrtDrvMemHandle";
 constexpr size_t kMostHandles = 1 << 16;  // about as many mappings as a process may have
 constexpr size_t kHugeGranularity = size_t{1} << 30;
 
@@ -131,7 +131,7 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
     give_up(home, size, file);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: all handles are in use", call);
   }
-  notify_made(call, kThing, made);
+  notify_made(call, kMemoryThing, made);
   *handle = made;
   return {};
 }
@@ -144,7 +144,7 @@ Status find_physical(const char* call, const void* handle, PhysicalMemory** memo
   if (Status status = not_null(call, "handle", handle); !status.ok()) return status;
   *memory = physical_memory().find(handle);
   if (*memory != nullptr) return {};
-  notify_refused(call, kThing, "handle", handle);
+  notify_refused(call, kMemoryThing, "handle", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: handle must be alive, but %p was freed or never allocated", call, handle);
 }
@@ -226,7 +226,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
     status = leave_home(call, *memory);
   }
   if (!status.ok()) return status.code();
-  notify_ending(call, kThing, memory);
+  notify_ending(call, kMemoryThing, memory);
   physical_memory().destroy(memory);
   return ACL_SUCCESS;
 }

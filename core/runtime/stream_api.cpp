@@ -96,7 +96,7 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
   return {};
 }
 
-Status synchronize(const char* call, aclrtStream handle, int32_t timeout) {
+Status synchronize_stream(const char* call, aclrtStream handle, int32_t timeout) {
   TaskFailure failure;
   Status status = wait_for(call, handle, timeout, &failure);
   return status.ok() ? failure.as_status(call) : status;
@@ -133,11 +133,11 @@ aclError aclrtDestroyStreamForce(aclrtStream stream) {
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
-  return synchronize("aclrtSynchronizeStream", stream, -1).code();
+  return synchronize_stream("aclrtSynchronizeStream", stream, -1).code();
 }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
-  return synchronize("aclrtSynchronizeStreamWithTimeout", stream, timeout).code();
+  return synchronize_stream("aclrtSynchronizeStreamWithTimeout", stream, timeout).code();
 }
 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
