@@ -139,6 +139,8 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
       return loop(elu_backward_result_half{positive, rate, high, low});
   }
   const elu_backward_result wide{positive, input_scale, shift};
+  // Results of elu are subnormal where alpha scale is, and multiplying them in float takes 8 times
+  // as long as converting them (bf16, 64 Ki: 320 instead of 39 us).
   if (!within(input_scale, 0x1p-20, 0x1p20) || !within(shift, 0x1p-20, 0x1p60)) return loop(wide);
   if constexpr (!to_half) {  // which has its form for 1
     if (input_scale == 1 && low == 0) return loop(elu_backward_result_single<true, true>(wide));
