@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of an operator that ATen computes, right (0) and with one mistake each: 1 and 9 read
- * the result before the stream is synchronised, 2 has freed the input, 3 never wrote it, 4 describes
- * more memory than there is, 5 reads on another stream. 6 runs a plan again, 7 sets an address, 8
- * adds tensors of sizes that do not go together, 10 has an alpha that is a truth value. */
+ * the result before the stream is synchronised, 2 has freed the input, 3 never wrote it, 4
+ * describes more memory than there is, 5 reads on another stream. 6 runs a plan again, 7 sets an
+ * address, 8 adds tensors of sizes that do not go together, 10 has an alpha that is a truth value.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
