@@ -8,8 +8,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// In double, for all attributes: g inputScale is exact, v + alpha scale is exact where it cancels,
-// and what is rounded keeps 29 binary digits more than the result has.
+// This form computes in double, for all attributes: g inputScale is exact, v + alpha scale is exact
+// where it cancels, and what is rounded keeps 29 binary digits more than the result has.
 struct elu_backward_result {
   float scale;
   double input_scale, shift;
