@@ -76,16 +76,17 @@ struct elu_single {
 };
 
 // For results of 16 bits, in float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
-// Above `linear` it is scale x: above 0, or, if the slope is the same on both sides of 0, above
-// -2^-60 / inputScale. Then a subnormal x is multiplied only once (formula.h).
+// From `linear`, -2^-60 / inputScale, to 0 it is slope x; there a subnormal x is multiplied only
+// once (formula.h).
 struct elu_half {
-  float scale, factor, bound, linear;
+  float scale, factor, slope, bound, linear;
   RateF32 rate;
   elu_half(double scale, double factor, double input_scale)
       : scale(static_cast<float>(scale)),
         factor(static_cast<float>(factor)),
+        slope(static_cast<float>(factor * input_scale)),
         bound(static_cast<float>(-25 / input_scale)),
-        linear(factor * input_scale == scale ? static_cast<float>(-0x1p-60 / input_scale) : 0),
+        linear(static_cast<float>(-0x1p-60 / input_scale)),
         rate(input_scale * kLog2e) {}
 
   template <class V>
@@ -96,7 +97,18 @@ struct elu_half {
     const Reduced2F32<V> t = reduce_2(below < least ? least : below, rate);
     const V power = float_of(t.power);
     const V y = fused(power, exp2m1_half(t.f), -(all_of<V>(1) - power)) * all_of<V>(factor);
-    return above ? all_of<V>(scale) * x : y;
+    return above ? (x > 0 ? all_of<V>(scale) : all_of<V>(slope)) * x : y;
+  }
+};
+
+// Here inputScale is 0, and so is expm1(inputScale x), unless x is infinite or NaN.
+struct elu_flat {
+  float scale;
+  uint32_t sign;  // of scale alpha inputScale
+  template <class V>
+  V operator()(V x) const {
+    const auto negative = (bits_of(x) ^ sign) & 0x80000000;
+    return x > 0 ? all_of<V>(scale) * x : float_of(bits_of(x - x) | negative);
   }
 };
 
@@ -112,8 +124,10 @@ struct elu {
     const double factor = scale * alpha;
     if constexpr (__is_same(M, Double)) {
       visit_elu_double(alpha, scale, input_scale, loop);
+    } else if (input_scale == 0 && magnitude(factor) < __builtin_inf()) {
+      loop(elu_flat{static_cast<float>(scale), bits_of(static_cast<float>(factor * input_scale))});
     } else if (__is_same(M, Half) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
-               within(factor, 0x1p-60, 0x1p5)) {
+               within(factor, 0x1p-60, 0x1p60)) {
       loop(elu_half(scale, factor, input_scale));
     } else if (__is_same(M, Single) && input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
       const auto positive = static_cast<float>(scale), high = static_cast<float>(factor);
