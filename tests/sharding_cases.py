@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each process of test_torch_ops_sharding.py runs: python sharding_cases.py RANK SIZE FOLDER.
+"""What each rank of test_torch_ops_sharding.py runs: launch.py RANKS sharding_cases.py FOLDER.
 
 It writes RANK.json into the folder: what failed, by case. All collective calls of a case come
 before its assertions, so that a process which fails does not leave the others waiting.
@@ -278,18 +278,17 @@ class Cases:
         return getattr(self, kind)(op)
 
 
-def main(rank, size, folder):
+def main(folder):
     openaclnn.set_num_threads(1)
-    meeting, limit = f"file://{folder}/meeting", timedelta(seconds=60)
-    dist.init_process_group("gloo", meeting, limit, size, rank)
-    cases = Cases(init_device_mesh("cpu", (size,)))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    cases = Cases(init_device_mesh("cpu", (dist.get_world_size(),)))
     failed = {}
     for name in CASES:
         try:
             cases.one(name)
         except Exception:
             failed[name] = traceback.format_exc()
-    (Path(folder) / f"{rank}.json").write_text(json.dumps(failed))
+    (Path(folder) / f"{dist.get_rank()}.json").write_text(json.dumps(failed))
     dist.destroy_process_group()
     # Threads of gloo may still hold tensors, and end the process with SIGABRT when they release one
     # while Python shuts down: one of 12 runs with torch 2.13.
@@ -297,4 +296,4 @@ def main(rank, size, folder):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`init_process_group("hccl")` through the torch_npu wheel: the programs of tests/npu_distributed,
-each as several processes, inside `openaclnn npu`.
+each as several processes, inside `openaclnn npu`. Those of the examples and of two machines are
+started by torch's launcher, the others by launch.py, in half the time.
 """
 
 from __future__ import annotations
@@ -21,11 +22,18 @@ PROGRAMS = Path(__file__).parent / "npu_distributed"
 LIMIT = 240  # seconds until a test is a hang
 
 
+NPU = (sys.executable, "-m", "openaclnn", "npu", "--", sys.executable)
+
+
 def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int, str]:
-    """The exit status of torch's launcher, and what all ranks printed."""
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone")
-    command = (sys.executable, "-m", "openaclnn", "npu", "--", *launcher)
-    return run(*command, f"--nproc-per-node={ranks}", str(program), *words, **variables)
+    """The exit status of the launcher, and what all ranks printed."""
+    command = (str(PROGRAMS.parent / "launch.py"), str(ranks), str(program), *words)
+    return run(*NPU, *command, **variables)
+
+
+def start_with_torch(ranks: int, program: Path) -> tuple[int, str]:
+    launcher = ("-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}")
+    return run(*NPU, *launcher, str(program))
 
 
 def run(*command: str, **variables: str) -> tuple[int, str]:
@@ -61,7 +69,6 @@ def passed(ranks: int, modules: str, ended: tuple[int, str]) -> list[int]:
     return sorted(int(rank) for rank, _ in done)
 
 
-# One launch for each number of ranks: a process takes 2.5 s to import torch_npu.
 @pytest.mark.parametrize(
     ("ranks", "modules"),
     [(2, "collectives transfers training"), (3, "collectives"), (4, "transfers training")],
@@ -184,7 +191,7 @@ def loss_of(ranks: int, ended: tuple[int, str]) -> float:
 def test_the_example_of_torchrun(tmp_path):
     command = "openaclnn npu -- torchrun --standalone --nproc-per-node=2"
     program = example("train.py", command, tmp_path)
-    losses = [loss_of(ranks, start(ranks, program)) for ranks in (1, 2)]
+    losses = [loss_of(ranks, start_with_torch(ranks, program)) for ranks in (1, 2)]
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
 
 
@@ -195,11 +202,10 @@ def test_the_example_of_torchrun(tmp_path):
 def test_the_example_of_accelerate(tmp_path):
     launch = "openaclnn npu -- accelerate launch --num_processes="
     program = example("train_accelerate.py", f"OPENACLNN_DEVICES=2 {launch}2", tmp_path)
-    module = (sys.executable, "-m", "openaclnn", "npu", "--", sys.executable, "-m")
     losses = []
     for ranks in (1, 2):
-        words = ("accelerate.commands.launch", f"--num_processes={ranks}", str(program))
-        losses.append(loss_of(ranks, run(*module, *words, OPENACLNN_DEVICES=str(ranks))))
+        words = ("-m", "accelerate.commands.launch", f"--num_processes={ranks}", str(program))
+        losses.append(loss_of(ranks, run(*NPU, *words, OPENACLNN_DEVICES=str(ranks))))
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
 
 
@@ -238,8 +244,7 @@ def test_two_machines(machines):
     def launch(node: int) -> tuple[int, str]:
         return run(
             *("ip", "netns", "exec", machines[node]),
-            *(sys.executable, "-m", "openaclnn", "npu", "--"),
-            *(sys.executable, "-m", "torch.distributed.run", "--nnodes=2", f"--node-rank={node}"),
+            *(*NPU, "-m", "torch.distributed.run", "--nnodes=2", f"--node-rank={node}"),
             *("--nproc-per-node=2", "--master-addr=10.77.0.1", "--master-port=29533"),
             *(str(PROGRAMS / "run_checks.py"), *modules.split()),
         )

@@ -26,24 +26,16 @@ def failed(request, tmp_path_factory):
     """What failed in some process, by case."""
     folder = tmp_path_factory.mktemp("sharding")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAM.parent)}
-    command = [sys.executable, "-W", "ignore", str(PROGRAM)]
-    started = [
-        subprocess.Popen(
-            [*command, str(rank), str(request.param), str(folder)],
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(request.param)
-    ]
-    try:
-        errors = [process.communicate(timeout=240)[1] for process in started]
-    finally:
-        for process in started:
-            process.kill()
-    for rank, (process, error) in enumerate(zip(started, errors, strict=True)):
-        if process.returncode != 0:
-            pytest.fail(f"process {rank} ended with {process.returncode}:\n{error}", pytrace=False)
+    command = [sys.executable, "-W", "ignore", str(PROGRAM.with_name("launch.py"))]
+    done = subprocess.run(
+        [*command, str(request.param), str(PROGRAM), str(folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    if done.returncode != 0:
+        pytest.fail(f"a process failed:\n{done.stderr}", pytrace=False)
     found = {}
     for rank in range(request.param):
         found |= json.loads((folder / f"{rank}.json").read_text())
