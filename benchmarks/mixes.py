@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from openaclnn.formulas import elu
 from openaclnn.reference import REFERENCES
 from openaclnn.schema import Op
 
@@ -75,8 +76,9 @@ def mixed(op: Op, name: str, values: Array, mix: Mix, attributes: Mapping[str, A
     rng = np.random.default_rng(values.size)
     if name not in SWEPT:
         return values
-    if attributes.get("is_result") is True:  # what elu returns
-        values = np.where(values > 0, values, np.expm1(values)).astype(values.dtype)
+    if attributes.get("is_result") is True:
+        given = {name: attributes[name] for name in ("alpha", "scale", "input_scale")}
+        values = elu(values.astype(np.float64), **given).astype(values.dtype)
     if mix.share:
         values = values.copy()
         values[rng.random(values.size) < mix.share] = mix.value

@@ -16,6 +16,8 @@ from openaclnn import _core
 # These take most of the time. The rest, on two cores, takes half a minute:
 #   pytest -n auto -m "not programs"
 PROGRAMS = {
+    "test_aten_programs",
+    "test_aten_programs_watched",
     "test_building",
     "test_builds",
     "test_callbacks",

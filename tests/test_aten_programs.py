@@ -15,68 +15,33 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import util
 from pathlib import Path
 
+import aten_support
 import pytest
+from aten_support import CXX, EXAMPLE, ROOT, alone, command, run
 
 import openaclnn
 from openaclnn.aten import catalogue, prototypes
 from openaclnn.commands.programs import environment
 from openaclnn.table import OPS
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted((ROOT / "tests" / "aten").glob("*.cpp"))
-EXAMPLE = ROOT / "examples" / "aten"
 PAGE = ROOT / "docs" / "aten_programs.md"
-COMMAND = [sys.executable, "-m", "openaclnn"]
-CXX = shutil.which("c++")
-
-pytestmark = pytest.mark.skipif(
-    util.find_spec("torch") is None or CXX is None, reason="needs torch and a C++ compiler"
-)
-
-
-def command(*words: object, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=600, **options
-    )
 
 
 @pytest.fixture(scope="module")
 def home() -> Path:
-    done = command("home", "--aten")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    return aten_support.home()
 
 
 @pytest.fixture(scope="module")
-def calls(home, tmp_path_factory) -> Path:
-    program = tmp_path_factory.mktemp("aten") / "calls"
-    done = command("cc", "--aten", "-std=c++17", "-O1", "-Wall", "-Werror", *SOURCES, "-o", program)
-    assert done.returncode == 0, done.stderr
-    return program
+def calls(programs) -> Path:
+    return aten_support.calls(programs)
 
 
 @pytest.fixture(scope="module")
-def layer(home, tmp_path_factory) -> Path:
-    program = tmp_path_factory.mktemp("aten") / "layer"
-    source = EXAMPLE / "transformer_layer.cpp"
-    strict = ["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    done = command("cc", "--aten", *strict, source, "-o", program)
-    assert done.returncode == 0, done.stderr
-    return program
-
-
-def alone() -> dict[str, str]:
-    """No Python path and no library path: the program finds everything itself."""
-    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
-
-
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*map(str, words)], env=alone(), capture_output=True, text=True, timeout=120
-    )
+def layer(programs) -> Path:
+    return aten_support.layer(programs)
 
 
 # ---- the calls of the client ----
@@ -232,79 +197,6 @@ def test_cmake_finds_the_component(home, layer, tmp_path):
     assert without.returncode != 0
     sentence = " ".join(without.stderr.split())
     assert "must have the component aten, but does not" in sentence
-
-
-# ---- check mode and trace ----
-
-
-@pytest.fixture(scope="module")
-def mistakes(home, tmp_path_factory) -> Path:
-    program = tmp_path_factory.mktemp("aten") / "mistakes"
-    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    source = ROOT / "tests" / "aten" / "mistakes.c"
-    done = command("cc", "--aten", *strict, source, "-o", program)
-    assert done.returncode == 0, done.stderr
-    return program
-
-
-MISTAKES = [
-    (1, "read_before_sync: aclrtMemcpy reads src, 16 bytes at 0x[0-9a-f]+, while aclnnAdd"),
-    (2, "use_after_free: aclnnAdd would work on self"),
-    (3, "never_written: aclnnAdd reads self, 16 bytes"),
-    (4, "view_outside_allocation: aclnnAdd got self, whose view spans bytes 0 to 20"),
-    (
-        8,
-        r"refused: aclnnAddGetWorkspaceSize returned 161002: The size of .*\n +here .*: main in mi",
-    ),
-    (10, r"refused: aclnnAddGetWorkspaceSize returned 161002: Boolean alpha .* results\.\n"),
-    (9, "read_before_sync: aclrtMemcpy reads src, 16 bytes at 0x[0-9a-f]+, while aclnnAdd"),
-    (5, r"unsynchronised_streams: aclnnInplaceAdd writes self, .* aclnnAdd writes it \(out\)"),
-]
-
-
-@pytest.mark.parametrize(("mistake", "report"), MISTAKES)
-def test_check_mode_sees_the_mistake(mistakes, mistake, report):
-    done = command("check", "--aten", mistakes, mistake, env=alone())
-    assert done.returncode == 66
-    assert re.search(report, done.stderr), done.stderr
-
-
-@pytest.mark.parametrize(("number", "values"), [(0, "0 3 6 9"), (6, "30 3 6 9")])
-def test_check_mode_finds_nothing_in_what_is_right(mistakes, number, values):
-    """6 makes its plan repeatable."""
-    done = command("check", "--aten", mistakes, number, env=alone())
-    assert (done.returncode, done.stdout) == (0, f"{values}\n"), done.stderr
-    assert "openaclnn check: no mistakes" in done.stderr
-
-
-def test_check_mode_finds_nothing_in_the_calls_and_the_layer(calls, layer):
-    for words in ((calls, 1), (layer,)):
-        done = command("check", "--aten", *words, env=alone())
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == "openaclnn check: no mistakes\n"
-
-
-def test_an_address_is_not_set(mistakes):
-    done = run(mistakes, 7)
-    assert "executor must be of an operator whose addresses can be set" in done.stdout
-
-
-def test_trace_shows_both_phases_and_the_work_of_the_stream(calls, layer):
-    plain = run(layer).stdout
-    done = command("trace", "--aten", layer, env=alone())
-    assert (done.returncode, done.stdout) == (0, plain)
-    for line in (
-        r" host .* aclnnMatmulGetWorkspaceSize\(self: FLOAT \[6, 32\] at .*, other: FLOAT16 "
-        r"\[32, 32\] at .*, out: FLOAT \[6, 32\] at .*, cubeMathType: 0, workspaceSize: &0, .* = 0",
-        r" host .* aclnnMatmul\(workspace: NULL, workspaceSize: 0, executor: .*, stream: stream 1",
-        r" stream  1 .* aclnnInplaceAdd\(self: FLOAT \[6, 32\] .*, other: .*, alpha: FLOAT 1\)",
-        r"^stream 1 +aclnnMatmul +6 ",
-    ):
-        assert re.search(line, done.stderr, re.M), line
-    done = command("trace", "--aten", calls, 1, env=alone())  # of the most arguments, too
-    assert done.returncode == 0
-    assert "aclnnFusedInferAttentionScoreV2GetWorkspaceSize(query: " in done.stderr
-    assert 'inputLayout: "BSND"' in done.stderr
 
 
 # ---- what is missing ----

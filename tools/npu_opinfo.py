@@ -46,10 +46,8 @@ DROPPED = {
 MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empty_permuted|resize")
 DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
 # Tests of the rows that torch_npu does not call under the name of this device.
-DIRECT = [
-    str(Path(__file__).parent.parent / "tests" / "npu" / name)
-    for name in ("test_direct_calls.py", "test_provider.py")
-]
+NPU_TESTS = Path(__file__).parent.parent / "tests" / "npu"
+DIRECT = [*map(str, NPU_TESTS.glob("test_direct_*.py")), str(NPU_TESTS / "test_provider.py")]
 ATTENTION = "attention"
 SKIPPED = re.compile(r"sparse|^to_sparse|jiterator|_jvp|tensorrt")
 # PyTorch's samples make the tensors of indices on the CPU for every device, where ATen wants them.

@@ -10,26 +10,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .calling import made
 from .plan import plan
 from .schema import Op
-from .shapes import shape_of
 
 Array = npt.NDArray[Any]
 
 
 def execute(
     op: Op, inputs: list[Array], attributes: Mapping[str, Any], repeats: int = 1
-) -> tuple[list[Array], float]:
-    """The results, and the fastest run in seconds. The inputs are not changed."""
+) -> tuple[list[Any], float]:
+    """The results, None for those that nobody wants, and the fastest run in seconds. The inputs are
+    not changed."""
     own = [x.copy() if p.role == "inout" else x for x, p in zip(inputs, op.inputs_, strict=True)]
     named: dict[str, Any] = {p.name: x for p, x in zip(op.inputs_, own, strict=True)}
-    shapes = {name: x.shape for name, x in named.items()}
-    known = op.known_sizes(shapes, attributes)
-    for p in op.outputs:
-        if p.role == "output":
-            broadcast = op.shapes == "broadcast"
-            shape = np.broadcast_shapes(*shapes.values()) if broadcast else shape_of(p.form, known)
-            named[p.name] = np.empty(shape, inputs[0].dtype)
+    shapes = op.made_shapes(
+        {name: x.shape for name, x in named.items()}, attributes, np.broadcast_shapes
+    )
+    for p, shape in zip(made(op), shapes, strict=True):
+        named[p.name] = None if shape is None else np.empty(shape, inputs[0].dtype)
     planned = plan(op.name, **named, **attributes)
     seconds = float("inf")
     for _ in range(repeats):

@@ -25,12 +25,12 @@ The build, the package and the tests import this module; it needs nothing but th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from .shapes import ANY_SHAPE, Form, bind, parse
+from .shapes import ANY_SHAPE, Form, bind, parse, shape_of
 
 Kind = Literal["tensor", "scalar", "double", "int64", "bool", "text"]
 Role = Literal["input", "output", "inout", "attribute"]
@@ -164,6 +164,27 @@ class Op:
         """The sizes by name, from the shapes of some inputs and the attributes by Python name."""
         forms = {p.name: p.form for p in self.inputs_}
         return {p.name: attributes[p.python_name] for p in self.attributes} | bind(forms, shapes)
+
+    def made_shapes(
+        self,
+        shapes: Mapping[str, Sequence[Any]],
+        attributes: Mapping[str, Any],
+        broadcast: Callable[..., Any],
+    ) -> list[Any]:
+        """The shape of each output that a call makes, None where nobody wants it.
+
+        `shapes` are those of the inputs, by name; sizes may be symbolic. `broadcast` is
+        `broadcast_shapes` of NumPy, JAX or torch, and `attributes` go by Python name.
+        """
+        known = self.known_sizes(shapes, attributes)
+        whole = broadcast(*shapes.values()) if self.shapes == "broadcast" else None
+
+        def shape(p: Parameter) -> Any:
+            if p.condition is not None and not known[p.condition]:
+                return None
+            return shape_of(p.form, known) if whole is None else whole
+
+        return [shape(p) for p in self.outputs if p.role == "output"]
 
     @property
     def inplace(self) -> bool:

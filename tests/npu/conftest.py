@@ -16,6 +16,22 @@ def settings():
     """Replaces the fixture of the folder above, which these tests do not need."""
 
 
+@pytest.fixture(scope="module")
+def direct():
+    from direct_calls import DirectCalls
+
+    return DirectCalls()
+
+
+@pytest.fixture
+def call(direct):
+    """Calls rows as C functions; what the test draws is the same each time."""
+    import torch
+
+    torch.manual_seed(20260)
+    return direct
+
+
 @pytest.fixture(autouse=True)
 def nothing_left():
     """A test neither inherits nor leaves failed work."""

@@ -76,8 +76,11 @@ struct elu_single {
 };
 
 // For results of 16 bits, in float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
-// From `linear`, -2^-60 / inputScale, to 0 it is slope x; there a subnormal x is multiplied only
-// once (formula.h).
+// Above `linear` it is scale x: above 0, or, if the slope is the same on both sides of 0, above
+// -2^-60 / inputScale. Then a subnormal x is multiplied only once (formula.h). `steep` is for a large
+// scale alpha, which would show the digits that a subnormal expm1 has lost: from -2^-60 / inputScale
+// to 0 the result is slope x. It takes 1.1 times as long.
+template <bool steep>
 struct elu_half {
   float scale, factor, slope, bound, linear;
   RateF32 rate;
@@ -86,7 +89,7 @@ struct elu_half {
         factor(static_cast<float>(factor)),
         slope(static_cast<float>(factor * input_scale)),
         bound(static_cast<float>(-25 / input_scale)),
-        linear(static_cast<float>(-0x1p-60 / input_scale)),
+        linear(steep || slope == this->scale ? static_cast<float>(-0x1p-60 / input_scale) : 0),
         rate(input_scale * kLog2e) {}
 
   template <class V>
@@ -97,7 +100,8 @@ struct elu_half {
     const Reduced2F32<V> t = reduce_2(below < least ? least : below, rate);
     const V power = float_of(t.power);
     const V y = fused(power, exp2m1_half(t.f), -(all_of<V>(1) - power)) * all_of<V>(factor);
-    return above ? (x > 0 ? all_of<V>(scale) : all_of<V>(slope)) * x : y;
+    const V side = steep ? (x > 0 ? all_of<V>(scale) : all_of<V>(slope)) : all_of<V>(scale);
+    return above ? side * x : y;
   }
 };
 
@@ -128,7 +132,8 @@ struct elu {
       loop(elu_flat{static_cast<float>(scale), bits_of(static_cast<float>(factor * input_scale))});
     } else if (__is_same(M, Half) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
                within(factor, 0x1p-60, 0x1p60)) {
-      loop(elu_half(scale, factor, input_scale));
+      if (magnitude(factor) > 0x1p5) return loop(elu_half<true>(scale, factor, input_scale));
+      loop(elu_half<false>(scale, factor, input_scale));
     } else if (__is_same(M, Single) && input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
       const auto positive = static_cast<float>(scale), high = static_cast<float>(factor);
       if (scale == 1 && alpha == 1) return loop(elu_unit{});

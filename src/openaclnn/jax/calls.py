@@ -15,7 +15,6 @@ import openaclnn
 from ..calling import DTYPES, given, listed, made, sentence
 from ..schema import Op, Parameter
 from ..settings import plays_any
-from ..shapes import shape_of
 from .building import target
 
 NAMES = {np.dtype(jnp.dtype(name)): dtype for dtype, name in DTYPES.items()}
@@ -48,18 +47,10 @@ def outputs(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[Struc
     if op.inplace:
         return [jax.ShapeDtypeStruct(inputs[0].shape, inputs[0].dtype)]
     shapes = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
-    if op.shapes == "broadcast":
-        whole = jnp.broadcast_shapes(*shapes.values())
-    else:
-        known = op.known_sizes(shapes, attributes)
-    wanted = {p.name: attributes[p.python_name] for p in op.attributes}
+    made_shapes = op.made_shapes(shapes, attributes, jnp.broadcast_shapes)
     return [
-        None
-        if p.condition is not None and not wanted[p.condition]
-        else jax.ShapeDtypeStruct(
-            whole if op.shapes == "broadcast" else shape_of(p.form, known), _dtype(op, p, inputs)
-        )
-        for p in made(op)
+        None if shape is None else jax.ShapeDtypeStruct(shape, _dtype(op, p, inputs))
+        for p, shape in zip(made(op), made_shapes, strict=True)
     ]
 
 

@@ -15,7 +15,6 @@ import torch
 from ..calling import argument_name, given, listed, made
 from ..schema import Op, Parameter
 from ..settings import plays_any
-from ..shapes import shape_of
 from ..table import OPS
 from .dtypes import NAMES, plain
 from .schemas import NAMESPACE
@@ -64,14 +63,11 @@ def _check(op: Op, named: dict[str, Any]) -> None:
             _refuse(op, p, what)
 
 
-def _shapes(op: Op, named: dict[str, Any]) -> Callable[[Parameter], Shape]:
-    """Returns what gives the shape of an output."""
+def _shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:
+    """The shape of each output, None where nobody wants it."""
     shapes = {p.name: named[p.name].shape for p in op.inputs_}
-    if op.shapes == "broadcast":
-        whole: Shape = torch.broadcast_shapes(*shapes.values())
-        return lambda p: whole
-    known = op.known_sizes(shapes, {p.python_name: named[p.name] for p in op.attributes})
-    return lambda p: shape_of(p.form, known)
+    attributes = {p.python_name: named[p.name] for p in op.attributes}
+    return op.made_shapes(shapes, attributes, torch.broadcast_shapes)
 
 
 def _dtype(op: Op, p: Parameter, named: dict[str, Any]) -> torch.dtype:
@@ -92,12 +88,10 @@ def fake(op: Op) -> Callable[..., Any]:
         _check(op, named)
         if op.inplace:
             return next(named[p.name] for p in op.parameters if p.role == "inout")
-        inputs, shape = [named[p.name] for p in op.inputs_], _shapes(op, named)
+        inputs = [named[p.name] for p in op.inputs_]
         results = [
-            None
-            if p.condition is not None and not named[p.condition]
-            else _empty(inputs, shape(p), _dtype(op, p, named))
-            for p in made(op)
+            None if shape is None else _empty(inputs, shape, _dtype(op, p, named))
+            for p, shape in zip(made(op), _shapes(op, named), strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of C and C++ programs with operators of ATen share: commands, and the programs
+that several tests run. Importing it skips where there is no torch and no compiler.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted((ROOT / "tests" / "aten").glob("*.cpp"))
+EXAMPLE = ROOT / "examples" / "aten"
+COMMAND = [sys.executable, "-m", "openaclnn"]
+CXX = shutil.which("c++")
+
+if util.find_spec("torch") is None or CXX is None:
+    pytest.skip("needs torch and a C++ compiler", allow_module_level=True)
+
+
+def command(*words: object, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=600, **options
+    )
+
+
+def alone() -> dict[str, str]:
+    """No Python path and no library path: the program finds everything itself."""
+    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*map(str, words)], env=alone(), capture_output=True, text=True, timeout=120
+    )
+
+
+@cache
+def home() -> Path:
+    done = command("home", "--aten")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+@cache
+def built(folder: Path, name: str, *words: object) -> Path:
+    """The program of that name in the folder; the words are those of `openaclnn cc --aten`."""
+    done = command("cc", "--aten", *words, "-o", folder / name)
+    assert done.returncode == 0, done.stderr
+    return folder / name
+
+
+def calls(folder: Path) -> Path:
+    """The calls of a C++ client."""
+    return built(folder, "aten_calls", "-std=c++17", "-O1", "-Wall", "-Werror", *SOURCES)
+
+
+def layer(folder: Path) -> Path:
+    """The example."""
+    strict = ("-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    return built(folder, "layer", *strict, EXAMPLE / "transformer_layer.cpp")
