@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program as several ranks, as `torch.distributed.run --standalone` does, in children of one
-process that has imported torch, which takes 1.5 s, and 2.5 s with torch_npu:
+"""Runs a program as several ranks, as `torch.distributed.run --standalone` does, but in children of
+one process that has imported torch. The import takes 1.5 s, or 2.5 s with torch_npu:
 `launch.py RANKS PROGRAM WORD...`.
 
-The ranks share the store of the parent, so it outlives each of them. When a rank fails, the others
-get SIGTERM. The exit status is 1 if a rank failed.
+The parent holds the store that the ranks meet in, so it outlives each of them. When a rank fails,
+the others get SIGTERM, and SIGKILL if they are still there after GRACE seconds. The exit status is
+1 if a rank failed. No rank is left when the parent ends, unless SIGKILL ended it.
 """
 
 import os
@@ -15,6 +16,8 @@ import sys
 from datetime import timedelta
 
 import torch
+
+GRACE = 30
 
 
 def listener() -> socket.socket:
@@ -36,31 +39,49 @@ def be_rank(rank: int, ranks: int, port: int, program: str, words: list[str]) ->
     runpy.run_path(program, run_name="__main__")
 
 
+def end_all(running: dict[int, int], number: int) -> None:
+    for child in running:
+        os.kill(child, number)
+
+
+def wait_for(running: dict[int, int]) -> int:
+    """Waits for the ranks, which stand behind their processes; 1 if one failed."""
+    failed = 0
+    while running:
+        child, status = os.wait()
+        rank = running.pop(child)
+        if status != 0:
+            print(f"rank {rank} ended with {os.waitstatus_to_exitcode(status)}", file=sys.stderr)
+            if not failed:
+                end_all(running, signal.SIGTERM)
+                signal.signal(signal.SIGALRM, lambda *_: end_all(running, signal.SIGKILL))
+                signal.alarm(GRACE)
+            failed = 1
+    return failed
+
+
 def main(ranks: int, program: str, words: list[str]) -> int:
     listening = listener()
     port = listening.getsockname()[1]
-    running = set()
+    running: dict[int, int] = {}
     for rank in range(ranks):
         child = os.fork()
         if child == 0:
             listening.close()
             be_rank(rank, ranks, port, program, words)
             return 0
-        running.add(child)
-    file = listening.detach()
-    store = torch.distributed.TCPStore(  # serves while it exists
-        *("localhost", port, None, True, timedelta(minutes=1), False), master_listen_fd=file
-    )
-    failed = False
-    while running:
-        child, status = os.wait()
-        running.remove(child)
-        if status != 0 and not failed:
-            failed = True
-            for other in running:
-                os.kill(other, signal.SIGTERM)
-    del store
-    return int(failed)
+        running[child] = rank
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        store = torch.distributed.TCPStore(  # serves while it exists
+            *("localhost", port, None, True, timedelta(minutes=1), False),
+            master_listen_fd=listening.detach(),
+        )
+        failed = wait_for(running)
+        del store
+        return failed
+    finally:
+        end_all(running, signal.SIGKILL)
 
 
 if __name__ == "__main__":

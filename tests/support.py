@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -205,6 +207,31 @@ def grid(op: Op, dtype: str, attributes):
     special = special_values(op, dtype, attributes)
     mesh = np.meshgrid(*[special] * len(op.inputs_), indexing="ij")
     return [x.reshape(-1) for x in mesh]
+
+
+# ---- programs that start others ----
+
+
+def run_with_children(
+    command: Sequence[str], environment: dict[str, str], limit: float
+) -> tuple[int, str]:
+    """The exit status, and all that it printed. After `limit` seconds it is a hang, and the
+    processes that it started are killed too."""
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        text, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        text, _ = process.communicate()
+        pytest.fail(f"{command} did not end within {limit} s:\n{text}")
+    return process.returncode, text
 
 
 # ---- batteries: test files that, run as programs, print the instruction set and a digest ----

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch_support  # noqa: F401  # skips without torch or a compiler
+from support import run_with_children
 from torch_support import torch
 
 if not torch.distributed.is_available():
@@ -26,16 +27,11 @@ def failed(request, tmp_path_factory):
     """What failed in some process, by case."""
     folder = tmp_path_factory.mktemp("sharding")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROGRAM.parent)}
-    command = [sys.executable, "-W", "ignore", str(PROGRAM.with_name("launch.py"))]
-    done = subprocess.run(
-        [*command, str(request.param), str(PROGRAM), str(folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    if done.returncode != 0:
-        pytest.fail(f"a process failed:\n{done.stderr}", pytrace=False)
+    launch = [sys.executable, "-W", "ignore", str(PROGRAM.with_name("launch.py"))]
+    command = [*launch, str(request.param), str(PROGRAM), str(folder)]
+    status, text = run_with_children(command, environment, 240)
+    if status != 0:
+        pytest.fail(text, pytrace=False)
     found = {}
     for rank in range(request.param):
         found |= json.loads((folder / f"{rank}.json").read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the checks of the modules that it is given, as all ranks of `torch.distributed.run`:
+"""Runs the checks of the modules that it is given, in each rank of a launch:
 `run_checks.py collectives transfers`.
 """
 

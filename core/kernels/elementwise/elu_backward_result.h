@@ -44,50 +44,52 @@ struct elu_backward_result_half {
   }
 };
 
-// This form computes in float and takes 0.64 (if `unit`: inputScale is 1) to 0.74 of the time of
-// the form above. alpha scale is high + low; if `exact`, low is 0. sum is v + high, and its
-// rounding error is exact (Knuth). t is sum inputScale, and `fused` gives its rounding error
-// exactly. t_lost holds both errors and low inputScale, and excess also what g t loses; these small
-// parts round once each. `little`, 2^-60 high, is added to v and changes no result: without it the
-// rounding error would be subnormal where v is, and it is multiplied (formula.h).
+// This form computes in float and takes 0.5 (if `unit`: inputScale is 1) to 0.6 of the time of the
+// form above. alpha scale is high + low; if `exact`, low is 0. sum is v + high, and its rounding
+// error is exact: Dekker's, if `ordered`, which is right for |v| <= high, or Knuth's. t is
+// sum inputScale, `fused` gives its rounding error exactly, and t_lost holds both errors and
+// low inputScale. So g (t + t_lost) is rounded once; what g t_lost and t_lost lose is 2^-48 of it.
+// `little`, 2^-60 high, is added to v and changes no result: without it the rounding error would be
+// subnormal where v is, and it is multiplied (formula.h).
 template <bool unit, bool exact>
 struct elu_backward_result_single {
   static constexpr bool finite = false;
   uint32_t limit;
   elu_backward_result wide;
   float rate, high, low, little;  // rate: inputScale
+  uint32_t least;                 // the bits of the least sum
   explicit elu_backward_result_single(const elu_backward_result& wide)
       : wide(wide),
         rate(static_cast<float>(wide.input_scale)),
         high(static_cast<float>(wide.shift)),
         low(static_cast<float>(wide.shift - high)),
         little(high * 0x1p-60f) {
-    limit = exact ? 0 : ~bits_of(magnitude(high) * 0x1p-18f);
+    least = exact ? 0 : bits_of(high * 0x1p-18f);
+    limit = 0x7f800000 - least;
   }
 
-  // Where v + high cancels, low may be as large as the sum, and the rounding error of t_lost would
-  // show, or the sign would be wrong.
+  // Results of elu are -high or more, and their sum is 0 or more. Where v + high cancels, low may
+  // be as large as the sum, and the rounding error of t_lost would show, or the sign would be
+  // wrong.
   template <class V>
-  auto unusual(V g, V v) const {
-    if constexpr (exact) return bits_of(g) & 0u;
-    return ~bits_of((v + all_of<V>(little)) + all_of<V>(high)) | 0x80000000;
+  auto unusual(V, V v) const {
+    return bits_of((v + all_of<V>(little)) + all_of<V>(high)) - least;
   }
   template <class V>
   struct Terms {
-    V product, y;  // product: g t, the result where g or v is infinite, which makes y NaN
+    V t, y;  // y is NaN where g or v is infinite; there g t is the result
   };
-  template <class V>
+  template <bool ordered, class V>
   Terms<V> terms(V g, V given) const {
     const V v = given + all_of<V>(little), shift = all_of<V>(high), factor = all_of<V>(rate);
-    const V sum = v + shift, part = sum - v, rest = (v - (sum - part)) + (shift - part);
+    const V sum = v + shift, part = sum - v;
+    const V rest = ordered ? v - (sum - shift) : (v - (sum - part)) + (shift - part);
     const V sum_lost = exact ? rest : rest + all_of<V>(low);
     const V t = unit ? sum : sum * factor;
     const V t_lost = unit ? sum_lost : fused(sum_lost, factor, fused(sum, factor, -t));
-    const V product = g * t;
-    // By how much the product is too large. Where g or t is 0, it is +0, and the difference keeps
-    // the sign of the product.
-    const V excess = fused_minus(g, t, product) - g * t_lost;
-    return {product, product - excess};
+    const V y = fused(g, t, g * t_lost);
+    const auto negative = (bits_of(g) ^ bits_of(t)) & 0x80000000;  // where g is 0, y may be +0
+    return {t, float_of(bits_of(y) | negative)};
   }
   template <class V>
   V either(V g, V v, V y) const {
@@ -96,7 +98,7 @@ struct elu_backward_result_single {
 
   template <class V>
   V quick(V g, V v) const {
-    return either(g, v, terms(g, v).y);
+    return either(g, v, terms<true>(g, v).y);
   }
   float general(float g, float v) const { return wide(g, v); }
 
@@ -108,19 +110,20 @@ struct elu_backward_result_single {
 
     template <class V>
     auto unusual(V g, V v) const {
-      const V y = form.quick(g, v);
+      const V y = form.either(g, v, form.template terms<false>(g, v).y);
       const auto overflow = zero_unless((g - g) + (v - v) == 0, bits_of(y - y)) << 1;
       if constexpr (exact) return overflow;
-      return larger(form.unusual(g, v), overflow);
+      const V sum = (v + all_of<V>(form.little)) + all_of<V>(form.high);
+      return larger(~bits_of(sum) | 0x80000000, overflow);
     }
     template <class V>
     V quick(V g, V v) const {
-      const Terms<V> t = form.terms(g, v);
-      return with_one_nan(form.either(g, v, t.y == t.y ? t.y : t.product));
+      const Terms<V> t = form.template terms<false>(g, v);
+      return with_one_nan(form.either(g, v, t.y == t.y ? t.y : g * t.t));
     }
     float general(float g, float v) const { return form.general(g, v); }
   };
-  Careful careful() const { return {limit, *this}; }
+  Careful careful() const { return {exact ? 0 : ~least, *this}; }
 };
 
 // Calls loop(form) for results in float.
@@ -141,7 +144,7 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   const elu_backward_result wide{positive, input_scale, shift};
   // Results of elu are subnormal where alpha scale is, and multiplying them in float takes 8 times
   // as long as converting them (bf16, 64 Ki: 320 instead of 39 us).
-  if (!within(input_scale, 0x1p-20, 0x1p20) || !within(shift, 0x1p-20, 0x1p60)) return loop(wide);
+  if (!within(input_scale, 0x1p-20, 0x1p20) || shift < 0x1p-20 || shift > 0x1p60) return loop(wide);
   if constexpr (!to_half) {  // which has its form for 1
     if (input_scale == 1 && low == 0) return loop(elu_backward_result_single<true, true>(wide));
     if (input_scale == 1) return loop(elu_backward_result_single<true, false>(wide));
