@@ -48,7 +48,8 @@ struct elu_backward_result_half {
 // form above. alpha scale is high + low; if `exact`, low is 0. sum is v + high, and its rounding
 // error is exact: Dekker's, if `ordered`, which is right for |v| <= high, or Knuth's. t is
 // sum inputScale, `fused` gives its rounding error exactly, and t_lost holds both errors and
-// low inputScale. So g (t + t_lost) is rounded once; what g t_lost and t_lost lose is 2^-48 of it.
+// low inputScale. So g (t + t_lost) rounds once; what g t_lost and t_lost lose is 2^-31 of it or
+// less. All are 2^32 times as large until the end, because a subnormal g t_lost would lose more.
 // `little`, 2^-60 high, is added to v and changes no result: without it the rounding error would be
 // subnormal where v is, and it is multiplied (formula.h).
 template <bool unit, bool exact>
@@ -56,11 +57,11 @@ struct elu_backward_result_single {
   static constexpr bool finite = false;
   uint32_t limit;
   elu_backward_result wide;
-  float rate, high, low, little;  // rate: inputScale
+  float rate, high, low, little;  // rate: 2^32 inputScale
   uint32_t least;                 // the bits of the least sum
   explicit elu_backward_result_single(const elu_backward_result& wide)
       : wide(wide),
-        rate(static_cast<float>(wide.input_scale)),
+        rate(static_cast<float>(wide.input_scale * 0x1p32)),
         high(static_cast<float>(wide.shift)),
         low(static_cast<float>(wide.shift - high)),
         little(high * 0x1p-60f) {
@@ -73,7 +74,8 @@ struct elu_backward_result_single {
   // wrong.
   template <class V>
   auto unusual(V, V v) const {
-    return bits_of((v + all_of<V>(little)) + all_of<V>(high)) - least;
+    const auto sum = bits_of((v + all_of<V>(little)) + all_of<V>(high));
+    return exact ? sum : sum - least;
   }
   template <class V>
   struct Terms {
@@ -87,7 +89,8 @@ struct elu_backward_result_single {
     const V sum_lost = exact ? rest : rest + all_of<V>(low);
     const V t = unit ? sum : sum * factor;
     const V t_lost = unit ? sum_lost : fused(sum_lost, factor, fused(sum, factor, -t));
-    const V y = fused(g, t, g * t_lost);
+    const V large = unit ? g * all_of<V>(0x1p32f) : g;
+    const V y = fused(large, t, large * t_lost) * all_of<V>(0x1p-32f);
     const auto negative = (bits_of(g) ^ bits_of(t)) & 0x80000000;  // where g is 0, y may be +0
     return {t, float_of(bits_of(y) | negative)};
   }
