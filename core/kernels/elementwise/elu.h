@@ -78,8 +78,8 @@ struct elu_single {
 // For results of 16 bits, in float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
 // Above `linear` it is scale x: above 0, or, if the slope is the same on both sides of 0, above
 // -2^-60 / inputScale. Then a subnormal x is multiplied only once (formula.h). `steep` is for a
-// large scale alpha, which would show the digits that a subnormal expm1 has lost: from -2^-60 /
-// inputScale to 0 the result is slope x. It takes 1.1 times as long.
+// large scale alpha, which would show the digits that a subnormal expm1 has lost: there `linear` is
+// -2^-60 / inputScale too, and from it to 0 the result is slope x. That takes 1.1 times as long.
 template <bool steep>
 struct elu_half {
   float scale, factor, slope, bound, linear;

@@ -45,13 +45,13 @@ struct elu_backward_result_half {
 };
 
 // This form computes in float and takes 0.5 (if `unit`: inputScale is 1) to 0.6 of the time of the
-// form above. alpha scale is high + low; if `exact`, low is 0. sum is v + high, and its rounding
-// error is exact: Dekker's, if `ordered`, which is right for |v| <= high, or Knuth's. t is
+// form in double. alpha scale is high + low; if `exact`, low is 0. sum is v + high, and its
+// rounding error is exact: Dekker's, if `ordered`, which is right for |v| <= high, or Knuth's. t is
 // sum inputScale, `fused` gives its rounding error exactly, and t_lost holds both errors and
-// low inputScale. So g (t + t_lost) rounds once; what g t_lost and t_lost lose is 2^-31 of it or
-// less. All are 2^32 times as large until the end, because a subnormal g t_lost would lose more.
-// `little`, 2^-60 high, is added to v and changes no result: without it the rounding error would be
-// subnormal where v is, and it is multiplied (formula.h).
+// low inputScale. t_lost and g t_lost round too, but lose at most 2^-31 of the result. t and
+// t_lost, or g if `unit`, are 2^32 times as large, because a subnormal g t_lost would lose more.
+// `little`, 2^-60 high, is added to v and changes a result at a tie at most: without it the
+// rounding error would be subnormal where v is, and it is multiplied (formula.h).
 template <bool unit, bool exact>
 struct elu_backward_result_single {
   static constexpr bool finite = false;
@@ -65,13 +65,13 @@ struct elu_backward_result_single {
         high(static_cast<float>(wide.shift)),
         low(static_cast<float>(wide.shift - high)),
         little(high * 0x1p-60f) {
-    least = exact ? 0 : bits_of(high * 0x1p-18f);
+    least = exact ? 0 : bits_of(high * 0x1p-16f);
     limit = 0x7f800000 - least;
   }
 
-  // Results of elu are -high or more, and their sum is 0 or more. Where v + high cancels, low may
-  // be as large as the sum, and the rounding error of t_lost would show, or the sign would be
-  // wrong.
+  // Results of elu are -high or more, and their sum is 0 or more, unless they were rounded to 16
+  // bits. Where v + high cancels, low may be as large as the sum, and the rounding error of t_lost
+  // would show, or the sign would be wrong.
   template <class V>
   auto unusual(V, V v) const {
     const auto sum = bits_of((v + all_of<V>(little)) + all_of<V>(high));
@@ -126,7 +126,7 @@ struct elu_backward_result_single {
     }
     float general(float g, float v) const { return form.general(g, v); }
   };
-  Careful careful() const { return {exact ? 0 : ~least, *this}; }
+  Careful careful() const { return {exact ? 0 : ~least, *this}; }  // ~least: of |sum|
 };
 
 // Calls loop(form) for results in float.
@@ -146,8 +146,10 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   }
   const elu_backward_result wide{positive, input_scale, shift};
   // Results of elu are subnormal where alpha scale is, and multiplying them in float takes 8 times
-  // as long as converting them (bf16, 64 Ki: 320 instead of 39 us).
-  if (!within(input_scale, 0x1p-20, 0x1p20) || shift < 0x1p-20 || shift > 0x1p60) return loop(wide);
+  // as long as converting them (bf16, 64 Ki: 320 instead of 39 us). Where alpha scale is negative,
+  // they do not tell the sign of x, and there is no fast form.
+  const bool usual = shift >= 0x1p-20 && shift <= 0x1p60;  // not NaN
+  if (!within(input_scale, 0x1p-20, 0x1p20) || !usual) return loop(wide);
   if constexpr (!to_half) {  // which has its form for 1
     if (input_scale == 1 && low == 0) return loop(elu_backward_result_single<true, true>(wide));
     if (input_scale == 1) return loop(elu_backward_result_single<true, false>(wide));
