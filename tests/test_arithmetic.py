@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The floating-point environment of the calling thread changes no result and is as it was after
-every call: flushed denormals, the four rounding modes, exceptions that end the process.
+every call: flushed subnormals, the four rounding modes, exceptions that end the process.
 
 Run as a program it makes the calls with exceptions unmasked: one that is raised kills it."""
 
@@ -82,7 +82,7 @@ SIZES = {"brief": 1, "large": 1 << 16}
 
 
 def attribute_sets(op):
-    """The sets of the row, and sets with numbers that fp32 rounds or holds as denormals."""
+    """The sets of the row, and sets with numbers that fp32 rounds or holds as subnormals."""
     yield from REFERENCES[op.kernel].attributes
     numbers = [p.python_name for p in op.attributes if p.kind in ("scalar", "double")]
     for value in (0.1, 1.1e-40, 3e-45):
@@ -97,7 +97,7 @@ def shape_of(op, size: str):
 
 
 def inputs_of(op, size: str, dtype: str, attributes):
-    """Ordinary and special values, half of them as denormal numbers where the dtype has some."""
+    """Ordinary and special values, half of them as subnormal numbers where the dtype has some."""
     inputs = sample(op, shape_of(op, size), dtype, SEED, attributes)
     for x in inputs if is_pointwise(op) else ():
         with np.errstate(all="ignore"):
@@ -240,7 +240,7 @@ def test_torch_set_flush_denormal():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     x, tiny = np.float32([-1e20]), np.float32([1e-40])
     if not torch.set_flush_denormal(True):
-        pytest.skip("this CPU keeps denormals")
+        pytest.skip("this CPU keeps subnormals")
     try:
         y = openaclnn.leaky_relu(x, 1e-40)
         kept = openaclnn.hardshrink(tiny, 1.1e-40)

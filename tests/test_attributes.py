@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of the whole range: 0, ±1, infinite, NaN, denormal, at the ends of fp32 and fp64, of
+"""Attributes of the whole range: 0, ±1, infinite, NaN, subnormal, at the ends of fp32 and fp64, of
 any exponent; and a search for the worst error among ordinary ones, at inputs that are hard.
 
 Run as a program it prints the instruction set and the digest of results with such attributes.

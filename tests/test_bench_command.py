@@ -93,7 +93,7 @@ def test_attributes_and_shapes_arrive(capsys):
 
 
 def test_in_place_rows_keep_their_data(capsys):
-    """With a slope of 0.01, the hundredth call would compute denormals."""
+    """With a slope of 0.01, the hundredth call would compute subnormals."""
     _, out, _ = run(["leaky_relu_", "--peer", "none", *QUICK], capsys)
     assert out.startswith("leaky_relu_ with negative_slope = 1.0\n")
 
@@ -333,7 +333,7 @@ def test_records_of_different_things_are_not_compared():
 
 
 def test_references_draw_numbers():
-    """What is timed has no special values: NaN and denormals have speeds of their own."""
+    """What is timed has no special values: NaN and subnormals have speeds of their own."""
     for op in (row.values[0] if hasattr(row, "values") else row for row in all_rows()):
         inputs, _ = tensors(op, (2, 12, 5, 7), "FLOAT", default_attributes(op))
         assert all(math.isfinite(float(abs(x).max())) for x in inputs), op.name

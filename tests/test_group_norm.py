@@ -104,7 +104,7 @@ def test_large_v(scale):
 
 
 def test_values_that_peers_flush():
-    """σ(v) is denormal below v = -87.3, v σ(v) is not."""
+    """σ(v) is subnormal below v = -87.3, v σ(v) is not."""
     v = -np.linspace(40, 100, 64, dtype=np.float32)  # below -44.3 in fp64
     dy, x = np.full((1, 1, 64), 1e6, np.float32), v.reshape(1, 1, 64)
     zero, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)

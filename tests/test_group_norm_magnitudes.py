@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group norm from the least denormal number to where fp32 ends: every output within 4e-7 of the sum
-of its absolute terms, whatever the sizes of x, dy, gamma and eps."""
+"""Group norm from the least subnormal number to where fp32 ends: every output within 4e-7 of the
+sum of its absolute terms, whatever the sizes of x, dy, gamma and eps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POSITIONS = (1, 4, 64, 65, 600)  # channels are short below 65
 OF_X = (1e-45, 1e-43, 1e-40, 1e-36, 1e-25, 1e-10, 1.0, 1e20, 3e37)
 OF_DY = (1e-45, 1e-42, 1e-38, 1e-30, 1e-22, 1e-10, 1.0, 1e10, 1e25, 1e36)
 OF_GAMMA = (1e-45, 1e-37, 1e-20, 1.0, 1e20, 1e38)
-LEAST = 2.0**-149  # a denormal result may be rounded twice
+LEAST = 2.0**-149  # a subnormal result may be rounded twice
 
 
 def statistics(x, eps):

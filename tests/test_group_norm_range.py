@@ -26,15 +26,15 @@ def attributes_of(op, **more):
 
 
 def ends(positions):
-    """Values near ±3.4e38, a distance to the mean beyond it, constants and denormal numbers."""
+    """Values near ±3.4e38, a distance to the mean beyond it, constants and subnormal numbers."""
     n = 4 * positions
     i = np.arange(n)
     return {
         "huge": np.where(i % 2, 3.2e38, -3.2e38),
         "one huge": np.where(i == n - 1, 3.3e38, -3e38),
         "one of both": np.where(i == 0, 3.4e38, np.where(i == 1, -3.4e38, 0)),
-        "denormal": i * 2.0**-149,
-        "a few denormal": i % 3 * 1e-41,
+        "subnormal": i * 2.0**-149,
+        "a few subnormal": i % 3 * 1e-41,
         "constant": np.full(n, 0.3),
     }
 

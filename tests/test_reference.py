@@ -32,7 +32,7 @@ def test_neighbours_are_one_unit_apart(dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_zero_has_the_unit_of_denormals(dtype):
+def test_zero_has_the_unit_of_subnormals(dtype):
     """A result that is not 0 where the formula is exactly 0 is wrong, however small it is."""
     form, kind = FORMATS[dtype], numpy_dtype(dtype)
     patterns = np.arange(1, 5, dtype=f"u{kind.itemsize}")

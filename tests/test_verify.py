@@ -141,7 +141,7 @@ def test_wrong_shapes_and_missing_results():
 
 @pytest.mark.parametrize("name", ["single", "allclose"])
 def test_other_standards(name):
-    # Not the ordinary values: half a step of a denormal is more than single allows.
+    # Not the ordinary values: half a step of a subnormal is more than single allows.
     results = run_of(Wrong(lambda case, y: y), plain_cases("uniform"), Standard(name))
     for r in results:
         if r.case.dtype == "DOUBLE" and name == "single":

@@ -131,7 +131,7 @@ struct elu_backward_result_double {
 //     ln(z / (1 - z)) = n ln2 + 2 atanh(f),    f = (z - p (1 - z)) / (z + p (1 - z)),
 // |f| <= 0.2004: the first term that the series leaves out, f^26 / 27, is below 2^-65.
 inline double logit_exact(double z) {
-  const bool tiny = z < 0x1p-60;  // there 1 - z does not count, and z may be a denormal
+  const bool tiny = z < 0x1p-60;  // there 1 - z does not count, and z may be a subnormal
   const double c = tiny ? 1 : 1 - z, missing = tiny ? 0 : (1 - c) - z;  // 1 - z = c + missing
   const double raised = tiny ? z * 0x1p600 : z;
   const uint64_t k = (bits_of(raised) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // These functions convert half types to and from the compute type, n contiguous values at a time.
-// They round to nearest even and keep denormals, and all variants below give the same bits (except
+// They round to nearest even and keep subnormals, and all variants below give the same bits (except
 // for NaN). A NaN stays a NaN; the conversion to bf16, which rounds with integers, guarantees this
 // only if its low 16 bits are 0.
 #pragma once
@@ -23,26 +23,26 @@ inline uint16_t to_bf16(float x) {
   return static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
-// Exponent and fraction move up 13 bits and the bias grows by 112; a denormal is normalised by
+// Exponent and fraction move up 13 bits and the bias grows by 112; a subnormal is normalised by
 // subtracting 2^-14.
 inline float from_f16(uint16_t h) {
   const uint32_t shifted = (h & 0x7fffu) << 13;
   const uint32_t exponent = shifted & 0x0f800000;
   const float normal = float_of(shifted + (exponent == 0x0f800000 ? 224u << 23 : 112u << 23));
-  const float denormal = float_of(shifted + (113u << 23)) - float_of(113u << 23);
-  const float magnitude = exponent == 0 ? denormal : normal;
+  const float subnormal = float_of(shifted + (113u << 23)) - float_of(113u << 23);
+  const float magnitude = exponent == 0 ? subnormal : normal;
   return float_of(bits_of(magnitude) | (h & 0x8000u) << 16);
 }
 
-// Below 2^-14, adding 0.5 rounds at the last bit of an fp16 denormal. From 65520 on the carry
+// Below 2^-14, adding 0.5 rounds at the last bit of an fp16 subnormal. From 65520 on the carry
 // produces infinity by itself.
 inline uint16_t to_f16(float x) {
   const uint32_t sign = bits_of(x) & 0x80000000u;
   const uint32_t u = bits_of(x) ^ sign;
-  const uint32_t denormal = bits_of(float_of(u) + 0.5f) - 0x3f000000;
+  const uint32_t subnormal = bits_of(float_of(u) + 0.5f) - 0x3f000000;
   const uint32_t normal = (u + 0xc8000fff + ((u >> 13) & 1)) >> 13;
   const uint32_t special = u > 0x7f800000 ? 0x7e00 : 0x7c00;
-  const uint32_t finite = u < 0x38800000 ? denormal : normal;
+  const uint32_t finite = u < 0x38800000 ? subnormal : normal;
   return static_cast<uint16_t>((u >= 0x47800000 ? special : finite) | sign >> 16);
 }
 
@@ -58,7 +58,7 @@ inline float to_odd(double x) {
 
 // With AVX-512, one permutation moves the words where the compiler would shift and pack: leaky_relu
 // in L1 takes 0.14 ns an element instead of 0.16. (vcvtneps2bf16 would be shorter still, but it
-// treats denormals as zero.)
+// treats subnormals as zero.)
 constexpr uint16_t kHighWords[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
                                      23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
                                      45, 47, 49, 51, 53, 55, 57, 59, 61, 63};

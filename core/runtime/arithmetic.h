@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of C: round to nearest, keep denormals, raise no signal. A calling thread may have
-// another (torch.set_flush_denormal, fesetround, feenableexcept, programs linked with -ffast-math),
-// and the result of a call must not depend on it, nor on which thread computes.
+// The arithmetic of C: round to nearest, keep subnormals, raise no signal. A calling thread may
+// have another (torch.set_flush_denormal, fesetround, feenableexcept, programs linked with
+// -ffast-math), and the result of a call must not depend on it, nor on which thread computes.
 #pragma once
 
 #include <cfenv>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element sizes and the scalar conversions of half floats in the C interface. They have neither
 // infinities nor NaN: an exponent whose 5 bits are all 1 is an ordinary exponent (2^16), and values
-// that are too large saturate. They use integers only, so a thread that flushes denormals or rounds
-// in another direction gets the same bits.
+// that are too large saturate. They use integers only, so a thread that flushes subnormals or
+// rounds in another direction gets the same bits.
 #include <bit>
 
 #include "acl/acl_base_rt.h"

@@ -144,7 +144,7 @@ def measure(op: Op, dtype: str) -> Measured:
 
 
 def ordinary_values(op: Op, dtype: str) -> list[Array]:
-    """1 Mi values of the domain for each input: speed is not judged on denormals."""
+    """1 Mi values of the domain for each input: speed is not judged on subnormals."""
     rng = np.random.default_rng(SEED)
     with np.errstate(over="ignore"):
         drawn = [
@@ -154,11 +154,11 @@ def ordinary_values(op: Op, dtype: str) -> list[Array]:
 
 
 def telling_points(op: Op, dtype: str) -> list[Array]:
-    """Infinities, zeros, denormals, NaN, where the formula switches, and two plain numbers."""
+    """Infinities, zeros, subnormals, NaN, where the formula switches, and two plain numbers."""
     form = FORMATS[dtype]
-    denormal = 2.0 ** (form.least - form.digits + 1)
+    subnormal = 2.0 ** (form.least - form.digits + 1)
     switches = REFERENCES[op.kernel].special(REFERENCES[op.kernel].attributes[0])
-    values = [-np.inf, -2.0, *switches, -denormal, -0.0, 0.0, denormal, 1.5, np.inf, np.nan]
+    values = [-np.inf, -2.0, *switches, -subnormal, -0.0, 0.0, subnormal, 1.5, np.inf, np.nan]
     distinct = list({repr(float(v)): v for v in values}.values())
     points = np.array(sorted(distinct, key=_order)).astype(numpy_dtype(dtype))
     count = len(REFERENCES[op.kernel].domain)

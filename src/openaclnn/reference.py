@@ -112,7 +112,7 @@ def bound_of(op: Op, dtype: str) -> float:
 
 def scaled_errors(op: Op, actual: Array, reference: Array, terms: Array) -> Array:
     """Each error as a share of the bound: of `bound_of` times the sum of absolute terms, beside
-    the rounding to a dtype of 16 bits and what denormals cannot hold. At most 1 is kept."""
+    the rounding to a dtype of 16 bits and what subnormals cannot hold. At most 1 is kept."""
     form = FORMATS[dtype_name(actual.dtype)]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
@@ -140,7 +140,7 @@ def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
 def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
     """|actual - reference| in units of the last place that `dtype` has at the reference, exactly.
 
-    Zero and denormals have the unit of the least normal number. An infinite result stands for
+    Zero and subnormals have the unit of the least normal number. An infinite result stands for
     2^(greatest + 1), to which a correctly rounded overflow is within half a unit. The error is
     infinite where only one is NaN or an infinity, or where a zero has the wrong sign.
     """

@@ -44,7 +44,7 @@ void flush() {
 
 void unmask() {
 #if defined(__x86_64__)
-  _mm_setcsr(0);  // the denormal operand too, which feenableexcept does not know
+  _mm_setcsr(0);  // the subnormal operand too, which feenableexcept does not know
 #endif
 }
 

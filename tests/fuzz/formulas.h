@@ -141,7 +141,7 @@ inline Format format_of(aclDataType dtype) {
                                 : Format{24, -126, 127};
 }
 
-// The error in units of the last place that `want` has in a format; denormals have the unit of the
+// The error in units of the last place that `want` has in a format; subnormals have the unit of the
 // least normal number, and an infinite result stands for the power of 2 beyond the greatest one.
 // Infinite where only one is NaN or `want` alone is an infinity, or where a zero has the wrong
 // sign.

@@ -152,7 +152,7 @@ def early_zero() -> Defect:
             found = float(theirs.reshape(-1)[0]), float(np.reshape(ours, -1)[0])
             errors = [abs(f - true) / abs(true) for f in found]
             texts = map(number, (*found, true))
-            tiny = abs(true) < 2.0**-126  # a denormal has fewer digits
+            tiny = abs(true) < 2.0**-126  # a subnormal has fewer digits
             right = errors[1] <= (2.0**-149 / abs(true) if tiny else 4e-7)
             lines.append(Line(f"{name}({v:g})", *texts, errors[0] > 0.5, right))
     text = "torch's silu and its gradient are -0 where fp32 can still represent the true value. "

@@ -140,7 +140,7 @@ struct elu_backward_half : elu_backward_quick {
 };
 
 // Here the factor is below 2^-20. `high` is 2^64 times the factor, so that no part of the product
-// is denormal unless the result is.
+// is subnormal unless the result is.
 struct elu_backward_half_tiny : elu_backward_quick {
   RateF32 rate;
   float high;

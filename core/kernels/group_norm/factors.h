@@ -8,8 +8,8 @@ namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // The factors include rstd and s. γ and slope are NaN where fp32 is not enough: if a difference to
-// the mean, a factor or, with a tiny s, v itself overflows, if γ loses digits as a denormal number,
-// or if the mean is too small (NaN).
+// the mean, a factor or, with a tiny s, v itself overflows, if γ loses digits as a subnormal
+// number, or if the mean is too small (NaN).
 struct NearFactors {
   float gamma, beta, slope, shift;
 

@@ -59,8 +59,8 @@ struct GradientRow {
   double u_unit() const { return 1 / lift.u; }
 };
 
-// a, b and c of dx = a u + (b + c d). fp32 is not enough if a or c is denormal and lacks digits, if
-// roundings of denormal numbers count beside b, or if a sum with b and c may overflow.
+// a, b and c of dx = a u + (b + c d). fp32 is not enough if a or c is subnormal and lacks digits,
+// if roundings of subnormal numbers count beside b, or if a sum with b and c may overflow.
 struct InputRow {
   float a, b, c;
   double wide_a, wide_b, wide_c;  // wide_c: of x̂

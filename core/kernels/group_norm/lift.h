@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In some rows of the gradient, fp32 would hold dy, or its products with x̂, as denormal numbers,
+// In some rows of the gradient, fp32 would hold dy, or its products with x̂, as subnormal numbers,
 // or not at all. Their u and x̂ are multiplied by powers of two that bring the largest of each near
 // 1.
 #pragma once
@@ -30,7 +30,7 @@ struct Extent {
   double dy = 0, d = 0;
 };
 
-// Returns whether sums of u and u d in fp32 need a lift. u is at most 1.1 |dy|; denormal values of
+// Returns whether sums of u and u d in fp32 need a lift. u is at most 1.1 |dy|; subnormal values of
 // u are wrong by up to 2^-150, and so are products. A piece of 512 adds 16 products to each lane.
 inline bool is_lost(const Extent& of, bool beyond) {
   const double largest = kLargest, product = of.dy * of.d;

@@ -252,7 +252,7 @@ class ShortGradient : ShortGroups {
     least_rstd_ = float_of(least);
   }
 
-  // Limits of b, c and a = rstd γ within which neither roundings of denormal numbers nor overflow
+  // Limits of b, c and a = rstd γ within which neither roundings of subnormal numbers nor overflow
   // matter.
   static constexpr float kMost = 0x1p110f, kLeastB = 0x1p-100f, kLeast = 0x1p-126f;
   static bool is_enough(double x, float least) {

@@ -21,7 +21,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "demo",
         run,
         "run every operator and show how exact it is",
-        "Runs every operator on special values (infinities, zeros, denormals, NaN, where the\n"
+        "Runs every operator on special values (infinities, zeros, subnormals, NaN, where the\n"
         "formula switches) and on 1 Mi elements of every dtype, and compares the results with\n"
         "the reference.\n\n"
         "Exit status: 0, 1 when a promised accuracy is not kept, 2 when nothing was run.\n\n"

@@ -60,7 +60,7 @@ function placeOf(dtype, value) {
   const bias = 2 ** (bits - 1) - 1;
   const size = Math.abs(value);
   let exponent = Math.max(Math.floor(Math.log2(size)), 1 - bias);
-  let steps = size / 2 ** exponent - 1 + exponent + bias; // a denormal has field 0
+  let steps = size / 2 ** exponent - 1 + exponent + bias; // a subnormal has field 0
   if (size === 0) steps = 0;
   return Math.sign(value) * steps * 2 ** (fraction - shift);
 }
