@@ -9,15 +9,17 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import cache
 from importlib import util
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted((ROOT / "tests" / "aten").glob("*.cpp"))
 EXAMPLE = ROOT / "examples" / "aten"
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+# The words that build the programs of several tests.
+CALLS = ("-std=c++17", "-O1", "-Wall", "-Werror", *sorted((ROOT / "tests/aten").glob("*.cpp")))
+LAYER = ("-std=c++11", *STRICT, EXAMPLE / "transformer_layer.cpp")
 COMMAND = [sys.executable, "-m", "openaclnn"]
 CXX = shutil.which("c++")
 
@@ -42,27 +44,8 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@cache
-def home() -> Path:
-    done = command("home", "--aten")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
-
-
-@cache
 def built(folder: Path, name: str, *words: object) -> Path:
     """The program of that name in the folder; the words are those of `openaclnn cc --aten`."""
     done = command("cc", "--aten", *words, "-o", folder / name)
     assert done.returncode == 0, done.stderr
     return folder / name
-
-
-def calls(folder: Path) -> Path:
-    """The calls of a C++ client."""
-    return built(folder, "aten_calls", "-std=c++17", "-O1", "-Wall", "-Werror", *SOURCES)
-
-
-def layer(folder: Path) -> Path:
-    """The example."""
-    strict = ("-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-    return built(folder, "layer", *strict, EXAMPLE / "transformer_layer.cpp")

@@ -122,6 +122,22 @@ def programs(tmp_path_factory):
     return tmp_path_factory.mktemp("programs")
 
 
+@pytest.fixture(scope="session")
+def aten_calls(programs):
+    """The program of the calls of a C++ client with operators of ATen."""
+    from aten_support import CALLS, built
+
+    return built(programs, "calls", *CALLS)
+
+
+@pytest.fixture(scope="session")
+def aten_layer(programs):
+    """The example with operators of ATen."""
+    from aten_support import LAYER, built
+
+    return built(programs, "layer", *LAYER)
+
+
 @pytest.fixture
 def device():
     acl = ctypes.CDLL(str(openaclnn.home() / "lib64" / "libascendcl.so"))

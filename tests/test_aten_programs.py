@@ -17,7 +17,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import aten_support
 import pytest
 from aten_support import CXX, EXAMPLE, ROOT, alone, command, run
 
@@ -31,17 +30,9 @@ PAGE = ROOT / "docs" / "aten_programs.md"
 
 @pytest.fixture(scope="module")
 def home() -> Path:
-    return aten_support.home()
-
-
-@pytest.fixture(scope="module")
-def calls(programs) -> Path:
-    return aten_support.calls(programs)
-
-
-@pytest.fixture(scope="module")
-def layer(programs) -> Path:
-    return aten_support.layer(programs)
+    done = command("home", "--aten")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
 
 
 # ---- the calls of the client ----
@@ -64,9 +55,9 @@ def verdicts(text: str) -> dict[str, set[str]]:
     return found
 
 
-def test_every_call_has_the_values_of_its_own_computation(calls):
+def test_every_call_has_the_values_of_its_own_computation(aten_calls):
     seed = random.SystemRandom().randrange(1 << 31)
-    done = run(calls, seed)
+    done = run(aten_calls, seed)
     assert done.returncode == 0, done.stdout
     assert done.stderr == ""
     found = verdicts(done.stdout)
@@ -74,8 +65,8 @@ def test_every_call_has_the_values_of_its_own_computation(calls):
     assert all(verdict == {"good"} for verdict in found.values())
 
 
-def test_the_comparison_of_every_call_can_fail(calls):
-    done = run(calls, 1, "distorted")
+def test_the_comparison_of_every_call_can_fail(aten_calls):
+    done = run(aten_calls, 1, "distorted")
     found = verdicts(done.stdout)
     assert done.returncode == 1
     plain = {name for names in prototypes.PLAIN.values() for name in names}
@@ -108,10 +99,10 @@ def test_all_headers_are_without_warnings(home, words, tmp_path):
 # ---- the example ----
 
 
-def test_the_layer_and_the_convolution_are_those_of_aten(layer):
+def test_the_layer_and_the_convolution_are_those_of_aten(aten_layer):
     import torch
 
-    done = run(layer)
+    done = run(aten_layer)
     assert (done.returncode, done.stderr) == (0, "")
     printed = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     expected = the_example_in_torch(torch)
@@ -182,7 +173,7 @@ def test_pkg_config_finds_the_directory(home):
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_finds_the_component(home, layer, tmp_path):
+def test_cmake_finds_the_component(home, aten_layer, tmp_path):
     def configured(prefix: Path) -> subprocess.CompletedProcess[str]:
         words = ["cmake", "-S", EXAMPLE, "-B", tmp_path / prefix.name]
         return subprocess.run(
@@ -192,7 +183,7 @@ def test_cmake_finds_the_component(home, layer, tmp_path):
     assert configured(home).returncode == 0
     built = tmp_path / home.name
     assert subprocess.run(["cmake", "--build", built], capture_output=True).returncode == 0
-    assert run(built / "transformer_layer").stdout == run(layer).stdout
+    assert run(built / "transformer_layer").stdout == run(aten_layer).stdout
     without = configured(openaclnn.home())
     assert without.returncode != 0
     sentence = " ".join(without.stderr.split())
@@ -202,7 +193,7 @@ def test_cmake_finds_the_component(home, layer, tmp_path):
 # ---- what is missing ----
 
 
-def test_without_torch_the_call_says_so(home, layer, tmp_path):
+def test_without_torch_the_call_says_so(home, aten_layer, tmp_path):
     """A directory like that of home --aten, whose link to torch leads nowhere."""
     copy = tmp_path / "home"
     shutil.copytree(home, copy, symlinks=True)

@@ -6,26 +6,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import aten_support
 import pytest
-from aten_support import ROOT, alone, command, run
-
-
-@pytest.fixture(scope="module")
-def calls(programs) -> Path:
-    return aten_support.calls(programs)
-
-
-@pytest.fixture(scope="module")
-def layer(programs) -> Path:
-    return aten_support.layer(programs)
+from aten_support import ROOT, STRICT, alone, built, command, run
 
 
 @pytest.fixture(scope="module")
 def mistakes(programs) -> Path:
-    strict = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-    source = ROOT / "tests" / "aten" / "mistakes.c"
-    return aten_support.built(programs, "mistakes", *strict, source)
+    return built(programs, "mistakes", "-std=c11", *STRICT, ROOT / "tests" / "aten" / "mistakes.c")
 
 
 MISTAKES = [
@@ -58,8 +45,8 @@ def test_check_mode_finds_nothing_in_what_is_right(mistakes, number, values):
     assert "openaclnn check: no mistakes" in done.stderr
 
 
-def test_check_mode_finds_nothing_in_the_calls_and_the_layer(calls, layer):
-    for words in ((calls, 1), (layer,)):
+def test_check_mode_finds_nothing_in_the_calls_and_the_layer(aten_calls, aten_layer):
+    for words in ((aten_calls, 1), (aten_layer,)):
         done = command("check", "--aten", *words, env=alone())
         assert done.returncode == 0, done.stderr
         assert done.stderr == "openaclnn check: no mistakes\n"
@@ -70,9 +57,9 @@ def test_an_address_is_not_set(mistakes):
     assert "executor must be of an operator whose addresses can be set" in done.stdout
 
 
-def test_trace_shows_both_phases_and_the_work_of_the_stream(calls, layer):
-    plain = run(layer).stdout
-    done = command("trace", "--aten", layer, env=alone())
+def test_trace_shows_both_phases_and_the_work_of_the_stream(aten_calls, aten_layer):
+    plain = run(aten_layer).stdout
+    done = command("trace", "--aten", aten_layer, env=alone())
     assert (done.returncode, done.stdout) == (0, plain)
     for line in (
         r" host .* aclnnMatmulGetWorkspaceSize\(self: FLOAT \[6, 32\] at .*, other: FLOAT16 "
@@ -82,7 +69,7 @@ def test_trace_shows_both_phases_and_the_work_of_the_stream(calls, layer):
         r"^stream 1 +aclnnMatmul +6 ",
     ):
         assert re.search(line, done.stderr, re.M), line
-    done = command("trace", "--aten", calls, 1, env=alone())  # of the most arguments, too
+    done = command("trace", "--aten", aten_calls, 1, env=alone())  # of the most arguments, too
     assert done.returncode == 0
     assert "aclnnFusedInferAttentionScoreV2GetWorkspaceSize(query: " in done.stderr
     assert 'inputLayout: "BSND"' in done.stderr

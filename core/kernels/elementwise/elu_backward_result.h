@@ -74,8 +74,11 @@ struct elu_backward_result_single {
   // would show, or the sign would be wrong.
   template <class V>
   auto unusual(V, V v) const {
-    const auto sum = bits_of((v + all_of<V>(little)) + all_of<V>(high));
-    return exact ? sum : sum - least;
+    return exact ? bits_of(sum(v)) : bits_of(sum(v)) - least;
+  }
+  template <class V>
+  V sum(V v) const {
+    return (v + all_of<V>(little)) + all_of<V>(high);
   }
   template <class V>
   struct Terms {
@@ -84,11 +87,11 @@ struct elu_backward_result_single {
   template <bool ordered, class V>
   Terms<V> terms(V g, V given) const {
     const V v = given + all_of<V>(little), shift = all_of<V>(high), factor = all_of<V>(rate);
-    const V sum = v + shift, part = sum - v;
-    const V rest = ordered ? v - (sum - shift) : (v - (sum - part)) + (shift - part);
-    const V sum_lost = exact ? rest : rest + all_of<V>(low);
-    const V t = unit ? sum : sum * factor;
-    const V t_lost = unit ? sum_lost : fused(sum_lost, factor, fused(sum, factor, -t));
+    const V s = sum(given), part = s - v;
+    const V rest = ordered ? v - (s - shift) : (v - (s - part)) + (shift - part);
+    const V s_lost = exact ? rest : rest + all_of<V>(low);
+    const V t = unit ? s : s * factor;
+    const V t_lost = unit ? s_lost : fused(s_lost, factor, fused(s, factor, -t));
     const V large = unit ? g * all_of<V>(0x1p32f) : g;
     const V y = fused(large, t, large * t_lost) * all_of<V>(0x1p-32f);
     const auto negative = (bits_of(g) ^ bits_of(t)) & 0x80000000;  // where g is 0, y may be +0
@@ -116,8 +119,7 @@ struct elu_backward_result_single {
       const V y = form.either(g, v, form.template terms<false>(g, v).y);
       const auto overflow = zero_unless((g - g) + (v - v) == 0, bits_of(y - y)) << 1;
       if constexpr (exact) return overflow;
-      const V sum = (v + all_of<V>(form.little)) + all_of<V>(form.high);
-      return larger(~bits_of(sum) | 0x80000000, overflow);
+      return larger(~bits_of(form.sum(v)) | 0x80000000, overflow);
     }
     template <class V>
     V quick(V g, V v) const {
