@@ -2,6 +2,7 @@
 """How fast the operators are, beside torch and what the machine can do.
 
     python benchmarks/bench.py --out benchmarks/results/elementwise.json     everything
+    python benchmarks/bench.py --runs 3 --layouts attributes mixes     medians of three runs
     python benchmarks/bench.py --quick                 a smoke run; its figures mean nothing
     python benchmarks/bench.py --ops leaky_relu --dtypes fp32 --sizes 4Ki 64Mi
     python benchmarks/bench.py --backends ours torch compiled jax numpy --sizes 64Ki 1Mi
@@ -29,7 +30,7 @@ from cells import AFTER_TORCH, ATTRIBUTES, MIXES, Array, Cell
 from jit import JAX, TORCH
 from machine import about, enough_memory
 from options import Todo, cells, load_modules, options_from, size_text
-from report import Result, summary, table
+from report import Result, median_of, summary, table
 from report_bars import bars, bars_text
 
 from openaclnn.bench.measure import Cores, Loops, Run, interleave, run_after, run_of, shortest
@@ -116,19 +117,23 @@ def torch_add(torch: ModuleType, elements: int) -> Callable[[], Any]:
 
 
 def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[Result]:
-    results: list[Result] = []
+    """All cells once, then all again, as often as --runs says; of each cell the medians."""
+    found: dict[int, list[Result]] = {}
     todo: list[Todo] = list(cells(options))
+    turns = len(todo) * options.runs
     started = time.monotonic()
-    for number, one in enumerate(todo):
+    for turn in range(turns):
+        number = turn % len(todo)
+        one = todo[number]
         took = time.monotonic() - started
-        left = f", about {took / number * (len(todo) - number):.0f} s to go" if number else ""
+        left = f", about {took / turn * (turns - turn):.0f} s to go" if turn else ""
         what = f"{one.op.python} {one.layout} {one.dtype} {size_text(one.elements)} {one.mix}"
-        print(f"[{number + 1}/{len(todo)}, {took:.0f} s{left}] {what}", file=sys.stderr, flush=True)
+        print(f"[{turn + 1}/{turns}, {took:.0f} s{left}] {what}", file=sys.stderr, flush=True)
         if enough_memory(one.op, one.dtype, one.elements):
-            results.append(measure(Cell(*one), options, loops, cores))
+            found.setdefault(number, []).append(measure(Cell(*one), options, loops, cores))
         else:
             print("    left out: not enough memory", file=sys.stderr)
-    return results
+    return [median_of(runs) for _, runs in sorted(found.items())]
 
 
 def show(results: list[Result]) -> None:

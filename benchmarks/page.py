@@ -112,6 +112,8 @@ def method(about: dict[str, Any]) -> str:
         return (
             f"The machine was busy: each time is the shortest of {about['shortest']} single calls."
         )
+    if about.get("runs", 1) > 1:
+        return f"Medians of {about['runs']} runs with {about['rounds']} rounds each."
     return f"Medians of {about['rounds']} rounds."
 
 

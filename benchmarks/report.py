@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 
@@ -46,6 +47,17 @@ class Result:
     def fraction(self, *names: str) -> float | None:
         """Our bandwidth as a share of the best of these."""
         return min((self.ratios[n] for n in names if n in self.ratios), default=None)
+
+
+def median_of(runs: list[Result]) -> Result:
+    """One cell, measured several times."""
+    first = runs[0]
+    return replace(
+        first,
+        seconds={name: median(r.seconds[name] for r in runs) for name in first.seconds},
+        ratios={name: median(r.ratios[name] for r in runs) for name in first.ratios},
+        differs=sorted({name for r in runs for name in r.differs}),
+    )
 
 
 PEERS = ("torch", "compiled", "jax", "numpy")

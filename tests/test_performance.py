@@ -18,7 +18,7 @@ from cells import Cell
 from group_norm_report import FORWARD, GRADIENT, LARGEST
 from group_norm_report import Cell as GroupNormCell
 from mixes import Mix, attribute_sets, mixes_of
-from report import Result
+from report import Result, median_of
 from report_bars import bars, bars_text
 
 import openaclnn
@@ -45,6 +45,23 @@ def test_ratios_are_of_rounds():
     assert samples.medians() == {"ours": 2, "torch": 1.5}
     assert samples.ratios("ours") == {"ours": 1, "torch": 1.5}
     assert samples.ratios("numpy") == {}
+
+
+def test_of_several_runs_each_figure_is_the_median():
+    """The second run has a slow cell, and the third saw a backend differ."""
+    first = replace(results()[0], seconds={"ours": 1, "torch": 2}, ratios={"ours": 1, "torch": 2})
+    second = replace(first, seconds={"ours": 9, "torch": 3}, ratios={"ours": 1, "torch": 0.3})
+    third = replace(first, seconds={"ours": 2, "torch": 4}, differs=["torch"])
+    found = median_of([first, second, third])
+    assert found.seconds == {"ours": 2, "torch": 3}
+    assert found.ratios == {"ours": 1, "torch": 2}
+    assert (found.name, found.differs) == (first.name, ["torch"])
+
+
+def test_the_page_says_how_many_runs():
+    about = {"runs": 3, "rounds": 5}
+    assert page.method(about) == "Medians of 3 runs with 5 rounds each."
+    assert page.method({"rounds": 5}) == "Medians of 5 rounds."
 
 
 class Shared(Cores):

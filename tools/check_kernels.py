@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -76,12 +77,20 @@ def output_of(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def functions(objects: list[Path]) -> Iterator[tuple[str, Code]]:
-    for block in output_of("objdump", "-dC", "--no-show-raw-insn", *objects).split("\n\n"):
-        head = re.search(r"^[0-9a-f]+ <(.*)>:$", block, re.M)
-        if head:
-            lines = re.findall(r"^\s*([0-9a-f]+):\s+v?(\S+)[ \t]*(.*)$", block, re.M)
-            yield head[1], [(int(address, 16), name, rest) for address, name, rest in lines]
+def functions(obj: Path) -> Iterator[tuple[str, Code]]:
+    for name, text in disassembled(obj):
+        lines = re.findall(r"^\s*([0-9a-f]+):\s+v?(\S+)[ \t]*(.*)$", text, re.M)
+        yield name, [(int(address, 16), operation, rest) for address, operation, rest in lines]
+
+
+@cache  # it takes seconds for a large object
+def disassembled(obj: Path) -> list[tuple[str, str]]:
+    """The names of the functions and their text."""
+    found = []
+    for block in output_of("objdump", "-dC", "--no-show-raw-insn", obj).split("\n\n"):
+        if head := re.search(r"^[0-9a-f]+ <(.*)>:$", block, re.M):
+            found.append((head[1], block))
+    return found
 
 
 def innermost_loops(code: Code) -> list[Code]:
@@ -164,7 +173,7 @@ def form_of(name: str) -> str | None:
 def check_loops(level: str, obj: Path) -> Iterator[str]:
     register = REGISTER[level]
     conversions = dict(CONVERSIONS[level])
-    for name, code in functions([obj]):
+    for name, code in functions(obj):
         loops = innermost_loops(code)
         form = form_of(name)
         if form and (level, form) not in EXEMPT:
@@ -231,7 +240,8 @@ def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
 
 
 def forms(level: str, objects: list[Path]) -> list[str]:
-    found = sorted({form for name, _ in functions(objects) if (form := form_of(name))})
+    names = [name for obj in objects for name, _ in disassembled(obj)]
+    found = sorted({form for name in names if (form := form_of(name))})
     return [form for form in found if (level, form) not in EXEMPT]
 
 

@@ -282,6 +282,6 @@ REFERENCES: dict[str, Reference] = {
         domain=(probability, wide),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
-        ulp={"FLOAT": 0.51, "DOUBLE": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
     ),
 }

@@ -87,7 +87,7 @@ inline const struct Entry {
     {"hardshrink_backward", 0,
      [](const long double* x, const double* a) { return shrink(x[1], a[0], x[0]); }},
     {"logit", 1, [](const long double* x, const double* a) { return logit(x[0], a[0]); }},
-    {"logit_grad", 0.51,
+    {"logit_grad", 1,
      [](const long double* x, const double* a) { return logit_grad(x[0], x[1], a[0]); }},
 };
 

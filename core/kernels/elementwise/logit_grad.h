@@ -40,7 +40,7 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
-// This form computes in double and is right for every x, dy and eps.
+// This form computes in double and is right for every x, dy and eps: for bounds not mirrored.
 struct logit_grad_wide : logit_grad_bounds {
   float operator()(float x, float dy) const {
     const double z = x;
@@ -48,85 +48,112 @@ struct logit_grad_wide : logit_grad_bounds {
   }
 };
 
-// Below it, remainders may underflow.
-inline constexpr float kDeep = 0x1p-51f;
-
-// q = dy (1 / d), corrected by one Newton step on the exact remainder dy - q d, has an error
-// slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which is exact, d = m - m^2 is kept
-// as high + low; m - d is exact because d >= m / 2. An m of magnitude below kDeep and a nonzero dy
-// below 2^-89 are left to other forms. m < low finds the values outside, so the bounds must be
-// mirrored. If `plain`, low is at least kDeep, so that no m below kDeep is inside, and `beyond` is
-// 0, which AVX-512 writes with the last product.
-template <bool plain>
-struct logit_grad_single : logit_grad_wide {
-  static constexpr bool finite = false;
-  // The limit of dy is 2^-89. If not `plain`, dy and m have one limit: shifted left by one, the
-  // bits of 2^-89 are those of kDeep.
-  uint32_t limit = plain ? 0u - bits_of(0x1p-89f) : ~bits_of(kDeep);
-
-  static float nearer(float x) {
-    const float c = 1 - x;
-    return x < c ? x : c;
+// In float, with an error slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which is
+// exact, d = m - m^2 is kept as high + low; m - d is exact because d >= m / 2. `inverse` is a
+// little too small, (1 - 2^-22) / d, so that what it lacks, inverse e with e = 1 - d inverse, is
+// positive:
+//     dy / d = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
+// Both terms have the sign of dy, and only their sum rounds, unless the result is below 2^-120:
+// then the second term loses up to 2^-150, and the error is up to 1 ulp. (A test for small dy,
+// which a form in double would compute, takes 6 % of the time; 1 thread, 64 Ki, Zen 4.)
+template <class V>
+struct InverseF32 {
+  V inverse, e;
+  InverseF32(V d, V d_low) : inverse(all_of<V>(1 - 0x1p-22f) / d) {
+    e = fused_minus(d_low, inverse, fused_minus(d, inverse, all_of<V>(1)));
   }
-  static FloatRegister nearer(FloatRegister x) {  // at most one of the two is negative
-    return float_of(smaller_signed(bits_of(x), bits_of(all_of<FloatRegister>(1) - x)));
+  // If d is 0, `inverse` is infinite and e is NaN. With another e, dy times this infinity results.
+  void allow_zero() { e = float_of(smaller(bits_of(e), bits_of(all_of<V>(0x1p-20f)))); }
+  V times(V dy) const { return fused(dy, inverse, dy * (inverse * e)); }
+};
+
+// Only logit_grad_deep uses an m below it: d_low may underflow, which takes processors long, and
+// the inverse of a subnormal m overflows.
+inline constexpr float kDeep = 0x1p-51f;
+inline constexpr uint32_t kDeepBits = 0x26000000;
+
+// The bounds must be mirrored: m < low finds the values outside.
+struct logit_grad_single : logit_grad_bounds {
+  template <class V>
+  static V nearer(V x) {  // at most one of the two is negative
+    return float_of(smaller_signed(bits_of(x), bits_of(all_of<V>(1) - x)));
+  }
+
+  template <class V>
+  static InverseF32<V> inverse(V m) {
+    const V d = fused_minus(m, m, m);
+    return {d, fused_minus(m, m, m - d)};
   }
 
   template <class V>
   V within(V m, V y) const {  // y where m is NaN
-    return m < all_of<V>(low) ? (plain ? V{} : all_of<V>(beyond)) : y;
+    return with_one_nan(m < all_of<V>(low) ? all_of<V>(beyond) : y);
   }
+};
 
-  template <class V>
-  auto unusual(V x, V dy) const {
-    if constexpr (plain) {
-      return 0u - (bits_of(dy) & 0x7fffffff);
-    } else {
-      return larger(~(bits_of(nearer(x)) & 0x7fffffff), 0u - (bits_of(dy) << 1));
-    }
-  }
-
-  // Where `near` is below kDeep the result is not used, and m is kDeep, so that a subnormal x is
-  // not multiplied (formula.h).
+// Right for every x and dy. For m below kDeep, d is 2^24 m, and dy is multiplied by 2^24 too; a
+// subnormal m is multiplied only once (formula.h).
+struct logit_grad_deep : NoDoubts {
+  logit_grad_single form;
   template <class V>
   V quick(V x, V dy) const {
-    const V near = nearer(x), m = near < all_of<V>(kDeep) ? all_of<V>(kDeep) : near;
-    const V d = fused_minus(m, m, m), d_low = fused_minus(m, m, m - d);
-    const V inverse = all_of<V>(1) / d;
-    const V q = dy * inverse;
-    const V excess = fused(q, d_low, fused(q, d, -dy));  // +0 where dy is 0 of either sign
-    return within(near, fused_minus(excess, inverse, q));
+    const V m = form.nearer(x);
+    const auto deep = m < all_of<V>(kDeep);
+    const V more = deep ? all_of<V>(0x1p24f) : all_of<V>(1), large = m * more;
+    const V f = deep ? all_of<V>(-0.0f) : m;  // -0 leaves d the sign of a zero m
+    const V d = fused_minus(f, large, large);
+    InverseF32<V> t(d, fused_minus(f, large, large - d));
+    t.allow_zero();
+    return form.within(m, t.times(dy * more));
   }
+};
 
-  float general(float x, float dy) const { return (*this)(x, dy); }
+// Right for every dy, and for every m that is 0, not positive or not below kDeep.
+struct logit_grad_careful {
+  static constexpr bool finite = true, cheap = true;
+  static constexpr uint32_t limit = 0u - kDeepBits;
+  logit_grad_single form;
 
-  // Uses 2^24 d and 2^-24 q, so that 1 / d does not overflow for subnormal m, nor q before the
-  // result does. For m below kDeep, d is m, and a subnormal m is multiplied only once. Returns q if
-  // the remainder is NaN: if d is 0, or dy or q is infinite or NaN. `general` computes dy below
-  // 2^-89.
-  struct Careful {
-    static constexpr bool finite = true, cheap = true;
-    static constexpr uint32_t limit = 0u - 0x13000000;  // the bits of 2^-89
-    logit_grad_single form;
+  template <class V>
+  auto unusual(V x, V) const {
+    return 0u - bits_of(form.nearer(x));
+  }
+  template <class V>
+  V quick(V x, V dy) const {
+    const V m = form.nearer(x);
+    const auto deep = sign_mask((bits_of(m) - kDeepBits) & ~bits_of(m));
+    InverseF32<V> t = form.inverse(float_of(bits_of(m) & ~deep));
+    t.allow_zero();
+    return form.within(m, t.times(dy));
+  }
+  logit_grad_deep careful() const { return {{}, form}; }
+};
 
-    template <class V>
-    static auto unusual(V, V dy) {
-      return 0u - (bits_of(dy) & 0x7fffffff);
-    }
+// If `plain`, low is at least kDeep, and `beyond` is 0. If not, each m below kDeep is unusual, and
+// so are all values outside.
+template <bool plain>
+struct logit_grad_quick : logit_grad_single {
+  static constexpr bool finite = false;
+  static constexpr uint32_t limit = plain ? 0xff800000 : 0u - kDeepBits;
 
-    template <class V>
-    V quick(V x, V dy) const {
-      const V m = nearer(x), large = m * all_of<V>(0x1p24f);
-      const V f = m < all_of<V>(kDeep) ? all_of<V>(-0.0f) : m;  // -0 leaves d the sign of a zero m
-      const V d = fused_minus(f, large, large), d_low = fused_minus(f, large, large - d);
-      const V inverse = all_of<V>(1) / d, q = dy * inverse;
-      const V excess = fused(q, d_low, fused(q, d, -dy)), small = fused_minus(excess, inverse, q);
-      const V y = (small == small ? small : q) * all_of<V>(0x1p24f);
-      return with_one_nan(form.within(m, y));
-    }
-    float general(float x, float dy) const { return form.general(x, dy); }
-  };
-  Careful careful() const { return {*this}; }
+  // The bits of m, or one less than those of the bound.
+  template <class V>
+  auto clamped(V x) const {
+    return larger_signed(bits_of(nearer(x)), bits_of(all_of<V>(plain ? low : kDeep)) - 1);
+  }
+  // NaNs with the sign bit set would pass for values outside; if `plain`, their bits are above the
+  // limit.
+  template <class V>
+  auto unusual(V x, V) const {
+    return plain ? bits_of(nearer(x)) : 0u - clamped(x);
+  }
+  template <class V>
+  V quick(V x, V dy) const {
+    const auto m = clamped(x);
+    const V y = inverse(float_of(m)).times(dy);
+    return plain ? (float_of(m) < all_of<V>(low) ? V{} : y) : y;
+  }
+  logit_grad_careful careful() const { return {*this}; }
 };
 
 template <class M>
@@ -165,9 +192,9 @@ struct logit_grad {
     } else if (!bounds.mirrored()) {
       loop(logit_grad_wide{bounds});
     } else if (bounds.low >= kDeep) {
-      loop(logit_grad_single<true>{{bounds}});
+      loop(logit_grad_quick<true>{{bounds}});
     } else {
-      loop(logit_grad_single<false>{{bounds}});
+      loop(logit_grad_quick<false>{{bounds}});
     }
   }
 };

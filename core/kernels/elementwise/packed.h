@@ -19,9 +19,9 @@ inline constexpr int64_t kLongTile = 16384;
 // If more than a quarter of a tile's groups have one, the careful form computes the next tiles, if
 // there is one; it takes 1.02 to 2 times as long as the quick one. If it is `cheap`, it computes
 // that tile again and the next ones, however few values are unusual. If the careful form may be
-// wrong too, that tile is computed again group by group, and so are the next ones at once
-// (careful_groups).
-enum class Mode : uint8_t { quick, groups, careful, careful_groups };
+// wrong too, that tile and the next ones are computed by its own careful form, or, if it has none,
+// group by group (most_careful).
+enum class Mode : uint8_t { quick, groups, careful, most_careful };
 
 // Computing a tile again doubles its cost, so the first tiles are short. After kCarefulTiles tiles
 // with the careful form, the cheaper form is tried again on a short tile.
@@ -51,18 +51,27 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
       past = false;
     }
     if (mode == Mode::groups) {
-      const int64_t again = run_groups<Type>(f, to, count, past, false, in.behind(i)...);
-      if (again == 0) mode = Mode::quick;
-      if (has_careful<F> && 4 * kGroup * again > count) mode = Mode::careful;
+      if constexpr (!has_cheap_careful<F>) {
+        const int64_t again = run_groups<Type>(f, to, count, past, false, in.behind(i)...);
+        if (again == 0) mode = Mode::quick;
+        if (has_careful<F> && 4 * kGroup * again > count) mode = Mode::careful;
+      }
     } else if (mode != Mode::quick) {
       if constexpr (has_careful<F>) {
+        const auto careful = f.careful();
         if (mode == Mode::careful &&
-            !run_registers_quick<Type>(f.careful(), to, count, past, in.behind(i)...)) {
-          mode = Mode::careful_groups;
+            !run_registers_quick<Type>(careful, to, count, past, in.behind(i)...)) {
+          mode = Mode::most_careful;
           past = false;
         }
+        if (mode == Mode::most_careful) {
+          if constexpr (has_careful<decltype(careful)>) {
+            (void)run_registers_quick<Type>(careful.careful(), to, count, past, in.behind(i)...);
+          } else if constexpr (!has_cheap_careful<F>) {
+            run_groups<Type>(f, to, count, past, true, in.behind(i)...);
+          }
+        }
       }
-      if (mode == Mode::careful_groups) run_groups<Type>(f, to, count, past, true, in.behind(i)...);
       if (--careful_tiles == 0) {
         careful_tiles = kCarefulTiles;
         mode = after_careful;

@@ -149,25 +149,31 @@ inline constexpr bool has_careful = requires(const F& f) { f.careful(); };
 
 // Computes group by group, and those for which `quick` may be wrong again: by the careful form, and
 // by `general` where that may be wrong too. Returns their number. With `doubted`, the careful form
-// computes all groups. `out` must not be an input.
+// computes all groups. `out` must not be an input. With `stream`, a group is stored when it is
+// right: to store it twice, its lines would be read from memory again. (0.1 % unusual values, 16
+// Mi, 2 threads: logit fp32 5.5 -> 4.4 ms, elu_backward fp16 5.7 -> 4.8 ms.)
 template <class Type, class F, class... In>
 [[gnu::noinline]] int64_t run_groups(const F& f, typename Type::Raw* out, int64_t n, bool stream,
                                      bool doubted, const In... in) {
+  alignas(64) typename Type::Raw group[kGroup];
   int64_t again = 0;
   for (int64_t i = 0, count; i < n; i += count) {
     count = least(kGroup, n - i);
-    if (!doubted && run_registers_quick<Type>(f, out + i, count, stream, in.behind(i)...)) continue;
-    ++again;
-    if constexpr (has_careful<F>) {
-      const auto careful = f.careful();
-      const bool right =
-          run_registers_quick<Type>(careful, out + i, count, doubted && stream, in.behind(i)...);
-      if constexpr (has_doubts<decltype(careful)>) {
-        if (!right) run_group<Type>(careful, out + i, count, in.behind(i)...);
+    auto* const to = stream ? group : out + i;
+    for (int64_t k = 0; stream && k < count; k += kBlock) fetch_sources<Type>(i + k, in...);
+    if (doubted || !run_registers_quick<Type>(f, to, count, false, in.behind(i)...)) {
+      ++again;
+      if constexpr (has_careful<F>) {
+        const auto careful = f.careful();
+        const bool right = run_registers_quick<Type>(careful, to, count, false, in.behind(i)...);
+        if constexpr (has_doubts<decltype(careful)>) {
+          if (!right) run_group<Type>(careful, to, count, in.behind(i)...);
+        }
+      } else {
+        run_group<Type>(f, to, count, in.behind(i)...);
       }
-    } else {
-      run_group<Type>(f, out + i, count, in.behind(i)...);
     }
+    if (stream) stream_copy(out + i, group, count * sizeof group[0]);
   }
   return again;
 }
