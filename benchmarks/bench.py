@@ -117,7 +117,7 @@ def torch_add(torch: ModuleType, elements: int) -> Callable[[], Any]:
 
 
 def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[Result]:
-    """All cells once, then all again, as often as --runs says; of each cell the medians."""
+    """All cells once, then all again, --runs times; of each cell the medians."""
     found: dict[int, list[Result]] = {}
     todo: list[Todo] = list(cells(options))
     turns = len(todo) * options.runs

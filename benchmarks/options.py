@@ -117,7 +117,7 @@ def options_from(arguments: list[str] | None, description: str | None) -> argpar
     add("--backends", nargs="+", choices=BACKENDS, default=["ours", "torch"])
     add("--threads", type=int, default=2, help="of ours and of torch, default 2; NumPy has one")
     add("--rounds", type=int, help="samples a median is of, default 11")
-    add("--runs", type=int, default=1, help="times that all cells are measured, default 1")
+    add("--runs", type=int, default=1, help="how many times all cells are measured, default 1")
     add("--shortest", type=int, metavar="N", help="time N single calls instead, for busy machines")
     add("--out", type=Path, help="write the results as JSON")
     add("--quick", action="store_true", help="defaults become 4Ki 1Mi, fp32 bf16, 2 rounds")
@@ -126,7 +126,8 @@ def options_from(arguments: list[str] | None, description: str | None) -> argpar
     options.given = bool(options.sizes) or quick
     options.sizes = options.sizes or (["4Ki", "1Mi"] if quick else SIZES)
     options.dtypes = options.dtypes or (["fp32", "bf16"] if quick else None)
-    options.rounds = options.rounds or (2 if quick else 11)
+    if options.rounds is None:
+        options.rounds = 2 if quick else 11
     for name in set(options.ops or ()) - known:
         parser.error(f"no operator {name}; there are {', '.join(names)}")
     if options.runs < 1 or options.rounds < 1:

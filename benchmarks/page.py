@@ -31,8 +31,8 @@ describes how they are made.
 
 * The library and the others take turns in one process, with the same number of threads, and \
 write to memory that is already allocated (`out=`). A turn of each is a round.
-* A ratio is the median over all rounds. "1.64 (101)" means that openaclnn takes 1/1.64 of the \
-other's time and moves 101 GB/s.
+* A ratio is the median over all rounds, and over all runs if there are several. "1.64 (101)" \
+means that openaclnn takes 1/1.64 of the other's time and moves 101 GB/s.
 * GB/s count the least possible traffic: every input is read once, and the output is written once.
 * The streaming loop is a hand-written loop that moves the same traffic with stores that bypass \
 the caches.
@@ -108,13 +108,13 @@ def threads(about: dict[str, Any]) -> str:
 
 
 def method(about: dict[str, Any]) -> str:
+    runs = f" in each of {about['runs']} runs" if about.get("runs", 1) > 1 else ""
     if about.get("shortest"):
         return (
-            f"The machine was busy: each time is the shortest of {about['shortest']} single calls."
+            f"The machine was busy: each time is the shortest of {about['shortest']} single "
+            f"calls{runs}."
         )
-    if about.get("runs", 1) > 1:
-        return f"Medians of {about['runs']} runs with {about['rounds']} rounds each."
-    return f"Medians of {about['rounds']} rounds."
+    return f"Medians of {about['rounds']} rounds{runs}."
 
 
 def table_of(held: list[Bar]) -> str:

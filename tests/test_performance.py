@@ -60,7 +60,7 @@ def test_of_several_runs_each_figure_is_the_median():
 
 def test_the_page_says_how_many_runs():
     about = {"runs": 3, "rounds": 5}
-    assert page.method(about) == "Medians of 3 runs with 5 rounds each."
+    assert page.method(about) == "Medians of 5 rounds in each of 3 runs."
     assert page.method({"rounds": 5}) == "Medians of 5 rounds."
 
 

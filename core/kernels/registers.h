@@ -192,7 +192,7 @@ inline WordRegister larger_signed(WordRegister a, WordRegister b) {
   return reinterpret_cast<WordRegister>(x > y ? x : y);
 }
 
-// All ones where the first bit is set, and 0 elsewhere.
+// All ones where the sign bit is set, and 0 elsewhere.
 inline WordRegister sign_mask(WordRegister a) {
   return reinterpret_cast<WordRegister>(reinterpret_cast<SignedRegister>(a) >> 31);
 }

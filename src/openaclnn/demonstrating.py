@@ -22,6 +22,7 @@ from .reference import (
     accuracy,
     bound_of,
     compute_dtype,
+    counted,
     evaluate,
     numpy_dtype,
     sample,
@@ -132,7 +133,8 @@ def measure(op: Op, dtype: str) -> Measured:
     _, seconds = execute(op, ordinary_values(op, dtype), attributes, REPEATS)
     bits = result.view(f"u{result.dtype.itemsize}")
     unit, allowed = accuracy(op, compute_dtype(inputs), dtype)
-    error = ulp_error(result[:PERIOD], evaluate(op, inputs, attributes)[0], unit)
+    (expected,) = evaluate(op, inputs, attributes)
+    error = counted(op, ulp_error(result[:PERIOD], expected, unit), expected, unit)
     return Measured(
         dtype=dtype,
         unit=" ulp" if unit == dtype else f" ulp of {unit}",

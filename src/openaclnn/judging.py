@@ -21,6 +21,7 @@ from .reference import (
     absolute_terms,
     accuracy,
     compute_dtype,
+    counted,
     dtype_name,
     evaluate,
     rounded,
@@ -74,12 +75,17 @@ class Output:
         return np.asarray(ulp_error(self.got, self.expected, self.unit))
 
     @cached_property
+    def counted(self) -> Array:
+        """The distance that counts for the promise."""
+        return counted(self.op, self.ulp, self.expected, self.unit)
+
+    @cached_property
     def of_promise(self) -> Array:
         """The distance of each element as a share of what the library promises; 1 is kept."""
         if self.terms is not None:
             return scaled_errors(self.op, self.got, self.expected, self.terms)
         limit = self._accuracy[1]
-        return np.where(self.ulp == 0, 0.0, np.inf) if limit == 0 else self.ulp / limit
+        return np.where(self.ulp == 0, 0.0, np.inf) if limit == 0 else self.counted / limit
 
     @cached_property
     def nearest(self) -> Array:

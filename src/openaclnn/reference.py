@@ -137,12 +137,23 @@ def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
     return compute, ulp[compute]
 
 
-def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
-    """|actual - reference| in units of the last place that `dtype` has at the reference, exactly.
+def last_place(reference: Array, dtype: str) -> Array:
+    """The unit of the last place that `dtype` has at the reference. Zero and subnormals have the
+    unit of the least normal number."""
+    form = FORMATS[dtype]
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(reference)  # of 0.1f * 2^exponent
+        exponent = np.where(reference == 0, form.least, exponent - 1)  # frexp(0) says 0
+        exponent = np.clip(exponent, form.least, form.greatest)
+        return np.asarray(np.ldexp(reference.dtype.type(1), exponent - form.digits + 1))
 
-    Zero and subnormals have the unit of the least normal number. An infinite result stands for
-    2^(greatest + 1), to which a correctly rounded overflow is within half a unit. The error is
-    infinite where only one is NaN or an infinity, or where a zero has the wrong sign.
+
+def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
+    """|actual - reference| in units of the last place, exactly.
+
+    An infinite result stands for 2^(greatest + 1), to which a correctly rounded overflow is within
+    half a unit. The error is infinite where only one is NaN or an infinity, or where a zero has the
+    wrong sign.
     """
     wider = np.result_type(reference, np.longdouble if dtype == "DOUBLE" else np.float64)
     expected = np.asarray(reference, wider)
@@ -150,16 +161,21 @@ def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
     with np.errstate(all="ignore"):
         top = np.ldexp(wider.type(1), form.greatest + 1)
         got = np.asarray(actual).astype(np.float64).astype(wider)
-        _, exponent = np.frexp(expected)  # of 0.1f * 2^exponent
-        exponent = np.where(expected == 0, form.least, exponent - 1)  # frexp(0) says 0
-        exponent = np.clip(exponent, form.least, form.greatest)
-        unit = np.ldexp(wider.type(1), exponent - form.digits + 1)
+        unit = last_place(expected, dtype)
         bound = np.where(np.isinf(got), np.clip(expected, -top, top), expected)
         error = np.abs(np.where(np.isinf(got), np.copysign(top, got), got) - bound) / unit
     error = np.where(np.isinf(expected), np.where(got == expected, 0, np.inf), error)
     error = np.where((got == 0) & (np.signbit(got) != np.signbit(expected)), np.inf, error)
     both = np.isnan(got) & np.isnan(expected)
     return np.where(both, 0, np.where(np.isnan(got) | np.isnan(expected), np.inf, error))
+
+
+def counted(op: Op, error: Array, reference: Array, dtype: str) -> Array:
+    """Of such errors, what counts for the promise: not what a FLOAT result may be off besides."""
+    lost = REFERENCES[op.kernel].lost
+    if dtype != "FLOAT" or lost == 0:
+        return error
+    return np.maximum(error - lost / last_place(reference, dtype), 0)
 
 
 def rounded(values: Array, dtype: str) -> Array:

@@ -117,8 +117,9 @@ def _ours(output: Output, standard: Standard) -> Verdict:
     if standard.ulp is None and output.promised is None:
         return _of_bound(output)
     limit = standard.ulp if standard.ulp is not None else output.promised or 0.0
-    wrong = ~(output.ulp <= limit)
-    worst = float(output.ulp.max())
+    distance = output.ulp if standard.ulp is not None else output.counted
+    wrong = ~(distance <= limit)
+    worst = float(distance.max())
     reason = (
         _counted(wrong, f"are off by more than {limit:.4g} ulp of {output.unit}")
         + f"; the worst is off by {worst:.4g}"

@@ -31,8 +31,8 @@
 // returns a second form with the same members. Its `quick` takes a few more steps, gives the same
 // bits where the first is right, makes NaNs canonical, and leaves few values, or none (NoDoubts),
 // to `general`. It is used on data with many special values, such as 0, infinities and NaN; if it
-// declares `static constexpr bool cheap`, on data with any, and `general` may be omitted if this
-// form, or its own careful form, is right for all values.
+// declares `static constexpr bool cheap`, on data with any. Then `general` is never called, and
+// this form, or its own careful form, must be right for all values.
 //
 // Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
 // avoid that where the result does not need it.

@@ -40,7 +40,8 @@ struct logit_grad_half : logit_grad_bounds {
   }
 };
 
-// This form computes in double and is right for every x, dy and eps: for bounds not mirrored.
+// This form computes in double and is right for every x, dy and eps; it is used where the bounds
+// are not mirrored.
 struct logit_grad_wide : logit_grad_bounds {
   float operator()(float x, float dy) const {
     const double z = x;
@@ -48,27 +49,27 @@ struct logit_grad_wide : logit_grad_bounds {
   }
 };
 
-// In float, with an error slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which is
-// exact, d = m - m^2 is kept as high + low; m - d is exact because d >= m / 2. `inverse` is a
-// little too small, (1 - 2^-22) / d, so that what it lacks, inverse e with e = 1 - d inverse, is
-// positive:
-//     dy / d = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
-// Both terms have the sign of dy, and only their sum rounds, unless the result is below 2^-120:
-// then the second term loses up to 2^-150, and the error is up to 1 ulp. (A test for small dy,
-// which a form in double would compute, takes 6 % of the time; 1 thread, 64 Ki, Zen 4.)
+// dy / D in float, with an error slightly above 0.5 ulp. With m, the smaller of x and 1 - x, which
+// is exact, D = m - m^2 is kept as d + d_low; m - d is exact because d >= m / 2. `inverse` is a
+// little too small, (1 - 2^-22) / d, so that e = 1 - D inverse, what it lacks, is positive:
+//     dy / D = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
+// Both terms have the sign of dy, and only their sum rounds. Where the result is below 2^-104, the
+// second term may be subnormal and lose up to 2^-150, which is 2^-7 ulp at 2^-120 and half an ulp
+// below 2^-125. (Sending small dy to a form in double costs all others 6 %: 1 thread, 64 Ki,
+// Zen 4.)
 template <class V>
 struct InverseF32 {
   V inverse, e;
   InverseF32(V d, V d_low) : inverse(all_of<V>(1 - 0x1p-22f) / d) {
     e = fused_minus(d_low, inverse, fused_minus(d, inverse, all_of<V>(1)));
   }
-  // If d is 0, `inverse` is infinite and e is NaN. With another e, dy times this infinity results.
+  // If d is 0, `inverse` is infinite and e is NaN. Any other e gives dy times this infinity.
   void allow_zero() { e = float_of(smaller(bits_of(e), bits_of(all_of<V>(0x1p-20f)))); }
   V times(V dy) const { return fused(dy, inverse, dy * (inverse * e)); }
 };
 
-// Only logit_grad_deep uses an m below it: d_low may underflow, which takes processors long, and
-// the inverse of a subnormal m overflows.
+// A positive m below kDeep is left to logit_grad_deep: d_low may underflow, which takes processors
+// long, and the inverse of an m below 2^-128 overflows.
 inline constexpr float kDeep = 0x1p-51f;
 inline constexpr uint32_t kDeepBits = 0x26000000;
 
@@ -108,7 +109,7 @@ struct logit_grad_deep : NoDoubts {
   }
 };
 
-// Right for every dy, and for every m that is 0, not positive or not below kDeep.
+// Right for every dy, and for every m except 0 < m < kDeep.
 struct logit_grad_careful {
   static constexpr bool finite = true, cheap = true;
   static constexpr uint32_t limit = 0u - kDeepBits;

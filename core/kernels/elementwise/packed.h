@@ -19,8 +19,8 @@ inline constexpr int64_t kLongTile = 16384;
 // If more than a quarter of a tile's groups have one, the careful form computes the next tiles, if
 // there is one; it takes 1.02 to 2 times as long as the quick one. If it is `cheap`, it computes
 // that tile again and the next ones, however few values are unusual. If the careful form may be
-// wrong too, that tile and the next ones are computed by its own careful form, or, if it has none,
-// group by group (most_careful).
+// wrong too, the mode is `most_careful`: its own careful form, or, if it has none, groups of that
+// form and `general` compute that tile and the next ones.
 enum class Mode : uint8_t { quick, groups, careful, most_careful };
 
 // Computing a tile again doubles its cost, so the first tiles are short. After kCarefulTiles tiles
@@ -66,8 +66,10 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
         }
         if (mode == Mode::most_careful) {
           if constexpr (has_careful<decltype(careful)>) {
+            static_assert(!has_doubts<decltype(careful.careful())>);
             (void)run_registers_quick<Type>(careful.careful(), to, count, past, in.behind(i)...);
-          } else if constexpr (!has_cheap_careful<F>) {
+          } else if constexpr (has_doubts<decltype(careful)>) {
+            static_assert(!has_cheap_careful<F>, "a cheap form needs one that is always right");
             run_groups<Type>(f, to, count, past, true, in.behind(i)...);
           }
         }

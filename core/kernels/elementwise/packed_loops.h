@@ -150,8 +150,8 @@ inline constexpr bool has_careful = requires(const F& f) { f.careful(); };
 // Computes group by group, and those for which `quick` may be wrong again: by the careful form, and
 // by `general` where that may be wrong too. Returns their number. With `doubted`, the careful form
 // computes all groups. `out` must not be an input. With `stream`, a group is stored when it is
-// right: to store it twice, its lines would be read from memory again. (0.1 % unusual values, 16
-// Mi, 2 threads: logit fp32 5.5 -> 4.4 ms, elu_backward fp16 5.7 -> 4.8 ms.)
+// right, because storing it twice would read its lines from memory again. (0.1 % unusual values,
+// 16 Mi, 2 threads: logit fp32 5.5 -> 4.4 ms, elu_backward fp16 5.7 -> 4.8 ms.)
 template <class Type, class F, class... In>
 [[gnu::noinline]] int64_t run_groups(const F& f, typename Type::Raw* out, int64_t n, bool stream,
                                      bool doubted, const In... in) {
