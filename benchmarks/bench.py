@@ -172,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("results that differ from those of the first backend:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, loops, cores, load),
+            "about": about(options, loops, cores, load) | {"runs": options.runs},
             "summary": summary(results),
             "bars": [asdict(bar) for bar in bars(results)],
             "results": [asdict(r) for r in results],

@@ -39,7 +39,6 @@ def about(
         "load_average_before": load,
         "load_average_after": os.getloadavg()[0],
         "threads": options.threads,
-        "runs": options.runs,
         "rounds": options.rounds,
         "shortest": options.shortest,
         "pause_seconds": PAUSE,
