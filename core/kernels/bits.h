@@ -15,7 +15,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
+inline constexpr uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
 inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
 inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 inline double double_of(uint64_t bits) { return __builtin_bit_cast(double, bits); }

@@ -71,7 +71,7 @@ struct InverseF32 {
 // A positive m below kDeep is left to logit_grad_deep: d_low may underflow, which takes processors
 // long, and the inverse of an m below 2^-128 overflows.
 inline constexpr float kDeep = 0x1p-51f;
-inline constexpr uint32_t kDeepBits = 0x26000000;
+inline constexpr uint32_t kDeepBits = bits_of(kDeep);
 
 // The bounds must be mirrored: m < low finds the values outside.
 struct logit_grad_single : logit_grad_bounds {
@@ -94,40 +94,38 @@ struct logit_grad_single : logit_grad_bounds {
 
 // Right for every x and dy. For m below kDeep, d is 2^24 m, and dy is multiplied by 2^24 too; a
 // subnormal m is multiplied only once (formula.h).
-struct logit_grad_deep : NoDoubts {
-  logit_grad_single form;
+struct logit_grad_deep : logit_grad_single, NoDoubts {
   template <class V>
   V quick(V x, V dy) const {
-    const V m = form.nearer(x);
+    const V m = nearer(x);
     const auto deep = m < all_of<V>(kDeep);
     const V more = deep ? all_of<V>(0x1p24f) : all_of<V>(1), large = m * more;
     const V f = deep ? all_of<V>(-0.0f) : m;  // -0 leaves d the sign of a zero m
     const V d = fused_minus(f, large, large);
     InverseF32<V> t(d, fused_minus(f, large, large - d));
     t.allow_zero();
-    return form.within(m, t.times(dy * more));
+    return within(m, t.times(dy * more));
   }
 };
 
 // Right for every dy, and for every m except 0 < m < kDeep.
-struct logit_grad_careful {
+struct logit_grad_careful : logit_grad_single {
   static constexpr bool finite = true, cheap = true;
   static constexpr uint32_t limit = 0u - kDeepBits;
-  logit_grad_single form;
 
   template <class V>
   auto unusual(V x, V) const {
-    return 0u - bits_of(form.nearer(x));
+    return 0u - bits_of(nearer(x));
   }
   template <class V>
   V quick(V x, V dy) const {
-    const V m = form.nearer(x);
+    const V m = nearer(x);
     const auto deep = sign_mask((bits_of(m) - kDeepBits) & ~bits_of(m));
-    InverseF32<V> t = form.inverse(float_of(bits_of(m) & ~deep));
+    InverseF32<V> t = inverse(float_of(bits_of(m) & ~deep));
     t.allow_zero();
-    return form.within(m, t.times(dy));
+    return within(m, t.times(dy));
   }
-  logit_grad_deep careful() const { return {{}, form}; }
+  logit_grad_deep careful() const { return {*this, {}}; }
 };
 
 // If `plain`, low is at least kDeep, and `beyond` is 0. If not, each m below kDeep is unusual, and
