@@ -50,6 +50,9 @@ struct F16 {
   static void widen(float* out, const Raw* in) { widen_f16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_f16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_f16(in); }
+  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& store) {
+    store_f16(out, a, b, store);
+  }
   static float from(Raw raw) { return from_f16(raw); }
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7c00 ? 0x7e00 : raw; }
 };
@@ -61,6 +64,9 @@ struct Bf16 {
   static void widen(float* out, const Raw* in) { widen_bf16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_bf16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_bf16(in); }
+  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& store) {
+    store_bf16(out, a, b, store);
+  }
   static float from(Raw raw) { return from_bf16(raw); }
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
 };
@@ -126,21 +132,25 @@ inline BlockOf<Type> load_part(const typename Type::Raw* in, int64_t n) {
   return load_block<Type>(filled);
 }
 
-// Does the same for blocks in registers.
+// Does the same for values in registers: whole blocks.
 template <class Type, int K>
 [[gnu::always_inline]] inline void store_registers(typename Type::Raw* out, const Registers<K>& y,
                                                    bool stream) {
-  if constexpr (__is_same(Type, F32)) {
-    if (!stream) return store_registers(out, y);
+  const auto by = [&](const auto& store) {
 #pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) stream_register(out + k * kRegisterFloats, y.r[k]);
-  } else {
-#pragma GCC unroll 8
-    for (int k = 0; k < K; k += kBlockRegisters) {
-      Block<> block;
-      std::memcpy(block.value, y.r + k, sizeof block.value);
-      store_block<Type>(out + k * kRegisterFloats, block, stream);
+    for (int k = 0; k < K; k += sizeof(float) / sizeof *out) {
+      auto* const to = out + k * kRegisterFloats;
+      if constexpr (__is_same(Type, F32)) {
+        store(to, y.r[k]);
+      } else {
+        Type::store(to, y.r[k], y.r[k + 1], store);
+      }
     }
+  };
+  if (stream) {
+    by([](auto* to, auto values) { stream_register(to, values); });
+  } else {
+    by([](auto* to, auto values) { store_register(to, values); });
   }
 }
 

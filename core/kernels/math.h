@@ -85,7 +85,7 @@ inline V sixteenths_of_minus(V t) {
 
 // Multiplies 2^(n + j/16) of a table by (1 + r q), which adds one rounding to that of the root.
 template <class V>
-inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
+[[gnu::always_inline]] inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
   const V root = float_of(pick(table, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
   return fused(root * r, q, root);
 }
@@ -94,7 +94,7 @@ inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
 // error 2^-23; that of the polynomial is 2^-29.2, and r is exact. The table saves two
 // multiplications, which the loops of group norm wait for.
 template <class V>
-inline V scaled_power(V p) {
+[[gnu::always_inline]] inline V scaled_power(V p) {
   const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
   V q = all_of<V>(0x1.c6ac6ap-5f);
   q = fused(q, r, all_of<V>(0x1.ebfff4p-3f));
@@ -105,7 +105,7 @@ inline V scaled_power(V p) {
 // exp(-t), for the same p = -t log2(e), which is not rounded here: the product with ln2 loses
 // n 2^-29. Polynomial 2^-29.1, |r| <= 0.0217.
 template <class V>
-inline V exp_of_minus(V t) {
+[[gnu::always_inline]] inline V exp_of_minus(V t) {
   const V at = sixteenths_of_minus(t);
   const V r = fused(all_of<V>(kShiftToSixteenth) - at, all_of<V>(kLn2High), -t);
   V q = all_of<V>(0x1.555762p-3f);

@@ -111,15 +111,22 @@ inline void store_register(void* to, R r) {
   std::memcpy(to, &r, sizeof r);
 }
 
-// Stores past the cache, to an address that is a multiple of the register's size.
-inline void stream_register(float* to, FloatRegister r) {
+// Stores past the cache, to an address that is a multiple of the size.
+template <class R>
+inline void stream_register(void* to, R r) {
+#if defined(__x86_64__)
+  if constexpr (sizeof r == 16)
+    _mm_stream_si128(static_cast<__m128i*>(to), reinterpret_cast<__m128i>(r));
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof r == 32)
+    _mm256_stream_si256(static_cast<__m256i*>(to), reinterpret_cast<__m256i>(r));
+#endif
 #if defined(__AVX512F__)
-  _mm512_stream_ps(to, reinterpret_cast<__m512>(r));
-#elif defined(__AVX__)
-  _mm256_stream_ps(to, reinterpret_cast<__m256>(r));
-#elif defined(__x86_64__)
-  _mm_stream_ps(to, reinterpret_cast<__m128>(r));
-#else
+  if constexpr (sizeof r == 64)
+    _mm512_stream_si512(static_cast<__m512i*>(to), reinterpret_cast<__m512i>(r));
+#endif
+#if !defined(__x86_64__)
   store_register(to, r);
 #endif
 }

@@ -67,7 +67,8 @@ inline double normalised_wide(float x, float mean, float rstd) {
 // Returns u of an element from p in fp32 and t in fp64; where p is not near, u is multiplied by
 // `lift`. Near elements always have the bits of the near formula, because their neighbours depend
 // on the layout.
-inline float swish_gradient_of(float dy, float p, double t, double lift = 1) {
+[[gnu::always_inline]] inline float swish_gradient_of(float dy, float p, double t,
+                                                      double lift = 1) {
   const float usual = swish_gradient_near(dy, p);
   const float far = swish_gradient_wide(static_cast<double>(dy) * lift, t);
   return is_near(sixteenths(p)) ? usual : far;

@@ -40,7 +40,7 @@ class AllNear {
 
 // dy σ (1 + t (1 - σ)) = dy (1 + E + t E) / (1 + E)^2
 template <class V>
-inline V swish_gradient_near(V dy, V p) {
+[[gnu::always_inline]] inline V swish_gradient_near(V dy, V p) {
   const V e = scaled_power(p);  // -ln2 E
   const V whole = fused(e, all_of<V>(static_cast<float>(kMinusLog2e)), all_of<V>(1));
   return dy * (fused(p, e, whole) / (whole * whole));
@@ -48,7 +48,7 @@ inline V swish_gradient_near(V dy, V p) {
 
 // v σ = v / (1 + E)
 template <class V>
-inline V swish_near(V v, V t) {
+[[gnu::always_inline]] inline V swish_near(V v, V t) {
   return v / (all_of<V>(1) + exp_of_minus(t));
 }
 
