@@ -50,8 +50,8 @@ struct F16 {
   static void widen(float* out, const Raw* in) { widen_f16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_f16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_f16(in); }
-  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& store) {
-    store_f16(out, a, b, store);
+  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& put) {
+    store_f16(out, a, b, put);
   }
   static float from(Raw raw) { return from_f16(raw); }
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7c00 ? 0x7e00 : raw; }
@@ -64,8 +64,8 @@ struct Bf16 {
   static void widen(float* out, const Raw* in) { widen_bf16(out, in, kBlock); }
   static void narrow(Raw* out, const float* in) { narrow_bf16(out, in, kBlock); }
   static FloatRegister load(const Raw* in) { return register_from_bf16(in); }
-  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& store) {
-    store_bf16(out, a, b, store);
+  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& put) {
+    store_bf16(out, a, b, put);
   }
   static float from(Raw raw) { return from_bf16(raw); }
   static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
@@ -89,12 +89,6 @@ template <class Type, int K>
   return each<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
 }
 
-template <int K>
-[[gnu::always_inline]] inline void store_registers(float* out, const Registers<K>& y) {
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) store_register(out + k * kRegisterFloats, y.r[k]);
-}
-
 // Fetches the lines of the block that lies `bytes` further on, to L1 or only to L2.
 enum class Cache { l1, l2 };
 template <class Type, Cache to = Cache::l1>
@@ -115,15 +109,6 @@ inline BlockOf<Type> load_block(const typename Type::Raw* in) {
   return block;
 }
 
-// With `stream`, `out` must begin a cache line.
-template <class Type>
-inline void store_block(typename Type::Raw* out, const BlockOf<Type>& block, bool stream) {
-  if (!stream) return Type::narrow(out, block.value);
-  alignas(64) typename Type::Raw raw[kBlock];
-  Type::narrow(raw, block.value);
-  stream_lines(out, raw, sizeof raw);
-}
-
 // Loads the first n > 0 values, and copies of the last one behind them.
 template <class Type>
 inline BlockOf<Type> load_part(const typename Type::Raw* in, int64_t n) {
@@ -132,25 +117,27 @@ inline BlockOf<Type> load_part(const typename Type::Raw* in, int64_t n) {
   return load_block<Type>(filled);
 }
 
-// Does the same for values in registers: whole blocks.
+// Stores the values of K registers. With `stream`, `out` must begin a cache line.
 template <class Type, int K>
 [[gnu::always_inline]] inline void store_registers(typename Type::Raw* out, const Registers<K>& y,
-                                                   bool stream) {
-  const auto by = [&](const auto& store) {
+                                                   bool stream = false) {
+  constexpr int kStep = __is_same(Type, F32) ? 1 : 2;  // registers that are stored together
+  static_assert(K % kStep == 0);
+  const auto store_by = [&](const auto& put) __attribute__((always_inline)) {
 #pragma GCC unroll 8
-    for (int k = 0; k < K; k += sizeof(float) / sizeof *out) {
+    for (int k = 0; k < K; k += kStep) {
       auto* const to = out + k * kRegisterFloats;
-      if constexpr (__is_same(Type, F32)) {
-        store(to, y.r[k]);
+      if constexpr (kStep == 1) {
+        put(to, y.r[k]);
       } else {
-        Type::store(to, y.r[k], y.r[k + 1], store);
+        Type::store(to, y.r[k], y.r[k + 1], put);
       }
     }
   };
   if (stream) {
-    by([](auto* to, auto values) { stream_register(to, values); });
+    store_by([](auto* to, auto values) { stream_register(to, values); });
   } else {
-    by([](auto* to, auto values) { store_register(to, values); });
+    store_by([](auto* to, auto values) { store_register(to, values); });
   }
 }
 

@@ -75,11 +75,11 @@ inline constexpr uint32_t kPowers[16] = {
 
 // p and -t log2(e) rounded to sixteenths, in the last bits.
 template <class V>
-inline V sixteenths(V p) {
+[[gnu::always_inline]] inline V sixteenths(V p) {
   return p + all_of<V>(kShiftToSixteenth);
 }
 template <class V>
-inline V sixteenths_of_minus(V t) {
+[[gnu::always_inline]] inline V sixteenths_of_minus(V t) {
   return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
 }
 

@@ -114,6 +114,7 @@ inline void store_register(void* to, R r) {
 // Stores past the cache, to an address that is a multiple of the size.
 template <class R>
 inline void stream_register(void* to, R r) {
+  static_assert(sizeof r == 16 || sizeof r == kRegisterBytes);
 #if defined(__x86_64__)
   if constexpr (sizeof r == 16)
     _mm_stream_si128(static_cast<__m128i*>(to), reinterpret_cast<__m128i>(r));

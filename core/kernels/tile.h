@@ -4,9 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "core/kernels/element.h"
 #include "core/kernels/half.h"
@@ -152,27 +149,10 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
 // Stores whole 64-byte lines at the beginning of a line, past the cache. The pool orders streaming
 // stores before it reports that the work is done.
 inline void stream_lines(void* out, const void* in, int64_t bytes) {
-#if defined(__x86_64__)
-  auto* to = static_cast<char*>(out);
-  auto* from = static_cast<const char*>(in);
-  for (; bytes >= 64; to += 64, from += 64, bytes -= 64) {
-#if defined(__AVX512F__)
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
-#elif defined(__AVX__)
-    for (int k = 0; k < 64; k += 32) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + k),
-                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + k)));
-    }
-#else
-    for (int k = 0; k < 64; k += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
-    }
-#endif
-  }
-#else
-  std::memcpy(out, in, bytes);
-#endif
+  auto* const to = static_cast<char*>(out);
+  auto* const from = static_cast<const char*>(in);
+  for (int64_t i = 0; i < bytes; i += kRegisterBytes)
+    stream_register(to + i, load_register<WordRegister>(from + i));
 }
 
 // Copies past the cache, except for the ragged ends.

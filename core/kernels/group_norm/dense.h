@@ -115,7 +115,7 @@ template <class Type, class... From>
   store(Registers<kBlockRegisters>{});
   if (i == n) return;
   Block<> last;
-  store_registers(
+  store_registers<F32>(
       last.value,
       make(load_registers<F32, kBlockRegisters>(load_part<From>(in.at + i, n - i).value)...));
   store_part<Type>(out + i, last, n - i);

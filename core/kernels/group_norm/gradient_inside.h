@@ -23,8 +23,8 @@ template <class Type, class Raw = typename Type::Raw>
     float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
     const auto terms = of.at<K>(c);
     const auto d = terms.d(in), u = terms.u(g, d, all);
-    store_registers(to_u, load_registers<F32, K>(to_u) + u);
-    store_registers(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
+    store_registers<F32>(to_u, load_registers<F32, K>(to_u) + u);
+    store_registers<F32>(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
   };
   for_inside<Type>(channels, positions, add, dy, x);
   return all.are();

@@ -146,7 +146,7 @@ template <class Type, class Raw = typename Type::Raw>
         fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
       const Registers<K> d = terms.d(load_registers<Type, K>(x + i));
       const Registers<K> u = terms.u(load_registers<Type, K>(dy + i), d, all);
-      if (keep != nullptr) store_registers(keep + i, u);
+      if (keep != nullptr) store_registers<F32>(keep + i, u);
       lanes.add(u, d);
     }
   };
@@ -157,7 +157,7 @@ template <class Type, class Raw = typename Type::Raw>
   const auto last_d = terms.d(whole(last_x.value));
   const auto last_u = terms.u(whole(last_dy.value), last_d, all);
   Block<> u, d;
-  store_registers(u.value, last_u), store_registers(d.value, last_d);
+  store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
   for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0
   lanes.add(whole(u.value), whole(d.value));
