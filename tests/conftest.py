@@ -13,7 +13,8 @@ import openaclnn
 from openaclnn import _core
 
 # Files whose tests mostly start compilers, processes or a browser; other files mark single tests.
-# These take most of the time. The rest, on two cores, takes half a minute:
+# These take most of the time. The rest takes under a minute on two cores, or three with torch and
+# jax:
 #   pytest -n auto -m "not programs"
 PROGRAMS = {
     "test_aten_programs",

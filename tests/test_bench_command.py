@@ -143,6 +143,7 @@ def test_the_share_of_a_copy_counts_bytes(capsys, monkeypatch):
     assert row["ratios"]["copy"] == pytest.approx(1.5 / row["seconds"]["ours"]["median"])
 
 
+@pytest.mark.programs
 def test_real_rounds_and_loops(capsys, monkeypatch):
     monkeypatch.undo()
     words = ["elu", "--shape", "4096", "--peer", "none", "--rounds", "2", "--threads", "1"]
