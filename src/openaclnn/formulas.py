@@ -49,6 +49,10 @@ class Reference:
     bound: Mapping[str, float] = field(default_factory=dict)  # … of the sum, in FLOAT and DOUBLE
     # Inputs that belong together, by the name of the kind: one array of each of these shapes.
     together: Mapping[str, Together] = field(default_factory=dict)
+    # The inputs that others determine, by Python name, from all inputs by name and the attributes.
+    implied: Callable[[Mapping[str, Array], Attributes], Mapping[str, Array]] | None = None
+    # What a plot over one input gives to the others, by Python name; 1 to those not named.
+    neutral: Mapping[str, float] = field(default_factory=dict)
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set
     large: tuple[int, ...] = (1 << 20,)  # one of 1 Mi elements, likewise
 
@@ -151,10 +155,13 @@ def _elu_special(a: Attributes) -> tuple[float, ...]:
     return 64.0 / rate, 104.0 / rate
 
 
-# At the ends of the reductions of exp, odd multiples of ln2 / 2, and around them.
+# At the ends of the reductions of exp, odd multiples of ln2 / 2, and around them; a quarter between
+# 0.5 and 1.5 of ln2 / 2, where expm1 is a sum of terms that differ least.
 def _elu_hard(rng: np.random.Generator, a: Attributes, n: int) -> Array:
     halves = np.where(rng.random(n) < 0.5, rng.integers(-120, 121, n), rng.integers(-5, 6, n))
     near = 1 + rng.normal(0, 1, n) * np.exp2(-rng.integers(3, 40, n).astype(np.float64))
+    first = rng.random(n) < 0.25
+    halves, near = np.where(first, -1, halves), np.where(first, rng.uniform(0.5, 1.5, n), near)
     rate = a["input_scale"]
     return halves * near * (math.log(2) / 2 / (rate if math.isfinite(rate) and rate else 1.0))
 

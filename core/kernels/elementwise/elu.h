@@ -52,26 +52,74 @@ struct elu_unit {
   static Careful careful() { return {}; }
 };
 
-// For inputScale 1, in float. 2^n (1 + r + q) - 1 is main + rest + 2^n q, and only the last sums
-// round; scale alpha is high + low. With four registers together, some of them and of the constants
-// are spilled to the stack again and again: 64 Mi past the cache took 14.2 ms instead of 10.1
-// (AVX-512, 2 threads, measured when alpha and scale 1 used this form too).
-struct elu_single {
+// For a positive scale alpha, in float: high + low. 2^n (1 + r + q) - 1 is sum + rest, and its
+// product with high + low is rounded once. Without `rest` the error reached 1.06 ulp.
+struct elu_parts {
+  float scale, high, low;
+  elu_parts(double scale, double factor)
+      : scale(static_cast<float>(scale)),
+        high(static_cast<float>(factor)),
+        low(static_cast<float>(factor - high)) {}
+
+  template <class V>
+  V result(V x, const ReducedF32<V>& t, V q) const {
+    const V power = float_of(t.power), whole = power - all_of<V>(1);
+    const V main = fused(power, t.r, whole);
+    const V small = fused(power, q, fused(power, t.r, whole - main));
+    const V sum = main + small, rest = small - (sum - main);
+    const V factor = all_of<V>(high), k = sum * factor;
+    const V lost = fused(sum, all_of<V>(low), fused(sum, factor, -k));
+    const V y = copy_sign(k + fused(rest, factor, lost), x);
+    const V chosen = x > 0 ? all_of<V>(scale) * x : y;
+    return x == x ? chosen : all_of<V>(__builtin_nanf(""));
+  }
+};
+
+// For inputScale 1. With four registers together, some of them and of the constants are spilled to
+// the stack again and again: 64 Mi past the cache took 14.2 ms instead of 10.1 (AVX-512, 2 threads,
+// measured when alpha and scale 1 used this form too).
+struct elu_single : elu_parts {
   static constexpr bool one_nan = true;
   static constexpr int together = 2;
-  float scale, high, low;
+  using elu_parts::elu_parts;
   template <class V>
   V operator()(V x) const {
     const ReducedF32<V> t = reduce(float_of(clamped_bits(x)));
-    const V q = fused(t.r * t.r, expm1_tail_single(t.r), t.n * all_of<V>(kLn2Low));
-    const V power = float_of(t.power), whole = power - all_of<V>(1);
-    const V main = fused(power, t.r, whole), rest = fused(power, t.r, whole - main);
-    const V small = fused(power, q, rest);
-    const V factor = all_of<V>(high), k = main * factor;
-    const V lost = fused(main, all_of<V>(low), fused(main, factor, -k));
-    const V y = copy_sign(k + fused(small, factor, lost), x);
-    const V result = x > 0 ? all_of<V>(scale) * x : y;
-    return x == x ? result : all_of<V>(__builtin_nanf(""));
+    return result(x, t, fused(t.r * t.r, expm1_tail_single(t.r), t.n * all_of<V>(kLn2Low)));
+  }
+};
+
+// For another positive inputScale: CELU has 1 / alpha. The exponent is p + c, where c is what the
+// product p has lost. `general` computes the results of |p| below 2^-90, except 0, and those below
+// 2^-100, because there c or what other products have lost is subnormal or 0. Below
+// -25 / inputScale, expm1 is within 2^-36 of -1.
+struct elu_scaled : elu_parts {
+  static constexpr bool finite = true;
+  static constexpr int together = 2;
+  float rate, bound;
+  uint32_t limit;
+  elu_wide wide;
+  elu_scaled(double alpha, double scale, double input_scale)
+      : elu_parts(scale, scale * alpha),
+        rate(static_cast<float>(input_scale)),
+        bound(static_cast<float>(-25 / input_scale)),
+        limit(0 - bits_of(static_cast<float>((high < 0x1p-10f ? 0x1p-100 / high : 0x1p-90) /
+                                             input_scale))),
+        wide(alpha, scale, input_scale) {}
+
+  // 0 for x = 0, and the larger, the smaller another |x| is.
+  static auto unusual(auto x) { return 0u - (bits_of(x) & 0x7fffffffu); }
+  float general(float x) const { return wide(x); }
+
+  template <class V>
+  V quick(V x) const {
+    const V least = all_of<V>(bound), factor = all_of<V>(rate);
+    const V within_bound = x < least ? least : x, p = within_bound * factor;
+    const ReducedF32<V> t = reduce(p);
+    const V c = fused(t.n, all_of<V>(kLn2Low), fused(within_bound, factor, -p));
+    const V square = t.r * t.r, tail = expm1_tail_single(t.r);
+    const V more = fused(c, fused(square, tail, t.r), c);  // c exp(r)
+    return result(x, t, fused(square, tail, more));
   }
 };
 
@@ -134,10 +182,11 @@ struct elu {
                within(factor, 0x1p-60, 0x1p60)) {
       if (magnitude(factor) > 0x1p5) return loop(elu_half<true>(scale, factor, input_scale));
       loop(elu_half<false>(scale, factor, input_scale));
-    } else if (__is_same(M, Single) && input_scale == 1 && factor >= 0x1p-60 && factor <= 0x1p60) {
-      const auto positive = static_cast<float>(scale), high = static_cast<float>(factor);
+    } else if (__is_same(M, Single) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
+               factor > 0 && within(factor, 0x1p-60, 0x1p60)) {
+      if (input_scale != 1) return loop(elu_scaled(alpha, scale, input_scale));
       if (scale == 1 && alpha == 1) return loop(elu_unit{});
-      loop(elu_single{positive, high, static_cast<float>(factor - high)});
+      loop(elu_single(scale, factor));
     } else if (has_bound(input_scale) && factor != 0) {
       loop(elu_wide(alpha, scale, input_scale));
     } else {
