@@ -49,18 +49,14 @@ def text(attributes) -> str:
     return ",".join(f"{value:g}" for value in values) or "plain"
 
 
-def is_pointwise(op: Op) -> bool:
-    return REFERENCES[op.kernel].terms is None
-
-
 def shape_for(op: Op, usual: tuple[int, ...]) -> tuple[int, ...]:
-    """The usual shape, and for a row whose results are sums the example of its reference."""
-    return usual if is_pointwise(op) else REFERENCES[op.kernel].example
+    """The usual shape, and for a row that is not pointwise the example of its reference."""
+    return usual if op.pointwise else REFERENCES[op.kernel].example
 
 
 def rows(condition=lambda op: True):
-    """The rows whose results are no sums: each depends on one element of each input."""
-    return all_rows(lambda op: is_pointwise(op) and condition(op))
+    """The pointwise rows."""
+    return all_rows(lambda op: op.pointwise and condition(op))
 
 
 def all_rows(condition=lambda op: True):

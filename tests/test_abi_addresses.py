@@ -46,14 +46,15 @@ def test_repeatable_executors_and_new_addresses(op):
         assert message() == ("EZ1001", f"{op.name}: {RUN_ONCE.format(op.name)}")
 
 
-# Of group norm: (1, 6, 256, 270) has groups that take turns when they are stored past the cache; u
-# of each lies where the dx of the last will be, which must not be in an input still to be read.
+# Group norm has 3 groups of 2 channels. With (1, 6, 256, 270) they take turns when they are stored
+# past the cache; u of each lies where the dx of the last will be, which must not be in an input
+# still to be read.
 @pytest.mark.parametrize("streaming", [1, 1 << 40])
 @pytest.mark.parametrize("op", all_rows(lambda op: not op.inplace))
 def test_outputs_set_to_the_place_of_inputs(op, streaming):
     """Apart in phase 1, in place in phase 2."""
-    grouped = op.family == "group_norm"
-    attributes = REFERENCES[op.kernel].attributes[0] | ({"num_groups": 3} if grouped else {})
+    divisors = [p.python_name for p in op.attributes if p.name in op.multiples.values()]
+    attributes = REFERENCES[op.kernel].attributes[0] | dict.fromkeys(divisors, 3)
     output = op.outputs[0].name
     _core.set_streaming_bytes(streaming)
     openaclnn.set_num_threads(2)  # with more the groups are too small for turns

@@ -17,7 +17,6 @@ from support import (
     assert_accurate,
     call,
     grid,
-    is_pointwise,
     results,
     same,
     shape_for,
@@ -90,13 +89,13 @@ def test_no_product_has_them(op, product):
 def test_accuracy(op, dtype, attributes):
     for inputs in (
         sample(op, shape_for(op, (4, 1031)), dtype, SEED, attributes),
-        *([grid(op, dtype, attributes)] if is_pointwise(op) else []),
+        *([grid(op, dtype, attributes)] if op.pointwise else []),
     ):
         found = results(op, inputs, attributes)
         assert_accurate(op, inputs, attributes, found, SEED)
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and is_pointwise(op)))
+@pytest.mark.parametrize("op", all_rows(lambda op: op.beyond and op.pointwise))
 def test_attributes_of_the_whole_range(op):
     rng = np.random.default_rng([SEED, 3])
     for dtype in op.beyond:
@@ -113,7 +112,7 @@ def test_the_same_bits_in_every_layout_and_on_any_threads(op, layout):
     move = LAYOUTS[layout]
     for dtype in op.beyond:
         attributes = REFERENCES[op.kernel].attributes[0]
-        shape = (64, 2053) if is_pointwise(op) else (3, 12, 37, 45)
+        shape = (64, 2053) if op.pointwise else (3, 12, 37, 45)
         inputs = sample(op, shape, dtype, SEED, attributes)
         openaclnn.set_num_threads(1)
         expected = results(op, inputs, attributes)

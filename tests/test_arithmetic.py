@@ -15,7 +15,7 @@ import sys
 import abi
 import numpy as np
 import pytest
-from support import REFERENCES, SEED, all_rows, bits, call, is_pointwise, results, same
+from support import REFERENCES, SEED, all_rows, bits, call, results, same
 
 import openaclnn
 from openaclnn.reference import sample
@@ -91,7 +91,7 @@ def attribute_sets(op):
 
 def shape_of(op, size: str):
     usual = REFERENCES[op.kernel].example
-    if is_pointwise(op):
+    if op.pointwise:
         return (SIZES[size],) if size == "large" else (3, 41)
     return (*usual[:2], 50, 60) if size == "large" else usual
 
@@ -99,7 +99,7 @@ def shape_of(op, size: str):
 def inputs_of(op, size: str, dtype: str, attributes):
     """Ordinary and special values, half of them as subnormal numbers where the dtype has some."""
     inputs = sample(op, shape_of(op, size), dtype, SEED, attributes)
-    for x in inputs if is_pointwise(op) else ():
+    for x in inputs if op.pointwise else ():
         with np.errstate(all="ignore"):
             tiny = np.finfo(x.dtype).smallest_normal if x.dtype.kind == "f" else 1.2e-38
             x.reshape(-1)[1::2] *= np.asarray(tiny).astype(x.dtype)

@@ -23,7 +23,6 @@ from openaclnn.cli import main
 from openaclnn.plotting.curves import default_attributes
 from openaclnn.reference import REFERENCES, evaluate
 
-GROUPS = ["--num-groups", "4"]
 QUICK = ["--rounds", "1", "--threads", "1"]
 
 
@@ -38,8 +37,15 @@ def quick(monkeypatch):
     monkeypatch.setattr(running.Loops, "build", classmethod(lambda cls: None))
 
 
-def shape_of(op):
-    return "2x12x5x7" if op.family != "elementwise" else "3x5x7"
+def example_of(op):
+    """A shape and the sizes that go with it, as words of the command."""
+    shape = (3, 5, 7) if op.pointwise else REFERENCES[op.kernel].example
+    words = ["--shape", "x".join(map(str, shape))]
+    for p in op.attributes:
+        if p.name in op.sizes:
+            value = REFERENCES[op.kernel].attributes[0][p.python_name]
+            words += [f"--{p.python_name.replace('_', '-')}", str(value)]
+    return shape, words
 
 
 def run(words, capsys):
@@ -53,10 +59,11 @@ def run(words, capsys):
 def test_every_row_beside_every_peer(op, peer, capsys):
     if peer == "torch":
         pytest.importorskip("torch")
-    if op.family != "elementwise" and peer == "numpy":
+    if PEERS[op.python].numpy is None and peer == "numpy":
         pytest.skip("has no such peer; a test of sentences has it")
-    words = [op.name, "--shape", shape_of(op), "--peer", peer, *QUICK, "--json", "-"]
-    words += GROUPS * (op.family != "elementwise") + ["--dtype", "fp32", "bf16"] * (peer != "numpy")
+    shape, example = example_of(op)
+    words = [op.name, *example, "--peer", peer, *QUICK, "--json", "-"]
+    words += ["--dtype", "fp32", "bf16"] * (peer != "numpy")
     words += ["--eps", "0.0078125"] * (op.python in ("logit", "logit_grad"))
     status, out, _ = run(words, capsys)
     data = json.loads(out)
@@ -67,10 +74,8 @@ def test_every_row_beside_every_peer(op, peer, capsys):
         assert set(row["seconds"]) == {"ours", peer} - {"none"}
         assert all(t["low"] <= t["median"] <= t["high"] for t in row["seconds"].values())
         assert row["gb_per_second"] == row["bytes"] / row["seconds"]["ours"]["median"] / 1e9
-    large = 2 * 12 * 5 * 7 if op.family != "elementwise" else 3 * 5 * 7
-    whole = sum(p.form == op.inputs_[0].form for p in op.tensors)
-    if op.family == "elementwise":
-        assert data["rows"][0]["bytes"] == 4 * whole * large
+    if op.pointwise:
+        assert data["rows"][0]["bytes"] == 4 * len(op.tensors) * math.prod(shape)
 
 
 @pytest.mark.parametrize("op", all_rows())

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawing import draw_attributes, near_one, partner
-from support import SEED, call, is_pointwise, rows, text
+from support import SEED, call, rows, text
 
 import openaclnn
 from openaclnn.reference import (
@@ -106,7 +106,7 @@ def cells(line):
 
 
 def plain(op):
-    return is_pointwise(op) and not op.inplace and "FLOAT" in op.dtypes
+    return op.pointwise and not op.inplace and "FLOAT" in op.dtypes
 
 
 @pytest.mark.parametrize("op", rows(plain))

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support import SEED, all_rows, is_pointwise, plan, same, sampled
+from support import SEED, all_rows, plan, same, sampled
 
 import openaclnn
 from openaclnn.reference import REFERENCES
@@ -100,7 +100,7 @@ def test_submitting_while_another_thread_synchronizes():
 def test_one_plan_on_threads_and_streams_at_once(op):
     """Runs of one plan take turns, because they share its workspace and its outputs."""
     openaclnn.set_num_threads(2)
-    shape = (2, 16_000) if is_pointwise(op) else (4, 32, 16, 33)
+    shape = (2, 16_000) if op.pointwise else (4, 32, 16, 33)
     attributes = REFERENCES[op.kernel].attributes[0]
     named, out, expected = sampled(op, op.dtypes[0], attributes, shape)
     planned = plan(op, named)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -14,16 +13,12 @@ from pathlib import Path
 import pytest
 from support import FLOATS, RULES, SEED, all_rows, rows
 
+from openaclnn.bench.peers import PEERS
 from openaclnn.reference import REFERENCES, sample
 from openaclnn.schema import Op
 from openaclnn.table import OPS, PRODUCTS
 
 ROOT = Path(__file__).parent.parent
-PEERS = {
-    python: peer
-    for path in sorted((ROOT / "src/openaclnn/bench").glob("*peers.py"))
-    for python, peer in runpy.run_path(str(path))["PEERS"].items()
-}
 
 
 def text_of(folder: str, suffix: str) -> str:
@@ -33,6 +28,15 @@ def text_of(folder: str, suffix: str) -> str:
 KERNELS = set(re.findall(r"^struct (\w+) {", text_of("core/kernels/elementwise", ".h"), re.M))
 FAMILIES = set(re.findall(r"^Status plan_(\w+)\(", text_of("core/ops", ".cpp"), re.M))
 CORE_RULES = set(re.findall(r"^Status (\w+)\(", (ROOT / "core/ops/rules.h").read_text(), re.M))
+# What the fuzzer knows of pointwise kernels: ULP of FLOAT results, and what they may lose besides.
+FUZZED = {
+    kernel: (float(ulp), float.fromhex(lost or "0"))
+    for kernel, ulp, lost in re.findall(
+        r'^    \{"(\w+)", ([\d.]+),[^"]*?\}(?:, (0x[\w.-]+))?\},$',
+        (ROOT / "tests/fuzz/formulas.h").read_text(),
+        re.M,
+    )
+}
 
 
 def lacks_of_reference(op: Op) -> list[str]:
@@ -71,15 +75,17 @@ def undefined(op: Op) -> list[str]:
 def lacks(op: Op) -> list[str]:
     """What has to be added before this row is complete."""
     found = lacks_of_reference(op)
-    if op.family == "elementwise" and op.kernel not in KERNELS:
+    if op.pointwise and op.kernel not in KERNELS:
         found.append(f"write struct {op.kernel} in a header of core/kernels/elementwise")
+    if op.pointwise and op.kernel not in FUZZED:
+        found.append(f'add an entry "{op.kernel}" to tests/fuzz/formulas.h')
     if op.family not in FAMILIES:
         found.append(f"write plan_{op.family} in a file of core/ops")
     if not (ROOT / f"tests/fuzz/families/{op.family}.cpp").is_file():
         found.append(f"write what the fuzzer checks in tests/fuzz/families/{op.family}.cpp")
     if op.python not in PEERS:
-        file = "peers.py" if op.family == "elementwise" else f"{op.family}_peers.py"
-        found.append(f'add an entry "{op.python}" to PEERS in src/openaclnn/bench/{file}')
+        file = f"src/openaclnn/bench/{op.family}_peers.py"
+        found.append(f'add an entry "{op.python}" to PEERS in {file}')
     if not re.fullmatch(r"[A-Z][^\n]*\.", op.doc):
         found.append("give the row a doc line: one sentence with a capital and a full stop")
     if not op.formula:
@@ -124,12 +130,28 @@ def test_what_is_lacking_is_named():
         "write the rule frobs in core/ops/rules.cpp",
         "say how to break the rule frobs in RULES of tests/support.py",
     ]
+    assert lacks(replace(OPS[0], kernel="frob", python="frob")) == [
+        'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
+        "write struct frob in a header of core/kernels/elementwise",
+        'add an entry "frob" to tests/fuzz/formulas.h',
+        'add an entry "frob" to PEERS in src/openaclnn/bench/elementwise_peers.py',
+    ]
 
 
 def test_nothing_is_left_over():
     assert set(REFERENCES) == {op.kernel for op in OPS}
     assert set(PEERS) == {op.python for op in OPS}
     assert set(RULES) == {rule for op in OPS for rule in op.rules} == CORE_RULES
+
+
+def test_the_fuzzer_promises_what_the_references_promise():
+    kernels = {op.kernel for op in OPS if op.pointwise}
+    promised = {k: (REFERENCES[k].ulp["FLOAT"], REFERENCES[k].lost) for k in kernels}
+    assert promised == FUZZED
+    for op in (op for op in OPS if not op.pointwise):
+        source = (ROOT / f"tests/fuzz/families/{op.family}.cpp").read_text()
+        (bound,) = re.findall(r"\bkBound = ([\d.e-]+)L;", source)
+        assert float(bound) == REFERENCES[op.kernel].bound["FLOAT"], op.name
 
 
 def test_names_are_unique():

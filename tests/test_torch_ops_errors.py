@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from support import all_rows, either, rows
-from torch_support import TORCH, arguments, call, operator, tensors, torch
+from torch_support import PLAIN, TORCH, arguments, call, operator, tensors, torch
 
 import openaclnn
 import openaclnn.torch as ot
@@ -96,6 +96,32 @@ def test_shapes(op):
     sentence = f"{op.python}: {other} must have the shape of {first} [2, 3], but got [3]"
     assert refused(lambda: call(op, inputs)) == sentence
     assert refused(lambda: call(op, [x.to("meta") for x in inputs])) == sentence
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: op.shapes == "named"))
+def test_named_shapes_of_meta_tensors(op):
+    """What the library refuses about a shape is refused in the same words before it is called."""
+
+    def compare(inputs, attributes=None):
+        imagined = [x.to("meta") for x in inputs]
+        found, early = (refused(lambda v=v: call(op, v, attributes)) for v in (inputs, imagined))
+        assert early == found.replace(" channels of x, but", " channels, but")
+        return early
+
+    plain = tensors(op, "FLOAT")
+    for i, p in enumerate(op.inputs_):
+        shape = plain[i].shape
+        others = [()] if p.form.rest else [(), (shape[0] + 1, *shape[1:]), (*shape, 2)]
+        others += [(*shape[:-1], shape[-1] + 1)] if p.form.rest and i > 0 else []
+        for other in others:
+            if p.form.flat and not other:
+                continue  # the library has one more sentence
+            inputs = [torch.rand(other) if k == i else x for k, x in enumerate(plain)]
+            assert compare(inputs).startswith(f"{op.python}: {p.python_name} must have ")
+    for attribute in (p for p in op.attributes if p.name in op.multiples.values()):
+        for count in (0, 5):
+            early = compare(plain, PLAIN[op.name] | {attribute.python_name: count})
+            assert early.startswith(f"{op.python}: {attribute.python_name} must ")
 
 
 def test_sentences_have_the_names_of_python():

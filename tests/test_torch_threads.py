@@ -227,13 +227,13 @@ def test_the_same_bits_as_from_one_thread():
     """Every row and dtype, on two to five threads of torch."""
     run("""
         from openaclnn.reference import REFERENCES
-        from support import SEED, all_rows, is_pointwise, results, sample, same
+        from support import SEED, all_rows, results, sample, same
         openaclnn.set_num_threads(64)
         for row in all_rows():
             op, reference = row.values[0], REFERENCES[row.values[0].kernel]
             for dtype in op.dtypes:
                 attributes = reference.attributes[0]
-                shape = (64, 2053) if is_pointwise(op) else (4, 32, 40, 50)
+                shape = (64, 2053) if op.pointwise else (4, 32, 40, 50)
                 inputs = sample(op, shape, dtype, SEED, attributes)
                 torch.set_num_threads(1)
                 expected = results(op, inputs, attributes)

@@ -16,7 +16,7 @@ from openaclnn.reference import evaluate, rounded
 from openaclnn.standards import Standard
 from openaclnn.verify.cases import from_data
 from openaclnn.verify.defects import known, text
-from openaclnn.verify.providers import Outcome
+from openaclnn.verify.provider import Outcome
 from openaclnn.verify.running import Runner
 
 OPS = ("elu_backward", "hardshrink", "hardshrink_backward", "logit", "logit_grad",

@@ -16,7 +16,7 @@ from openaclnn.table import OPS, PRODUCTS
 from openaclnn.verify import exhaustive
 from openaclnn.verify.exhaustive import PATTERNS, State, chunks, has_every, targets
 from openaclnn.verify.generate import generate
-from openaclnn.verify.providers import Outcome
+from openaclnn.verify.provider import Outcome
 from openaclnn.verify.running import Runner
 
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")

@@ -10,7 +10,7 @@ from openaclnn.catalogue import find_operator
 from openaclnn.standards import Standard
 from openaclnn.table import PRODUCTS
 from openaclnn.verify.generate import generate
-from openaclnn.verify.providers import Outcome
+from openaclnn.verify.provider import Outcome
 from openaclnn.verify.report import Report
 from openaclnn.verify.running import Runner
 

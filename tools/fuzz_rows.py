@@ -10,9 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rows import NOTE, OPS, SPDX
-
-KINDS = {"double": "real", "int64": "integer", "bool": "flag"}
+from rows import CPP_KINDS, NOTE, OPS, SPDX
 
 
 def sizes(op) -> str:
@@ -26,7 +24,7 @@ def entry(op) -> str:
     """One `Row`: what the operator takes, and its two C symbols."""
     positions = {p.name: i for i, p in enumerate(op.parameters)}
     parameters = ", ".join(
-        f'{{"{p.name}", Kind::{KINDS.get(p.kind, p.kind)}, Role::{p.role}, '
+        f'{{"{p.name}", Kind::{CPP_KINDS[p.kind]}, Role::{p.role}, '
         f"{str(p.required).lower()}, {str(p.companion).lower()}, "
         f"{positions.get(p.condition, -1)}, "
         f"{{{', '.join(f'{chr(34)}{size}{chr(34)}' for size in p.form.sizes)}}}, "
@@ -39,7 +37,7 @@ def entry(op) -> str:
     arguments = ", ".join(
         f"static_cast<{p.c_type}>(v[{i}].handle)"
         if p.kind in pointers
-        else f"v[{i}].{KINDS.get(p.kind, p.kind)}"
+        else f"v[{i}].{CPP_KINDS[p.kind]}"
         for i, p in enumerate(op.parameters)
     )
     return (

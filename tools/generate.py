@@ -14,7 +14,7 @@ import textwrap
 from pathlib import Path
 
 from reference_pages import aten_page, page
-from rows import ANY, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
+from rows import ANY, CPP_KINDS, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
 
 
 def phase1(op) -> str:
@@ -77,10 +77,9 @@ def forms(op) -> str:
 
 def operator(op) -> str:
     """The row as C++ data and its two C symbols."""
-    kinds = {"double": "double_", "bool": "bool_"}
     positions = {p.name: i for i, p in enumerate(op.parameters)}
     parameters = "".join(
-        f'    {{"{p.name}", Kind::{kinds.get(p.kind, p.kind)}, Role::{p.role}, '
+        f'    {{"{p.name}", Kind::{CPP_KINDS[p.kind]}, Role::{p.role}, '
         f"{str(p.required).lower()}, {str(p.companion).lower()}, "
         f"{positions.get(p.condition, -1)}}},\n"
         for p in op.parameters
@@ -93,7 +92,7 @@ def operator(op) -> str:
 
     rules = "".join(f"rules::{rule}, " for rule in op.rules)
     arguments = ", ".join(f"argument({p.name})" for p in op.parameters)
-    formula = op.kernel if op.family == "elementwise" else "none"
+    formula = op.kernel if op.pointwise else "none"
     named = op.shapes == "named"
     return f"""
 {forms(op) if named else ""}constexpr Parameter {op.name}_parameters[] = {{
@@ -254,7 +253,7 @@ def functions() -> str:
 
 
 def build_files() -> dict[str, str]:
-    rows = [op for op in OPS if op.family == "elementwise"]
+    rows = [op for op in OPS if op.pointwise]
     formulas = {op.kernel: len(op.inputs_) for op in rows}
     files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
     files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}

@@ -25,3 +25,4 @@ table = load("table")
 OPS, PRODUCTS, ANY = table.OPS, table.PRODUCTS, table.ANY
 catalogue = load("catalogue")
 c_signatures, PHASE2 = catalogue.c_signatures, catalogue.PHASE2
+CPP_KINDS = load("schema").CPP_KINDS

@@ -3,8 +3,8 @@
 // of `openaclnn home --aten` starts without PyTorch, and learns in a sentence what is missing.
 #pragma once
 
+#include "core/aten/row.h"
 #include "core/runtime/status.h"
-#include "core/torch/aten/row.h"
 
 namespace openaclnn::aten {
 

@@ -2,7 +2,7 @@
 // How `openaclnn trace` shows the calls of rows: it gets the arguments and makes the call.
 #pragma once
 
-#include "core/torch/aten/row.h"
+#include "core/aten/row.h"
 
 namespace openaclnn::aten {
 

@@ -39,9 +39,9 @@ class Arguments {
           if (values[i].tensor != nullptr) argument.tensor = view(*values[i].tensor, i);
           break;
         case Kind::scalar: argument.scalar = number(values[i].real, i); break;
-        case Kind::double_: argument.real = values[i].real; break;
-        case Kind::int64: argument.integer = values[i].integer; break;
-        case Kind::bool_: argument.flag = values[i].integer != 0; break;
+        case Kind::real: argument.real = values[i].real; break;
+        case Kind::integer: argument.integer = values[i].integer; break;
+        case Kind::flag: argument.flag = values[i].integer != 0; break;
         case Kind::text: argument.text = values[i].text; break;
       }
     }

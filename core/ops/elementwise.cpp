@@ -89,8 +89,8 @@ void fill_attributes(const Operator& op, const Argument* arguments, bool wide, d
         ++attribute;
         break;
       }
-      case Kind::double_: *attribute++ = arguments[i].real; break;
-      case Kind::bool_: *attribute++ = arguments[i].flag ? 1 : 0; break;
+      case Kind::real: *attribute++ = arguments[i].real; break;
+      case Kind::flag: *attribute++ = arguments[i].flag ? 1 : 0; break;
       default: break;
     }
   }

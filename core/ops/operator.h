@@ -15,7 +15,7 @@
 
 namespace openaclnn {
 
-enum class Kind : uint8_t { tensor, scalar, double_, int64, bool_, text };
+enum class Kind : uint8_t { tensor, scalar, real, integer, flag, text };
 
 struct Parameter {
   const char* name;

@@ -21,9 +21,9 @@ std::string shown(const Parameter& parameter, const openaclnn_value& value) {
       return show_view(static_cast<aclDataType>(t->dtype), t->shape, t->strides, t->rank, t->data);
     }
     case Kind::scalar: return show_scalar(&value.real, ACL_DOUBLE);
-    case Kind::double_: return show(value.real);
-    case Kind::int64: return show(value.integer);
-    case Kind::bool_: return show(value.integer != 0);
+    case Kind::real: return show(value.real);
+    case Kind::integer: return show(value.integer);
+    case Kind::flag: return show(value.integer != 0);
     case Kind::text: return show(value.text);
   }
   return "";

@@ -24,9 +24,9 @@ std::string shown(const Parameter& parameter, const Argument& argument) {
       return argument.scalar == nullptr
                  ? "NULL"
                  : show_scalar(argument.scalar->bytes, argument.scalar->dtype);
-    case Kind::double_: return show(argument.real);
-    case Kind::int64: return show(argument.integer);
-    case Kind::bool_: return show(argument.flag);
+    case Kind::real: return show(argument.real);
+    case Kind::integer: return show(argument.integer);
+    case Kind::flag: return show(argument.flag);
     case Kind::text: return show(argument.text);
   }
   return "";

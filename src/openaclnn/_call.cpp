@@ -140,9 +140,9 @@ void Call::convert(int i, nb::handle value) {
       if (!value.is_none() || parameter.required)
         argument_[i].scalar = read_scalar(parameter, value, scalar_[i].make());
       break;
-    case Kind::double_: argument_[i].real = real(parameter, value); break;
-    case Kind::int64: argument_[i].integer = integer(parameter, value); break;
-    case Kind::bool_:
+    case Kind::real: argument_[i].real = real(parameter, value); break;
+    case Kind::integer: argument_[i].integer = integer(parameter, value); break;
+    case Kind::flag:
       if (!PyBool_Check(value.ptr()) && !is_numpy_bool(value))
         must_be(parameter, "True or False", value);
       argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1;

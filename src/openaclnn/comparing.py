@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import comparison_text
 from .dtypes import array_of, as_dtype, dtype_of
 from .formulas import ROUNDED
 from .judging import Output, outputs, wide
@@ -63,15 +64,11 @@ class Comparison:
         return self.passed
 
     def __str__(self) -> str:
-        from .comparison_text import text
-
-        return text(self)
+        return comparison_text.text(self)
 
     def as_data(self) -> dict[str, Any]:
         """Numbers, strings, lists and dicts; NaN and infinities are strings, as JSON needs it."""
-        from .comparison_text import data
-
-        return data(self)
+        return comparison_text.data(self)
 
 
 def compare(

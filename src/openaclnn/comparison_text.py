@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .catalogue import attributes_text
-from .comparing import Compared, Comparison, Element
 from .judging import Output
 from .standards import Standard
 from .text_table import columns
+
+if TYPE_CHECKING:
+    from .comparing import Compared, Comparison, Element
 
 BAR = 40  # the longest
 

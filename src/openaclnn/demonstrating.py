@@ -174,7 +174,7 @@ def _order(value: float) -> tuple[bool, float, float]:
 def points_of(op: Op, dtype: str) -> dict[str, Array]:
     """Telling inputs by name, and the first result under the name of the output."""
     attributes = REFERENCES[op.kernel].attributes[0]
-    if REFERENCES[op.kernel].terms is None:
+    if op.pointwise:
         inputs = telling_points(op, dtype)
     else:
         inputs = sample(op, (1, 8), dtype, SEED, attributes)

@@ -7,6 +7,7 @@ can be exact to the last place of a sum that cancels.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ Outputs = tuple[Array, ...]
 
 # The largest error that is promised, as a share of the sum of the absolute terms.
 BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
+
+# Of a forward whose statistics the gradient gets: the gradient has no such attribute.
+EPS = 1e-5
 
 
 def _normal(mean: float, deviation: float) -> Any:
@@ -133,8 +137,13 @@ def group_norm_swish_grad_terms(
 
 def _statistics(x: Array, a: Attributes) -> tuple[Array, Array]:
     """Mean and rstd, (N, groups)."""
-    parts = _grouped(x, a["num_groups"])
-    return parts.mean(axis=2), 1 / np.sqrt(parts.var(axis=2) + 1e-5)
+    parts = _grouped(x, a["num_groups"]).astype(np.float64)
+    return parts.mean(axis=2), 1 / np.sqrt(parts.var(axis=2) + EPS)
+
+
+def _implied(inputs: Mapping[str, Array], a: Attributes) -> dict[str, Array]:
+    mean, rstd = _statistics(inputs["x"], a)
+    return {"mean": mean, "rstd": rstd}
 
 
 def _far(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list[Array]:
@@ -182,6 +191,7 @@ REFERENCES: dict[str, Reference] = {
         terms=group_norm_swish_terms,
         bound=BOUND,
         together={"far": _far, "tails": _tails},
+        neutral={"beta": 0.0},
         example=(2, 12, 5, 7),
         large=(2, 128, 64, 64),
         domain=(_normal(0.5, 2), _normal(1, 0.3), _normal(0, 0.5)),
@@ -196,6 +206,8 @@ REFERENCES: dict[str, Reference] = {
         terms=group_norm_swish_grad_terms,
         bound=BOUND,
         together={"far": _far_grad, "like sign": _like_sign, "tails": _tails_grad},
+        implied=_implied,
+        neutral={"beta": 0.0, "mean": 0.0},
         example=(2, 12, 5, 7),
         large=(2, 128, 64, 64),
         domain=(

@@ -222,8 +222,8 @@ def sample(
     attributes: Attributes | None = None,
     companion: str | None = None,
 ) -> list[Array]:
-    """One array for each input: ordinary values of its domain. Element-wise, a quarter of them are
-    special; in a sum one infinity would leave nothing to see. `companion` is the dtype of the
+    """One array for each input: ordinary values of its domain. In a pointwise row a quarter of them
+    are special; elsewhere one infinity would leave nothing to see. `companion` is the dtype of the
     inputs that may have another."""
     rng = np.random.default_rng(seed)
     reference = REFERENCES[op.kernel]
@@ -235,7 +235,7 @@ def sample(
         n = math.prod(own)
         with np.errstate(all="ignore"):
             values = draw(rng, n).astype(numpy_dtype(kind))
-        if reference.terms is None:
+        if op.pointwise:
             special = special_values(op, kind, chosen_attributes)
             chosen = rng.random(n) < 0.25
             values[chosen] = rng.choice(special, np.count_nonzero(chosen))

@@ -7,7 +7,7 @@
     meanOut[N,numGroups] the name of an attribute is the attribute's value
     mean[(N,numGroups)]  as many elements, in that order, in whatever dimensions
 
-The build imports this module through schema.py; it needs nothing but the standard library.
+The build imports this module; it needs nothing but the standard library.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Headers, C symbols, Python functions, reference pages, tests and benchmarks are 
 
 from __future__ import annotations
 
-from .schema import Op, Product, gradient, op
+from .language import gradient, op
+from .schema import Op, Product
 
 PRODUCTS: tuple[Product, ...] = (
     Product("910", "Atlas training series", "Ascend910A", bfloat16=False),

@@ -102,7 +102,7 @@ def _tensor(x: Array) -> bytes:
 
 def calls() -> Iterator[Call]:
     for op in OPS:
-        yield from elementwise(op) if op.family == "elementwise" else sums(op)
+        yield from elementwise(op) if op.pointwise else sums(op)
 
 
 def elementwise(op: Op) -> Iterator[Call]:

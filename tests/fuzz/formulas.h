@@ -171,6 +171,16 @@ inline long double ulp_error(double got, long double want, Format format) {
   return std::fabs(result - want) / unit;
 }
 
+// The most that a result may be off whose error is judged by the sum of its absolute terms: a share
+// of that sum, the rounding to 16 bits, and the least subnormal number.
+inline long double allowed_of_terms(long double bound, long double terms, long double want,
+                                    aclDataType dtype) {
+  const Format format = format_of(dtype);
+  const long double step = format.digits < 24 ? std::ldexp(1.0L, -format.digits) : 0;
+  return bound * terms + step * std::fabs(want) +
+         std::ldexp(1.0L, format.least - format.digits + 1);
+}
+
 // Whether a result, computed in double or else in float, is what the formula says.
 inline bool is_right(double got, long double want, aclDataType dtype, bool wide,
                      const Entry& formula) {

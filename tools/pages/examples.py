@@ -16,19 +16,22 @@ from openaclnn.schema import Op, Parameter
 
 SEED = 7
 WIDTH = 98
-SMALL = {"N": 2, "C": 4, "numGroups": 2}  # of rows whose shapes have names
+
+
+def small(op: Op, size: str) -> int:
+    """A named size: 2, or 4 if an attribute of 2 divides it."""
+    return 4 if size in op.multiples else 2
 
 
 def attributes_of(op: Op) -> dict[str, Any]:
     """By Python name: the first set of the reference, on the small shape."""
     chosen = dict(REFERENCES[op.kernel].attributes[0])
-    return chosen | {p.python_name: SMALL[p.name] for p in op.attributes if p.name in SMALL}
+    return chosen | {p.python_name: small(op, p.name) for p in op.attributes if p.name in op.sizes}
 
 
 def shape_of(op: Op) -> tuple[int, ...]:
     """The shape of the first input."""
-    form = op.inputs_[0].form
-    return (*(SMALL[size] for size in form.sizes), 3) if form.sizes else (2, 3)
+    return (*(small(op, size) for size in op.inputs_[0].form.sizes or ("",)), 3)
 
 
 def inputs_of(op: Op) -> list[Array]:

@@ -13,7 +13,7 @@ from reference_pages import page as reference_page
 
 import openaclnn
 from openaclnn.catalogue import SHORT, python_signature
-from openaclnn.reference import REFERENCES, Array, special_values
+from openaclnn.reference import Array, special_values
 from openaclnn.schema import Op
 from openaclnn.table import ANY, OPS, PRODUCTS
 
@@ -46,21 +46,20 @@ def call(op: Op, inputs: list[Array]) -> list[Array]:
 
 def base_of(op: Op) -> list[Array]:
     """What the inputs of the tables are beside the value that varies: 1, or those of the example
-    where an output is a sum of many."""
+    where an output depends on many."""
     inputs = inputs_of(op)
-    return inputs if REFERENCES[op.kernel].terms else [np.ones_like(x) for x in inputs]
+    return [np.ones_like(x) for x in inputs] if op.pointwise else inputs
 
 
 def edges(op: Op) -> str:
     """A table for each input: special values of its first element, and the outputs."""
-    summed = REFERENCES[op.kernel].terms is not None
     parts = []
     for i, p in enumerate(op.inputs_):
         values = special_values(op, "FLOAT", attributes_of(op))
         values = sorted({text(v): v for v in values}.values(), key=lambda v: (np.isnan(v), v))
         names = [f"`{o.name}`" for o in op.outputs]
-        first = f"first element of `{p.name}`" if summed else f"`{p.name}`"
-        head = [first, *(f"first of {name}" for name in names)] if summed else [first, *names]
+        first = f"`{p.name}`" if op.pointwise else f"first element of `{p.name}`"
+        head = [first, *(name if op.pointwise else f"first of {name}" for name in names)]
         rows = [f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
         for value in values:
             inputs = base_of(op)
@@ -81,9 +80,7 @@ def printed(op: Op) -> str:
 
 def page(op: Op) -> str:
     attributes = ", ".join(f"{k} = {v}" for k, v in attributes_of(op).items() if v is not None)
-    others = "the others as in the example below" if REFERENCES[op.kernel].terms else (
-        "other inputs are 1"
-    )  # fmt: skip
+    others = "other inputs are 1" if op.pointwise else "the others as in the example below"
     return f"""{reference_page(op)}
 ```python
 {python_signature(op)}

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "core/aten/row.h"
 #include "core/base/tensor.h"
 #include "core/runtime/observer.h"
-#include "core/torch/aten/row.h"
 
 namespace openaclnn::aten {
 

@@ -57,7 +57,7 @@ class Row:
     op: str
     overload: str | None  # None: op is a composite
     arguments: tuple[str, ...]
-    computed: str  # as_given, in_float, promoted: of core/torch/aten/row.h
+    computed: str  # as_given, in_float, promoted: of core/aten/row.h
     inplace: bool = False  # the C function has no out: self takes its place
 
     @property

@@ -9,7 +9,7 @@ from . import KINDS, Row, rows
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Written by openaclnn/aten/source.py from the rows beside it.
-#include "core/torch/aten/row.h"
+#include "core/aten/row.h"
 
 #define PHASE extern "C" __attribute__((visibility("default"))) int32_t
 #ifdef OPENACLNN_BEHIND_JUMPS  // of the libraries for C programs, which have the names of CANN's

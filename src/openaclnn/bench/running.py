@@ -21,16 +21,14 @@ import numpy as np
 import openaclnn
 
 from ..judging import outputs
-from ..reference import REFERENCES, Array
+from ..reference import Array
 from ..schema import Op
 from ..settings import config
 from .agreeing import agrees
-from .group_norm_peers import PEERS as GROUP_NORM_PEERS
-from .group_norm_peers import Problem
 from .machine import cpu_name
 from .measure import Cores, Loops, Run, interleave, run_of
 from .peers import PEERS
-from .tensors import BLOCK, EPS, CannotMeasure, ours, tensors, to_torch
+from .tensors import BLOCK, CannotMeasure, ours, tensors, to_torch
 
 SCHEMA = "openaclnn bench 1"
 TOLERANCE = {"FLOAT": 1e-4, "FLOAT16": 2e-2, "BFLOAT16": 1e-1, "DOUBLE": 1e-12}  # of sums
@@ -91,8 +89,7 @@ class Setting:
     @property
     def timed(self) -> dict[str, Any]:
         """In place, attributes that keep the data what it was."""
-        kept = PEERS[self.op.python].timed if self.op.inplace else {}
-        return {**self.attributes, **kept}
+        return {**self.attributes, **PEERS[self.op.python].timed}
 
 
 class Bench:
@@ -108,15 +105,11 @@ class Bench:
         s = self.setting
         if s.peer == "none":
             return None
-        if s.op.python in GROUP_NORM_PEERS:
-            if s.peer == "numpy":
-                raise CannotMeasure(f"--peer numpy has no {s.op.python}; there are torch and none")
-            plain = s.attributes["swish_scale"] == 1 and s.attributes.get("activate_swish", True)
-            if not plain:
-                raise CannotMeasure(
-                    "--peer torch computes silu: swish_scale must be 1 and activate_swish true; "
-                    "--peer none measures without a peer"
-                )
+        peer = PEERS[s.op.python]
+        if s.peer == "numpy" and peer.numpy is None:
+            raise CannotMeasure(f"--peer numpy has no {s.op.python}; there are torch and none")
+        if lacks := peer.lacks(s.attributes):
+            raise CannotMeasure(f"--peer {s.peer} {lacks}; --peer none measures without a peer")
         if s.peer == "numpy":
             return np
         try:
@@ -173,9 +166,9 @@ class Bench:
         return Row(op.python, dtype, shape, moved, times, ratios, differs)
 
     def _judge(self, inputs: list[Array], results: list[Array]) -> None:
-        """Our results by the formula; of element-wise rows a block of them."""
+        """Our results by the formula; of pointwise rows a block of them."""
         op, attributes = self.setting.op, self.setting.timed
-        if REFERENCES[op.kernel].terms is None:
+        if op.pointwise:
             inputs = [x.reshape(-1)[:BLOCK] for x in inputs]
             results = [x.reshape(-1)[:BLOCK] for x in results]
         for found in outputs(op, inputs, attributes, results):
@@ -187,37 +180,34 @@ class Bench:
     ) -> tuple[Callable[[], Any], Callable[[], list[Any]]]:
         """The call that is timed, and one that gives the results as arrays."""
         s, op = self.setting, self.setting.op
+        peer = PEERS[op.python]
         named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
-        if op.python in GROUP_NORM_PEERS:
-            given = {name: to_torch(self.module, x) for name, x in named.items()}
-            eps = s.attributes.get("eps", EPS)
-            problem = Problem(given, s.attributes["num_groups"], eps)
-            call: Callable[[], Any] = GROUP_NORM_PEERS[op.python]["torch"](self.module, problem)
-            return call, lambda: list(call())
-        if not op.inplace:
+        if len(results) == 1 and not op.inplace:
             named["out"] = results[0]
-        if s.peer == "numpy":
-            call = PEERS[op.python].numpy(named, s.timed)
-        else:
+        if s.peer == "torch":
             there = {name: to_torch(self.module, x) for name, x in named.items()}
-            call = PEERS[op.python].torch(self.module, there, s.timed)
+            call = peer.torch(self.module, there, s.timed)
+        else:
+            assert peer.numpy is not None
+            call = peer.numpy(named, s.timed)
 
         def compute() -> list[Any]:
-            if not op.inplace:
-                results[0][...] = math.nan
-            call()
-            return [results[0]]
+            if "out" in named:
+                named["out"][...] = math.nan
+            found = call()
+            return list(found) if isinstance(found, tuple) else [results[0]]
 
         return call, compute
 
     def _same(self, due: list[Array], found: list[Any], dtype: str) -> bool:
         op = self.setting.op
-        if op.python not in GROUP_NORM_PEERS:
+        if op.pointwise:
             a, b = due[0].reshape(-1), found[0].reshape(-1)
             below = PEERS[op.python].cancels_below
             return all(agrees(a[i], b[i], below) for i in _blocks(a.size))
         for mine, theirs in zip(due, found, strict=True):
-            wide = theirs.double().numpy().reshape(-1)
+            plain = theirs if isinstance(theirs, np.ndarray) else theirs.double().numpy()
+            wide = plain.astype(np.float64).reshape(-1)
             far = np.abs(mine.astype(np.float64).reshape(-1) - wide).max()
             if not far <= TOLERANCE[dtype] * max(1.0, float(np.abs(wide).max())):
                 return False

@@ -20,7 +20,6 @@ from .measure import aligned
 
 BLOCK = 1 << 16  # values drawn; large inputs repeat them, and the formula judges as many
 SEED = 5
-EPS = 1e-5  # of a normalisation whose gradient row has no such attribute
 
 
 class CannotMeasure(ValueError):
@@ -55,21 +54,20 @@ def tensors(
             values = draw(rng, min(BLOCK, memory.size)).astype(kind)
         memory[...] = np.resize(values, memory.size)
         inputs.append(memory.reshape(one))
-    _true_statistics(op, inputs, attributes)
+    _imply(op, inputs, attributes)
     if op.inplace:
         return inputs, [inputs[0]]
     return inputs, [aligned(math.prod(one), kind).reshape(one) for one in out]
 
 
-def _true_statistics(op: Op, inputs: list[Array], attributes: Mapping[str, Any]) -> None:
+def _imply(op: Op, inputs: list[Array], attributes: Mapping[str, Any]) -> None:
     """A gradient gets the mean and the rstd of its x: a peer that keeps the output of the forward
     computes something else with others."""
-    named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
-    if {"mean", "rstd", "x"} <= named.keys():
-        mean, rstd = named["mean"], named["rstd"]
-        parts = named["x"].reshape(*mean.shape, -1).astype(np.float64)
-        mean[...] = parts.mean(axis=-1)
-        rstd[...] = 1 / np.sqrt(parts.var(axis=-1) + attributes.get("eps", EPS))
+    implied = REFERENCES[op.kernel].implied
+    if implied is not None:
+        named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+        for name, values in implied(named, attributes).items():
+            named[name][...] = values.reshape(named[name].shape)
 
 
 def ours(

@@ -121,9 +121,9 @@ def _path(out: str | None) -> Path | None:
 
 
 def _refuse_groups(op: Op, given: dict[str, object]) -> None:
-    """One group is drawn, for which the curve is one curve."""
+    """One group is drawn, for which the curve is one curve: attributes that are sizes are 1."""
     for p in op.attributes:
-        if p.kind == "int64" and given.get(p.python_name, 1) != 1:
+        if p.name in op.sizes and given.get(p.python_name, 1) != 1:
             value = given[p.python_name]
             raise WrongUse(
                 f"{p.python_name} must be 1 for a plot, which draws one group, but is {value}"

@@ -20,7 +20,7 @@ from .watch import unwritable, write_json, write_text
 
 if TYPE_CHECKING:
     from ..verify.cases import Case
-    from ..verify.providers import Provider
+    from ..verify.provider import Provider
 
 SEED = 1
 REPORTS = ("json", "junit", "html")  # options that write one

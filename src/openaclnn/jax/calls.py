@@ -101,7 +101,7 @@ def _of_one_rank(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _batching(op: Op) -> str:
-    if op.family != "elementwise":
+    if not op.pointwise:
         return "sequential"
     return "expand_dims" if op.shapes == "broadcast" else "broadcast_all"
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from ..schema import Op
+from ..schema import CPP_KINDS, Op
 from ..table import OPS
-
-_KINDS = {"double": "real", "int64": "integer", "bool": "flag"}
 
 
 def _row(op: Op) -> str:
@@ -14,9 +12,9 @@ def _row(op: Op) -> str:
     lines = ""
     for p in op.parameters:
         condition = names.index(p.condition) if p.condition else -1
-        kind = _KINDS.get(p.kind, p.kind)
+        kind = CPP_KINDS[p.kind]
         lines += f'    {{"{p.python_name}", Kind::{kind}, Role::{p.role}, {condition}}},\n'
-    pointwise = str(op.family == "elementwise").lower()
+    pointwise = str(op.pointwise).lower()
     return (
         f"constexpr Parameter {op.python}_parameters[] = {{\n{lines}}};\n"
         f'constexpr Row {op.python}_row = {{"{op.name}", {op.python}_parameters, '

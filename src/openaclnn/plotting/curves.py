@@ -70,27 +70,28 @@ def varied(op: Op) -> Parameter:
 
 
 def first_attributes(op: Op) -> dict[str, Any]:
-    """The first set of the tests, of which the site draws the curve; one group."""
-    attributes = dict(REFERENCES[op.kernel].attributes[0])
-    return attributes | {p.python_name: 1 for p in op.attributes if p.kind == "int64"}
+    """The first set of the tests, of which the site draws the curve; sizes (of groups) are 1."""
+    return dict(REFERENCES[op.kernel].attributes[0]) | _sizes_of_one(op)
 
 
 def default_attributes(op: Op) -> dict[str, Any]:
     """The defaults of the Python function, and where it has none those of the first set."""
     defaults = {p.python_name: p.default for p in op.attributes if p.default is not None}
-    return first_attributes(op) | {p: v for p, v in defaults.items() if type(v) is not int}
+    return first_attributes(op) | defaults | _sizes_of_one(op)
+
+
+def _sizes_of_one(op: Op) -> dict[str, int]:
+    return {p.python_name: 1 for p in op.attributes if p.name in op.sizes}
 
 
 def inputs_along(op: Op, x: Array, attributes: Mapping[str, Any]) -> list[Array]:
-    """x as the input on the axis. The other inputs are 1, but what is added (beta) and subtracted
-    (mean) is 0. A row with named sizes gets one group."""
+    """x as the input on the axis; the other inputs are what its reference calls neutral, or 1. The
+    named sizes are 1."""
     form = op.inputs_[0].form
     shapes = input_shapes(op, (*(1 for _ in form.sizes), x.size), attributes)
-    axis = varied(op)
+    axis, neutral = varied(op), REFERENCES[op.kernel].neutral
     return [
-        x.reshape(shape)
-        if p is axis
-        else np.full(shape, 0.0 if p.name in ("beta", "mean") else 1.0, x.dtype)
+        x.reshape(shape) if p is axis else np.full(shape, neutral.get(p.python_name, 1.0), x.dtype)
         for p, shape in zip(op.inputs_, shapes, strict=True)
     ]
 
@@ -106,7 +107,7 @@ def curves(op: Op, attributes: Mapping[str, Any], ends: Range | None = None) -> 
         return np.asarray(evaluate(op, given, attributes)[0], np.float64).ravel()
 
     found: list[Mark] = []
-    if reference.terms is None:
+    if op.pointwise:
         at = {p for p in (0.0, *reference.special(attributes)) if math.isfinite(p)}
         found = marks(
             value, sorted({*at, *(-p for p in at)} | ({1.0} if of_probability else set()))
@@ -123,7 +124,7 @@ def curves(op: Op, attributes: Mapping[str, Any], ends: Range | None = None) -> 
         x = np.sort(np.r_[x[np.abs(x - mark.x) > gap], mark.x - gap, mark.x, mark.x + gap])
     x = x[(x >= low) & (x <= high)]
     with np.errstate(all="ignore"):
-        if reference.terms is None:
+        if op.pointwise:
             slope = (value(x + step) - value(x - step)) / (2 * step)
         else:  # an output depends on all elements
             unit = np.eye(x.size) * step

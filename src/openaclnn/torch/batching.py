@@ -66,8 +66,6 @@ def _one_by_one(op: Op, overload: Any) -> Rule:
 
 def register_vmaps() -> None:
     for op in OPS:
-        make = (
-            _in_place if op.inplace else _pointwise if op.family == "elementwise" else _one_by_one
-        )
+        make = _in_place if op.inplace else _pointwise if op.pointwise else _one_by_one
         overload = getattr(torch.ops.openaclnn, op.python).default
         torch.library.register_vmap(f"{NAMESPACE}::{op.python}", make(op, overload))

@@ -7,6 +7,7 @@ core/torch/compute.h.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ import torch
 from ..calling import argument_name, given, listed, made
 from ..schema import Op, Parameter
 from ..settings import plays_any
+from ..shapes import shape_of
 from ..table import OPS
 from .dtypes import NAMES, plain
 from .schemas import NAMESPACE
@@ -61,6 +63,46 @@ def _check(op: Op, named: dict[str, Any]) -> None:
         if op.shapes == "same" and not _same(x.shape, whole):
             what = f"have the shape of {first.python_name} {list(whole)}, but got {list(x.shape)}"
             _refuse(op, p, what)
+    if op.shapes == "named":
+        _check_named(op, named)
+
+
+def _whose(op: Op, p: Parameter) -> str:
+    """The words of core/ops/shapes.cpp: "of dy", "of the channels"."""
+    alike = [q for q in op.inputs_ if q.form == p.form and q.form.rest and q is not p]
+    if alike:
+        return f"of {alike[0].python_name}"
+    counts = [op.sizes[size] for size in p.form.sizes]
+    return f"of the {counts[0]}" if len(counts) == 1 else f"of {' and '.join(counts)}"
+
+
+def _check_named(op: Op, named: dict[str, Any]) -> None:
+    """Named sizes are the same wherever they stand, and attributes divide those they should."""
+    shapes = {p.name: named[p.name].shape for p in op.inputs_}
+    plain = [p for p in op.inputs_ if not p.form.flat]
+    for p in plain:
+        rank, least = len(shapes[p.name]), len(p.form.sizes)
+        if rank < least or (rank > least and not p.form.rest):
+            wanted = f"{least} to 8 dimensions" if p.form.rest else f"{least} dimension"
+            _refuse(op, p, f"have {wanted}{'s' * (least > 1 and not p.form.rest)}, but got {rank}")
+    known = op.known_sizes(shapes, {p.python_name: named[p.name] for p in op.attributes})
+    for p in plain:
+        shape, due = shapes[p.name], shape_of(p.form, known)
+        if not _same(shape, due):
+            what = f"have the shape {_whose(op, p)} {list(due)}, but got {list(shape)}"
+            _refuse(op, p, what)
+    for size, divisor in op.multiples.items():
+        p = next(p for p in op.attributes if p.name == divisor)
+        if known[divisor] <= 0:
+            _refuse(op, p, f"be greater than 0, but got {known[divisor]}")
+        if known[size] % known[divisor] != 0:
+            _refuse(op, p, f"divide the {known[size]} {op.sizes[size]}, but got {known[divisor]}")
+    for p in (p for p in op.inputs_ if p.form.flat):
+        shape, due = shapes[p.name], shape_of(p.form, known)
+        if math.prod(shape) != math.prod(due):
+            counts = zip(due, p.form.sizes, strict=True)
+            each = " and ".join(f"{n} {op.sizes[size]}" for n, size in counts)
+            _refuse(op, p, f"have an element for each of {each}, but got shape {list(shape)}")
 
 
 def _shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:

@@ -3,9 +3,10 @@
 
 Every row follows one of its inputs, the leader: where the leader is sharded along an axis that the
 row keeps apart, all tensors that have this axis are sharded along it, the others are replicated,
-and an output without it is a partial sum. A row that names no sizes keeps all dimensions apart. A
-row with named sizes keeps those apart, and no others: a size that an attribute divides (channels by
-groups) where every process has whole groups, any other (the batch) where every process has a part.
+and an output without it is a partial sum. A pointwise row keeps all dimensions apart. A row with
+named sizes keeps those apart, and no others: a size that an attribute divides (channels by groups)
+where every process has whole groups, any other (the batch) where every process has a part. Any
+other row keeps none apart: its inputs are gathered.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ def _axes(op: Op, p: Parameter, shape: Sequence[int], whole: Sequence[int]) -> A
         divided = {divisor: size for size, divisor in op.multiples.items()}
         sizes = tuple(divided.get(size, size) for size in p.form.sizes)
         return (*sizes, *(None,) * (len(shape) - len(sizes))) if p.form.rest else sizes
+    if not op.pointwise:
+        return (None,) * len(shape)
     first = len(whole) - len(shape)
     return tuple(first + i if n == whole[first + i] else None for i, n in enumerate(shape))
 

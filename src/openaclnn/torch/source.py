@@ -13,12 +13,10 @@ from ..gradients import (
     gradient_row,
     sources,
 )
-from ..schema import Op
+from ..schema import CPP_KINDS, Op
 from ..table import OPS
 from .dtypes import TORCH
 from .schemas import out_schema, schema
-
-_KINDS = {"double": "real", "int64": "integer", "bool": "flag"}
 
 
 def _quoted(text: str | None) -> str:
@@ -31,7 +29,7 @@ def _parameters(op: Op) -> str:
     lines = ""
     for p in op.parameters:
         condition = names.index(p.condition) if p.condition else -1
-        kind = _KINDS.get(p.kind, p.kind)
+        kind = CPP_KINDS[p.kind]
         lines += f'    {{"{p.name}", "{argument_name(op, p)}", Kind::{kind}, Role::{p.role}, '
         lines += f"{order[p.name]}, {condition}}},\n"
     return f"constexpr Parameter {op.name}_parameters[] = {{\n{lines}}};\n"
@@ -59,7 +57,7 @@ def _row(op: Op) -> str:
         len(given(op)),
         len(op.outputs),
         str(op.inplace).lower(),
-        str(op.family == "elementwise").lower(),
+        str(op.pointwise).lower(),
         -1 if row is None else OPS.index(row),
         "nullptr" if row is None else f"{op.name}_sources",
         _mask(op, g.zero if g else ()),

@@ -23,9 +23,8 @@ from ..standards import Standard
 from .cases import BadCase, Case
 from .defects import Cause, known
 from .profile import Curve, Profile
-from .providers import Provider
+from .provider import Provider
 from .running import Result, Runner
-from .values import is_summed
 
 SCHEMA = "openaclnn-verify-exhaustive-1"
 CHUNK = 1 << 22  # patterns of a call
@@ -47,7 +46,7 @@ class Chunk(Case):
 
 def has_every(op: Op, dtype: str) -> bool:
     """Whether the operator has few enough inputs for all of them to be tried."""
-    return len(op.inputs_) == 1 and not is_summed(op) and dtype in PATTERNS
+    return len(op.inputs_) == 1 and op.pointwise and dtype in PATTERNS
 
 
 def targets(cases: Iterable[Case], chosen: bool) -> list[Case]:

@@ -58,8 +58,7 @@ def of_one(op: Op, dtype: str, product: Product, seed: int) -> list[Case]:
 
 
 def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
-    summed = kinds.is_summed(op)
-    ordinary = "ordinary" if summed else "mixed"
+    ordinary = "mixed" if op.pointwise else "ordinary"
     layouts = itertools.cycle(OF_C)
     usual, shapes, large = _shapes(op)
     for attributes, values in itertools.product(
@@ -72,7 +71,7 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
         yield {"shape": shape, "values": ordinary}
         yield {"shape": shape, "values": ordinary, "layout": next(layouts)}
     yield {"shape": large, "values": ordinary}
-    if summed:
+    if not op.pointwise:
         yield {"shape": (1, *large[1:]), "values": ordinary, "layout": "channels_last"}
     if "like sign" in kinds.names(op, dtype):
         one_group = REFERENCES[op.kernel].attributes[1]
@@ -96,9 +95,9 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
 
 
 def _shapes(op: Op) -> tuple[Shape, tuple[Shape, ...], Shape]:
-    """The usual one, others, and a large one. Sums keep the sizes that have names in the row,
-    which their attributes must go with: the first two of the example."""
-    if not kinds.is_summed(op):
+    """The usual one, others, and a large one. Rows that are not pointwise keep the sizes that
+    their attributes must go with: the first two of the example."""
+    if op.pointwise:
         return USUAL, SHAPES, LARGE
     example = REFERENCES[op.kernel].example
     named = example[:2]

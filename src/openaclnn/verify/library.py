@@ -22,7 +22,7 @@ from ..reference import Array, evaluate, numpy_dtype
 from ..settings import home
 from ..table import OPS
 from .cases import MISTAKES, Case
-from .providers import BadProvider, Outcome
+from .provider import BadProvider, Outcome
 
 WORKER = Path(__file__).with_name("worker.py")
 ACL_DTYPES = {"FLOAT": 0, "FLOAT16": 1, "DOUBLE": 11, "BFLOAT16": 27}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What computes the cases: one small interface, and the words by which people name one.
+"""The words by which people name what computes the cases.
 
 openaclnn           this library, one provider for each instruction set of this CPU
 openaclnn:v3        one of them
@@ -11,44 +11,15 @@ library:PATH        a shared library with the aclnn C interface, in a child proc
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from ..reference import Array
 from ..settings import config, home
-from .cases import Case
+from .library import LibraryProvider
+from .provider import BadProvider, Provider
+from .torch_compiled import CompiledProvider
+from .torch_provider import TorchProvider
 
 LEVELS = ("v2", "v3", "v4")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a case: results, or what went wrong instead."""
-
-    results: tuple[Array | None, ...] | None = None
-    kind: str = ""  # refused, accepted, crashed, hung, damaged, unsteady
-    sentence: str = ""
-
-
-class Provider(Protocol):
-    """Computes cases."""
-
-    @property
-    def name(self) -> str: ...
-
-    def missing(self, case: Case) -> str:
-        """Why it cannot be asked for this case; empty when it can."""
-        ...
-
-    def run(self, case: Case, inputs: Sequence[Array]) -> Outcome: ...
-
-    def close(self) -> None: ...
-
-
-class BadProvider(ValueError):
-    """A provider that there is not: one sentence."""
 
 
 def levels() -> list[str]:
@@ -59,14 +30,9 @@ def levels() -> list[str]:
 
 def named(word: str, timeout: float) -> list[Provider]:
     """The providers of a word."""
-    from .library import LibraryProvider
-    from .torch_provider import TorchProvider
-
     if word == "torch":
         return [TorchProvider()]
     if word == "torch:compiled":
-        from .torch_compiled import CompiledProvider
-
         return [CompiledProvider()]
     kind, _, rest = word.partition(":")
     if kind == "library" and rest:
@@ -87,8 +53,6 @@ def named(word: str, timeout: float) -> list[Provider]:
 
 
 def _ours(level: str, timeout: float, alone: bool) -> Provider:
-    from .library import LibraryProvider
-
     variables = os.environ | {"OPENACLNN_ISA": level, "OPENACLNN_PRODUCT": config()["product"]}
     if alone:
         variables["OPENACLNN_NUM_THREADS"] = "1"

@@ -19,7 +19,7 @@ from ..standards import OF_TWO, Standard, Verdict, verdict
 from .cases import Case
 from .defects import Cause, of_elements, of_unsteady
 from .profile import Profile, profile
-from .providers import Outcome, Provider
+from .provider import Outcome, Provider
 
 DEATHS = 3  # crashes and hangs of an operator in a dtype, after which the rest of it is left out
 PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"

@@ -15,9 +15,8 @@ from typing import Any
 
 from ..reference import REFERENCES
 from .cases import Case
-from .providers import BadProvider
+from .provider import BadProvider
 from .torch_provider import CALLS, Tensors, TorchProvider
-from .values import is_summed
 
 LIMIT = 64  # compilations of one function: shapes with sizes of 1, or two sizes that are equal
 
@@ -42,7 +41,7 @@ class CompiledProvider(TorchProvider):
 
     def _call(self, case: Case, tensors: Tensors) -> Any:
         function = self._function(case)
-        if not is_summed(case.op):
+        if case.op.pointwise:
             wide = self._torch.broadcast_tensors(*tensors)
             return function(*(x.reshape(-1) for x in wide)).reshape(wide[0].shape)
         rank = len(case.shapes[0])

@@ -15,7 +15,7 @@ import numpy as np
 from ..judging import wide
 from ..reference import REFERENCES, Array, numpy_dtype
 from .cases import Case
-from .defects import Defect, Wrong
+from .defect import Defect, Wrong
 
 EPSILON = 2.0**-24  # half a unit in the last place of 1 in fp32
 LAST_EXPONENT = 88.7228  # exp overflows fp32 beyond it

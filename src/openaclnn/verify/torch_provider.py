@@ -17,7 +17,7 @@ import numpy as np
 from ..layouts import OF_CASES
 from ..reference import Array, numpy_dtype
 from .cases import Case
-from .providers import BadProvider, Outcome
+from .provider import BadProvider, Outcome
 
 Tensors = Sequence[Any]
 Attributes = Mapping[str, Any]

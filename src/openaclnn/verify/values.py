@@ -13,8 +13,8 @@ normal      a mean between -100 and 100, a standard deviation between 1 and 25
 small       between -0.001 and 0.001
 outliers    ordinary, one in a thousand times 1000
 
-Results that are sums have no special values, of which one would leave nothing to see; there only
-the first input is as named, and the others are ordinary. They have kinds of their own instead, in
+Rows that are not pointwise have no special values, because one would leave nothing to see; only
+their first input is as named, and the others are ordinary. They have kinds of their own instead, in
 which the inputs belong together (`Reference.together`):
 
 far         x with a mean of 1,000 to 10,000 standard deviations, and its own mean and rstd
@@ -37,19 +37,14 @@ POINTWISE = (
     "ordinary", "mixed", "special", "every", "bits", "hard", "uniform", "normal", "small",
     "outliers",
 )  # fmt: skip
-SUMMED = ("ordinary", "uniform", "normal", "small", "outliers")
+OTHERS = ("ordinary", "uniform", "normal", "small", "outliers")
 PATTERNS = 1 << 16
-
-
-def is_summed(op: Op) -> bool:
-    """Whether results are sums, which are judged by the sum of their absolute terms."""
-    return REFERENCES[op.kernel].terms is not None
 
 
 def names(op: Op, dtype: str) -> list[str]:
     """The kinds of values that an operator has in a dtype."""
-    if is_summed(op):
-        return [*SUMMED, *REFERENCES[op.kernel].together]
+    if not op.pointwise:
+        return [*OTHERS, *REFERENCES[op.kernel].together]
     left_out = {"hard"} if REFERENCES[op.kernel].hard is None else set()
     if numpy_dtype(dtype).itemsize != 2:
         left_out.add("every")
@@ -87,7 +82,7 @@ def draw(
             ]
     made = []
     for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
-        kind = "ordinary" if is_summed(op) and i > 0 else values
+        kind = values if op.pointwise or i == 0 else "ordinary"
         made.append(_one(op, i, math.prod(shape), dtype, kind, attributes, rng).reshape(shape))
     return made
 

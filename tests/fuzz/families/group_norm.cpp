@@ -15,7 +15,7 @@ namespace {
 using Real = long double;
 using Reals = std::vector<Real>;
 
-constexpr Real kBound = 4e-7L, kLeast = 0x1p-149L;
+constexpr Real kBound = 4e-7L;
 constexpr Real kLargest = 1e37L;  // of FLOAT, beyond which a step may leave its range
 
 // What a case holds, by name.
@@ -41,8 +41,6 @@ class Named {
     const size_t i = find(name);
     const Given& t = results_[i];
     if (t.made == nullptr || !is_wanted(c_, i)) return;
-    const Real step = t.dtype == ACL_FLOAT16 ? 0x1p-11L : t.dtype == ACL_BF16 ? 0x1p-8L : 0;
-    const Real least = t.dtype == ACL_FLOAT16 ? 0x1p-24L : t.dtype == ACL_BF16 ? 0x1p-133L : kLeast;
     const Real largest = t.dtype == ACL_FLOAT16 ? 6e4L : kLargest;
     for (size_t n = 0; n < want.size(); ++n) {
       const Real got = value_at(t.data + n * size_of(t.dtype), t.dtype);
@@ -51,7 +49,7 @@ class Named {
         continue;
       }
       if (!(terms[n] < largest)) continue;  // some step of it may leave the range
-      const Real allowed = kBound * terms[n] + step * std::fabs(want[n]) + least;
+      const Real allowed = allowed_of_terms(kBound, terms[n], want[n], t.dtype);
       if (!(std::fabs(got - want[n]) <= allowed)) refuse(name, n, want[n], got, terms[n]);
     }
   }
