@@ -84,7 +84,7 @@ class Cell:
     def block(self, name: str) -> Array:
         """The values of an input, which are repeated: normal ones, or those of mixes.py."""
         count = min(self.elements, BLOCK)
-        if self.layout in (ATTRIBUTES, MIXES):
+        if self.layout in (AFTER_TORCH, ATTRIBUTES, MIXES):
             return mixed(self.op, name, values_of(self.op, name, count), self.mix, self.attributes)
         return np.random.default_rng(self.elements).standard_normal(count, np.float32)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import warnings
@@ -28,8 +29,9 @@ from group_norm_report import LARGEST, Cell, bars, sizes_of, summary, table
 from report_bars import bars_text
 
 import openaclnn
-from openaclnn.bench.group_norm_peers import PEERS, Problem
+from openaclnn.bench.group_norm_peers import PEERS
 from openaclnn.bench.measure import Cores, Loops, Run, aligned, interleave, run_of
+from openaclnn.formulas_group_norm import EPS
 from openaclnn.schema import Op
 
 SHAPES = [
@@ -46,27 +48,27 @@ OUTPUTS = {
 }
 
 
-def problem(shape: str, dtype: str, layout: str) -> Problem:
+def problem(shape: str, dtype: str, layout: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tensors and attributes, by Python name."""
     dims, groups = sizes_of(shape)
     kind, order = DTYPES[dtype], LAYOUTS[layout]
     torch.manual_seed(1)
     x, dy = (torch.randn(dims).to(kind).contiguous(memory_format=order) for _ in range(2))
     gamma, beta = ((a + b * torch.randn(dims[1])).to(kind) for a, b in ((1, 0.2), (0, 0.5)))
-    given = Problem({"x": x, "gamma": gamma, "beta": beta}, groups, 1e-5)
+    samples, channels, positions = dims[0], dims[1], math.prod(dims[2:])
     norm = torch.ops.aten.native_group_norm
-    _, mean, rstd = norm(x, gamma, beta, *given.sizes, groups, given.eps)
+    _, mean, rstd = norm(x, gamma, beta, samples, channels, positions, groups, EPS)
     # channels last, torch keeps fp32 statistics beside 16-bit tensors in some versions
     shaped = [s.reshape(dims[0], groups).to(kind) for s in (mean, rstd)]
-    tensors = {**given.tensors, "dy": dy, "mean": shaped[0], "rstd": shaped[1]}
-    return Problem(tensors, groups, given.eps)
+    tensors = {"x": x, "gamma": gamma, "beta": beta, "dy": dy, "mean": shaped[0], "rstd": shaped[1]}
+    return tensors, {"num_groups": groups, "eps": EPS}
 
 
-def ours(op: Op, p: Problem) -> tuple[openaclnn.Plan, tuple[Any, ...]]:
-    t = p.tensors
+def ours(op: Op, t: dict[str, Any], groups: int) -> tuple[openaclnn.Plan, tuple[Any, ...]]:
     large, small = torch.empty_like(t["x"]), t["gamma" if "grad" in op.python else "mean"]
     out = (large, torch.empty_like(small), torch.empty_like(small))
     named = {q.python_name: t[q.python_name] for q in op.inputs_}
-    named |= dict(zip(OUTPUTS[op.python], out, strict=True)) | {"num_groups": p.groups}
+    named |= dict(zip(OUTPUTS[op.python], out, strict=True)) | {"num_groups": groups}
     return openaclnn.plan(op.name, **named), out
 
 
@@ -96,17 +98,18 @@ class Machine:
 def measure(
     op: Op, shape: str, dtype: str, layout: str, options: argparse.Namespace, machine: Machine
 ) -> Cell:
-    p = problem(shape, dtype, layout)
-    plan, out = ours(op, p)
-    x = p.tensors["x"]
+    tensors, attributes = problem(shape, dtype, layout)
+    plan, out = ours(op, tensors, attributes["num_groups"])
+    x = tensors["x"]
     plan.run()
     candidates: dict[str, Run] = {"ours": run_of(plan.run)}
     differs = []
-    for name, peer in PEERS[op.python].items():
+    peer = PEERS[op.python]
+    for name, make in {"torch": peer.torch, **peer.others}.items():
         if name == "compiled" and not options.compiled:
             continue
         try:
-            call = peer(torch, p)
+            call = make(torch, tensors, attributes)
             results = call()
         except (
             Exception
@@ -123,15 +126,15 @@ def measure(
         candidates[name] = run_of(call)
     if op.python in machine.streams:
         candidates["streaming"] = machine.streams[op.python]
-    tensors = 3 if "grad" in op.python else 2
-    traffic = tensors * x.numel() * x.element_size()
+    large = 3 if "grad" in op.python else 2  # tensors of x's size
+    traffic = large * x.numel() * x.element_size()
     past_caches = (shape, dtype) == (LARGEST, "fp32")  # memory decides its bars
     rounds = options.rounds * (MORE_ROUNDS if past_caches else 1)
     samples = interleave(candidates, rounds, machine.cores)
     times = samples.medians(), samples.ratios("ours")
     for by_name in times:
         if "streaming" in by_name:
-            by_name["streaming"] *= traffic / (tensors * machine.bytes)
+            by_name["streaming"] *= traffic / (large * machine.bytes)
     return Cell(op.python, shape, dtype, layout, traffic, plan.workspace_size, *times, differs)
 
 
@@ -191,8 +194,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("results that differ from ours:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, loops, machine.cores, load)
-            | {"command": "python benchmarks/group_norm.py " + " ".join(sys.argv[1:])},
+            "about": about(options, loops, machine.cores, load),
             "summary": found,
             "bars": [asdict(bar) for bar in bars(cells)],
             "results": [asdict(c) for c in cells],

@@ -7,8 +7,10 @@ import argparse
 import os
 import platform
 import shlex
+import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,24 @@ from openaclnn.bench.measure import PAUSE, Cores, Loops
 from openaclnn.reference import numpy_dtype
 from openaclnn.schema import Op
 
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def command() -> str:
+    """What was typed, without the file for the results."""
+    words = ["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]
+    if "--out" in words:
+        at = words.index("--out")
+        del words[at : at + 2]
+    return shlex.join(words)
+
+
+def commit() -> str | None:
+    """The commit of these sources, "-dirty" if they differ from it; None outside a repository."""
+    words = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
 
 def about(
     options: argparse.Namespace, loops: Loops | None, cores: Cores, load: float
@@ -29,7 +49,8 @@ def about(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_name(),
         "cpus": len(os.sched_getaffinity(0)),
-        "command": shlex.join(["python", "benchmarks/bench.py", *sys.argv[1:]]),
+        "command": command(),
+        "commit": commit(),
         "config": {k: v for k, v in openaclnn.config().items() if k != "home"},
         "loops_compiler": loops.compiler if loops else None,
         "python": platform.python_version(),

@@ -55,7 +55,7 @@ def cells(options: argparse.Namespace) -> Iterator[Todo]:
         dtypes, sizes = dtypes_and_sizes(layout, options)
         for op in openaclnn.OPS:
             named = op.python in (options.ops or ()) or op.name in (options.ops or ())
-            if op.family != "elementwise" or (options.ops and not named):
+            if not op.pointwise or (options.ops and not named):
                 continue
             if op.inplace and not (named and layout == "contiguous"):
                 continue
@@ -106,7 +106,7 @@ def count(text: str) -> int:
 def options_from(arguments: list[str] | None, description: str | None) -> argparse.Namespace:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=description, formatter_class=form)
-    rows = [op for op in openaclnn.OPS if op.family == "elementwise"]
+    rows = [op for op in openaclnn.OPS if op.pointwise]
     names = sorted(op.python for op in rows)
     known = {name for op in rows for name in (op.python, op.name)}
     add = parser.add_argument

@@ -92,7 +92,9 @@ def heading(path: Path, about: dict[str, Any]) -> str:
     text = f"\n## {path.stem.replace('_', ' ')}\n\n"
     text += f"{about['date'][:10]}, {about['cpu']}, {threads(about)} on {about['cpus']} "
     text += f"CPUs, load average {about['load_average_before']:.1f} before the start; "
-    text += f"openaclnn {config['version']} ({config['kernels']} kernels, {config['compiler']}), "
+    made = f"commit {about['commit']}, " if about.get("commit") else ""
+    text += f"openaclnn {config['version']} ({made}{config['kernels']} kernels, "
+    text += f"{config['compiler']}), "
     text += f"{', '.join(versions)}. {method(about)} `{about['command']}`\n"
     if about.get("samples"):
         text += f"\n{about['samples']} samples. Another machine slowed a core during "

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import statistics
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from typing import Any
 
 import torch
 from bench import cpu_name
+from machine import command, commit
 from torch import nn
 from unet import Data, UNet
 
@@ -171,7 +171,8 @@ def main() -> None:
     about = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_name(),
-        "command": shlex.join(["python", "benchmarks/training.py", *sys.argv[1:]]),
+        "command": command(),
+        "commit": commit(),
         "config": {k: v for k, v in openaclnn.config().items() if k != "home"},
         "torch": torch.__version__,
         "operators": registration.kind,
