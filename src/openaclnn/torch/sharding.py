@@ -214,9 +214,10 @@ def register_sharding() -> None:
             for overload in (packet.default, *(() if op.inplace else (packet.out,))):
                 rule = Rule(op, overload, adjusters is not None)
                 # the placements depend on tensors, and on attributes that count groups
-                first = next(i for i, p in enumerate(given(op)) if p.kind != "tensor")
+                attributes = [i for i, p in enumerate(given(op)) if p.kind != "tensor"]
                 outs = [argument_name(op, p) for p in op.outputs if p.role == "output"]
-                known = RuntimeSchemaInfo(first if op.shapes == "named" else 100, outs)
+                counted = op.shapes == "named"
+                known = RuntimeSchemaInfo(attributes[0] if counted else len(given(op)), outs)
                 propagator.register_op_strategy(overload, rule, known)
                 if op.multiples and adjusters is not None:
                     adjusters[overload] = _local_groups(op)
