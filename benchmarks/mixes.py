@@ -17,7 +17,7 @@ from openaclnn.schema import Op
 Array = np.ndarray[Any, Any]
 
 SHARES = (0.001, 0.2)
-# Half types have other smallest numbers than fp32, of which bf16 has the exponents.
+# A subnormal number of each dtype; bf16 has the exponents of fp32.
 SUBNORMAL = {"fp32": 1e-40, "bf16": 1e-40, "fp16": 6e-6, "fp64": 1e-310}
 SATURATING = {"elu": -100.0, "elu_backward": -100.0, "logit": 1e-30, "logit_grad": 1e-30}
 SWEPT = ("x", "input", "self_or_result")  # the input that chooses, or that the formula bends

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "training" / "unet.json"
 PAGE = ROOT / "docs" / "training.md"
 PLOT = ROOT / "docs" / "training" / "unet"
-FASTER, LESS = 1.15, 0.15  # the bar is to reach one of the two
+FASTER, LESS = 1.15, 0.15  # the goal is to reach one of the two
 MIB = 1 << 20
 
 HEAD = """\
@@ -81,15 +81,17 @@ def table(about: dict[str, Any], cells: list[dict[str, Any]]) -> str:
 
 
 def verdict(cells: list[dict[str, Any]], held: float) -> str:
-    """Says whether the bar is met, and what stands in the way of more."""
+    """Says whether the goal is met, and what stands in the way of more."""
     names = [f"{c['dtype']} {c['layout']}" for c in cells]
     fast = [n for n, c in zip(names, cells, strict=True) if c["faster"] >= FASTER]
     small = [n for n, c in zip(names, cells, strict=True) if less(c) >= LESS]
     missed = [n for n, c in zip(names, cells, strict=True) if not is_met(c)]
-    text = f"The bar is {FASTER:.2f} times as fast or {LESS:.0%} less peak memory in a step. "
+    text = "The goal that we set for `replace` is a step that is "
+    text += f"{FASTER:.2f} times as fast, or that takes {LESS:.0%} less peak memory. "
     text += f"It is met in {len(cells) - len(missed)} of {len(cells)} cases"
     text += f", and missed in {', '.join(missed)}. " if missed else ". "
-    text += f"By memory: {', '.join(small) or 'none'}. By time: {', '.join(fast) or 'none'}. "
+    text += f"Memory meets it in {', '.join(small) or 'no case'}; "
+    text += f"time meets it in {', '.join(fast) or 'no case'}. "
     heavy = [n for n, c in zip(names, cells, strict=True) if less(c) >= LESS > less(c, held)]
     if heavy:
         text += "If weights and optimizer state, which no operator changes, are counted too, the "
@@ -118,7 +120,9 @@ def page() -> str:
     facts |= {"date": about["date"][:10], "version": about["config"]["version"]}
     facts |= {"kernels": about["config"]["kernels"]}
     one = about["threads"] == 1
-    facts["threads"] = "one thread, on its own clock" if one else f"{about['threads']} threads"
+    facts["threads"] = (
+        "one thread, in CPU time of the process" if one else f"{about['threads']} threads"
+    )
     return (
         HEAD.format(**facts)
         + table(about, cells)

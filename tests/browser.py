@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -191,10 +190,6 @@ class Browser:
     def scheme(self, name: str) -> None:
         feature = {"name": "prefers-color-scheme", "value": name}
         self.call("Emulation.setEmulatedMedia", features=[feature])
-
-    def screenshot(self, file: Path) -> None:
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     def accessible(self) -> list[dict[str, Any]]:
         """The tree that screen readers get: role and name of each node."""

@@ -107,6 +107,16 @@ def test_exit_code_0_keeps_the_status_of_the_program(programs):
     assert (done.returncode, len(REPORT.findall(done.stderr))) == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("words", "status"), [([], 66), (["--exit-code", "5"], 5), (["--exit-code", "0"], 139)]
+)
+def test_a_host_access_ends_the_program(programs, words, status):
+    path = program(next(p for p in PROGRAMS if p.stem == "host_access"), programs)
+    done = openaclnn_command("check", *words, str(path))
+    assert done.returncode == status
+    assert done.stderr.splitlines()[-1].startswith("    to do: copy between host and device")
+
+
 def test_environment_alone(programs, tmp_path):
     leak = next(p for p in PROGRAMS if p.stem == "leak")
     lines = tmp_path / "lines"

@@ -55,7 +55,7 @@ def test_bounds(checked, programs):
         if status == 107000:
             expected = f"at most {room}, the bytes reserved from "
             assert expected in sentence, sentence
-            assert f"of which {size} were asked for" in sentence, sentence
+            assert f"(the program asked for {size} of them)" in sentence, sentence
             assert sentence.endswith(f"but got {used}"), sentence
     assert len(ways) == (10 if checked else 8), done.stderr
 

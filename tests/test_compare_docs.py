@@ -42,7 +42,7 @@ def judge(folder):
 
 
 def test_ten_lines_for_a_kernel_in_c(tmp_path):
-    """The lines are ten; the verdict and the way to mend the kernel are what the page says."""
+    """The lines are ten; the verdicts before and after the change are what the page says."""
     source, commands = blocks("c")[0], blocks("console")[0].splitlines()
     assert len(commands) - 1 + len(source.splitlines()) + len(blocks("py")[0].splitlines()) == 10
     if shutil.which("cc") is None:

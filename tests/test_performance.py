@@ -40,7 +40,7 @@ def results(torch: float = 2.5, streaming: float = 0.95) -> list[Result]:
 
 
 def test_ratios_are_of_rounds():
-    """Three rounds in fair weather and two in foul, which slows both and ours more often."""
+    """Three ordinary rounds and two slow ones, in which both are slow, and ours more often."""
     samples = Samples({"ours": [1, 2, 2, 1, 2], "torch": [1.5, 3, 3, 1.5, 1.5]})
     assert samples.medians() == {"ours": 2, "torch": 1.5}
     assert samples.ratios("ours") == {"ours": 1, "torch": 1.5}

@@ -12,7 +12,7 @@ from support import SEED, shape_for
 
 from openaclnn.calling import given
 from openaclnn.gradients import gradient_dtypes
-from openaclnn.reference import REFERENCES, input_shapes, sample
+from openaclnn.reference import REFERENCES, sample
 from openaclnn.schema import Op
 from openaclnn.table import OPS
 
@@ -112,10 +112,6 @@ def name_of(value) -> str:
     if isinstance(value, dict):
         return ",".join(f"{v:g}" for v in value.values() if v is not None)
     return str(value)
-
-
-def shapes_of(op: Op, shape):
-    return input_shapes(op, shape, PLAIN[op.name])
 
 
 # ---- the same values elsewhere in memory ----

@@ -9,9 +9,9 @@ see. A weak symbol could replace baseline code by an AVX-512 copy of the same fu
 
 Loops: run_blocks of every form of a formula that has one, the element loops of group norm, and
 every half conversion, wherever else it is, have a loop that computes in and stores from registers
-of the level's full width: xmm for v2, ymm for v3, zmm for v4. A run_blocks has no scalar loop
-besides. (One instruction of v3 converts a full register to fp16, and stores half a register. The
-fused multiply-add in double, which v2 takes from libm, is exempt. The loops of
+of the level's full width: xmm for v2, ymm for v3, zmm for v4. A run_blocks has no scalar loop.
+(One instruction of v3 converts a full register to fp16, and stores half a register. The fused
+multiply-add in double, which v2 takes from libm, is exempt. The loops of
 run_registers_summed and run_registers_quick are in registers as they are written; that of
 `general` is not checked.)
 

@@ -121,7 +121,7 @@ def row(shape: tuple[int, ...], groups: int, ratio: float) -> tuple[str, float]:
 HEAD = (
     "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
     "# Group norm: errors when the mean is far above the deviation\n\n"
-    "This page is written by `python tools/numerics_group_norm.py`. It shows the largest "
+    "The output of `python tools/numerics_group_norm.py` is this page. It shows the largest "
     f"|result - exact| / Σ|terms| in FLOAT; the bound promised is {BOUND:g}. The exact value is "
     "the formula in float64 on the same inputs. Every result is a sum, and Σ|terms| is the sum of "
     "the absolute values of its terms; for dx that is rstd |γ u| + rstd mean|γ u| + "

@@ -20,7 +20,7 @@ inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
 inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 inline double double_of(uint64_t bits) { return __builtin_bit_cast(double, bits); }
 
-// Without branches.
+// These two functions have no branches.
 inline bool all(bool a, bool b, bool c = true) {
   return (static_cast<int>(a) & static_cast<int>(b) & static_cast<int>(c)) != 0;
 }

@@ -16,7 +16,8 @@ inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
-// Σ u and Σ u d, where d is a distance to the mean. Lane l adds the values l, l + 32, …
+// Holds Σ u and Σ u d, where u is dy swish'(v) and d is x - mean or x̂ (docs/numerics.md). Lane l
+// adds the values l, l + 32, …
 struct LaneSums {
   alignas(64) float u[kLanes], ud[kLanes];
 };

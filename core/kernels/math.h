@@ -60,20 +60,21 @@ inline V expm1_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// The bits of -ln2 2^(j/16), less (j + 1024) 2^19. times_root() adds the bits of 16 n + j + 1024,
-// shifted left by 19, which restores that and adds n to the exponent.
+// Entry j is the bits of -ln2 2^(j/16), minus (j + 1024) 2^19. times_root() adds 16 n + j + 1024,
+// shifted left by 19. This restores what was subtracted, and adds n to the exponent.
 inline constexpr uint32_t kRoots[16] = {
     0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
     0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
 
-// The bits of 2^(j/16), less (j + 1024) 2^19. With E = exp(-t) = 2^p, the gradient uses kRoots and
-// gets -ln2 E, because p times that is t E. y uses this table and gets E, because 1 + E is then a
-// sum: these loops wait for multiplications, and Zen 4 executes additions in other pipes.
+// Entry j is the bits of 2^(j/16), minus (j + 1024) 2^19. Let E be exp(-t) = 2^p. The gradient uses
+// kRoots and gets -ln2 E, because p times that is t E. The forward call uses this table and gets E,
+// because it needs 1 + E, which is then an addition: these loops wait for multiplications, and Zen
+// 4 executes additions in other pipes.
 inline constexpr uint32_t kPowers[16] = {
     0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
     0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
 
-// p and -t log2(e) rounded to sixteenths, in the last bits.
+// These two return p, and -t log2(e), rounded to sixteenths in the last bits (kShiftToSixteenth).
 template <class V>
 [[gnu::always_inline]] inline V sixteenths(V p) {
   return p + all_of<V>(kShiftToSixteenth);
@@ -90,9 +91,9 @@ template <class V>
   return fused(root * r, q, root);
 }
 
-// -ln2 2^p = -ln2 2^(n + j/16) 2^r, |r| <= 1/32, for p that are near (swish.h says which). Relative
-// error 2^-23; that of the polynomial is 2^-29.2, and r is exact. The table saves two
-// multiplications, which the loops of group norm wait for.
+// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for p that are near (swish.h says
+// which those are). The relative error is 2^-23, that of the polynomial is 2^-29.2, and r is exact.
+// The table saves two multiplications, which the loops of group norm wait for.
 template <class V>
 [[gnu::always_inline]] inline V scaled_power(V p) {
   const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
@@ -102,8 +103,8 @@ template <class V>
   return times_root(kRoots, at, r, q);
 }
 
-// exp(-t), for the same p = -t log2(e), which is not rounded here: the product with ln2 loses
-// n 2^-29. Polynomial 2^-29.1, |r| <= 0.0217.
+// Returns exp(-t) where p = -t log2(e) is near. p itself is not rounded: only the product of n +
+// j/16 and ln2 loses n 2^-29. The polynomial has a relative error of 2^-29.1 for |r| <= 0.0217.
 template <class V>
 [[gnu::always_inline]] inline V exp_of_minus(V t) {
   const V at = sixteenths_of_minus(t);

@@ -24,8 +24,8 @@ using Registers = Several<FloatRegister, K>;
 // Functions of several registers are always inlined: GCC 12 would pass them through the stack at
 // -O2, and swish took 1.75 times as long with AVX2.
 //
-// Without fused products in hardware, a fused product is a call, and code that is unrolled gains
-// nothing: with a loop the element-wise kernels of v2 take 26 instead of 38 s to compile.
+// Without fused products in hardware, a fused product is a call, and unrolled code gains nothing. A
+// loop takes less time to compile.
 template <class R, int K>
 [[gnu::always_inline]] inline Several<R, K> each(auto step) {
   Several<R, K> y;

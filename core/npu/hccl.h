@@ -73,7 +73,8 @@ class Communicator {
   Communicator(std::string its_name, uint32_t its_rank, uint32_t all_ranks)
       : name(std::move(its_name)), rank(its_rank), ranks(all_ranks) {}
   virtual ~Communicator() = default;
-  // On the thread of the stream. Calls of one communicator come in the same order on every rank.
+  // The thread of the stream calls this. Calls of one communicator come in the same order on every
+  // rank.
   virtual void perform(const Collective& collective) = 0;
   // Waits for what was sent and not yet received.
   virtual void flush() = 0;

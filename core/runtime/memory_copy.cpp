@@ -64,7 +64,7 @@ Status check_range(const char* call, const char* argument, const void* address, 
   if (own.behind == 0 || count <= own.behind) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID,
               "%s: count must be at most %zu, the bytes reserved from %s to the end of its "
-              "allocation, of which %zu were asked for, but got %zu",
+              "allocation (the program asked for %zu of them), but got %zu",
               call, own.behind, argument, own.asked, count);
 }
 

@@ -91,11 +91,11 @@ class Stream {
   bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
 
   // ---- for the task that runs ----
-  // The stream whose task the calling thread is running, or nullptr. The thread must not wait for
-  // that stream, since it would wait for itself.
+  // Returns the stream whose task the calling thread is running, or nullptr. The thread must not
+  // wait for that stream, since it would wait for itself.
   static const Stream* running_here();
-  // The context of that stream; nullptr when the stream or its context is gone: the stream of a
-  // callback may be destroyed by force while the callback runs.
+  // Returns the context of that stream, or nullptr if the stream or its context is gone: the stream
+  // of a callback may be destroyed by force while the callback runs.
   static Context* owner_here();
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);

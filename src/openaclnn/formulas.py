@@ -40,7 +40,7 @@ class Reference:
     domain: tuple[Draw, ...]
     attributes: tuple[Attributes, ...]
     ulp: Mapping[str, float]  # computed in FLOAT, in DOUBLE; "half": then rounded to fewer digits
-    lost: float = 0.0  # what a FLOAT result may be off besides, however small it is
+    lost: float = 0.0  # added to the bound of a FLOAT result, however small the result is
     special: Callable[[Attributes], tuple[float, ...]] = lambda a: ()
     # Where an approximation is at its worst, given the attributes: how many values.
     hard: Callable[[np.random.Generator, Attributes, int], Array] | None = None

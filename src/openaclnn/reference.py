@@ -171,7 +171,7 @@ def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
 
 
 def counted(op: Op, error: Array, reference: Array, dtype: str) -> Array:
-    """Of such errors, what counts for the promise: not what a FLOAT result may be off besides."""
+    """The part of such errors that the promise limits: `lost` of a FLOAT result is subtracted."""
     lost = REFERENCES[op.kernel].lost
     if dtype != "FLOAT" or lost == 0:
         return error

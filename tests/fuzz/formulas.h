@@ -69,8 +69,8 @@ inline long double logit_grad(long double x, long double dy, double eps) {
   return dy / (x * (1 - x));
 }
 
-// And the most that FLOAT results are off, in ULP; and what they may be off besides, however small
-// they are.
+// Each formula with the largest error that FLOAT results may have, in ULP, and with what is added
+// to that error however small the result is.
 inline const struct Entry {
   const char* kernel;
   double ulp;

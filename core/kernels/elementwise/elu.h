@@ -17,10 +17,11 @@ inline auto clamped_bits(V x) {
   return smaller(bits_of(x), bits_of(all_of<V>(-25.0f)));
 }
 
-// For alpha, scale and inputScale 1, in float. Two operations round: the sum r + r^2 p and the
-// result; n ln2 loses n 2^-29, which is below 0.05 ulp of the result. The error is 0.908 ulp. The
-// form main + rest + 2^n q below has 0.822 ulp, but takes five more products and a comparison: 0.28
-// instead of 0.20 ns in the cache (AVX-512).
+// This form is for alpha, scale and inputScale 1, in float. With x = n ln2 + r and p(r) of math.h,
+// it computes 2^n (r + r^2 p) + (2^n - 1). Two operations round: the sum r + r^2 p and the result.
+// n ln2 loses n 2^-29, which is below 0.05 ulp of the result. The error is 0.908 ulp. The form
+// main + rest + 2^n q of elu_single has 0.822 ulp, but takes five more products and a comparison:
+// 0.28 instead of 0.20 ns in the cache (AVX-512).
 struct elu_unit {
   static constexpr bool finite = false;
   static constexpr uint32_t limit = 0xff800000;  // NaNs with the sign bit set are above
@@ -52,7 +53,8 @@ struct elu_unit {
   static Careful careful() { return {}; }
 };
 
-// For a positive scale alpha, in float: high + low. 2^n (1 + r + q) - 1 is sum + rest, and its
+// These parts are for a positive scale alpha, in float: high + low. With inputScale x = n ln2 + r
+// (math.h) and exp(r) = 1 + r + q, expm1 is 2^n (1 + r + q) - 1. This is sum + rest, and its
 // product with high + low is rounded once. Without `rest` the error reached 1.06 ulp.
 struct elu_parts {
   float scale, high, low;
@@ -75,9 +77,9 @@ struct elu_parts {
   }
 };
 
-// For inputScale 1. With four registers together, some of them and of the constants are spilled to
-// the stack again and again: 64 Mi past the cache took 14.2 ms instead of 10.1 (AVX-512, 2 threads,
-// measured when alpha and scale 1 used this form too).
+// This form is for inputScale 1. With four registers together, some of them and of the constants
+// are spilled to the stack again and again: 64 Mi past the cache took 14.2 ms instead of 10.1
+// (AVX-512, 2 threads, measured when alpha and scale 1 used this form too).
 struct elu_single : elu_parts {
   static constexpr bool one_nan = true;
   static constexpr int together = 2;
@@ -89,10 +91,10 @@ struct elu_single : elu_parts {
   }
 };
 
-// For another positive inputScale: CELU has 1 / alpha. The exponent is p + c, where c is what the
-// product p has lost. `general` computes the results of |p| below 2^-90, except 0, and those below
-// 2^-100, because there c or what other products have lost is subnormal or 0. Below
-// -25 / inputScale, expm1 is within 2^-36 of -1.
+// This form is for another positive inputScale; CELU has 1 / alpha. The exponent is p + c, where c
+// is what the product p has lost. `general` computes the results of |p| below 2^-90, except 0, and
+// those below 2^-100, because there c or what other products have lost is subnormal or 0. Below -25
+// / inputScale, expm1 is within 2^-36 of -1.
 struct elu_scaled : elu_parts {
   static constexpr bool finite = true;
   static constexpr int together = 2;
@@ -123,11 +125,12 @@ struct elu_scaled : elu_parts {
   }
 };
 
-// For results of 16 bits, in float. Below -25 / inputScale the result is -scale alpha (1 - 2^-36).
-// Above `linear` it is scale x: above 0, or, if the slope is the same on both sides of 0, above
-// -2^-60 / inputScale. Then a subnormal x is multiplied only once (formula.h). `steep` is for a
-// large scale alpha, which would show the digits that a subnormal expm1 has lost: there `linear` is
-// -2^-60 / inputScale too, and from it to 0 the result is slope x. That takes 1.1 times as long.
+// This form is for results of 16 bits, in float. Below -25 / inputScale the result is
+// -scale alpha (1 - 2^-36). Above `linear` it is scale x: above 0, or, if the slope is the same on
+// both sides of 0, above -2^-60 / inputScale. Then a subnormal x is multiplied only once
+// (formula.h). `steep` is for a large scale alpha, which would show the digits that a subnormal
+// expm1 has lost: there `linear` is -2^-60 / inputScale too, and from it to 0 the result is slope
+// x. That takes 1.1 times as long.
 template <bool steep>
 struct elu_half {
   float scale, factor, slope, bound, linear;

@@ -12,7 +12,8 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// In float, for every x with exp(inputScale x) above e^-64 and a finite result.
+// The quick forms in float derive from this one. They are right for every x with exp(inputScale x)
+// above e^-64 and a finite result.
 struct elu_backward_quick {
   static constexpr bool finite = false;
   float scale, factor;  // of exp(inputScale x)

@@ -83,9 +83,9 @@ struct elu_double {
   }
 };
 
-// For attributes of which one is 0 (alpha or scale), infinite or NaN. All that matters of expm1 is
-// its sign and whether it is 0, infinite or -1. Infinity times scale alpha, which may be below the
-// range, is infinity times its mantissa.
+// This form is for a scale or alpha that is 0, and for attributes that are infinite or NaN. All
+// that matters of expm1 is its sign and whether it is 0, infinite or -1. Infinity times scale alpha
+// is computed with the mantissa of scale alpha, which may be below the range.
 struct elu_double_rare {
   double scale, factor, mantissa, rate;
   elu_double_rare(double alpha, double scale, double input_scale)

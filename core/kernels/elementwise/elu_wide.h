@@ -21,7 +21,7 @@ inline double expm1_of(Power power) {
 }
 inline double exp_of(Power power) { return power.scale + power.scale * power.fraction; }
 
-// For an inputScale that has a bound, and a scale alpha that is not 0.
+// This form is for an inputScale that has a bound, and a scale alpha that is not 0.
 struct elu_wide {
   float scale, bound;
   double rate, factor;
@@ -36,7 +36,7 @@ struct elu_wide {
   }
 };
 
-// For an inputScale that has a bound.
+// This form is for an inputScale that has a bound.
 struct elu_backward_wide {
   float scale, bound;
   double rate, factor, at_infinity;
@@ -53,11 +53,11 @@ struct elu_backward_wide {
   }
 };
 
-// For all attributes. u, a product of floats, is infinite only if one of them is; as a double it is
-// at most 2^257, so a clamped u differs from an infinite one.
+// What follows is for all attributes. u, a product of floats, is infinite only if one of them is;
+// as a double it is at most 2^257, so a clamped u differs from an infinite one.
 inline Power power_to_end(double u) { return power_of_2(u < -kEnd ? -kEnd : u); }
-// At least 2^769 above the end: this makes the result infinite even for the least g and attributes,
-// whose product is 2^-596. Infinite if u is.
+// Returns at least 2^769 if u is above the end, which makes the result infinite even for the least
+// g and attributes, whose product is 2^-596. The value is infinite if u is.
 inline double or_beyond(double u, double power) { return u > kEnd ? u * 0x1p760 : power; }
 
 struct elu_rare {

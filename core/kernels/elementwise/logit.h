@@ -10,8 +10,9 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// In double, with an error of at most 2^-35 for every z from 2^-1022 on. The method is that of
-// logit_quick; only what c has lost is corrected, which next to 1/2 is half of the result.
+// Computes in double, with an error of at most 2^-35 for every z from 2^-1022 on. The method is
+// that of logit_quick below. Only the rounding error of c = 1 - z is corrected, because next to 1/2
+// it is half of the result.
 inline double logit_wide(double z) {
   const double c = 1 - z, missing = (1 - c) - z;
   const uint64_t k = (bits_of(z) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
@@ -29,13 +30,13 @@ inline double logit_wide(double z) {
   return ((z > 0) & (z < 1)) ? y : ends;
 }
 
-// The logit of an eps, which may be smaller than that.
+// Returns the logit of an eps, which may be smaller than 2^-1022.
 inline double logit_of(double eps) {
   constexpr double kLn2 = 0x1.62e42fefa39efp-1;
   return eps > 0 && eps < 0x1p-1000 ? logit_wide(eps * 0x1p100) - 100 * kLn2 : logit_wide(eps);
 }
 
-// Whether y is within an ulp of exact, with a little to spare.
+// Returns whether y is within an ulp of exact, with a little to spare.
 inline bool within_ulp(float y, double exact) {
   const auto nearest = static_cast<float>(exact);
   return magnitude(y - exact) <= 0.9 * magnitude(nearest - float_of(bits_of(nearest) ^ 1));
@@ -46,19 +47,21 @@ inline bool within_ulp(float y, double exact) {
 // 2^-24 and 1/2, both excluded, whose nearest float has the same result.
 enum class Range : uint8_t { open, closed, inside };
 
-// ln(1 + j/16) - j/16 ln2, which is positive; the bits of p contain j 2^19.
+// Entry j is the bits of ln(1 + j/16) - j/16 ln2, which is positive. p is that of logit_quick
+// below; its bits contain j 2^19.
 inline constexpr uint32_t kLogarithms[16] = {
     0x00000000, 0x3c8dbedc, 0x3cff188e, 0x3d2b8fc6, 0x3d4c3699, 0x3d629cb3, 0x3d6fb661, 0x3d745756,
     0x3d71383b, 0x3d66fb1a, 0x3d562ee8, 0x3d3f526a, 0x3d22d68f, 0x3d012062, 0x3cb51548, 0x3c3d9cad};
 
-// In float, for 2^-100 <= z < 1. With c = 1 - z and p = 2^n (1 + j/16) near z / c,
+// Computes in float, for 2^-100 <= z < 1. Let c = 1 - z, and let p be near z / c, of the form
+// 2^n (1 + j/16) with integers n and j, 0 <= j < 16. Then
 //     ln(z / c) = ln p + 2 atanh(f / 2),    f = (z - p c) / h,    h = (z + p c) / 2.
-// The bits of z less those of c are near 2^23 log2(z / c), so p comes from them without a division:
-// -0.118 < f < 0.061. z - p c = z (1 + p) - p is rounded once, because 1 + p is exact except for p
-// < 2^-19, where the result is below -13; h is z minus half of it. Near 1/2, where the result is as
-// small as f, p is 1, and f, up to 1/4, is exact. The classical way, p = 2^n, needs a longer
-// polynomial and a correction for what f loses: 24.6 cycles for 16 values on Zen 4, where this form
-// takes 17.4.
+// The bits of z minus those of c are near 2^23 log2(z / c), so p comes from them without a
+// division, and -0.118 < f < 0.061. z - p c = z (1 + p) - p is rounded once, because 1 + p is exact
+// except for p < 2^-19, where the result is below -13; h is z minus half of it. Near 1/2, where the
+// result is as small as f, p is 1, and f, up to 1/4, is exact. The classical way, p = 2^n, needs a
+// longer polynomial and a correction for what f loses: 24.6 cycles for 16 values on Zen 4, where
+// this form takes 17.4.
 template <Range range>
 struct logit_quick {
   static constexpr bool finite = true;  // for values that are not unusual

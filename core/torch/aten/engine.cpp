@@ -228,13 +228,13 @@ const Composite* find_composite(const char* name) {
 
 using namespace openaclnn::aten;
 
-// For C programs.
+// C programs find this (core/aten).
 extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_provider = {
     rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
     compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};
 
-// For tests: the name of a row, NULL after the last; how often it ran; what this torch lacks for
-// it, or "".
+// Tests call these three functions. They return the name of a row, or NULL after the last one; how
+// often the row ran; and what this torch lacks for it, or "".
 extern "C" __attribute__((visibility("default"))) const char* openaclnn_aten_name(int row) {
   return row >= 0 && row < row_count ? rows[row].name : nullptr;
 }

@@ -131,9 +131,9 @@ void qr(Tensor self, int64_t mode, Out q, Out r) {
   r = upper;
 }
 
-// ---- a norm in two steps: of powers the sum, then its root; of infinity the extreme ----
+// ---- a norm in two steps: the sum of powers, then its root; for infinity, the extreme ----
 
-// In place of the infinities torch_npu passes the largest 32-bit integers, rounded to float.
+// torch_npu passes the largest or least 32-bit integer, rounded to float, instead of an infinity.
 double power(double p) {
   constexpr double kInfinite = 2147483648.0;
   return std::abs(p) >= kInfinite - 1 ? std::copysign(INFINITY, p) : p;

@@ -16,8 +16,8 @@ from .tensors import text
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows that both have: how many times as fast the new one is, by our times and by the times
-    as shares of the peer's or of the copy's, which the weather of a machine slows as well. They
-    are the same where the quartiles meet."""
+    as shares of the peer's or of the copy's, which are slower too where the machine is. They are
+    the same where the quartiles meet."""
     if old["attributes"] != new["attributes"] or old["op"] != new["op"]:
         raise ValueError("both files must measure one operator with the same attributes")
     before = {(r["dtype"], tuple(r["shape"])): r for r in old["rows"]}

@@ -9,7 +9,7 @@ last work (CPU time used while the process sleeps) and would steal a core from t
 
 A ratio is the median of the ratios of the rounds, not that of two medians: where neighbours slow
 the whole machine for some seconds (64 Ki elements: 4.8 and 7.7 us, torch 5.1 and 8.2), both times
-of a round are slow, while the medians of two candidates may come from different weather.
+of a round are slow, while the medians of two candidates may come from different seconds.
 
 And a virtual CPU may share its core with another machine's, for seconds, without the kernel seeing
 it: then it is 1.7 times as slow, and twice as fast as torch becomes 0.3 times. So the same piece of

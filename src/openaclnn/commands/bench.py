@@ -58,7 +58,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--dtype", nargs="+", metavar="DTYPE", help="fp32 (the default), bf16, fp16, fp64")
     add("--peer", default="torch", help="torch (the default), numpy or none")
     add("--threads", type=int, metavar="N", help="for ours and for torch (as openaclnn info shows)")
-    add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"medians are of N ({ROUNDS})")
+    add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"samples of a median ({ROUNDS})")
     add(
         "--sweep",
         nargs="*",
@@ -67,7 +67,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     add("--out", metavar="FILE", help="with --sweep: a picture, .png or .svg (needs matplotlib)")
     add("--json", metavar="FILE", help="write the results; - for standard output")
-    add("--html", metavar="FILE", help="write a page to look at; - for standard output")
+    add("--html", metavar="FILE", help="write an HTML report; - for standard output")
     add("--compare", nargs=2, metavar="FILE.json", help="two files of --json: before and after")
     add_attributes(sub)
 

@@ -30,7 +30,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn compare mine.npy g.npy x.npy --op elu_backward --alpha 1 --scale 1 \\\n"
         "      --input-scale 1 --is-result false\n"
         "  openaclnn compare mine.npy x.npy --op logit --eps=-1e-3 --dtype bf16 --ulp 2\n\n"
-        "Exit status: 0 if the results keep the standard, 1 if not, 2 if nothing was compared.",
+        "Exit status: 0 if the results meet the standard, 1 if not, 2 if nothing was compared.",
     )
     sub.add_argument("files", nargs="+", metavar="FILE.npy", help="results, then inputs")
     add = sub.add_argument
@@ -40,11 +40,11 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--benchmark",
         action="append",
         metavar="FILE.npy",
-        help="for --standard double: results of the other implementation",
+        help="for --standard double or peer: results of the other implementation",
     )
     add("--dtype", help="of raw bits, and of results in a wider array: fp16, bf16, fp32, fp64")
     add("--worst", type=int, default=5, metavar="N", help="worst elements to show (5)")
-    add("--json", action="store_true", help="print JSON for programs")
+    add("--json", action="store_true", help="print JSON instead of text (takes no FILE)")
     add_attributes(sub)
 
 

@@ -32,7 +32,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add = sub.add_argument
     add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
     add("--json", metavar="FILE", help="write the results; - for standard output")
-    add("--html", metavar="FILE", help="write a page to look at; - for standard output")
+    add("--html", metavar="FILE", help="write an HTML report; - for standard output")
 
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:

@@ -59,4 +59,4 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn docs\n"
         "  openaclnn docs check_mode | less",
     )
-    docs.add_argument("page", nargs="?", metavar="PAGE", help="name of a page; a list without it")
+    docs.add_argument("page", nargs="?", metavar="PAGE", help="the page to print; otherwise a list")

@@ -30,9 +30,10 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     sub = command(
         "verify",
         run,
-        "verify a library, torch or openaclnn with cases made from the rows",
-        "Makes cases from the rows (dtypes, shapes, layouts, attributes, values; all from one\n"
-        "seed), lets a provider compute them, and judges every element. A provider is\n\n"
+        "verify a library, torch or openaclnn with cases that it makes itself",
+        "Makes cases from the table of operators that the library is built from (its rows give\n"
+        "dtypes, shapes and attributes; layouts and values come from one seed), lets a provider\n"
+        "compute them, and judges every element. A provider is\n\n"
         "  openaclnn        this library, with each instruction set of this CPU (the default)\n"
         "  openaclnn:v3     one of them\n"
         "  torch            eager PyTorch on the CPU\n"
@@ -52,14 +53,14 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--dtype", action="append", metavar="DTYPE", help="only this one; may be repeated")
     add("--seed", type=int, default=SEED, metavar="N", help=f"another makes other values ({SEED})")
     add("--only", action="append", metavar="ID", help="only this case; may be repeated")
-    add("--cases", metavar="FILE.json", help="cases of a file in place of those from the rows")
+    add("--cases", metavar="FILE.json", help="cases of a file instead of those that it makes")
     add("--list", action="store_true", help="print the cases as such a file and run none")
     add("--exhaustive", action="store_true", help="every input of operators of one input instead")
     add("--state", metavar="FILE", help="with --exhaustive: go on from here after an interruption")
     add("--timeout", type=float, default=20.0, metavar="S", help="seconds a call may take (20)")
     add("--json", metavar="FILE", help="write all results; - for standard output")
     add("--junit", metavar="FILE", help="the same as JUnit XML")
-    add("--html", metavar="FILE", help="the same as a page: matrix, histograms, worst cases")
+    add("--html", metavar="FILE", help="the same as HTML: matrix, histograms, worst cases")
     add("--quiet", action="store_true", help="no progress on standard error")
     add_standard(sub)
     add(

@@ -225,15 +225,19 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "written; streams that race; tensors and copies that exceed an allocation; use after\n"
         "free; leaks. `openaclnn docs check_mode` shows a report of each kind and says what\n"
         "check mode does not see.\n\n"
-        "The last line on standard error, after `openaclnn check: `, determines the exit status:\n"
+        "The last line on standard error, after `openaclnn check: `, and the exit status give the\n"
+        "outcome:\n"
         "  no mistakes                the program's own\n"
         f"  N mistakes                 {MISTAKES_MADE}, or --exit-code\n"
         "  N mistakes with M consequences\n"
         "                             the same: M more calls failed because of them\n"
         f"  nothing was checked: ...   the program's own; {NOTHING_CHECKED} instead of 0, unless\n"
         "                             --exit-code is 0\n"
-        "  ended by signal N ...      128 + N, or the one for mistakes if there were any\n\n"
-        f"{WRONG_USE} means wrong use of this command, 127 and 126 a program that cannot start.\n\n"
+        "  ended by signal N ...      128 + N, or the one for mistakes if there were any\n"
+        "If the host touches device memory, the program ends at once, after that report: with\n"
+        f"{MISTAKES_MADE}, or --exit-code, or {128 + signal.SIGSEGV} if that is 0.\n\n"
+        f"{WRONG_USE} means that this command was used wrongly. As in a shell, 127 means that the\n"
+        "program does not exist, and 126 that it cannot be executed.\n\n"
         "  openaclnn check ./program argument\n"
         "  openaclnn check --json reports.json --exit-code 1 ./program\n"
         "  openaclnn check --html reports.html ./program\n"
@@ -248,7 +252,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
     checked.add_argument(
         "--html",
         metavar="FILE",
-        help="also write the reports as a page, with lines of source; - as for --json",
+        help="also write the reports as an HTML page, with lines of source; - as for --json",
     )
     checked.add_argument(
         "--exit-code",

@@ -212,7 +212,7 @@ class _Request:
         }
 
     def outcome(self, answer: Mapping[str, Any], parts: Sequence[bytes]) -> Outcome:
-        """Results, or what was changed besides them."""
+        """Results, or what was changed although it is no result."""
         results: dict[str, Array] = {}
         written = {p.name for p in self.case.op.outputs}
         for name, before, after, kept in zip(

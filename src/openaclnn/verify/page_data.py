@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of a run as data for the page: short, each thing once.
 
-Thousands of cases share a few hundred profiles, for the instruction sets make the same bits; so
+Thousands of cases share a few hundred profiles, because all instruction sets make the same bits. So
 profiles, attribute sets and words are tables, and results point into them.
 """
 
