@@ -14,8 +14,8 @@ small       between -0.001 and 0.001
 outliers    ordinary, one in a thousand times 1000
 
 Rows that are not pointwise have no special values, because a single one would leave nothing to see.
-Only their first input has the values that are named, and the others are ordinary. They have kinds of
-their own instead, in which the inputs belong together (`Reference.together`):
+Only their first input has the values that are named, and the others are ordinary. They have kinds
+of their own instead, in which the inputs belong together (`Reference.together`):
 
 far         x with a mean of 1,000 to 10,000 standard deviations, and its own mean and rstd
 like sign   gradients above 0
