@@ -141,7 +141,7 @@ inline constexpr int64_t kLongBytes = 8192;
 // first; streaming stores write whole lines.
 template <class Type, class Form, int inputs>
 void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
-  static_assert(inputs <= 2);
+  static_assert(inputs <= kMaxInputs);
   using Raw = typename Type::Raw;
   const Form& f = *static_cast<const Form*>(form);
   auto* const to = static_cast<Raw*>(out);
