@@ -16,6 +16,7 @@ struct RowsOf {
   bool past = false;  // to be written with streaming stores
   T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
   T* at(int64_t row, int64_t i) const { return first == nullptr ? nullptr : (*this)[row] + i; }
+  const char* address(int64_t row) const { return address_of(first, row * step); }
   operator RowsOf<const T>() const { return {first, step}; }
   RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
