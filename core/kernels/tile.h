@@ -12,7 +12,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 inline int64_t bytes_of(Element element) {
   return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2;

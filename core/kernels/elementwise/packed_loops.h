@@ -158,7 +158,7 @@ template <class Type, class F, class... In>
   alignas(64) typename Type::Raw group[kGroup];
   int64_t again = 0;
   for (int64_t i = 0, count; i < n; i += count) {
-    count = least(kGroup, n - i);
+    count = smaller(kGroup, n - i);
     auto* const to = stream ? group : out + i;
     for (int64_t k = 0; stream && k < count; k += kBlock) fetch_sources<Type>(i + k, in...);
     if (doubted || !run_registers_quick<Type>(f, to, count, false, in.behind(i)...)) {

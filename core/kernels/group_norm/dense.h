@@ -77,7 +77,7 @@ template <int K>
 template <class Raw>
 inline void for_chunks(const Raw* out, int64_t n, bool stream, const auto& work) {
   const int64_t bytes = -reinterpret_cast<intptr_t>(out) & 63;
-  const int64_t head = stream ? least(bytes / static_cast<int64_t>(sizeof(Raw)), n) : 0;
+  const int64_t head = stream ? smaller(bytes / static_cast<int64_t>(sizeof(Raw)), n) : 0;
   for (int64_t end = n, first; end > head; end = first) {
     first = head + (end - head - 1) / kMaxColumns * kMaxColumns;
     work(first, end - first, stream);

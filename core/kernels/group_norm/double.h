@@ -10,20 +10,19 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// A sum in lanes: term i goes to lane i % 8, whatever the layout, and the loop vectorises.
+// A sum in 8 lanes: term i of what is added at a time goes to lane i % 8, whatever the layout, and
+// the loop vectorises.
 class ExactSum {
  public:
-  static constexpr int64_t kLanes = 8;
-
   void add(const double* terms, int64_t n) {
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) add_lanes(terms + i, kLanes);
+    for (; i + kWidth <= n; i += kWidth) add_lanes(terms + i, kWidth);
     add_lanes(terms + i, n - i);
   }
 
   Pair total() const {
     Pair sum = {0, 0};
-    for (int64_t l = 0; l < kLanes; ++l) {
+    for (int64_t l = 0; l < kWidth; ++l) {
       const Pair next = sum_of(sum.high, sum_[l]);
       sum = {next.high, sum.low + next.low + lost_[l]};
     }
@@ -31,6 +30,8 @@ class ExactSum {
   }
 
  private:
+  static constexpr int64_t kWidth = 8;
+
   void add_lanes(const double* terms, int64_t n) {
     for (int64_t l = 0; l < n; ++l) {
       const Pair next = sum_of(sum_[l], terms[l]);
@@ -38,7 +39,7 @@ class ExactSum {
     }
   }
 
-  double sum_[kLanes] = {}, lost_[kLanes] = {};
+  double sum_[kWidth] = {}, lost_[kWidth] = {};
 };
 
 inline double number_of(Pair x) { return x.high + x.low; }
@@ -110,7 +111,7 @@ struct DoubleGroup {
   }
   void for_pieces(int64_t c, const auto& work) const {
     for (int64_t i = 0; i < call.positions; i += kPositions)
-      work(Piece{call, index / call.groups, c, i, least(kPositions, call.positions - i)});
+      work(Piece{call, index / call.groups, c, i, smaller(kPositions, call.positions - i)});
   }
   void for_pieces(const auto& work) {
     for_channels([&](int64_t c) { for_pieces(c, work); });

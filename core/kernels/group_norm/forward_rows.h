@@ -67,7 +67,7 @@ class ForwardSweeps : public ForwardRows {
       const auto x = memory_.load(call_.x, place, x_);
       for (int64_t r = 0; r < place.rows; ++r) {
         for (int64_t i = 0; i < place.columns; i += kMomentBlock) {
-          const int64_t n = least(kMomentBlock, place.columns - i);
+          const int64_t n = smaller(kMomentBlock, place.columns - i);
           found[row + r].add(group_norm_moments<Held>(x[r] + i, n));
         }
       }

@@ -179,7 +179,7 @@ template <class Type, class Raw = typename Type::Raw>
     for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
       LaneRegisters lanes;
       add_terms<Type>(terms, all, lanes, dy.at(i, first), x.at(i, first), keep.at(i, first),
-                      least(kPiece, n - first));
+                      smaller(kPiece, n - first));
       lanes.store(*pieces);
     }
     near &= all.are();

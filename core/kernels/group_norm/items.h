@@ -92,7 +92,7 @@ struct Bundle {
     const int64_t width = call.channels / call.groups;
     outer = item / bundles;
     first_group = item % bundles * call.bundle;
-    groups = least(call.bundle, call.groups - first_group);
+    groups = smaller(call.bundle, call.groups - first_group);
     first_channel = first_group * width;
     channels = groups * width;
   }
@@ -110,7 +110,7 @@ struct Place {
 inline Place slice_at(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
                       int64_t segment) {
   const int64_t first = segment * kSegment;
-  return {sample, channel, first, rows, least(kSegment, call.positions - first)};
+  return {sample, channel, first, rows, smaller(kSegment, call.positions - first)};
 }
 
 // Work items of split groups are slices.
@@ -118,7 +118,7 @@ inline Place slice_of(const GroupNormCall& call, int64_t item) {
   const int64_t segments = segments_of(call.positions);
   const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
   const int64_t block = item / segments, channel = block % row_blocks * call.rows;
-  const int64_t rows = least(call.rows, call.channels - channel);
+  const int64_t rows = smaller(call.rows, call.channels - channel);
   return slice_at(call, block / row_blocks, channel, rows, item % segments);
 }
 
@@ -128,10 +128,11 @@ enum class Order : uint8_t { first_to_last, last_to_first };
 inline void for_places(const Place& at, const auto& memory, Order order, const auto& work) {
   const int64_t columns = memory.columns(), tiles = (at.columns + columns - 1) / columns;
   for (int64_t r = 0; r < at.rows; r += memory.kRows) {
-    const int64_t rows = least(memory.kRows, at.rows - r);
+    const int64_t rows = smaller(memory.kRows, at.rows - r);
     for (int64_t k = 0; k < tiles; ++k) {
       const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
-      work(Place{at.sample, at.channel + r, at.first + i, rows, least(columns, at.columns - i)}, r);
+      work(Place{at.sample, at.channel + r, at.first + i, rows, smaller(columns, at.columns - i)},
+           r);
     }
   }
 }
@@ -153,7 +154,7 @@ inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_
                      int64_t channel, int64_t first, int64_t n, const auto& run) {
   const int64_t length = call.spatial_size[call.spatial_loops - 1];
   for (int64_t i = 0, count = 0; i < n; i += count) {
-    count = least(n - i, length - (first + i) % length);
+    count = smaller(n - i, length - (first + i) % length);
     run(offset_of(call, t, sample, channel, first + i), i, count);
   }
 }

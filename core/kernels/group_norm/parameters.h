@@ -31,7 +31,7 @@ inline void combine_parameters(const GroupNormCall& call, void* workspace, int64
     if (out.data == nullptr) return;
     double totals[kParameters];
     for (int64_t c = begin; c < end; c += kParameters) {
-      const int64_t n = least(kParameters, end - c);
+      const int64_t n = smaller(kParameters, end - c);
       total(doubles_at(workspace, offset), c, n, totals);
       store_parameters(out, c, totals, n);
     }

@@ -34,7 +34,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
   template <class Work>
   void for_channels(int64_t sample, const Bundle& bundle, const Work& work) const {
     for (int64_t c = 0; c < bundle.channels; c += together_)
-      work(Place{sample, bundle.first_channel + c, 0, least(together_, bundle.channels - c),
+      work(Place{sample, bundle.first_channel + c, 0, smaller(together_, bundle.channels - c),
                  call_.positions});
   }
 
@@ -60,7 +60,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
       return;
     }
     for (int64_t c = 0; c < at.rows; ++of_group) {
-      const int64_t end = least(at.rows, c + width_);
+      const int64_t end = smaller(at.rows, c + width_);
       for (; c < end; ++c) out[c] = *of_group;
     }
   }
@@ -72,7 +72,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
       return;
     }
     for (int64_t c = 0; c < at.rows; c += width_)
-      *of_group++ += sum_of(values + c, least(width_, at.rows - c));
+      *of_group++ += sum_of(values + c, smaller(width_, at.rows - c));
   }
 
   void load(const GroupNormStatistic& s, int64_t index, int64_t n, float* out) const {
