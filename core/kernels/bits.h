@@ -41,9 +41,6 @@ inline T canonical(T x) {
 
 // condition ? 0 : x, by a mask. With a conditional expression, GCC interleaves the choice with that
 // of `canonical`, which costs two more comparisons.
-inline float zero_if(bool condition, float x) {
-  return float_of(bits_of(x) & (static_cast<uint32_t>(condition) - 1));
-}
 inline double zero_if(bool condition, double x) {
   return double_of(bits_of(x) & (static_cast<uint64_t>(condition) - 1));
 }

@@ -223,7 +223,6 @@ inline V with_one_nan(V x) {
 inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
   return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));
 }
-inline float copy_sign(float x, float y) { return __builtin_copysignf(x, y); }
 
 // Computes so_far | (a ^ b) in one instruction, where GCC 12 uses two.
 inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegister b) {

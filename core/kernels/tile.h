@@ -18,9 +18,6 @@ inline int64_t bytes_of(Element element) {
   return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2;
 }
 
-template <class T>
-inline constexpr Element element_of = sizeof(T) == 4 ? Element::f32 : Element::f64;
-
 // Converts n contiguous values of any element type to the compute type.
 inline void widen(float* out, const void* in, Element element, int64_t n) {
   switch (element) {

@@ -26,7 +26,6 @@ struct elu_unit {
   static constexpr uint32_t limit = 0xff800000;  // NaNs with the sign bit set are above
 
   static auto unusual(auto x) { return bits_of(x); }
-  static float general(float x) { return x; }  // NaN, infinity, or `quick` is right
 
   // This is x > 0 ? x : y. An x above -2^-60, whose result is x itself, is replaced by -2^-60, so
   // that y is always negative and no subnormal number is multiplied (formula.h). A positive x has

@@ -27,12 +27,12 @@
 //       float general(float x) const;   // the right result for every x for which quick is not
 //
 // If `quick` may be wrong for one of a group of values, `general` is computed for the whole group,
-// and each element takes the result that is right for it. A form may also offer `careful()`, which
-// returns a second form with the same members. Its `quick` takes a few more steps, gives the same
-// bits where the first is right, makes NaNs canonical, and leaves few values, or none (NoDoubts),
-// to `general`. It is used on data with many special values, such as 0, infinities and NaN; if it
-// declares `static constexpr bool cheap`, on data with any. Then `general` is never called, and
-// this form, or its own careful form, must be right for all values.
+// and each element takes the result that is right for it. Instead of `general`, a form may offer
+// `careful()`, which returns a second form with the same members. Its `quick` takes a few more
+// steps, gives the same bits where the first is right, makes NaNs canonical, and leaves few values,
+// or none (NoDoubts), to its own `general`. It is used on data with many special values, such as 0,
+// infinities and NaN; if it declares `static constexpr bool cheap`, on data with any. Then this
+// form, or its own careful form, must be right for all values.
 //
 // Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
 // avoid that where the result does not need it.

@@ -121,10 +121,6 @@ struct logit_quick {
     return fused(as_signed(k - more), ln2, f + rest);
   }
 
-  float general(float x) const {
-    return clamp(static_cast<float>(logit_wide(clamp(x, low, high))), at_low, at_high);
-  }
-
   // Right for every x. A z below 2^-100 is multiplied by 2^64, whose logarithm is subtracted again;
   // a z that is not between 0 and 1 has a result that needs no arithmetic. 2^64 times a subnormal
   // number is computed as a difference of two normal ones (formula.h).

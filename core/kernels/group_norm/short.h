@@ -3,8 +3,6 @@
 // at a time, and sums over positions are taken in order.
 #pragma once
 
-#include "core/kernels/block.h"
-#include "core/kernels/group_norm/moments.h"
 #include "core/kernels/group_norm/tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
