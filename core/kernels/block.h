@@ -83,8 +83,8 @@ inline auto with_type(Element element, const Work& work) {
                                    : work(Bf16{});
 }
 
-// The values of K registers.
-template <class Type, int K>
+// The values of K registers, or of a block.
+template <class Type, int K = kBlockRegisters>
 [[gnu::always_inline]] inline Registers<K> load_registers(const typename Type::Raw* in) {
   return each<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
 }

@@ -56,7 +56,7 @@ template <class Type, class F, class... In>
       if (stream) stream_lines(out + i, y.value, sizeof y);
     } else {
       compute(y.value, load_block<Type>(in.at(i)).value...);
-      store_registers<Type>(out + i, load_registers<F32, kBlockRegisters>(y.value), stream);
+      store_registers<Type>(out + i, load_registers<F32>(y.value), stream);
     }
   }
   if (i == n) return;

@@ -106,19 +106,14 @@ template <class Type, class... From>
 [[gnu::always_inline]] inline void store_each(typename Type::Raw* out, int64_t n, bool stream,
                                               const auto& make, Input<From>... in) {
   int64_t i = 0;
-  const auto store = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
-    constexpr int64_t kStep = K * kRegisterFloats;
-    for (; i + kStep <= n; i += kStep) {
-      for (int64_t k = 0; k < kStep; k += kBlock) (fetch(in, i + k), ...);
-      store_registers<Type>(out + i, make(load_registers<From, K>(in.at + i)...), stream);
-    }
-  };
-  store(Registers<kBlockRegisters>{});
+  for (; i + kBlock <= n; i += kBlock) {
+    (fetch(in, i), ...);
+    store_registers<Type>(out + i, make(load_registers<From>(in.at + i)...), stream);
+  }
   if (i == n) return;
   Block<> last;
-  store_registers<F32>(
-      last.value,
-      make(load_registers<F32, kBlockRegisters>(load_part<From>(in.at + i, n - i).value)...));
+  store_registers<F32>(last.value,
+                       make(load_registers<F32>(load_part<From>(in.at + i, n - i).value)...));
   store_part<Type>(out + i, last, n - i);
 }
 

@@ -88,10 +88,8 @@ class GradientRows {
       if (keep != nullptr) std::memcpy(keep + first, u_, count * sizeof(float));
       for (int64_t i = count; i < end; ++i) u_[i] = d_[i] = 0;
       LaneRegisters lanes;
-      for (int64_t i = 0; i < end; i += kLanes) {
-        lanes.add(load_registers<F32, kLaneRegisters>(u_ + i),
-                  load_registers<F32, kLaneRegisters>(d_ + i));
-      }
+      for (int64_t i = 0; i < end; i += kLanes)
+        lanes.add(load_registers<F32>(u_ + i), load_registers<F32>(d_ + i));
       LaneSums piece;
       lanes.store(piece);
       all.add({tree(piece.u), tree(piece.ud)});

@@ -139,28 +139,22 @@ template <class Type, class Raw = typename Type::Raw>
                                              LaneRegisters& lanes, const Raw* dy, const Raw* x,
                                              float* keep, int64_t n) {
   int64_t i = 0;
-  const auto add = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
-    constexpr int64_t kStep = K * kRegisterFloats;
-    for (; i + kStep <= n; i += kStep) {
-      for (int64_t k = 0; k < kStep; k += kBlock)
-        fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
-      const Registers<K> d = terms.d(load_registers<Type, K>(x + i));
-      const Registers<K> u = terms.u(load_registers<Type, K>(dy + i), d, all);
-      if (keep != nullptr) store_registers<F32>(keep + i, u);
-      lanes.add(u, d);
-    }
-  };
-  add(Registers<kBlockRegisters>{});
+  for (; i + kBlock <= n; i += kBlock) {
+    fetch_block<Type>(dy + i, kAheadBytes), fetch_block<Type>(x + i, kAheadBytes);
+    const auto d = terms.d(load_registers<Type>(x + i));
+    const auto u = terms.u(load_registers<Type>(dy + i), d, all);
+    if (keep != nullptr) store_registers<F32>(keep + i, u);
+    lanes.add(u, d);
+  }
   if (i == n) return;
   const Block<> last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
-  const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
-  const auto last_d = terms.d(whole(last_x.value));
-  const auto last_u = terms.u(whole(last_dy.value), last_d, all);
+  const auto last_d = terms.d(load_registers<F32>(last_x.value));
+  const auto last_u = terms.u(load_registers<F32>(last_dy.value), last_d, all);
   Block<> u, d;
   store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
   for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0
-  lanes.add(whole(u.value), whole(d.value));
+  lanes.add(load_registers<F32>(u.value), load_registers<F32>(d.value));
 }
 
 // Sums u and u d of `count` rows from r on in the lanes of pieces, row by row, all pieces of a row

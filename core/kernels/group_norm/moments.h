@@ -59,7 +59,7 @@ class MomentRegisters {
       if constexpr (__is_same(Type, F32)) {
         add_block(x + i);
       } else {
-        add_block(load_registers<Type, kBlockRegisters>(x + i));
+        add_block(load_registers<Type>(x + i));
       }
     }
     if (i == n) return;
