@@ -44,16 +44,6 @@ class ExactSum {
 
 inline double number_of(Pair x) { return x.high + x.low; }
 
-inline double double_at(const void* in, Element element) {
-  return element == Element::f64 ? *static_cast<const double*>(in) : float_at(in, element);
-}
-inline double double_of(const GroupNormParameter& p, int64_t channel) {
-  return double_at(element_at(p.data, p.element, channel * p.stride), p.element);
-}
-inline double double_of(const GroupNormStatistic& s, int64_t index) {
-  return double_at(place_of(s, index), s.element);
-}
-
 inline constexpr int64_t kPositions = 512;  // of a channel that are worked on at a time, 8 n
 
 // Reads and writes n positions of one channel of the large tensors.
@@ -105,7 +95,7 @@ struct DoubleGroup {
   void for_channels(const auto& work) {
     const int64_t first = index % call.groups * width;
     for (int64_t c = first; c < first + width; ++c) {
-      gamma = double_of(call.gamma, c), beta = double_of(call.beta, c);
+      gamma = value_of<double>(call.gamma, c), beta = value_of<double>(call.beta, c);
       work(c);
     }
   }
@@ -150,8 +140,9 @@ inline void group_norm_forward_double(const void* given, void*, int64_t begin, i
       }
       at.store(call.out, x);
     });
-    store_value(call.mean, item, number_of(group.mean));
-    store_value(call.rstd, item, group.rstd);
+    double mean = number_of(group.mean);
+    store_values(call.mean, item, 1, &mean);
+    store_values(call.rstd, item, 1, &group.rstd);
   }
 }
 
@@ -172,7 +163,8 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
     double* const beta_sums = doubles_at(workspace, call.beta_sums) + before;
     double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + before;
     DoubleGroup group{call, item};
-    group.mean.high = double_of(call.mean, item), group.rstd = double_of(call.rstd, item);
+    group.mean.high = value_of<double>(call.mean, item);
+    group.rstd = value_of<double>(call.rstd, item);
     // x becomes h, and dy becomes u
     const auto load = [&](const Piece& at) {
       at.load(call.x, x);

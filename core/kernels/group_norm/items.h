@@ -35,19 +35,10 @@ inline void* element_at(void* data, Element element, int64_t index) {
   return static_cast<char*>(data) + index * bytes_of(element);
 }
 
-inline float value_of(const GroupNormParameter& p, int64_t channel) {
-  return float_at(element_at(p.data, p.element, channel * p.stride), p.element);
+// Where the value of a channel or group is, and whether all values lie side by side.
+inline void* place_of(const GroupNormParameter& p, int64_t channel) {
+  return element_at(p.data, p.element, channel * p.stride);
 }
-
-[[gnu::noinline]] inline void values_of(const GroupNormParameter& p, int64_t channel, int64_t n,
-                                        float* out) {
-  if (p.stride == 1) {
-    widen(out, element_at(p.data, p.element, channel), p.element, n);
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = value_of(p, channel + i);
-  }
-}
-
 inline void* place_of(const GroupNormStatistic& s, int64_t index) {
   int64_t offset = 0;
   for (int l = s.loops - 1; l > 0; --l) {
@@ -57,13 +48,28 @@ inline void* place_of(const GroupNormStatistic& s, int64_t index) {
   return element_at(s.data, s.element, offset + index * s.stride[0]);
 }
 
-inline float value_of(const GroupNormStatistic& s, int64_t index) {
-  return float_at(place_of(s, index), s.element);
+inline bool side_by_side(const GroupNormParameter& p) { return p.stride == 1; }
+inline bool side_by_side(const GroupNormStatistic& s) { return s.loops == 1 && s.stride[0] == 1; }
+
+// These functions read and write values of a parameter or statistic; as double, DOUBLE too.
+template <class T = float>
+inline T value_of(const auto& of, int64_t i) {
+  const void* const at = place_of(of, i);
+  if (__is_same(T, double) && of.element == Element::f64) return *static_cast<const T*>(at);
+  return float_at(at, of.element);
 }
 
-inline void store_value(const GroupNormStatistic& s, int64_t index, double value) {
-  const double one = canonical(value);
-  narrow(place_of(s, index), &one, s.element, 1);
+[[gnu::noinline]] inline void values_of(const auto& of, int64_t first, int64_t n, float* out) {
+  if (side_by_side(of)) return widen(out, place_of(of, first), of.element, n);
+  for (int64_t i = 0; i < n; ++i) out[i] = value_of(of, first + i);
+}
+
+// NaNs in `values` become the canonical NaN.
+[[gnu::noinline]] inline void store_values(const auto& to, int64_t first, int64_t n,
+                                           double* values) {
+  for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
+  if (side_by_side(to)) return narrow(place_of(to, first), values, to.element, n);
+  for (int64_t i = 0; i < n; ++i) narrow(place_of(to, first + i), values + i, to.element, 1);
 }
 
 // Finds the groups of channels. Asking for channels in order costs one division for each group.

@@ -73,22 +73,6 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
       *of_group++ += sum_of(values + c, smaller(width_, at.rows - c));
   }
 
-  void load(const GroupNormStatistic& s, int64_t index, int64_t n, float* out) const {
-    if (s.loops == 1 && s.stride[0] == 1) {
-      widen(out, place_of(s, index), s.element, n);
-    } else {
-      for (int64_t g = 0; g < n; ++g) out[g] = value_of(s, index + g);
-    }
-  }
-
-  void store(const GroupNormStatistic& s, int64_t index, int64_t n, const double* values) const {
-    if (s.loops == 1 && s.stride[0] == 1) {
-      narrow(place_of(s, index), values, s.element, n);
-    } else {
-      for (int64_t g = 0; g < n; ++g) narrow(place_of(s, index + g), values + g, s.element, 1);
-    }
-  }
-
   using Tiles::call_;
   const int64_t width_, together_;
 };

@@ -32,8 +32,8 @@ class ShortForward : ShortGroups {
       reduce(at, squares_, rstd_);
     });
     finish(groups);
-    store(call_.mean, index, groups, mean_);
-    store(call_.rstd, index, groups, rstd_);
+    store_values(call_.mean, index, groups, mean_);
+    store_values(call_.rstd, index, groups, rstd_);
     for_channels(n, bundle, [&](const Place& at) {
       prepare(at);
       if (!once) load(call_.x, at, x_);
@@ -67,8 +67,7 @@ class ShortForward : ShortGroups {
       const double off = mean_[g] * share, rest = rstd_[g] - mean_[g] * off;
       const double mean = static_cast<double>(pivot_[g]) + off;
       const double squares = rest < 0 ? 0.0 : rest;
-      mean_[g] = canonical(mean);
-      rstd_[g] = canonical(1 / __builtin_sqrt(squares * share + eps));
+      mean_[g] = mean, rstd_[g] = 1 / __builtin_sqrt(squares * share + eps);
       group_high_[g] = high_part(mean);
       const float low = static_cast<float>(mean - static_cast<double>(group_high_[g]));
       group_low_[g] = low;

@@ -24,8 +24,8 @@ class ShortGradient : ShortGroups {
   void sample(int64_t n, const Bundle& bundle, double* beta, double* gamma) {
     const bool once = bundle.channels <= together_;  // a tile holds the bundle
     const int64_t groups = bundle.groups, index = n * call_.groups + bundle.first_group;
-    load(call_.mean, index, groups, group_mean_);
-    load(call_.rstd, index, groups, group_rstd_);
+    values_of(call_.mean, index, groups, group_mean_);
+    values_of(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
     some_lifted_ = false;
     for_channels(n, bundle, [&](const Place& at) {
