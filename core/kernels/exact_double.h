@@ -204,11 +204,5 @@ struct logit_grad_double {
   }
 };
 
-// For an eps that alone decides the result: NaN, 0, or infinity with the sign of dy.
-struct logit_grad_double_constant {
-  uint64_t value, sign;
-  double operator()(double, double dy) const { return double_of(value | (bits_of(dy) & sign)); }
-};
-
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA
