@@ -138,9 +138,9 @@ struct elu {
       if (scale == 1 && alpha == 1) return loop(elu_unit{});
       loop(elu_single{positive, high, static_cast<float>(factor - high)});
     } else if (has_bound(input_scale) && factor != 0) {
-      loop(elu_wide(alpha, scale, input_scale));
+      loop(elu_wide{{scale, input_scale, factor}});
     } else {
-      loop(elu_rare(alpha, scale, input_scale));
+      loop(elu_rare{{scale, input_scale, factor}});
     }
   }
 };

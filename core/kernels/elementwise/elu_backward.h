@@ -207,7 +207,7 @@ struct elu_backward {
     if (is_result) return visit_elu_backward_result<to_half>(alpha, scale, input_scale, loop);
     const double factor = scale * alpha * input_scale;
     const auto positive = static_cast<float>(scale);
-    const elu_backward_wide wide(alpha, scale, input_scale);
+    const elu_backward_wide wide{{scale, input_scale, factor}};
     const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
                                    bits_of(static_cast<float>(-64 / magnitude(input_scale)))};
     const double least = !to_half && input_scale < 0 ? 0x1p-20 : 0x1p-120;
@@ -222,7 +222,7 @@ struct elu_backward {
     } else if (has_bound(input_scale)) {
       loop(wide);
     } else {
-      loop(elu_backward_rare(alpha, scale, input_scale));
+      loop(elu_backward_rare{{scale, input_scale, factor}});
     }
   }
 
