@@ -25,16 +25,17 @@ inline constexpr uint32_t kSixteenths = 0x49400000;
 
 inline constexpr float kLn2High = 0x1.62e430p-1f, kLn2Low = 0x1.05c610p-29f;
 
-// t = n kLn2High + r with |r| <= 0.347, for |t| < 87. r is exact, because kLn2High and the
-// difference both fit in 24 binary digits.
+// An argument without its multiple n of ln2, or of 1.
 template <class V>
-struct ReducedF32 {
+struct Reduced {
   V r, n;
   decltype(bits_of(V{})) power;  // the bits of 2^n
 };
 
+// t = n kLn2High + r with |r| <= 0.347, for |t| < 87. r is exact, because kLn2High and the
+// difference both fit in 24 binary digits.
 template <class V>
-inline ReducedF32<V> reduce(V t) {
+inline Reduced<V> reduce(V t) {
   const V shift = all_of<V>(kShiftToPower);
   const V shifted = fused(t, all_of<V>(0x1.715476p0f), shift), n = shifted - shift;
   return {fused_minus(n, all_of<V>(kLn2High), t), n, bits_of(shifted) << 23};
@@ -123,20 +124,14 @@ struct RateF32 {
   }
 };
 
-// x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate|
+// x * rate = n + r, |r| <= 0.5001, for results of 16 bits: r rounds at 2^-25. Right for |x * rate|
 // < 126.
 template <class V>
-struct Reduced2F32 {
-  V f, n;
-  decltype(bits_of(V{})) power;  // the bits of 2^n
-};
-
-template <class V>
-inline Reduced2F32<V> reduce_2(V x, RateF32 rate) {
+inline Reduced<V> reduce_2(V x, RateF32 rate) {
   const V high = all_of<V>(rate.high), shift = all_of<V>(kShiftToPower);
   const V shifted = fused(x, high, shift), n = shifted - shift;
-  const V f = fused(x, high, -n);  // with these signs -0 stays -0
-  return {fused(x, all_of<V>(rate.low), f), n, bits_of(shifted) << 23};
+  const V r = fused(x, high, -n);  // with these signs -0 stays -0
+  return {fused(x, all_of<V>(rate.low), r), n, bits_of(shifted) << 23};
 }
 
 // 2^n as the product of two factors; the first is 2^max(n, least). Right for n > least - 127.

@@ -17,6 +17,9 @@ inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t bytes_of(Element element) {
   return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2;
 }
+inline void* element_at(void* data, Element element, int64_t index) {
+  return static_cast<char*>(data) + index * bytes_of(element);
+}
 
 // Converts n contiguous values of any element type to the compute type.
 inline void widen(float* out, const void* in, Element element, int64_t n) {

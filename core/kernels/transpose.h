@@ -94,12 +94,9 @@ inline void transpose(Raw* out, int64_t out_pitch, const Raw* in, int64_t in_pit
         transpose_block(out + r * out_pitch + c, out_pitch, in + c * in_pitch + r, in_pitch);
     }
   }
-  for (int64_t c = 0; c < whole_columns; ++c) {
-    for (int64_t r = whole_rows; r < rows; ++r)
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; ++r)
       copy_element(out + r * out_pitch + c, in + c * in_pitch + r);
-  }
-  for (int64_t c = whole_columns; c < columns; ++c) {
-    for (int64_t r = 0; r < rows; ++r) copy_element(out + r * out_pitch + c, in + c * in_pitch + r);
   }
 }
 

@@ -52,7 +52,7 @@ class TileCursor {
     const int rows = call_.loops - 2;
     int64_t offset = row * operand.stride[rows] + column * operand.stride[rows + 1];
     for (int i = 0; i < rows; ++i) offset += index_[i] * operand.stride[i];
-    return static_cast<char*>(operand.data) + offset * bytes_of(operand.element);
+    return element_at(operand.data, operand.element, offset);
   }
 
  private:

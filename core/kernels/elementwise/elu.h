@@ -34,7 +34,7 @@ struct elu_unit {
   template <class V>
   static V quick(V x) {
     const auto bits = larger(clamped_bits(x), bits_of(all_of<V>(-0x1p-60f)));
-    const ReducedF32<V> t = reduce(float_of(bits));
+    const Reduced<V> t = reduce(float_of(bits));
     const V small = fused(t.r * t.r, exp_tail_single(t.r), t.r), power = float_of(t.power);
     const V y = fused(power, small, power - all_of<V>(1));
     return float_of(smaller(bits_of(x), bits_of(y)));
@@ -61,7 +61,7 @@ struct elu_single {
   float scale, high, low;
   template <class V>
   V operator()(V x) const {
-    const ReducedF32<V> t = reduce(float_of(clamped_bits(x)));
+    const Reduced<V> t = reduce(float_of(clamped_bits(x)));
     const V q = fused(t.r * t.r, expm1_tail_single(t.r), t.n * all_of<V>(kLn2Low));
     const V power = float_of(t.power), whole = power - all_of<V>(1);
     const V main = fused(power, t.r, whole), rest = fused(power, t.r, whole - main);
@@ -96,9 +96,9 @@ struct elu_half {
     const V least = all_of<V>(bound), most = all_of<V>(linear);
     const auto above = x > most;
     const V below = above ? most : x;
-    const Reduced2F32<V> t = reduce_2(below < least ? least : below, rate);
+    const Reduced<V> t = reduce_2(below < least ? least : below, rate);
     const V power = float_of(t.power);
-    const V y = fused(power, exp2m1_half(t.f), -(all_of<V>(1) - power)) * all_of<V>(factor);
+    const V y = fused(power, exp2m1_half(t.r), -(all_of<V>(1) - power)) * all_of<V>(factor);
     const V side = steep ? (x > 0 ? all_of<V>(scale) : all_of<V>(slope)) : all_of<V>(scale);
     return above ? side * x : y;
   }

@@ -123,7 +123,7 @@ struct elu_backward_result_single {
     template <class V>
     V quick(V g, V v) const {
       const Terms<V> t = form.template terms<false>(g, v);
-      return with_one_nan(form.either(g, v, t.y == t.y ? t.y : g * t.t));
+      return canonical(form.either(g, v, t.y == t.y ? t.y : g * t.t));
     }
     float general(float g, float v) const { return form.wide(g, v); }
   };

@@ -79,13 +79,6 @@ inline auto not_finite(V quick) {
   return F::finite ? decltype(bits_of(quick)){} : bits_of(quick - quick);
 }
 
-// Selects the result of one element from those of `quick` and `general`.
-template <class F>
-inline float choose(const F& f, float quick, float general, auto... in) {
-  const bool usual = all(not_finite<F>(quick) == 0, f.unusual(in...) <= f.limit);
-  return usual ? quick : general;
-}
-
 // Records whether `quick` may be wrong for any value seen so far. A sum is finite only if all its
 // terms are. If finite terms overflow, the values are computed again without need, which costs time
 // and no digits.
@@ -109,7 +102,11 @@ template <class F>
                                                  const auto*... in) {
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f.general(in[i]...));
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) out[i] = choose(f, f.quick(in[i]...), out[i], in[i]...);
+  for (int64_t i = 0; i < n; ++i) {
+    const float quick = f.quick(in[i]...);
+    const bool usual = all(not_finite<F>(quick) == 0, f.unusual(in[i]...) <= f.limit);
+    out[i] = usual ? quick : out[i];
+  }
 }
 
 template <class F>

@@ -76,15 +76,11 @@ struct logit_quick {
   }
 
   // If `inside`, registers are clamped as words (registers.h).
-  float clamped(float x) const { return clamp(x, low, high); }
   FloatRegister clamped(FloatRegister x) const {
     using V = FloatRegister;
     if (!inside) return clamp(x, all_of<V>(low), all_of<V>(high));
     return float_of(smaller_signed(larger_signed(bits_of(x), bits_of(all_of<V>(low))),
                                    bits_of(all_of<V>(high))));
-  }
-  float clamped_result(float y) const {
-    return inside ? (y > at_high ? at_high : y) : clamp(y, at_low, at_high);
   }
   FloatRegister clamped_result(FloatRegister y) const {
     using V = FloatRegister;
@@ -178,7 +174,9 @@ struct logit {
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
     const auto most = static_cast<float>(0 - logit_of(eps));  // +0 of 1/2
     const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
-    if (high < 1 && least < 0 && within_ulp(form.quick(form.low), logit_of(eps))) return loop(form);
+    if (high < 1 && least < 0 &&
+        within_ulp(form.quick(all_of<FloatRegister>(form.low))[0], logit_of(eps)))
+      return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});
   }
 };

@@ -89,7 +89,7 @@ struct logit_grad_single : logit_grad_bounds {
 
   template <class V>
   V within(V m, V y) const {  // y where m is NaN
-    return with_one_nan(m < all_of<V>(low) ? all_of<V>(beyond) : y);
+    return canonical(m < all_of<V>(low) ? all_of<V>(beyond) : y);
   }
 };
 

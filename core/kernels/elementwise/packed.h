@@ -91,7 +91,7 @@ struct OneNan {
   F form;
   template <class... V>
   auto operator()(V... x) const {
-    return with_one_nan(form(x...));
+    return canonical(form(x...));
   }
 };
 

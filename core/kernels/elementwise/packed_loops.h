@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "core/kernels/block.h"
 #include "core/kernels/elementwise/formula.h"
@@ -143,7 +142,7 @@ void run_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
 }
 
 template <class F>
-inline constexpr bool has_doubts = !std::is_base_of_v<NoDoubts, F>;
+inline constexpr bool has_doubts = !__is_base_of(NoDoubts, F);
 template <class F>
 inline constexpr bool has_careful = requires(const F& f) { f.careful(); };
 

@@ -58,7 +58,8 @@ struct ForwardFactors {
     values_of(call.beta, first, n, beta);
     for (int64_t c = 0; c < n; ++c) {
       wide_gamma[c] *= static_cast<double>(gamma[c]);
-      const NearFactors near(call, static_cast<double>(high[c]), wide_gamma[c], beta[c]);
+      const NearFactors near =
+          near_factors(call, static_cast<double>(high[c]), wide_gamma[c], beta[c]);
       gamma[c] = near.gamma, slope[c] = near.slope, shift[c] = near.shift;
     }
   }

@@ -43,9 +43,9 @@ struct GradientRow {
     wide_slope = s * static_cast<double>(value_of(call.gamma, channel));
     wide_shift = s * static_cast<double>(value_of(call.beta, channel));
     beyond = !all(magnitude(mean) < kHugeMean, rstd >= 1 / kMostUnits, rstd <= kMostUnits);
-    const double to = kMinusLog2e * wide_slope * static_cast<double>(rstd);
+    const double to = -kLog2e * wide_slope * static_cast<double>(rstd);
     slope = beyond ? __builtin_nanf("") : fp32_or_nan(to);
-    shift = fp32_or_nan(kMinusLog2e * wide_shift);
+    shift = fp32_or_nan(-kLog2e * wide_shift);
   }
 
   void take(const Lift& by) {

@@ -31,10 +31,6 @@ inline float high_part(double mean) {
   return lost ? __builtin_nanf("") : static_cast<float>(mean);
 }
 
-inline void* element_at(void* data, Element element, int64_t index) {
-  return static_cast<char*>(data) + index * bytes_of(element);
-}
-
 // Where the value of a channel or group is, and whether all values lie side by side.
 inline void* place_of(const GroupNormParameter& p, int64_t channel) {
   return element_at(p.data, p.element, channel * p.stride);
@@ -166,7 +162,7 @@ inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_
 }
 
 // The group of rows, counted over all samples, and the same rows of another one.
-inline int64_t group_of(const GroupNormCall& call, const auto& at) {
+inline int64_t group_of(const GroupNormCall& call, const Place& at) {
   return at.sample * call.groups + at.channel / (call.channels / call.groups);
 }
 inline Place in_group(const GroupNormCall& call, Place at, int64_t group) {

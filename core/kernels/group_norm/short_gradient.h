@@ -69,7 +69,7 @@ class ShortGradient : ShortGroups {
     uint32_t least = UINT32_MAX;  // where 0 is the largest
     for (int64_t c = 0; c < at.rows; ++c) least = smaller(least, (bits_of(gamma_[c]) << 1) - 1);
     least_gamma_ = least == UINT32_MAX ? kLargest : float_of((least + 1) >> 1);
-    const double s = kMinusLog2e * call_.scale;  // p is of x̂
+    const double s = -kLog2e * call_.scale;  // p is of x̂
     for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
       shift_[c] = fp32_or_nan(s * static_cast<double>(beta_[c]));

@@ -13,7 +13,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline constexpr double kMinusLog2e = -0x1.71547652b82fep0;
 inline constexpr double kZero = 320;  // from here exp(-t) counts as 0, as it is times fp32 / fp32
 inline constexpr float kLargest = 0x1.fffffep127f;
 
@@ -42,7 +41,7 @@ class AllNear {
 template <class V>
 [[gnu::always_inline]] inline V swish_gradient_near(V dy, V p) {
   const V e = scaled_power(p);  // -ln2 E
-  const V whole = fused(e, all_of<V>(static_cast<float>(kMinusLog2e)), all_of<V>(1));
+  const V whole = fused(e, all_of<V>(static_cast<float>(-kLog2e)), all_of<V>(1));
   return dy * (fused(p, e, whole) / (whole * whole));
 }
 
