@@ -4,9 +4,9 @@
 #pragma once
 
 #include "core/kernels/elementwise/elu_backward_result.h"
+#include "core/kernels/elementwise/elu_double.h"
 #include "core/kernels/elementwise/elu_wide.h"
 #include "core/kernels/elementwise/formula.h"
-#include "core/kernels/exact_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -4,7 +4,7 @@
 
 #include "core/kernels/elementwise/float_bounds.h"
 #include "core/kernels/elementwise/formula.h"
-#include "core/kernels/exact_double.h"
+#include "core/kernels/elementwise/logit_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {

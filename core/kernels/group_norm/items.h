@@ -5,7 +5,7 @@
 
 #include "core/kernels/group_norm/call.h"
 #include "core/kernels/group_norm/swish.h"
-#include "core/kernels/lanes.h"
+#include "core/kernels/group_norm/lanes.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {

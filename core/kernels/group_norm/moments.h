@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/kernels/block.h"
-#include "core/kernels/lanes.h"
+#include "core/kernels/group_norm/lanes.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
