@@ -69,8 +69,6 @@ CASES = {
                       lambda p, r: r + r * r / 2 + r * r * r * p(r), "61.2"),
     "logit, FLOAT": ("elementwise/logit.h", "unclamped", 2, "0.25", lambda f: 2 * atanh(f / 2),
                      lambda p, f: f + f * f * f * p(f * f), "25.3"),
-    "logit, wide": ("elementwise/logit.h", "logit_wide", 5, "0.194", lambda f: 2 * atanh(f),
-                    lambda p, f: f + f + f * f * f * p(f * f), "36.7"),
 }  # fmt: skip
 
 

@@ -10,31 +10,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// In double, with an error of at most 2^-35 for every z from 2^-1022 on. The method is that of
-// logit_quick; only what c has lost is corrected, which next to 1/2 is half of the result.
-inline double logit_wide(double z) {
-  const double c = 1 - z, missing = (1 - c) - z;
-  const uint64_t k = (bits_of(z) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
-  const double b = double_of(bits_of(c) + k), power = double_of(k + bits_of(1.0));
-  const double exponent =
-      double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
-  const double f = ((z - b) - missing * power) / (z + b), s = f * f;
-  double p = 0x1.8d9479392f3cep-3;
-  p = p * s + 0x1.c66ce580a4cc2p-3;
-  p = p * s + 0x1.249340cd5bc5ep-2;
-  p = p * s + 0x1.999998a5a0c80p-2;
-  p = p * s + 0x1.55555555688c3p-1;
-  const double y = exponent * 0x1.62e42fefa39efp-1 + (f + f + f * s * p);
-  const double ends = z == 0 ? -__builtin_inf() : z == 1 ? __builtin_inf() : __builtin_nan("");
-  return ((z > 0) & (z < 1)) ? y : ends;
-}
-
-// The logit of an eps, which may be smaller than that.
-inline double logit_of(double eps) {
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  return eps > 0 && eps < 0x1p-1000 ? logit_wide(eps * 0x1p100) - 100 * kLn2 : logit_wide(eps);
-}
-
 // Whether y is within an ulp of exact, with a little to spare.
 inline bool within_ulp(float y, double exact) {
   const auto nearest = static_cast<float>(exact);
@@ -166,17 +141,17 @@ struct logit {
   template <class Loop>
   void visit_float(const Loop& loop) const {
     if (eps < 0) return loop(logit_quick<Range::open>{0, 1, 0, 0});
-    const auto least = static_cast<float>(logit_of(eps));
+    const double at_eps = logit_double::value_of(eps);
+    const auto least = static_cast<float>(at_eps);
     if (least != least) return loop(logit_nan{});
     if (eps > 0.5)
       return loop(logit_quick<Range::closed>{0.5f, 0.5f, least, least});  // the lower bound wins
     const float below = -float_above(-eps), above = float_above(up_to_complement(eps));
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
-    const auto most = static_cast<float>(0 - logit_of(eps));  // +0 of 1/2
+    const auto most = static_cast<float>(0 - at_eps);  // +0 of 1/2
     const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
-    if (high < 1 && least < 0 &&
-        within_ulp(form.quick(all_of<FloatRegister>(form.low))[0], logit_of(eps)))
-      return loop(form);
+    const float near = form.quick(all_of<FloatRegister>(form.low))[0];
+    if (high < 1 && least < 0 && within_ulp(near, at_eps)) return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});
   }
 };
