@@ -7,6 +7,15 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+// Limits of the factors of u, of 1 and of x̂ in dx within which neither roundings of subnormal
+// numbers nor overflow matter. Zeros never do.
+inline constexpr float kMostFactor = 0x1p110f, kLeastFactor = 0x1p-126f, kLeastAlone = 0x1p-100f;
+inline bool is_enough(double x, float at_least, float at_most = kMostFactor) {
+  const double size = magnitude(x);
+  return all(size <= static_cast<double>(at_most),
+             (size >= static_cast<double>(at_least)) | (x == 0));
+}
+
 // The factors include rstd and s. γ and slope are NaN where fp32 is not enough: if a difference to
 // the mean, a factor or, with a tiny s, v itself overflows, if γ loses digits as a subnormal
 // number, or if the mean is too small (NaN).
@@ -15,13 +24,12 @@ struct NearFactors {
 };
 
 inline NearFactors near_factors(const GroupNormCall& call, double mean, double gamma, float beta) {
-  const double s = call.scale, largest = kLargest, size = magnitude(gamma);
+  const double s = call.scale, largest = kLargest;
   const double slope = s * gamma, shift = s * static_cast<double>(beta);
-  const bool normal = (size >= 0x1p-126) | (size == 0);
   const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
-  const bool inside =
-      all(size <= largest, magnitude(slope) <= largest, magnitude(shift) <= largest);
-  const bool fits = normal & inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
+  const bool inside = all(is_enough(gamma, kLeastFactor, kLargest), magnitude(slope) <= largest,
+                          magnitude(shift) <= largest);
+  const bool fits = inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
   const float nan = __builtin_nanf("");
   return {fits ? static_cast<float>(gamma) : nan, beta, fits ? static_cast<float>(slope) : nan,
           static_cast<float>(shift)};

@@ -71,10 +71,9 @@ struct InputRow {
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
     const double near_c = wide_c * row.unit();
     a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(near_c);
-    const auto loses = [](double x, double least) { return magnitude(x) < least && x != 0; };
-    const bool lost = loses(wide_a, 0x1p-126) || loses(wide_b, 0x1p-100) || loses(near_c, 0x1p-126);
-    const bool large = magnitude(wide_b) > 0x1p110 || magnitude(near_c) > 0x1p110;
-    if (lost || large) c = __builtin_nanf("");
+    if (!all(is_enough(wide_a, kLeastFactor, kLargest), is_enough(wide_b, kLeastAlone),
+             is_enough(near_c, kLeastFactor)))
+      c = __builtin_nanf("");
   }
 
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
