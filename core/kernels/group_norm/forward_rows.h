@@ -37,9 +37,7 @@ class ForwardRows {
         group_norm_values<Type>(of_, r, call_.swish, x, y, n, stream))
       return;
     widen(x_far_, x, Type::kElement, n);
-    const double scale = call_.scale;
-    call_.swish ? group_norm_values_far<false, true>(of_, r, scale, x_far_, y_far_, n)
-                : group_norm_values_far<false, false>(of_, r, scale, x_far_, y_far_, n);
+    group_norm_values_far<false>(of_, r, call_.swish, call_.scale, x_far_, y_far_, n);
     narrow(y, y_far_, Type::kElement, n);
   }
 

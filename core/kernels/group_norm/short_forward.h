@@ -44,7 +44,8 @@ class ShortForward : ShortGroups {
                                                                   call_.positions, false);
       if (!near) {
         spread(at, mean_, of_.mean);
-        call_.swish ? values_far<true>(at.rows) : values_far<false>(at.rows);
+        for (int64_t i = 0; i < call_.positions * at.rows; i += at.rows)
+          group_norm_values_far<true>(of_, 0, call_.swish, call_.scale, x_ + i, y_ + i, at.rows);
       }
       store(call_.out, at, y_);
     });
@@ -80,12 +81,6 @@ class ShortForward : ShortGroups {
     spread(at, rstd_, of_.wide_gamma);
     of_.set(call_, at.channel, at.rows);
     of_.fill(at.rows);
-  }
-
-  template <bool swish>
-  void values_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n)
-      group_norm_values_far<true, swish>(of_, 0, call_.scale, x_ + i, y_ + i, n);
   }
 
   using Tile = float[kShortTile];
