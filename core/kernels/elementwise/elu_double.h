@@ -63,13 +63,13 @@ struct elu_double {
 
   elu_double(double alpha, double scale, double input_scale)
       : scale(scale), input_scale(input_scale) {
-    int e[3];
-    const double s = __builtin_frexp(scale, &e[0]), a = __builtin_frexp(alpha, &e[1]),
-                 i = __builtin_frexp(input_scale, &e[2]);
-    high = s * a, low = fused(s, a, -high);
-    small_high = high * i, small_low = fused(high, i, -small_high) + low * i;
-    exponent = e[0] + e[1];
-    const double all = exponent + e[2];  // beyond these results are 0 or infinite, whatever x is
+    const Mantissa s(scale), a(alpha), i(input_scale);
+    const Pair factor = product_of(s.value, a.value), small_factor = times(factor, {i.value, 0});
+    high = factor.high, low = factor.low;
+    small_high = small_factor.high, small_low = small_factor.low;
+    exponent = s.exponent + a.exponent;
+    const double all = exponent + i.exponent;
+    // beyond these ends results are 0 or infinite, whatever x is
     const double small_exponent = all < -2400 ? -2400 : all > 3000 ? 3000 : all;
     usual = power_in_steps(exponent), small = power_in_steps(small_exponent);
     tiny = power_in_steps(small_exponent - 600);
@@ -100,9 +100,9 @@ struct elu_double {
 struct elu_double_rare {
   double scale, factor, mantissa, rate;
   elu_double_rare(double alpha, double scale, double input_scale)
-      : scale(scale), factor(scale * alpha) {
-    int e;
-    mantissa = __builtin_frexp(scale, &e) * __builtin_frexp(alpha, &e);
+      : scale(scale),
+        factor(scale * alpha),
+        mantissa(Mantissa(scale).value * Mantissa(alpha).value) {
     const bool finite = magnitude(input_scale) < __builtin_inf() && input_scale != 0;
     rate = finite ? __builtin_copysign(1, input_scale) : input_scale;
   }
