@@ -47,7 +47,7 @@ BF16 = {
 CONVERSIONS = {
     "v2": BF16 | {"fp16 to float": "pmovzxwd addps | mulps", "float to fp16": "packusdw addps |"},
     "v3": BF16 | F16C,
-    "v4": {"bf16 to float": "permw", "float to bf16": "permt2w"} | F16C,
+    "v4": {"bf16 to float": "permw", "float to bf16": "permt2w paddd"} | F16C,
 }
 
 # No arithmetic in the loop, and fma calls.

@@ -15,7 +15,7 @@
 //
 // If a formula needs no double, its call operator is a template, `V operator()(V x)`. Values then
 // pass through it in registers (registers.h): four at a time, or `static constexpr int together` of
-// them. There a NaN must end in 16 zero bits, because to_bf16 (half.h) requires it; the canonical
+// them. There a NaN must end in 16 zero bits, because Bf16::to (half.h) requires it; the canonical
 // NaN and NaNs taken from an input do.
 //
 // A form that is right for nearly all values offers
