@@ -47,11 +47,11 @@ BF16 = {
 CONVERSIONS = {
     "v2": BF16 | {"fp16 to float": "pmovzxwd addps | mulps", "float to fp16": "packusdw addps |"},
     "v3": BF16 | F16C,
-    "v4": {"bf16 to float": "permw", "float to bf16": "permt2w"} | F16C,
+    "v4": {"bf16 to float": "permw", "float to bf16": "permt2w paddd"} | F16C,
 }
 
 # No arithmetic in the loop, and fma calls.
-CONSTANT = ("logit_grad_constant", "logit_nan")
+CONSTANT = ("logit_grad_constant<float>", "logit_nan")
 EXEMPT = {
     (level, f"{type} {form}")
     for level in REGISTER
@@ -64,7 +64,7 @@ EXEMPT = {
     *(("v2", f"F64 {form}") for form in ("logit_double", "logit_grad_double")),
     ("v2", "F64 elu_backward_result_double"),
     *((level, "F64 elu_backward_double") for level in REGISTER),
-    *((level, "F64 logit_grad_double_constant") for level in REGISTER),  # no arithmetic
+    *((level, "F64 logit_grad_constant<double>") for level in REGISTER),  # no arithmetic
     # Masks of 32 and 64 bits, which SSE has no conversions for; rare values only.
     ("v2", "ShortGradient::input_gradient_far"),
 }

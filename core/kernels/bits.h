@@ -32,18 +32,8 @@ inline bool within(double x, double least, double most) {
   return magnitude(x) >= least && magnitude(x) <= most;
 }
 
-// Every NaN result becomes the quiet NaN 0x7fc0…, because instruction sets differ in which payload
-// survives x * y.
-template <class T>
-inline T canonical(T x) {
-  return x == x ? x : static_cast<T>(__builtin_nanf(""));
-}
-
 // condition ? 0 : x, by a mask. With a conditional expression, GCC interleaves the choice with that
 // of `canonical`, which costs two more comparisons.
-inline float zero_if(bool condition, float x) {
-  return float_of(bits_of(x) & (static_cast<uint32_t>(condition) - 1));
-}
 inline double zero_if(bool condition, double x) {
   return double_of(bits_of(x) & (static_cast<uint64_t>(condition) - 1));
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/half.h"
 #include "core/kernels/several.h"
 #include "core/kernels/tile.h"
 
@@ -22,69 +21,8 @@ struct Block {
 
 inline constexpr int kBlockRegisters = kBlock / kRegisterFloats;
 
-// kAhead says how many bytes ahead a streaming pass fetches its inputs. leaky_relu, 64 Mi, 2
-// threads, Zen 4, ms with 0, 512, 1024, 2048, 4096: fp32 12.4, 10.5, 10.7, 10.8, 11.6 (a loop
-// without conversion and driver: 10.3), fp16 6.9, 6.1, 6.0, 5.4, 5.2 (5.0), bf16 7.0, 6.0, 5.7,
-// 5.9, 5.3 (5.0). Zen 5, memory at its fastest, share of that loop with 512, 1024, 2048, 4096:
-// elu_backward 82, 82, 91, 96 %, elu 89, 96, 101, 100 %; there all operators take 0.97 of the time
-// with 2048 that they take with 512.
-template <class T>
-struct AsItIs {  // the values are the same in memory and out of it
-  static constexpr int kAhead = 2048;
-  using Raw = T;
-  using Computed = T;
-  static void widen(T* out, const T* in) { std::memcpy(out, in, kBlock * sizeof(T)); }
-  static void narrow(T* out, const T* in) { std::memcpy(out, in, kBlock * sizeof(T)); }
-};
-struct F32 : AsItIs<float> {
-  static constexpr Element kElement = Element::f32;
-  static FloatRegister load(const Raw* in) { return load_register<FloatRegister>(in); }
-  static float from(Raw raw) { return raw; }
-  static Raw canonical(Raw raw) { return openaclnn::OPENACLNN_ISA::canonical(raw); }
-};
-struct F16 {
-  static constexpr Element kElement = Element::f16;
-  static constexpr int kAhead = 4096;
-  using Raw = uint16_t;
-  using Computed = float;
-  static void widen(float* out, const Raw* in) { widen_f16(out, in, kBlock); }
-  static void narrow(Raw* out, const float* in) { narrow_f16(out, in, kBlock); }
-  static FloatRegister load(const Raw* in) { return register_from_f16(in); }
-  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& put) {
-    store_f16(out, a, b, put);
-  }
-  static float from(Raw raw) { return from_f16(raw); }
-  static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7c00 ? 0x7e00 : raw; }
-};
-struct Bf16 {
-  static constexpr Element kElement = Element::bf16;
-  static constexpr int kAhead = 4096;
-  using Raw = uint16_t;
-  using Computed = float;
-  static void widen(float* out, const Raw* in) { widen_bf16(out, in, kBlock); }
-  static void narrow(Raw* out, const float* in) { narrow_bf16(out, in, kBlock); }
-  static FloatRegister load(const Raw* in) { return register_from_bf16(in); }
-  static void store(Raw* out, FloatRegister a, FloatRegister b, const auto& put) {
-    store_bf16(out, a, b, put);
-  }
-  static float from(Raw raw) { return from_bf16(raw); }
-  static Raw canonical(Raw raw) { return (raw & 0x7fff) > 0x7f80 ? 0x7fc0 : raw; }
-};
-
-struct F64 : AsItIs<double> {  // for loops over blocks, not registers
-  static constexpr Element kElement = Element::f64;
-};
-
-// Calls work(Type{}) with the type of an element that is not double.
-template <class Work>
-inline auto with_type(Element element, const Work& work) {
-  return element == Element::f32   ? work(F32{})
-         : element == Element::f16 ? work(F16{})
-                                   : work(Bf16{});
-}
-
-// The values of K registers.
-template <class Type, int K>
+// The values of K registers, or of a block.
+template <class Type, int K = kBlockRegisters>
 [[gnu::always_inline]] inline Registers<K> load_registers(const typename Type::Raw* in) {
   return each<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
 }
@@ -105,7 +43,7 @@ using BlockOf = Block<typename Type::Computed>;
 template <class Type>
 inline BlockOf<Type> load_block(const typename Type::Raw* in) {
   BlockOf<Type> block;
-  Type::widen(block.value, in);
+  widen(block.value, in, Type::kElement, kBlock);
   return block;
 }
 
@@ -144,7 +82,7 @@ template <class Type, int K>
 template <class Type>
 inline void store_part(typename Type::Raw* out, const BlockOf<Type>& block, int64_t n) {
   typename Type::Raw raw[kBlock];
-  Type::narrow(raw, block.value);
+  narrow(raw, block.value, Type::kElement, kBlock);
   std::memcpy(out, raw, static_cast<size_t>(n) * sizeof raw[0]);
 }
 

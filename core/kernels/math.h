@@ -16,25 +16,22 @@ inline constexpr double kShiftF64 = 0x1.8p52;
 // Adding this does the same and leaves n + 127 in the last nine bits: shifted left by 23 they are
 // the bits of 2^n, for -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
-// This rounds to sixteenths k / 16: where -1024 <= k < 1024, and nowhere else, the last 11 bits are
-// k + 1024 and the others kSixteenths.
-inline constexpr float kShiftToSixteenth = 0x1.8008p19f;
-inline constexpr uint32_t kSixteenths = 0x49400000;
 
 // ---- float ----
 
 inline constexpr float kLn2High = 0x1.62e430p-1f, kLn2Low = 0x1.05c610p-29f;
 
-// t = n kLn2High + r with |r| <= 0.347, for |t| < 87. r is exact, because kLn2High and the
-// difference both fit in 24 binary digits.
+// An argument without its multiple n of ln2, or of 1.
 template <class V>
-struct ReducedF32 {
+struct Reduced {
   V r, n;
   decltype(bits_of(V{})) power;  // the bits of 2^n
 };
 
+// t = n kLn2High + r with |r| <= 0.347, for |t| < 87. r is exact, because kLn2High and the
+// difference both fit in 24 binary digits.
 template <class V>
-inline ReducedF32<V> reduce(V t) {
+inline Reduced<V> reduce(V t) {
   const V shift = all_of<V>(kShiftToPower);
   const V shifted = fused(t, all_of<V>(0x1.715476p0f), shift), n = shifted - shift;
   return {fused_minus(n, all_of<V>(kLn2High), t), n, bits_of(shifted) << 23};
@@ -60,61 +57,6 @@ inline V expm1_tail_single(V r) {
   return fused(p, r, all_of<V>(0x1p-1f));
 }
 
-// Entry j is the bits of -ln2 2^(j/16), minus (j + 1024) 2^19. times_root() adds 16 n + j + 1024,
-// shifted left by 19. This restores what was subtracted, and adds n to the exponent.
-inline constexpr uint32_t kRoots[16] = {
-    0x9f317218, 0x9f314d47, 0x9f318182, 0x9f3212b8, 0x9f330509, 0x9f345cc0, 0x9f361e5b, 0x9f384e8a,
-    0x9f3af233, 0x9f3b0739, 0x9f38d44f, 0x9f36e324, 0x9f3536a4, 0x9f33d1d6, 0x9f32b7e9, 0x9f31ec2d};
-
-// Entry j is the bits of 2^(j/16), minus (j + 1024) 2^19. Let E be exp(-t) = 2^p. The gradient uses
-// kRoots and gets -ln2 E, because p times that is t E. The forward call uses this table and gets E,
-// because it needs 1 + E, which is then an addition: these loops wait for multiplications, and Zen
-// 4 executes additions in other pipes.
-inline constexpr uint32_t kPowers[16] = {
-    0x1f800000, 0x1f7daac3, 0x1f7b95c2, 0x1f79c3d3, 0x1f7837f0, 0x1f76f532, 0x1f75fed7, 0x1f75583f,
-    0x1f7504f3, 0x1f7508a4, 0x1f75672a, 0x1f76248c, 0x1f7744fd, 0x1f78ccdf, 0x1f7ac0c7, 0x1f7d257d};
-
-// These two return p, and -t log2(e), rounded to sixteenths in the last bits (kShiftToSixteenth).
-template <class V>
-[[gnu::always_inline]] inline V sixteenths(V p) {
-  return p + all_of<V>(kShiftToSixteenth);
-}
-template <class V>
-[[gnu::always_inline]] inline V sixteenths_of_minus(V t) {
-  return fused(t, all_of<V>(-0x1.715476p0f), all_of<V>(kShiftToSixteenth));
-}
-
-// Multiplies 2^(n + j/16) of a table by (1 + r q), which adds one rounding to that of the root.
-template <class V>
-[[gnu::always_inline]] inline V times_root(const uint32_t (&table)[16], V sixteenths, V r, V q) {
-  const V root = float_of(pick(table, bits_of(sixteenths)) + (bits_of(sixteenths) << 19));
-  return fused(root * r, q, root);
-}
-
-// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for p that are near (swish.h says
-// which those are). The relative error is 2^-23, that of the polynomial is 2^-29.2, and r is exact.
-// The table saves two multiplications, which the loops of group norm wait for.
-template <class V>
-[[gnu::always_inline]] inline V scaled_power(V p) {
-  const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
-  V q = all_of<V>(0x1.c6ac6ap-5f);
-  q = fused(q, r, all_of<V>(0x1.ebfff4p-3f));
-  q = fused(q, r, all_of<V>(0x1.62e43p-1f));
-  return times_root(kRoots, at, r, q);
-}
-
-// Returns exp(-t) where p = -t log2(e) is near. p itself is not rounded: only the product of n +
-// j/16 and ln2 loses n 2^-29. The polynomial has a relative error of 2^-29.1 for |r| <= 0.0217.
-template <class V>
-[[gnu::always_inline]] inline V exp_of_minus(V t) {
-  const V at = sixteenths_of_minus(t);
-  const V r = fused(all_of<V>(kShiftToSixteenth) - at, all_of<V>(kLn2High), -t);
-  V q = all_of<V>(0x1.555762p-3f);
-  q = fused(q, r, all_of<V>(0x1.00022p-1f));
-  q = fused(q, r, all_of<V>(1.0f));
-  return times_root(kPowers, at, r, q);
-}
-
 // A positive number as high + low, both positive, so that products keep the sign of a zero.
 struct RateF32 {
   float high, low;
@@ -124,20 +66,14 @@ struct RateF32 {
   }
 };
 
-// x * rate = n + f, |f| <= 0.5001, for results of 16 bits: f rounds at 2^-25. Right for |x * rate|
+// x * rate = n + r, |r| <= 0.5001, for results of 16 bits: r rounds at 2^-25. Right for |x * rate|
 // < 126.
 template <class V>
-struct Reduced2F32 {
-  V f, n;
-  decltype(bits_of(V{})) power;  // the bits of 2^n
-};
-
-template <class V>
-inline Reduced2F32<V> reduce_2(V x, RateF32 rate) {
+inline Reduced<V> reduce_2(V x, RateF32 rate) {
   const V high = all_of<V>(rate.high), shift = all_of<V>(kShiftToPower);
   const V shifted = fused(x, high, shift), n = shifted - shift;
-  const V f = fused(x, high, -n);  // with these signs -0 stays -0
-  return {fused(x, all_of<V>(rate.low), f), n, bits_of(shifted) << 23};
+  const V r = fused(x, high, -n);  // with these signs -0 stays -0
+  return {fused(x, all_of<V>(rate.low), r), n, bits_of(shifted) << 23};
 }
 
 // 2^n as the product of two factors; the first is 2^max(n, least). Right for n > least - 127.

@@ -41,10 +41,10 @@ inline R load_register(const T* from) {
   return r;
 }
 
-// Returns a float, or a register full of it.
+// Returns a number, or a register full of it.
 template <class V>
 inline V all_of(float x) {
-  if constexpr (sizeof(V) == sizeof(float)) {
+  if constexpr (sizeof(V) <= sizeof(double)) {
     return x;
   } else {
     return x - V{};
@@ -213,9 +213,10 @@ inline WordRegister zero_unless(SignedRegister condition, WordRegister x) {
   return condition ? x : WordRegister{};
 }
 
-// Replaces every NaN by the canonical one.
+// Every NaN result becomes the quiet NaN 0x7fc0…, because instruction sets differ in which payload
+// survives x * y.
 template <class V>
-inline V with_one_nan(V x) {
+inline V canonical(V x) {
   return x == x ? x : all_of<V>(__builtin_nanf(""));
 }
 
@@ -223,7 +224,6 @@ inline V with_one_nan(V x) {
 inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
   return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));
 }
-inline float copy_sign(float x, float y) { return __builtin_copysignf(x, y); }
 
 // Computes so_far | (a ^ b) in one instruction, where GCC 12 uses two.
 inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegister b) {
@@ -238,7 +238,6 @@ inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegist
 inline WordRegister all_words(uint32_t x) { return x - WordRegister{}; }
 
 // Reads the words as signed numbers (two's complement).
-inline float as_signed(uint32_t bits) { return static_cast<float>(static_cast<int32_t>(bits)); }
 inline FloatRegister as_signed(WordRegister bits) {
   return __builtin_convertvector(reinterpret_cast<SignedRegister>(bits), FloatRegister);
 }

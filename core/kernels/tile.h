@@ -12,52 +12,70 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 inline int64_t bytes_of(Element element) {
   return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2;
 }
+inline void* element_at(void* data, Element element, int64_t index) {
+  return static_cast<char*>(data) + index * bytes_of(element);
+}
 
-template <class T>
-inline constexpr Element element_of = sizeof(T) == 4 ? Element::f32 : Element::f64;
+// The types of elements are structs; those of 16 bits are in half.h.
+struct F32 {
+  static constexpr Element kElement = Element::f32;
+  using Raw = float;
+  using Computed = float;
+  static FloatRegister load(const Raw* in) { return load_register<FloatRegister>(in); }
+  static float from(Raw raw) { return raw; }
+  static Raw rounded(double x) { return static_cast<float>(x); }
+  static Raw canonical(Raw raw) { return openaclnn::OPENACLNN_ISA::canonical(raw); }
+};
+struct F64 {  // for loops over blocks, not registers
+  static constexpr Element kElement = Element::f64;
+  using Raw = double;
+  using Computed = double;
+};
+
+// Calls work(Type{}) with the type of an element that is not double.
+inline auto with_type(Element element, const auto& work) {
+  return element == Element::f32   ? work(F32{})
+         : element == Element::f16 ? work(F16{})
+                                   : work(Bf16{});
+}
+
+inline float float_at(const void* in, Element element) {
+  return with_type(element, [=]<class Type>(Type) {
+    return Type::from(*static_cast<const typename Type::Raw*>(in));
+  });
+}
 
 // Converts n contiguous values of any element type to the compute type.
 inline void widen(float* out, const void* in, Element element, int64_t n) {
+  const auto* const halves = static_cast<const uint16_t*>(in);
   switch (element) {
     case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
-    case Element::f16: widen_f16(out, static_cast<const uint16_t*>(in), n); break;
-    case Element::bf16: widen_bf16(out, static_cast<const uint16_t*>(in), n); break;
+    case Element::f16: widen<F16>(out, halves, n); break;
+    case Element::bf16: widen<Bf16>(out, halves, n); break;
     case Element::f64: break;  // a DOUBLE input makes the computation double
   }
 }
 
-inline float float_at(const void* in, Element element) {
-  if (element == Element::f32) return *static_cast<const float*>(in);
-  const uint16_t half = *static_cast<const uint16_t*>(in);
-  return element == Element::f16 ? from_f16(half) : from_bf16(half);
-}
-
 inline void widen(double* out, const void* in, Element element, int64_t n) {
-  switch (element) {
-    case Element::f64: std::memcpy(out, in, n * sizeof(double)); break;
-    case Element::f32:
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<const float*>(in)[i];
-      break;
-    case Element::f16:
-      for (int64_t i = 0; i < n; ++i) out[i] = from_f16(static_cast<const uint16_t*>(in)[i]);
-      break;
-    case Element::bf16:
-      for (int64_t i = 0; i < n; ++i) out[i] = from_bf16(static_cast<const uint16_t*>(in)[i]);
-      break;
-  }
+  if (element == Element::f64) return void(std::memcpy(out, in, n * sizeof(double)));
+  with_type(element, [=]<class Type>(Type) {
+    const auto* const from = static_cast<const typename Type::Raw*>(in);
+    for (int64_t i = 0; i < n; ++i) out[i] = Type::from(from[i]);
+  });
 }
 
 // … and back, rounding once.
 inline void narrow(void* out, const float* in, Element element, int64_t n) {
+  auto* const halves = static_cast<uint16_t*>(out);
   switch (element) {
     case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
-    case Element::f16: narrow_f16(static_cast<uint16_t*>(out), in, n); break;
-    case Element::bf16: narrow_bf16(static_cast<uint16_t*>(out), in, n); break;
+    case Element::f16: narrow<F16>(halves, in, n); break;
+    case Element::bf16: narrow<Bf16>(halves, in, n); break;
     case Element::f64:
       for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = in[i];
       break;
@@ -65,18 +83,11 @@ inline void narrow(void* out, const float* in, Element element, int64_t n) {
 }
 
 inline void narrow(void* out, const double* in, Element element, int64_t n) {
-  switch (element) {
-    case Element::f64: std::memcpy(out, in, n * sizeof(double)); break;
-    case Element::f32:
-      for (int64_t i = 0; i < n; ++i) static_cast<float*>(out)[i] = static_cast<float>(in[i]);
-      break;
-    case Element::f16:
-      for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(out)[i] = to_f16(to_odd(in[i]));
-      break;
-    case Element::bf16:
-      for (int64_t i = 0; i < n; ++i) static_cast<uint16_t*>(out)[i] = to_bf16(to_odd(in[i]));
-      break;
-  }
+  if (element == Element::f64) return void(std::memcpy(out, in, n * sizeof(double)));
+  with_type(element, [=]<class Type>(Type) {
+    auto* const to = static_cast<typename Type::Raw*>(out);
+    for (int64_t i = 0; i < n; ++i) to[i] = Type::rounded(in[i]);
+  });
 }
 
 // Where the elements of a tile lie. Strides are in elements.
@@ -98,8 +109,7 @@ struct Steps {
 // costs more than the copies. Without the unrolled loop, group norm of every second position of
 // fp32 4x320x49 takes 1.2 times as long.
 template <class Raw>
-inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, int64_t rows,
-                 int64_t columns) {
+inline void move(Raw* to, Steps out, const Raw* from, Steps in, int64_t rows, int64_t columns) {
   if (in.transposed() && out.column == 1)
     return transpose(to, out.row, from, in.column, rows, columns);
   if (out.transposed() && in.column == 1)
@@ -109,7 +119,7 @@ inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, in
     for (int64_t c = 0; c < columns; ++c) {
       Raw* t = to + c * out.column;
       const Raw* f = from + c * in.column;
-      for (int64_t r = 0; r < rows; ++r) t[r * out.row] = f[r * in.row];
+      for (int64_t r = 0; r < rows; ++r) copy_element(t + r * out.row, f + r * in.row);
     }
     return;
   }
@@ -117,16 +127,16 @@ inline void move(Raw* to, const Steps& out, const Raw* from, const Steps& in, in
     if (out.column == 1 && in.column == 1) {
       std::memcpy(to, from, columns * sizeof(Raw));
     } else if (out.column == 1 && in.column == 0) {
-      for (int64_t c = 0; c < columns; ++c) to[c] = *from;
+      for (int64_t c = 0; c < columns; ++c) copy_element(to + c, from);
     } else {
 #pragma GCC unroll 4
-      for (int64_t c = 0; c < columns; ++c) to[c * out.column] = from[c * in.column];
+      for (int64_t c = 0; c < columns; ++c) copy_element(to + c * out.column, from + c * in.column);
     }
   }
 }
 
-inline void move(void* to, const Steps& out, const void* from, const Steps& in, int64_t rows,
-                 int64_t columns, Element element) {
+inline void move(void* to, Steps out, const void* from, Steps in, int64_t rows, int64_t columns,
+                 Element element) {
   const auto as = [&]<class Raw>(Raw) {
     move(static_cast<Raw*>(to), out, static_cast<const Raw*>(from), in, rows, columns);
   };

@@ -7,7 +7,7 @@
 namespace openaclnn {
 
 inline constexpr int kMaxLoops = 8;
-inline constexpr int kMaxInputs = 3;
+inline constexpr int kMaxInputs = 2;
 inline constexpr int kMaxAttributes = 6;
 
 // One operand of an element-wise pass. Strides are in elements, one per loop.

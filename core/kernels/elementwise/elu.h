@@ -26,7 +26,6 @@ struct elu_unit {
   static constexpr uint32_t limit = 0xff800000;  // NaNs with the sign bit set are above
 
   static auto unusual(auto x) { return bits_of(x); }
-  static float general(float x) { return x; }  // NaN, infinity, or `quick` is right
 
   // This is x > 0 ? x : y. An x above -2^-60, whose result is x itself, is replaced by -2^-60, so
   // that y is always negative and no subnormal number is multiplied (formula.h). A positive x has
@@ -35,7 +34,7 @@ struct elu_unit {
   template <class V>
   static V quick(V x) {
     const auto bits = larger(clamped_bits(x), bits_of(all_of<V>(-0x1p-60f)));
-    const ReducedF32<V> t = reduce(float_of(bits));
+    const Reduced<V> t = reduce(float_of(bits));
     const V small = fused(t.r * t.r, exp_tail_single(t.r), t.r), power = float_of(t.power);
     const V y = fused(power, small, power - all_of<V>(1));
     return float_of(smaller(bits_of(x), bits_of(y)));
@@ -63,7 +62,7 @@ struct elu_parts {
         low(static_cast<float>(factor - high)) {}
 
   template <class V>
-  V result(V x, const ReducedF32<V>& t, V q) const {
+  V result(V x, const Reduced<V>& t, V q) const {
     const V power = float_of(t.power), whole = power - all_of<V>(1);
     const V main = fused(power, t.r, whole);
     const V small = fused(power, q, fused(power, t.r, whole - main));
@@ -85,7 +84,7 @@ struct elu_single : elu_parts {
   using elu_parts::elu_parts;
   template <class V>
   V operator()(V x) const {
-    const ReducedF32<V> t = reduce(float_of(clamped_bits(x)));
+    const Reduced<V> t = reduce(float_of(clamped_bits(x)));
     return result(x, t, fused(t.r * t.r, expm1_tail_single(t.r), t.n * all_of<V>(kLn2Low)));
   }
 };
@@ -106,7 +105,7 @@ struct elu_scaled : elu_parts {
         bound(static_cast<float>(-25 / input_scale)),
         limit(0 - bits_of(static_cast<float>((high < 0x1p-10f ? 0x1p-100 / high : 0x1p-90) /
                                              input_scale))),
-        wide(alpha, scale, input_scale) {}
+        wide{{scale, input_scale, scale * alpha}} {}
 
   // 0 for x = 0, and the larger, the smaller another |x| is.
   static auto unusual(auto x) { return 0u - (bits_of(x) & 0x7fffffffu); }
@@ -116,7 +115,7 @@ struct elu_scaled : elu_parts {
   V quick(V x) const {
     const V least = all_of<V>(bound), factor = all_of<V>(rate);
     const V within_bound = x < least ? least : x, p = within_bound * factor;
-    const ReducedF32<V> t = reduce(p);
+    const Reduced<V> t = reduce(p);
     const V c = fused(t.n, all_of<V>(kLn2Low), fused(within_bound, factor, -p));
     const V square = t.r * t.r, tail = expm1_tail_single(t.r);
     const V more = fused(c, fused(square, tail, t.r), c);  // c exp(r)
@@ -147,9 +146,9 @@ struct elu_half {
     const V least = all_of<V>(bound), most = all_of<V>(linear);
     const auto above = x > most;
     const V below = above ? most : x;
-    const Reduced2F32<V> t = reduce_2(below < least ? least : below, rate);
+    const Reduced<V> t = reduce_2(below < least ? least : below, rate);
     const V power = float_of(t.power);
-    const V y = fused(power, exp2m1_half(t.f), -(all_of<V>(1) - power)) * all_of<V>(factor);
+    const V y = fused(power, exp2m1_half(t.r), -(all_of<V>(1) - power)) * all_of<V>(factor);
     const V side = steep ? (x > 0 ? all_of<V>(scale) : all_of<V>(slope)) : all_of<V>(scale);
     return above ? side * x : y;
   }
@@ -190,9 +189,9 @@ struct elu {
       if (scale == 1 && alpha == 1) return loop(elu_unit{});
       loop(elu_single(scale, factor));
     } else if (has_bound(input_scale) && factor != 0) {
-      loop(elu_wide(alpha, scale, input_scale));
+      loop(elu_wide{{scale, input_scale, factor}});
     } else {
-      loop(elu_rare(alpha, scale, input_scale));
+      loop(elu_rare{{scale, input_scale, factor}});
     }
   }
 };

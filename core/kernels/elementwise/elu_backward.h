@@ -4,9 +4,9 @@
 #pragma once
 
 #include "core/kernels/elementwise/elu_backward_result.h"
+#include "core/kernels/elementwise/elu_double.h"
 #include "core/kernels/elementwise/elu_wide.h"
 #include "core/kernels/elementwise/formula.h"
-#include "core/kernels/exact_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -51,7 +51,7 @@ struct elu_backward_careful : NoDoubts {
     const V less = large ? g * all_of<V>(Quick::kLess) : g;
     const V more = large ? all_of<V>(Quick::kMore) : V{};
     const auto below = x < least;
-    return with_one_nan(form.carefully(g, x, less, below, below ? least : x, more));
+    return canonical(form.carefully(g, x, less, below, below ? least : x, more));
   }
 };
 
@@ -65,13 +65,13 @@ struct elu_backward_single : elu_backward_quick {
   // If `unit`, 2^-60 is added, which changes no result, so that a subnormal x is not multiplied
   // (formula.h).
   template <class V>
-  ReducedF32<V> reduced(V x) const {
+  Reduced<V> reduced(V x) const {
     return reduce(unit ? x + all_of<V>(0x1p-60f) : x * all_of<V>(input_scale));
   }
 
   // g (high + low) exp(r - c)
   template <class V>
-  V mantissa(V g, V x, const ReducedF32<V>& t) const {
+  V mantissa(V g, V x, const Reduced<V>& t) const {
     const V rate = all_of<V>(input_scale), factor = all_of<V>(high);
     // exp(inputScale x) = 2^n exp(r - c) = 2^n (1 + r + q); c holds what the product and n ln2 lost
     const V n_low = t.n * all_of<V>(kLn2Low);
@@ -92,7 +92,7 @@ struct elu_backward_single : elu_backward_quick {
   }
   template <class V>
   V quick(V g, V x) const {
-    const ReducedF32<V> t = reduced(x);
+    const Reduced<V> t = reduced(x);
     return either(g, x, mantissa(g, x, t) * float_of(t.power - (32u << 23)));
   }
 
@@ -103,7 +103,7 @@ struct elu_backward_single : elu_backward_quick {
   // an infinity with the sign of g alpha scale for other x.
   template <class V>
   V carefully(V g, V x, V less, auto below, V bounded, V more) const {
-    const ReducedF32<V> t = reduced(bounded);
+    const Reduced<V> t = reduced(bounded);
     const PowerInTwo<V> power(t.n + (more - all_of<V>(32)), -126);
     const V y = mantissa(less, bounded, t) * power.first * (below ? V{} : power.second);
     return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(high)));
@@ -120,8 +120,8 @@ struct elu_backward_half : elu_backward_quick {
   template <class V>
   V quick(V g, V x) const {
     const V more = all_of<V>(little);
-    const Reduced2F32<V> t = reduce_2(growing ? more - x : more + x, rate);
-    const V e = exp2_half(t.f) * float_of(t.power);  // adding exponents would lose NaN
+    const Reduced<V> t = reduce_2(growing ? more - x : more + x, rate);
+    const V e = exp2_half(t.r) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
 
@@ -129,9 +129,9 @@ struct elu_backward_half : elu_backward_quick {
   static constexpr double kFactor = 0x1p24;  // the same for 2^-134
   template <class V>
   V carefully(V g, V x, V less, auto /*below*/, V bounded, V more) const {
-    const Reduced2F32<V> t = reduce_2(bounded + all_of<V>(little), rate);
+    const Reduced<V> t = reduce_2(bounded + all_of<V>(little), rate);
     const PowerInTwo<V> power(t.n + more, -100);
-    const V e = exp2_half(t.f) * power.first;
+    const V e = exp2_half(t.r) * power.first;
     const V exists = x < all_of<V>(-0x1.fffffep127f) ? V{} : e;  // 0 times an infinite g is NaN
     const V y = exists * all_of<V>(factor) * less * power.second;
     return x > 0 ? all_of<V>(scale) * g : y;
@@ -147,8 +147,8 @@ struct elu_backward_half_tiny : elu_backward_quick {
   float high;
   template <class V>
   V quick(V g, V x) const {
-    const Reduced2F32<V> t = reduce_2(x, rate);
-    const V e = exp2_half(t.f) * float_of(t.power);
+    const Reduced<V> t = reduce_2(x, rate);
+    const V e = exp2_half(t.r) * float_of(t.power);
     const V y = ((g * all_of<V>(high)) * e) * all_of<V>(0x1p-64f);
     return x > 0 ? all_of<V>(scale) * g : y;
   }
@@ -208,7 +208,7 @@ struct elu_backward {
     if (is_result) return visit_elu_backward_result<to_half>(alpha, scale, input_scale, loop);
     const double factor = scale * alpha * input_scale;
     const auto positive = static_cast<float>(scale);
-    const elu_backward_wide wide(alpha, scale, input_scale);
+    const elu_backward_wide wide{{scale, input_scale, factor}};
     const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
                                    bits_of(static_cast<float>(-64 / magnitude(input_scale)))};
     const double least = !to_half && input_scale < 0 ? 0x1p-20 : 0x1p-120;
@@ -223,7 +223,7 @@ struct elu_backward {
     } else if (has_bound(input_scale)) {
       loop(wide);
     } else {
-      loop(elu_backward_rare(alpha, scale, input_scale));
+      loop(elu_backward_rare{{scale, input_scale, factor}});
     }
   }
 

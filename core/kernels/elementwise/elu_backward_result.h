@@ -106,7 +106,6 @@ struct elu_backward_result_single {
   V quick(V g, V v) const {
     return either(g, v, terms<true>(g, v).y);
   }
-  float general(float g, float v) const { return wide(g, v); }
 
   // `general` computes what overflows, too.
   struct Careful {
@@ -124,9 +123,9 @@ struct elu_backward_result_single {
     template <class V>
     V quick(V g, V v) const {
       const Terms<V> t = form.template terms<false>(g, v);
-      return with_one_nan(form.either(g, v, t.y == t.y ? t.y : g * t.t));
+      return canonical(form.either(g, v, t.y == t.y ? t.y : g * t.t));
     }
-    float general(float g, float v) const { return form.general(g, v); }
+    float general(float g, float v) const { return form.wide(g, v); }
   };
   Careful careful() const { return {exact ? 0 : ~least, *this}; }  // ~least: of |sum|
 };

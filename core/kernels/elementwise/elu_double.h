@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// elu in DOUBLE has an error of at most 1 ulp for all attributes.
+// elu in DOUBLE and its gradient, which no product has in DOUBLE, have an error of at most 1 ulp
+// for all attributes. Sums and products on which that depends are kept as high + low.
 #pragma once
 
+#include "core/kernels/exact_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
+
+// An attribute as a mantissa from 1/2 to 1 (or 0, infinity or NaN itself) and an exponent.
+struct Mantissa {
+  int exponent = 0;  // before value, whose initialiser sets it
+  double value;
+  explicit Mantissa(double x) : value(__builtin_frexp(x, &exponent)) {
+    if (!(magnitude(value) <= 1) || value == 0) exponent = 0;
+  }
+};
 
 // expm1(t + low) = 2^waiting (sum + rest); `rest` is below 0.04 of the sum, so its rounding error
 // is below 0.05 ulp. If `falling`, t <= 0. From 2^54 on the 1 is too small for the first sum to be
@@ -52,13 +63,13 @@ struct elu_double {
 
   elu_double(double alpha, double scale, double input_scale)
       : scale(scale), input_scale(input_scale) {
-    int e[3];
-    const double s = __builtin_frexp(scale, &e[0]), a = __builtin_frexp(alpha, &e[1]),
-                 i = __builtin_frexp(input_scale, &e[2]);
-    high = s * a, low = fused(s, a, -high);
-    small_high = high * i, small_low = fused(high, i, -small_high) + low * i;
-    exponent = e[0] + e[1];
-    const double all = exponent + e[2];  // beyond these results are 0 or infinite, whatever x is
+    const Mantissa s(scale), a(alpha), i(input_scale);
+    const Pair factor = product_of(s.value, a.value), small_factor = times(factor, {i.value, 0});
+    high = factor.high, low = factor.low;
+    small_high = small_factor.high, small_low = small_factor.low;
+    exponent = s.exponent + a.exponent;
+    const double all = exponent + i.exponent;
+    // beyond these ends results are 0 or infinite, whatever x is
     const double small_exponent = all < -2400 ? -2400 : all > 3000 ? 3000 : all;
     usual = power_in_steps(exponent), small = power_in_steps(small_exponent);
     tiny = power_in_steps(small_exponent - 600);
@@ -89,9 +100,9 @@ struct elu_double {
 struct elu_double_rare {
   double scale, factor, mantissa, rate;
   elu_double_rare(double alpha, double scale, double input_scale)
-      : scale(scale), factor(scale * alpha) {
-    int e;
-    mantissa = __builtin_frexp(scale, &e) * __builtin_frexp(alpha, &e);
+      : scale(scale),
+        factor(scale * alpha),
+        mantissa(Mantissa(scale).value * Mantissa(alpha).value) {
     const bool finite = magnitude(input_scale) < __builtin_inf() && input_scale != 0;
     rate = finite ? __builtin_copysign(1, input_scale) : input_scale;
   }
@@ -117,6 +128,94 @@ inline void visit_elu_double(double alpha, double scale, double input_scale, con
     loop(elu_double_rare(alpha, scale, input_scale));
   }
 }
+
+// value * 2^exponent with a value from 2^-500 to 2^500, or 0, infinity or NaN.
+struct Scaled {
+  double value, exponent;
+  explicit Scaled(double x) : value(x), exponent(0) {
+    const bool tiny = magnitude(x) < 0x1p-500, huge = magnitude(x) > 0x1p500;
+    value = tiny ? x * 0x1p600 : huge ? x * 0x1p-600 : x;
+    exponent = tiny ? -600 : huge ? 600 : 0;
+  }
+};
+
+inline bool is_usual(double x) {  // neither 0 nor infinite nor NaN
+  return all(magnitude(x) > 0, magnitude(x) < __builtin_inf());
+}
+
+// (high + low) 2^exponent.
+inline double power_times(Pair y, double exponent) {
+  const double most = exponent > 3000 ? 3000 : exponent < -3000 ? -3000 : exponent;
+  const PowerInSteps to = power_in_steps(most);
+  return (y.high + y.low) * to.step * to.step * to.last;
+}
+
+// g (x > 0 ? scale : inputScale alpha scale exp(inputScale x)). The exponential of a number is
+// neither 0 nor infinite; where a factor is 0, infinite or NaN, their product alone decides.
+struct elu_backward_double {
+  double scale, input_scale, exponent;
+  Pair factor;
+
+  elu_backward_double(double alpha, double scale, double input_scale)
+      : scale(scale), input_scale(input_scale) {
+    const Mantissa a(alpha), s(scale), i(input_scale);
+    factor = times(product_of(s.value, a.value), {i.value, 0});
+    exponent = a.exponent + s.exponent + i.exponent;
+  }
+
+  double operator()(double g, double x) const {
+    const double product = x * input_scale;
+    const double t = product > 4000 ? 4000 : product < -4000 ? -4000 : product;
+    const ExpF64 e = exp_exact(t, t == product ? fused(x, input_scale, -product) : 0);
+    const Pair first = sum_of(1, e.r), power = sum_of(first.high, e.half_square);
+    const double rest = power.low + first.low + e.q;
+    const Scaled gradient(g);
+    const Pair y = times(times({gradient.value, 0}, factor), {power.high, rest});
+    const double number = power_times(y, e.n + exponent + gradient.exponent);
+
+    const double infinity = __builtin_inf();
+    const bool infinite = any(magnitude(x) == infinity, magnitude(input_scale) == infinity);
+    const double limit = product > 0 ? infinity : product < 0 ? 0 : product;  // NaN stays
+    const double whole = any(infinite, x != x) ? limit : 1;
+    const bool usual = all(is_usual(g), is_usual(factor.high), is_usual(whole));
+    return x > 0 ? g * scale : usual ? number : gradient.value * factor.high * whole;
+  }
+};
+
+// g (v > 0 ? scale : inputScale (v + alpha scale)), where the sum may cancel.
+struct elu_backward_result_double {
+  double scale;
+  Mantissa rate;
+  Pair shift;  // alpha scale, without …
+  double exponent;
+
+  elu_backward_result_double(double alpha, double scale, double input_scale)
+      : scale(scale), rate(input_scale) {
+    const Mantissa a(alpha), s(scale);
+    shift = product_of(s.value, a.value);
+    exponent = a.exponent + s.exponent;
+  }
+
+  double operator()(double g, double v) const {
+    // v + shift as (high + low) 2^-by; 2^by brings both near 1, or makes one of them negligible
+    const bool low = all(magnitude(v) < 0x1p-300, exponent < -300);
+    const bool high = any(magnitude(v) > 0x1p300, exponent > 300);
+    const double by = v == 0 ? -exponent : low ? 600 : high ? -600 : 0;
+    const double scaled_v = v * power_of_2_exact(v == 0 ? 0 : by), raised = exponent + by;
+    const double step = power_of_2_exact(raised < -1000 ? -1000 : raised > 1000 ? 1000 : raised);
+    const Pair sum = sum_of(scaled_v, shift.high * step);
+    const Scaled gradient(g), total(sum.high);
+    const double rest = (sum.low + shift.low * step) * power_of_2_exact(-total.exponent);
+    const Pair y = times(times({gradient.value, 0}, {rate.value, 0}), {total.value, rest});
+    const double number = power_times(y, total.exponent - by + gradient.exponent + rate.exponent);
+
+    const double plain = v + shift.high;  // of infinities and NaNs; zeros keep what they are
+    const bool finite = magnitude(plain) < __builtin_inf();
+    const bool usual = all(all(finite, is_usual(g)), is_usual(rate.value), sum.high != 0);
+    const double special = gradient.value * rate.value * (finite ? sum.high : plain);
+    return v > 0 ? g * scale : usual ? number : special;
+  }
+};
 
 }  // namespace
 }  // namespace openaclnn::OPENACLNN_ISA

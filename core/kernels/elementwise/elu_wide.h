@@ -21,15 +21,20 @@ inline double expm1_of(Power power) {
 }
 inline double exp_of(Power power) { return power.scale + power.scale * power.fraction; }
 
-// This form is for an inputScale that has a bound, and a scale alpha that is not 0.
-struct elu_wide {
+// The forms keep this of the attributes. `factor` is that of the exponential; `bound` counts only
+// where inputScale has one.
+struct elu_attributes {
   float scale, bound;
   double rate, factor;
-  elu_wide(double alpha, double scale, double input_scale)
+  elu_attributes(double scale, double input_scale, double factor)
       : scale(static_cast<float>(scale)),
         bound(bound_of(input_scale * kLog2e)),
         rate(input_scale * kLog2e),
-        factor(scale * alpha) {}
+        factor(factor) {}
+};
+
+// This form is for an inputScale that has a bound, and a scale alpha that is not 0.
+struct elu_wide : elu_attributes {
   float operator()(float x) const {
     const double y = expm1_of(power_of_2((x < bound ? bound : x) * rate)) * factor;
     return x > 0 ? scale * x : static_cast<float>(y);
@@ -37,15 +42,8 @@ struct elu_wide {
 };
 
 // This form is for an inputScale that has a bound.
-struct elu_backward_wide {
-  float scale, bound;
-  double rate, factor, at_infinity;
-  elu_backward_wide(double alpha, double scale, double input_scale)
-      : scale(static_cast<float>(scale)),
-        bound(bound_of(input_scale * kLog2e)),
-        rate(input_scale * kLog2e),
-        factor(scale * alpha * input_scale),
-        at_infinity(input_scale > 0 ? 0 : __builtin_inf()) {}
+struct elu_backward_wide : elu_attributes {
+  double at_infinity = rate > 0 ? 0 : __builtin_inf();
   float operator()(float g, float x) const {
     const double e = exp_of(power_of_2((x < bound ? bound : x) * rate));
     const double y = g * factor * (x < -0x1.fffffep127f ? at_infinity : e);
@@ -60,24 +58,14 @@ inline Power power_to_end(double u) { return power_of_2(u < -kEnd ? -kEnd : u); 
 // g and attributes, whose product is 2^-596. The value is infinite if u is.
 inline double or_beyond(double u, double power) { return u > kEnd ? u * 0x1p760 : power; }
 
-struct elu_rare {
-  float scale;
-  double rate, factor;
-  elu_rare(double alpha, double scale, double input_scale)
-      : scale(static_cast<float>(scale)), rate(input_scale * kLog2e), factor(scale * alpha) {}
+struct elu_rare : elu_attributes {
   float operator()(float x) const {
     const double u = x * rate, y = or_beyond(u, expm1_of(power_to_end(u))) * factor;
     return x > 0 ? scale * x : static_cast<float>(y);
   }
 };
 
-struct elu_backward_rare {
-  float scale;
-  double rate, factor;
-  elu_backward_rare(double alpha, double scale, double input_scale)
-      : scale(static_cast<float>(scale)),
-        rate(input_scale * kLog2e),
-        factor(scale * alpha * input_scale) {}
+struct elu_backward_rare : elu_attributes {
   float operator()(float g, float x) const {
     const double u = x * rate, e = u < -0x1p1000 ? 0 : exp_of(power_to_end(u));
     return x > 0 ? g * scale : static_cast<float>(g * factor * or_beyond(u, e));

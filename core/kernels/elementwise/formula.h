@@ -15,7 +15,7 @@
 //
 // If a formula needs no double, its call operator is a template, `V operator()(V x)`. Values then
 // pass through it in registers (registers.h): four at a time, or `static constexpr int together` of
-// them. There a NaN must end in 16 zero bits, because to_bf16 (half.h) requires it; the canonical
+// them. There a NaN must end in 16 zero bits, because Bf16::to (half.h) requires it; the canonical
 // NaN and NaNs taken from an input do.
 //
 // A form that is right for nearly all values offers
@@ -27,12 +27,12 @@
 //       float general(float x) const;   // the right result for every x for which quick is not
 //
 // If `quick` may be wrong for one of a group of values, `general` is computed for the whole group,
-// and each element takes the result that is right for it. A form may also offer `careful()`, which
-// returns a second form with the same members. Its `quick` takes a few more steps, gives the same
-// bits where the first is right, makes NaNs canonical, and leaves few values, or none (NoDoubts),
-// to `general`. It is used on data with many special values, such as 0, infinities and NaN; if it
-// declares `static constexpr bool cheap`, on data with any. Then `general` is never called, and
-// this form, or its own careful form, must be right for all values.
+// and each element takes the result that is right for it. Instead of `general`, a form may offer
+// `careful()`, which returns a second form with the same members. Its `quick` takes a few more
+// steps, gives the same bits where the first is right, makes NaNs canonical, and leaves few values,
+// or none (NoDoubts), to its own `general`. It is used on data with many special values, such as 0,
+// infinities and NaN; if it declares `static constexpr bool cheap`, on data with any. Then this
+// form, or its own careful form, must be right for all values.
 //
 // Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
 // avoid that where the result does not need it.
@@ -79,13 +79,6 @@ inline auto not_finite(V quick) {
   return F::finite ? decltype(bits_of(quick)){} : bits_of(quick - quick);
 }
 
-// Selects the result of one element from those of `quick` and `general`.
-template <class F>
-inline float choose(const F& f, float quick, float general, auto... in) {
-  const bool usual = all(not_finite<F>(quick) == 0, f.unusual(in...) <= f.limit);
-  return usual ? quick : general;
-}
-
 // Records whether `quick` may be wrong for any value seen so far. A sum is finite only if all its
 // terms are. If finite terms overflow, the values are computed again without need, which costs time
 // and no digits.
@@ -109,7 +102,11 @@ template <class F>
                                                  const auto*... in) {
   for (int64_t i = 0; i < n; ++i) out[i] = canonical(f.general(in[i]...));
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) out[i] = choose(f, f.quick(in[i]...), out[i], in[i]...);
+  for (int64_t i = 0; i < n; ++i) {
+    const float quick = f.quick(in[i]...);
+    const bool usual = all(not_finite<F>(quick) == 0, f.unusual(in[i]...) <= f.limit);
+    out[i] = usual ? quick : out[i];
+  }
 }
 
 template <class F>

@@ -4,37 +4,11 @@
 
 #include "core/kernels/elementwise/float_bounds.h"
 #include "core/kernels/elementwise/formula.h"
-#include "core/kernels/exact_double.h"
+#include "core/kernels/elementwise/logit_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// Computes in double, with an error of at most 2^-35 for every z from 2^-1022 on. The method is
-// that of logit_quick below. Only the rounding error of c = 1 - z is corrected, because next to 1/2
-// it is half of the result.
-inline double logit_wide(double z) {
-  const double c = 1 - z, missing = (1 - c) - z;
-  const uint64_t k = (bits_of(z) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
-  const double b = double_of(bits_of(c) + k), power = double_of(k + bits_of(1.0));
-  const double exponent =
-      double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
-  const double f = ((z - b) - missing * power) / (z + b), s = f * f;
-  double p = 0x1.8d9479392f3cep-3;
-  p = p * s + 0x1.c66ce580a4cc2p-3;
-  p = p * s + 0x1.249340cd5bc5ep-2;
-  p = p * s + 0x1.999998a5a0c80p-2;
-  p = p * s + 0x1.55555555688c3p-1;
-  const double y = exponent * 0x1.62e42fefa39efp-1 + (f + f + f * s * p);
-  const double ends = z == 0 ? -__builtin_inf() : z == 1 ? __builtin_inf() : __builtin_nan("");
-  return ((z > 0) & (z < 1)) ? y : ends;
-}
-
-// Returns the logit of an eps, which may be smaller than 2^-1022.
-inline double logit_of(double eps) {
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
-  return eps > 0 && eps < 0x1p-1000 ? logit_wide(eps * 0x1p100) - 100 * kLn2 : logit_wide(eps);
-}
 
 // Returns whether y is within an ulp of exact, with a little to spare.
 inline bool within_ulp(float y, double exact) {
@@ -79,15 +53,11 @@ struct logit_quick {
   }
 
   // If `inside`, registers are clamped as words (registers.h).
-  float clamped(float x) const { return clamp(x, low, high); }
   FloatRegister clamped(FloatRegister x) const {
     using V = FloatRegister;
     if (!inside) return clamp(x, all_of<V>(low), all_of<V>(high));
     return float_of(smaller_signed(larger_signed(bits_of(x), bits_of(all_of<V>(low))),
                                    bits_of(all_of<V>(high))));
-  }
-  float clamped_result(float y) const {
-    return inside ? (y > at_high ? at_high : y) : clamp(y, at_low, at_high);
   }
   FloatRegister clamped_result(FloatRegister y) const {
     using V = FloatRegister;
@@ -122,10 +92,6 @@ struct logit_quick {
     const V ln2 = all_of<V>(0x1.62e430p-24f);  // ln2 / 2^23, relative error 2^-28.4
     const V rest = fused(f * s, q, float_of(pick(kLogarithms, k >> 19)));
     return fused(as_signed(k - more), ln2, f + rest);
-  }
-
-  float general(float x) const {
-    return clamp(static_cast<float>(logit_wide(clamp(x, low, high))), at_low, at_high);
   }
 
   // Right for every x. A z below 2^-100 is multiplied by 2^64, whose logarithm is subtracted again;
@@ -177,15 +143,17 @@ struct logit {
   template <class Loop>
   void visit_float(const Loop& loop) const {
     if (eps < 0) return loop(logit_quick<Range::open>{0, 1, 0, 0});
-    const auto least = static_cast<float>(logit_of(eps));
+    const double at_eps = logit_double::value_of(eps);
+    const auto least = static_cast<float>(at_eps);
     if (least != least) return loop(logit_nan{});
     if (eps > 0.5)
       return loop(logit_quick<Range::closed>{0.5f, 0.5f, least, least});  // the lower bound wins
     const float below = -float_above(-eps), above = float_above(up_to_complement(eps));
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
-    const auto most = static_cast<float>(0 - logit_of(eps));  // +0 of 1/2
+    const auto most = static_cast<float>(0 - at_eps);  // +0 of 1/2
     const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
-    if (high < 1 && least < 0 && within_ulp(form.quick(form.low), logit_of(eps))) return loop(form);
+    const float near = form.quick(all_of<FloatRegister>(form.low))[0];
+    if (high < 1 && least < 0 && within_ulp(near, at_eps)) return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});
   }
 };

@@ -4,16 +4,17 @@
 
 #include "core/kernels/elementwise/float_bounds.h"
 #include "core/kernels/elementwise/formula.h"
-#include "core/kernels/exact_double.h"
+#include "core/kernels/elementwise/logit_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // This form is used if eps alone decides the result: NaN, 0, or infinity with the sign of dy.
+template <class T>
 struct logit_grad_constant {
-  uint32_t value, sign;
-  float operator()(float, float dy) const { return float_of(value | (bits_of(dy) & sign)); }
+  decltype(bits_of(T{})) value, sign;
+  T operator()(T, T dy) const { return __builtin_bit_cast(T, value | (bits_of(dy) & sign)); }
 };
 
 struct logit_grad_bounds {
@@ -88,7 +89,7 @@ struct logit_grad_single : logit_grad_bounds {
 
   template <class V>
   V within(V m, V y) const {  // y where m is NaN
-    return with_one_nan(m < all_of<V>(low) ? all_of<V>(beyond) : y);
+    return canonical(m < all_of<V>(low) ? all_of<V>(beyond) : y);
   }
 };
 
@@ -161,31 +162,25 @@ struct logit_grad {
   double eps;
   explicit logit_grad(const double* attributes) : eps(attributes[0]) {}
 
+  // The first rule that applies wins. Here are those that need no x; the formula has the others.
   template <class Loop>
   void visit(const Loop& loop) const {
+    using Constant = logit_grad_constant<T>;
+    const T infinity = __builtin_inff(), nan = __builtin_nanf("");
+    if (eps == infinity) return loop(Constant{0, 0});
+    if (eps != eps || eps > 1) return loop(Constant{bits_of(nan), 0});
+    if (eps == 1) return loop(Constant{bits_of(infinity), bits_of(T{-0.0f})});
+    const double low = eps >= 0 ? eps : 0;
+    const T beyond = eps >= 0 ? 0 : nan;
     if constexpr (__is_same(M, Double)) {
-      const double infinity = __builtin_inf(), nan = __builtin_nan("");
-      if (eps != eps || (eps > 1 && eps < infinity))
-        return loop(logit_grad_double_constant{bits_of(nan), 0});
-      if (eps == infinity) return loop(logit_grad_double_constant{0, 0});
-      if (eps == 1) return loop(logit_grad_double_constant{bits_of(infinity), uint64_t{1} << 63});
-      loop(logit_grad_double{eps >= 0 ? eps : 0, eps >= 0 ? 0 : nan});
+      loop(logit_grad_double{low, beyond});
     } else {
-      visit_float(loop);
+      visit_float({float_from(low), float_up_to(up_to_complement(low)), beyond}, loop);
     }
   }
 
-  // The first rule that applies wins. Here are those that need no x; the formula has the others.
   template <class Loop>
-  void visit_float(const Loop& loop) const {
-    const float infinity = __builtin_inff(), nan = __builtin_nanf("");
-    if (eps != eps) return loop(logit_grad_constant{bits_of(nan), 0});
-    if (eps == infinity) return loop(logit_grad_constant{0, 0});
-    if (eps > 1) return loop(logit_grad_constant{bits_of(nan), 0});
-    if (eps == 1) return loop(logit_grad_constant{bits_of(infinity), 0x80000000});
-    const logit_grad_bounds bounds{eps >= 0 ? float_from(eps) : 0,
-                                   eps >= 0 ? float_up_to(up_to_complement(eps)) : 1,
-                                   eps >= 0 ? 0 : nan};
+  void visit_float(const logit_grad_bounds& bounds, const Loop& loop) const {
     if constexpr (__is_same(M, Half)) {
       loop(logit_grad_half{bounds});
     } else if (!bounds.mirrored()) {

@@ -42,8 +42,8 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
   int careful_tiles = kCarefulTiles;
   typename Type::Raw other[kTile<float>];
   for (int64_t i = 0, count; i < n; i += count) {
-    count = least(tile, n - i);
-    tile = least(2 * tile, longest);
+    count = smaller(tile, n - i);
+    tile = smaller(2 * tile, longest);
     auto* const to = apart ? out + i : other;  // computing again needs the inputs
     bool past = stream && apart;  // false for a second attempt, which finds the inputs in the cache
     if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in.behind(i)...)) {
@@ -91,7 +91,7 @@ struct OneNan {
   F form;
   template <class... V>
   auto operator()(V... x) const {
-    return with_one_nan(form(x...));
+    return canonical(form(x...));
   }
 };
 
@@ -102,8 +102,8 @@ void run_tiles_summed(const F& f, typename Type::Raw* out, int64_t n, bool strea
   int64_t tile = kFirstTile;
   int careful_tiles = 0;  // how many more tiles use OneNan
   for (int64_t i = 0, count; i < n; i += count) {
-    count = least(tile, n - i);
-    tile = least(2 * tile, kLongTile);
+    count = smaller(tile, n - i);
+    tile = smaller(2 * tile, kLongTile);
     if (careful_tiles > 0) {
       (void)run_registers_summed<Type>(OneNan<F>{f}, out + i, count, stream, in.behind(i)...);
       if (--careful_tiles == 0) tile = kFirstTile;
@@ -141,7 +141,7 @@ inline constexpr int64_t kLongBytes = 8192;
 // first; streaming stores write whole lines.
 template <class Type, class Form, int inputs>
 void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
-  static_assert(inputs <= 2);
+  static_assert(inputs <= kMaxInputs);
   using Raw = typename Type::Raw;
   const Form& f = *static_cast<const Form*>(form);
   auto* const to = static_cast<Raw*>(out);

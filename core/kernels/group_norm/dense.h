@@ -16,6 +16,7 @@ struct RowsOf {
   bool past = false;  // to be written with streaming stores
   T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
   T* at(int64_t row, int64_t i) const { return first == nullptr ? nullptr : (*this)[row] + i; }
+  const char* address(int64_t row) const { return address_of(first, row * step); }
   operator RowsOf<const T>() const { return {first, step}; }
   RowsOf from(int64_t row) const { return {(*this)[row], step}; }
 };
@@ -76,7 +77,7 @@ template <int K>
 template <class Raw>
 inline void for_chunks(const Raw* out, int64_t n, bool stream, const auto& work) {
   const int64_t bytes = -reinterpret_cast<intptr_t>(out) & 63;
-  const int64_t head = stream ? least(bytes / static_cast<int64_t>(sizeof(Raw)), n) : 0;
+  const int64_t head = stream ? smaller(bytes / static_cast<int64_t>(sizeof(Raw)), n) : 0;
   for (int64_t end = n, first; end > head; end = first) {
     first = head + (end - head - 1) / kMaxColumns * kMaxColumns;
     work(first, end - first, stream);
@@ -105,19 +106,14 @@ template <class Type, class... From>
 [[gnu::always_inline]] inline void store_each(typename Type::Raw* out, int64_t n, bool stream,
                                               const auto& make, Input<From>... in) {
   int64_t i = 0;
-  const auto store = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
-    constexpr int64_t kStep = K * kRegisterFloats;
-    for (; i + kStep <= n; i += kStep) {
-      for (int64_t k = 0; k < kStep; k += kBlock) (fetch(in, i + k), ...);
-      store_registers<Type>(out + i, make(load_registers<From, K>(in.at + i)...), stream);
-    }
-  };
-  store(Registers<kBlockRegisters>{});
+  for (; i + kBlock <= n; i += kBlock) {
+    (fetch(in, i), ...);
+    store_registers<Type>(out + i, make(load_registers<From>(in.at + i)...), stream);
+  }
   if (i == n) return;
   Block<> last;
-  store_registers<F32>(
-      last.value,
-      make(load_registers<F32, kBlockRegisters>(load_part<From>(in.at + i, n - i).value)...));
+  store_registers<F32>(last.value,
+                       make(load_registers<F32>(load_part<From>(in.at + i, n - i).value)...));
   store_part<Type>(out + i, last, n - i);
 }
 

@@ -10,20 +10,19 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// A sum in lanes: term i goes to lane i % 8, whatever the layout, and the loop vectorises.
+// A sum in 8 lanes: term i of what is added at a time goes to lane i % 8, whatever the layout, and
+// the loop vectorises.
 class ExactSum {
  public:
-  static constexpr int64_t kLanes = 8;
-
   void add(const double* terms, int64_t n) {
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) add_lanes(terms + i, kLanes);
+    for (; i + kWidth <= n; i += kWidth) add_lanes(terms + i, kWidth);
     add_lanes(terms + i, n - i);
   }
 
   Pair total() const {
     Pair sum = {0, 0};
-    for (int64_t l = 0; l < kLanes; ++l) {
+    for (int64_t l = 0; l < kWidth; ++l) {
       const Pair next = sum_of(sum.high, sum_[l]);
       sum = {next.high, sum.low + next.low + lost_[l]};
     }
@@ -31,6 +30,8 @@ class ExactSum {
   }
 
  private:
+  static constexpr int64_t kWidth = 8;
+
   void add_lanes(const double* terms, int64_t n) {
     for (int64_t l = 0; l < n; ++l) {
       const Pair next = sum_of(sum_[l], terms[l]);
@@ -38,20 +39,10 @@ class ExactSum {
     }
   }
 
-  double sum_[kLanes] = {}, lost_[kLanes] = {};
+  double sum_[kWidth] = {}, lost_[kWidth] = {};
 };
 
 inline double number_of(Pair x) { return x.high + x.low; }
-
-inline double double_at(const void* in, Element element) {
-  return element == Element::f64 ? *static_cast<const double*>(in) : float_at(in, element);
-}
-inline double double_of(const GroupNormParameter& p, int64_t channel) {
-  return double_at(element_at(p.data, p.element, channel * p.stride), p.element);
-}
-inline double double_of(const GroupNormStatistic& s, int64_t index) {
-  return double_at(place_of(s, index), s.element);
-}
 
 inline constexpr int64_t kPositions = 512;  // of a channel that are worked on at a time, 8 n
 
@@ -104,13 +95,13 @@ struct DoubleGroup {
   void for_channels(const auto& work) {
     const int64_t first = index % call.groups * width;
     for (int64_t c = first; c < first + width; ++c) {
-      gamma = double_of(call.gamma, c), beta = double_of(call.beta, c);
+      gamma = value_of<double>(call.gamma, c), beta = value_of<double>(call.beta, c);
       work(c);
     }
   }
   void for_pieces(int64_t c, const auto& work) const {
     for (int64_t i = 0; i < call.positions; i += kPositions)
-      work(Piece{call, index / call.groups, c, i, least(kPositions, call.positions - i)});
+      work(Piece{call, index / call.groups, c, i, smaller(kPositions, call.positions - i)});
   }
   void for_pieces(const auto& work) {
     for_channels([&](int64_t c) { for_pieces(c, work); });
@@ -149,8 +140,9 @@ inline void group_norm_forward_double(const void* given, void*, int64_t begin, i
       }
       at.store(call.out, x);
     });
-    store_value(call.mean, item, number_of(group.mean));
-    store_value(call.rstd, item, group.rstd);
+    double mean = number_of(group.mean);
+    store_values(call.mean, item, 1, &mean);
+    store_values(call.rstd, item, 1, &group.rstd);
   }
 }
 
@@ -171,7 +163,8 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
     double* const beta_sums = doubles_at(workspace, call.beta_sums) + before;
     double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + before;
     DoubleGroup group{call, item};
-    group.mean.high = double_of(call.mean, item), group.rstd = double_of(call.rstd, item);
+    group.mean.high = value_of<double>(call.mean, item);
+    group.rstd = value_of<double>(call.rstd, item);
     // x becomes h, and dy becomes u
     const auto load = [&](const Piece& at) {
       at.load(call.x, x);

@@ -7,27 +7,33 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+// Limits of the factors of u, of 1 and of x̂ in dx within which neither roundings of subnormal
+// numbers nor overflow matter. Zeros never do.
+inline constexpr float kMostFactor = 0x1p110f, kLeastFactor = 0x1p-126f, kLeastAlone = 0x1p-100f;
+inline bool is_enough(double x, float at_least, float at_most = kMostFactor) {
+  const double size = magnitude(x);
+  return all(size <= static_cast<double>(at_most),
+             (size >= static_cast<double>(at_least)) | (x == 0));
+}
+
 // The factors include rstd and s. γ and slope are NaN where fp32 is not enough: if a difference to
 // the mean, a factor or, with a tiny s, v itself overflows, if γ loses digits as a subnormal
 // number, or if the mean is too small (NaN).
 struct NearFactors {
   float gamma, beta, slope, shift;
-
-  NearFactors() = default;
-  NearFactors(float g, float b, float to, float by) : gamma(g), beta(b), slope(to), shift(by) {}
-  NearFactors(const GroupNormCall& call, double mean, double g, float b) {
-    const double s = call.scale, largest = kLargest, size = magnitude(g);
-    const double to = s * g, by = s * static_cast<double>(b);
-    const bool normal = (size >= 0x1p-126) | (size == 0);
-    const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
-    const bool inside = all(size <= largest, magnitude(to) <= largest, magnitude(by) <= largest);
-    const bool fits = normal & inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
-    const float nan = __builtin_nanf("");
-    gamma = fits ? static_cast<float>(g) : nan;
-    slope = fits ? static_cast<float>(to) : nan;
-    beta = b, shift = static_cast<float>(by);
-  }
 };
+
+inline NearFactors near_factors(const GroupNormCall& call, double mean, double gamma, float beta) {
+  const double s = call.scale, largest = kLargest;
+  const double slope = s * gamma, shift = s * static_cast<double>(beta);
+  const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
+  const bool inside = all(is_enough(gamma, kLeastFactor, kLargest), magnitude(slope) <= largest,
+                          magnitude(shift) <= largest);
+  const bool fits = inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
+  const float nan = __builtin_nanf("");
+  return {fits ? static_cast<float>(gamma) : nan, beta, fits ? static_cast<float>(slope) : nan,
+          static_cast<float>(shift)};
+}
 
 // The factors of one channel, for every x.
 struct FarFactors {
@@ -67,8 +73,7 @@ inline double normalised_wide(float x, float mean, float rstd) {
 // Returns u of an element from p in fp32 and t in fp64; where p is not near, u is multiplied by
 // `lift`. Near elements always have the bits of the near formula, because their neighbours depend
 // on the layout. (Where this is a call, GCC 12 does not vectorise the loop.)
-[[gnu::always_inline]] inline float swish_gradient_of(float dy, float p, double t,
-                                                      double lift = 1) {
+[[gnu::always_inline]] inline float swish_gradient_of(float dy, float p, double t, double lift) {
   const float usual = swish_gradient_near(dy, p);
   const float far = swish_gradient_wide(static_cast<double>(dy) * lift, t);
   return is_near(sixteenths(p)) ? usual : far;

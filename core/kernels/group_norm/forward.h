@@ -24,8 +24,8 @@ struct Forward {
     void add(const GroupNormCall&, int64_t, const Moments& channel) { all.add(channel); }
     void finish(const GroupNormCall& call, int64_t index, double* pair) const {
       pair[0] = all.mean, pair[1] = 1 / __builtin_sqrt(all.squares / all.count + call.eps);
-      store_value(call.mean, index, pair[0]);
-      store_value(call.rstd, index, pair[1]);
+      store_values(call.mean, index, 1, &pair[0]);
+      store_values(call.rstd, index, 1, &pair[1]);
     }
   };
 };

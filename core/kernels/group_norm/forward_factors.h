@@ -58,7 +58,8 @@ struct ForwardFactors {
     values_of(call.beta, first, n, beta);
     for (int64_t c = 0; c < n; ++c) {
       wide_gamma[c] *= static_cast<double>(gamma[c]);
-      const NearFactors near(call, static_cast<double>(high[c]), wide_gamma[c], beta[c]);
+      const NearFactors near =
+          near_factors(call, static_cast<double>(high[c]), wide_gamma[c], beta[c]);
       gamma[c] = near.gamma, slope[c] = near.slope, shift[c] = near.shift;
     }
   }
@@ -111,15 +112,22 @@ template <class Type, int64_t N, class Raw = typename Type::Raw>
 }
 
 // Does the same for every t, of channel c or, across, of the channels from c on.
-template <bool across, bool swish, int64_t N>
+template <bool across, int64_t N>
 [[gnu::noinline, gnu::flatten]] void group_norm_values_far(const ForwardFactors<N>& of, int64_t c,
-                                                           double scale, const float* x, float* y,
-                                                           int64_t n) {
+                                                           bool swish, double scale, const float* x,
+                                                           float* y, int64_t n) {
   const FarFactors row = of.far(c, scale);
-  OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
-    const FarFactors one = across ? of.far(c + i, scale) : row;
-    y[i] = canonical(swish ? one.swish(x[i]) : one.value(x[i]));
+  const auto store = [&](const auto& make) __attribute__((always_inline)) {
+    OPENACLNN_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i)
+      y[i] = canonical(make(across ? of.far(c + i, scale) : row, x[i]));
+  };
+  if (swish) {
+    store([](const FarFactors& one, float in)
+              __attribute__((always_inline)) { return one.swish(in); });
+  } else {
+    store([](const FarFactors& one, float in)
+              __attribute__((always_inline)) { return one.value(in); });
   }
 }
 

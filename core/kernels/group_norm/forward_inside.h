@@ -64,7 +64,7 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
     const RowsOf<const Raw> x = positions_of<Type>(call_.x, at);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
     for (int64_t p = 0; p < at.columns; p += kMomentBlock) {
-      const int64_t n = least(kMomentBlock, at.columns - p);
+      const int64_t n = smaller(kMomentBlock, at.columns - p);
       group_norm_inside_moments<Type>(x.from(p), at.rows, n, moments_);
       for (int64_t r = 0; r < at.rows; ++r) {
         double d[kWideLanes], dd[kWideLanes];

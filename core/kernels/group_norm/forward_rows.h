@@ -37,9 +37,7 @@ class ForwardRows {
         group_norm_values<Type>(of_, r, call_.swish, x, y, n, stream))
       return;
     widen(x_far_, x, Type::kElement, n);
-    const double scale = call_.scale;
-    call_.swish ? group_norm_values_far<false, true>(of_, r, scale, x_far_, y_far_, n)
-                : group_norm_values_far<false, false>(of_, r, scale, x_far_, y_far_, n);
+    group_norm_values_far<false>(of_, r, call_.swish, call_.scale, x_far_, y_far_, n);
     narrow(y, y_far_, Type::kElement, n);
   }
 
@@ -67,7 +65,7 @@ class ForwardSweeps : public ForwardRows {
       const auto x = memory_.load(call_.x, place, x_);
       for (int64_t r = 0; r < place.rows; ++r) {
         for (int64_t i = 0; i < place.columns; i += kMomentBlock) {
-          const int64_t n = least(kMomentBlock, place.columns - i);
+          const int64_t n = smaller(kMomentBlock, place.columns - i);
           found[row + r].add(group_norm_moments<Held>(x[r] + i, n));
         }
       }

@@ -95,7 +95,7 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
     for (int64_t p = 0; p < at.columns && near; p += kPiece) {
       std::memset(&lanes_, 0, sizeof lanes_);
       near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p),
-                                          least(kPiece, at.columns - p), lanes_);
+                                          smaller(kPiece, at.columns - p), lanes_);
       group_norm_inside_trees(lanes_.u, at.rows, u);
       group_norm_inside_trees(lanes_.ud, at.rows, ux);
     }

@@ -83,15 +83,13 @@ class GradientRows {
   Sums sums_far(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
     Sums all = {};
     for (int64_t first = 0; first < n; first += kPiece) {
-      const int64_t count = least(kPiece, n - first), end = round_up(count, kLanes);
+      const int64_t count = smaller(kPiece, n - first), end = round_up(count, kLanes);
       terms_far(row, Type::kElement, dy + first, x + first, count);
       if (keep != nullptr) std::memcpy(keep + first, u_, count * sizeof(float));
       for (int64_t i = count; i < end; ++i) u_[i] = d_[i] = 0;
       LaneRegisters lanes;
-      for (int64_t i = 0; i < end; i += kLanes) {
-        lanes.add(load_registers<F32, kLaneRegisters>(u_ + i),
-                  load_registers<F32, kLaneRegisters>(d_ + i));
-      }
+      for (int64_t i = 0; i < end; i += kLanes)
+        lanes.add(load_registers<F32>(u_ + i), load_registers<F32>(d_ + i));
       LaneSums piece;
       lanes.store(piece);
       all.add({tree(piece.u), tree(piece.ud)});
@@ -266,7 +264,7 @@ class GradientSweeps : public GradientRows {
     for (int64_t r = 0; r < at.rows; ++r) {
       Sums sums = {};
       for (int64_t i = 0; i < at.columns; i += step) {
-        const int64_t n = least(step, at.columns - i);
+        const int64_t n = smaller(step, at.columns - i);
         const Raw* const from = over_dy ? copied(spare_dy_, dy.at(r, i), n) : dy.at(r, i);
         const Raw* const of_x = x.at(r, i);
         float* const to = keep.at(r, i);

@@ -43,9 +43,9 @@ struct GradientRow {
     wide_slope = s * static_cast<double>(value_of(call.gamma, channel));
     wide_shift = s * static_cast<double>(value_of(call.beta, channel));
     beyond = !all(magnitude(mean) < kHugeMean, rstd >= 1 / kMostUnits, rstd <= kMostUnits);
-    const double to = kMinusLog2e * wide_slope * static_cast<double>(rstd);
+    const double to = -kLog2e * wide_slope * static_cast<double>(rstd);
     slope = beyond ? __builtin_nanf("") : fp32_or_nan(to);
-    shift = fp32_or_nan(kMinusLog2e * wide_shift);
+    shift = fp32_or_nan(-kLog2e * wide_shift);
   }
 
   void take(const Lift& by) {
@@ -71,10 +71,9 @@ struct InputRow {
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
     const double near_c = wide_c * row.unit();
     a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(near_c);
-    const auto loses = [](double x, double least) { return magnitude(x) < least && x != 0; };
-    const bool lost = loses(wide_a, 0x1p-126) || loses(wide_b, 0x1p-100) || loses(near_c, 0x1p-126);
-    const bool large = magnitude(wide_b) > 0x1p110 || magnitude(near_c) > 0x1p110;
-    if (lost || large) c = __builtin_nanf("");
+    if (!all(is_enough(wide_a, kLeastFactor, kLargest), is_enough(wide_b, kLeastAlone),
+             is_enough(near_c, kLeastFactor)))
+      c = __builtin_nanf("");
   }
 
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
@@ -139,28 +138,22 @@ template <class Type, class Raw = typename Type::Raw>
                                              LaneRegisters& lanes, const Raw* dy, const Raw* x,
                                              float* keep, int64_t n) {
   int64_t i = 0;
-  const auto add = [&]<int K>(Registers<K>) __attribute__((always_inline)) {
-    constexpr int64_t kStep = K * kRegisterFloats;
-    for (; i + kStep <= n; i += kStep) {
-      for (int64_t k = 0; k < kStep; k += kBlock)
-        fetch_block<Type>(dy + i + k, kAheadBytes), fetch_block<Type>(x + i + k, kAheadBytes);
-      const Registers<K> d = terms.d(load_registers<Type, K>(x + i));
-      const Registers<K> u = terms.u(load_registers<Type, K>(dy + i), d, all);
-      if (keep != nullptr) store_registers<F32>(keep + i, u);
-      lanes.add(u, d);
-    }
-  };
-  add(Registers<kBlockRegisters>{});
+  for (; i + kBlock <= n; i += kBlock) {
+    fetch_block<Type>(dy + i, kAheadBytes), fetch_block<Type>(x + i, kAheadBytes);
+    const auto d = terms.d(load_registers<Type>(x + i));
+    const auto u = terms.u(load_registers<Type>(dy + i), d, all);
+    if (keep != nullptr) store_registers<F32>(keep + i, u);
+    lanes.add(u, d);
+  }
   if (i == n) return;
   const Block<> last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
-  const auto whole = [](const float* block) { return load_registers<F32, kBlockRegisters>(block); };
-  const auto last_d = terms.d(whole(last_x.value));
-  const auto last_u = terms.u(whole(last_dy.value), last_d, all);
+  const auto last_d = terms.d(load_registers<F32>(last_x.value));
+  const auto last_u = terms.u(load_registers<F32>(last_dy.value), last_d, all);
   Block<> u, d;
   store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
   for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0
-  lanes.add(whole(u.value), whole(d.value));
+  lanes.add(load_registers<F32>(u.value), load_registers<F32>(d.value));
 }
 
 // Sums u and u d of `count` rows from r on in the lanes of pieces, row by row, all pieces of a row
@@ -179,7 +172,7 @@ template <class Type, class Raw = typename Type::Raw>
     for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
       LaneRegisters lanes;
       add_terms<Type>(terms, all, lanes, dy.at(i, first), x.at(i, first), keep.at(i, first),
-                      least(kPiece, n - first));
+                      smaller(kPiece, n - first));
       lanes.store(*pieces);
     }
     near &= all.are();

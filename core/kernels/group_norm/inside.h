@@ -31,7 +31,7 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
                                               const auto&... in) {
   for (int64_t p = 0; p < positions; ++p) {
     if constexpr (from == From::memory)
-      (fetch_row<0>(in[p + kAheadRows], channels * sizeof(Raw)), ...);
+      (fetch_row<0>(in.address(p + kAheadRows), channels * sizeof(Raw)), ...);
     for_registers(channels,
                   [&]<int K>(Registers<K>, int64_t c, int64_t n) __attribute__((always_inline)) {
                     work(p, c, n, load_some<Type, K>(in[p] + c, n)...);
@@ -50,7 +50,7 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
                            const auto y = make(c, values...);
                            if (out.first == nullptr) return;
                            if (from == From::memory && !stream && c == 0)
-                             fetch_row<1>(out[p + kAheadRows], channels * sizeof(Raw));
+                             fetch_row<1>(out.address(p + kAheadRows), channels * sizeof(Raw));
                            store_some<Type>(out[p] + c, y, n, stream);
                          };
   for_inside<Type, from>(channels, positions, store, in...);

@@ -5,7 +5,7 @@
 
 #include "core/kernels/group_norm/call.h"
 #include "core/kernels/group_norm/swish.h"
-#include "core/kernels/lanes.h"
+#include "core/kernels/group_norm/lanes.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -31,23 +31,10 @@ inline float high_part(double mean) {
   return lost ? __builtin_nanf("") : static_cast<float>(mean);
 }
 
-inline void* element_at(void* data, Element element, int64_t index) {
-  return static_cast<char*>(data) + index * bytes_of(element);
+// Where the value of a channel or group is, and whether all values lie side by side.
+inline void* place_of(const GroupNormParameter& p, int64_t channel) {
+  return element_at(p.data, p.element, channel * p.stride);
 }
-
-inline float value_of(const GroupNormParameter& p, int64_t channel) {
-  return float_at(element_at(p.data, p.element, channel * p.stride), p.element);
-}
-
-[[gnu::noinline]] inline void values_of(const GroupNormParameter& p, int64_t channel, int64_t n,
-                                        float* out) {
-  if (p.stride == 1) {
-    widen(out, element_at(p.data, p.element, channel), p.element, n);
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = value_of(p, channel + i);
-  }
-}
-
 inline void* place_of(const GroupNormStatistic& s, int64_t index) {
   int64_t offset = 0;
   for (int l = s.loops - 1; l > 0; --l) {
@@ -57,13 +44,28 @@ inline void* place_of(const GroupNormStatistic& s, int64_t index) {
   return element_at(s.data, s.element, offset + index * s.stride[0]);
 }
 
-inline float value_of(const GroupNormStatistic& s, int64_t index) {
-  return float_at(place_of(s, index), s.element);
+inline bool side_by_side(const GroupNormParameter& p) { return p.stride == 1; }
+inline bool side_by_side(const GroupNormStatistic& s) { return s.loops == 1 && s.stride[0] == 1; }
+
+// These functions read and write values of a parameter or statistic; as double, DOUBLE too.
+template <class T = float>
+inline T value_of(const auto& of, int64_t i) {
+  const void* const at = place_of(of, i);
+  if (__is_same(T, double) && of.element == Element::f64) return *static_cast<const T*>(at);
+  return float_at(at, of.element);
 }
 
-inline void store_value(const GroupNormStatistic& s, int64_t index, double value) {
-  const double one = canonical(value);
-  narrow(place_of(s, index), &one, s.element, 1);
+[[gnu::noinline]] inline void values_of(const auto& of, int64_t first, int64_t n, float* out) {
+  if (side_by_side(of)) return widen(out, place_of(of, first), of.element, n);
+  for (int64_t i = 0; i < n; ++i) out[i] = value_of(of, first + i);
+}
+
+// NaNs in `values` become the canonical NaN.
+[[gnu::noinline]] inline void store_values(const auto& to, int64_t first, int64_t n,
+                                           double* values) {
+  for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
+  if (side_by_side(to)) return narrow(place_of(to, first), values, to.element, n);
+  for (int64_t i = 0; i < n; ++i) narrow(place_of(to, first + i), values + i, to.element, 1);
 }
 
 // Finds the groups of channels. Asking for channels in order costs one division for each group.
@@ -92,7 +94,7 @@ struct Bundle {
     const int64_t width = call.channels / call.groups;
     outer = item / bundles;
     first_group = item % bundles * call.bundle;
-    groups = least(call.bundle, call.groups - first_group);
+    groups = smaller(call.bundle, call.groups - first_group);
     first_channel = first_group * width;
     channels = groups * width;
   }
@@ -110,7 +112,7 @@ struct Place {
 inline Place slice_at(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
                       int64_t segment) {
   const int64_t first = segment * kSegment;
-  return {sample, channel, first, rows, least(kSegment, call.positions - first)};
+  return {sample, channel, first, rows, smaller(kSegment, call.positions - first)};
 }
 
 // Work items of split groups are slices.
@@ -118,7 +120,7 @@ inline Place slice_of(const GroupNormCall& call, int64_t item) {
   const int64_t segments = segments_of(call.positions);
   const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
   const int64_t block = item / segments, channel = block % row_blocks * call.rows;
-  const int64_t rows = least(call.rows, call.channels - channel);
+  const int64_t rows = smaller(call.rows, call.channels - channel);
   return slice_at(call, block / row_blocks, channel, rows, item % segments);
 }
 
@@ -128,10 +130,11 @@ enum class Order : uint8_t { first_to_last, last_to_first };
 inline void for_places(const Place& at, const auto& memory, Order order, const auto& work) {
   const int64_t columns = memory.columns(), tiles = (at.columns + columns - 1) / columns;
   for (int64_t r = 0; r < at.rows; r += memory.kRows) {
-    const int64_t rows = least(memory.kRows, at.rows - r);
+    const int64_t rows = smaller(memory.kRows, at.rows - r);
     for (int64_t k = 0; k < tiles; ++k) {
       const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
-      work(Place{at.sample, at.channel + r, at.first + i, rows, least(columns, at.columns - i)}, r);
+      work(Place{at.sample, at.channel + r, at.first + i, rows, smaller(columns, at.columns - i)},
+           r);
     }
   }
 }
@@ -153,13 +156,13 @@ inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_
                      int64_t channel, int64_t first, int64_t n, const auto& run) {
   const int64_t length = call.spatial_size[call.spatial_loops - 1];
   for (int64_t i = 0, count = 0; i < n; i += count) {
-    count = least(n - i, length - (first + i) % length);
+    count = smaller(n - i, length - (first + i) % length);
     run(offset_of(call, t, sample, channel, first + i), i, count);
   }
 }
 
 // The group of rows, counted over all samples, and the same rows of another one.
-inline int64_t group_of(const GroupNormCall& call, const auto& at) {
+inline int64_t group_of(const GroupNormCall& call, const Place& at) {
   return at.sample * call.groups + at.channel / (call.channels / call.groups);
 }
 inline Place in_group(const GroupNormCall& call, Place at, int64_t group) {

@@ -50,7 +50,7 @@ struct RowPart {
   double d(int64_t i) const {
     return size(call.x, i, mean) * magnitude(static_cast<double>(factor));
   }
-  int64_t count() const { return least(kSegment, call.positions - begin); }
+  int64_t count() const { return smaller(kSegment, call.positions - begin); }
 
   int64_t offset(const GroupNormTensor& t, int64_t i) const {
     return offset_of(call, t, sample, channel, begin + i);
@@ -70,7 +70,7 @@ inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
 // ordinary (mostly the first ones). Zeros at all of them count as ordinary.
 inline constexpr int64_t kLookedAt = 16;
 inline bool starts_ordinary(const RowPart& part) {
-  const int64_t n = least(kLookedAt, part.count());
+  const int64_t n = smaller(kLookedAt, part.count());
   const auto first_ordinary = [n](const auto& size) __attribute__((always_inline)) {
     bool zeros = true;
     for (int64_t i = 0; i < n; ++i) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/kernels/block.h"
-#include "core/kernels/lanes.h"
+#include "core/kernels/group_norm/lanes.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -59,7 +59,7 @@ class MomentRegisters {
       if constexpr (__is_same(Type, F32)) {
         add_block(x + i);
       } else {
-        add_block(load_registers<Type, kBlockRegisters>(x + i));
+        add_block(load_registers<Type>(x + i));
       }
     }
     if (i == n) return;

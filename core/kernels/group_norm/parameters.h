@@ -8,19 +8,6 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Stores out[channel + i] = values[i]; NaNs in `values` become the canonical NaN.
-[[gnu::noinline]] inline void store_parameters(const GroupNormParameter& out, int64_t channel,
-                                               double* values, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
-  if (out.stride == 1) {
-    narrow(element_at(out.data, out.element, channel), values, out.element, n);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i)
-    narrow(element_at(out.data, out.element, (channel + i) * out.stride), values + i, out.element,
-           1);
-}
-
 inline constexpr int64_t kParameters = 256;  // that are added up at a time
 
 // total(parts, first, n, totals) adds up the `parts` of channels [first, first + n).
@@ -31,9 +18,9 @@ inline void combine_parameters(const GroupNormCall& call, void* workspace, int64
     if (out.data == nullptr) return;
     double totals[kParameters];
     for (int64_t c = begin; c < end; c += kParameters) {
-      const int64_t n = least(kParameters, end - c);
+      const int64_t n = smaller(kParameters, end - c);
       total(doubles_at(workspace, offset), c, n, totals);
-      store_parameters(out, c, totals, n);
+      store_values(out, c, n, totals);
     }
   };
   combine(call.dgamma, call.gamma_sums);

@@ -3,8 +3,6 @@
 // at a time, and sums over positions are taken in order.
 #pragma once
 
-#include "core/kernels/block.h"
-#include "core/kernels/group_norm/moments.h"
 #include "core/kernels/group_norm/tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -34,7 +32,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
   template <class Work>
   void for_channels(int64_t sample, const Bundle& bundle, const Work& work) const {
     for (int64_t c = 0; c < bundle.channels; c += together_)
-      work(Place{sample, bundle.first_channel + c, 0, least(together_, bundle.channels - c),
+      work(Place{sample, bundle.first_channel + c, 0, smaller(together_, bundle.channels - c),
                  call_.positions});
   }
 
@@ -60,7 +58,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
       return;
     }
     for (int64_t c = 0; c < at.rows; ++of_group) {
-      const int64_t end = least(at.rows, c + width_);
+      const int64_t end = smaller(at.rows, c + width_);
       for (; c < end; ++c) out[c] = *of_group;
     }
   }
@@ -72,23 +70,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
       return;
     }
     for (int64_t c = 0; c < at.rows; c += width_)
-      *of_group++ += sum_of(values + c, least(width_, at.rows - c));
-  }
-
-  void load(const GroupNormStatistic& s, int64_t index, int64_t n, float* out) const {
-    if (s.loops == 1 && s.stride[0] == 1) {
-      widen(out, place_of(s, index), s.element, n);
-    } else {
-      for (int64_t g = 0; g < n; ++g) out[g] = value_of(s, index + g);
-    }
-  }
-
-  void store(const GroupNormStatistic& s, int64_t index, int64_t n, const double* values) const {
-    if (s.loops == 1 && s.stride[0] == 1) {
-      narrow(place_of(s, index), values, s.element, n);
-    } else {
-      for (int64_t g = 0; g < n; ++g) narrow(place_of(s, index + g), values + g, s.element, 1);
-    }
+      *of_group++ += sum_of(values + c, smaller(width_, at.rows - c));
   }
 
   using Tiles::call_;

@@ -32,8 +32,8 @@ class ShortForward : ShortGroups {
       reduce(at, squares_, rstd_);
     });
     finish(groups);
-    store(call_.mean, index, groups, mean_);
-    store(call_.rstd, index, groups, rstd_);
+    store_values(call_.mean, index, groups, mean_);
+    store_values(call_.rstd, index, groups, rstd_);
     for_channels(n, bundle, [&](const Place& at) {
       prepare(at);
       if (!once) load(call_.x, at, x_);
@@ -44,7 +44,8 @@ class ShortForward : ShortGroups {
                                                                   call_.positions, false);
       if (!near) {
         spread(at, mean_, of_.mean);
-        call_.swish ? values_far<true>(at.rows) : values_far<false>(at.rows);
+        for (int64_t i = 0; i < call_.positions * at.rows; i += at.rows)
+          group_norm_values_far<true>(of_, 0, call_.swish, call_.scale, x_ + i, y_ + i, at.rows);
       }
       store(call_.out, at, y_);
     });
@@ -67,8 +68,7 @@ class ShortForward : ShortGroups {
       const double off = mean_[g] * share, rest = rstd_[g] - mean_[g] * off;
       const double mean = static_cast<double>(pivot_[g]) + off;
       const double squares = rest < 0 ? 0.0 : rest;
-      mean_[g] = canonical(mean);
-      rstd_[g] = canonical(1 / __builtin_sqrt(squares * share + eps));
+      mean_[g] = mean, rstd_[g] = 1 / __builtin_sqrt(squares * share + eps);
       group_high_[g] = high_part(mean);
       const float low = static_cast<float>(mean - static_cast<double>(group_high_[g]));
       group_low_[g] = low;
@@ -81,12 +81,6 @@ class ShortForward : ShortGroups {
     spread(at, rstd_, of_.wide_gamma);
     of_.set(call_, at.channel, at.rows);
     of_.fill(at.rows);
-  }
-
-  template <bool swish>
-  void values_far(int64_t n) {
-    for (int64_t i = 0; i < call_.positions * n; i += n)
-      group_norm_values_far<true, swish>(of_, 0, call_.scale, x_ + i, y_ + i, n);
   }
 
   using Tile = float[kShortTile];

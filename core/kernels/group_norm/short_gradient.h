@@ -24,8 +24,8 @@ class ShortGradient : ShortGroups {
   void sample(int64_t n, const Bundle& bundle, double* beta, double* gamma) {
     const bool once = bundle.channels <= together_;  // a tile holds the bundle
     const int64_t groups = bundle.groups, index = n * call_.groups + bundle.first_group;
-    load(call_.mean, index, groups, group_mean_);
-    load(call_.rstd, index, groups, group_rstd_);
+    values_of(call_.mean, index, groups, group_mean_);
+    values_of(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
     some_lifted_ = false;
     for_channels(n, bundle, [&](const Place& at) {
@@ -69,7 +69,7 @@ class ShortGradient : ShortGroups {
     uint32_t least = UINT32_MAX;  // where 0 is the largest
     for (int64_t c = 0; c < at.rows; ++c) least = smaller(least, (bits_of(gamma_[c]) << 1) - 1);
     least_gamma_ = least == UINT32_MAX ? kLargest : float_of((least + 1) >> 1);
-    const double s = kMinusLog2e * call_.scale;  // p is of x̂
+    const double s = -kLog2e * call_.scale;  // p is of x̂
     for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
       shift_[c] = fp32_or_nan(s * static_cast<double>(beta_[c]));
@@ -230,21 +230,14 @@ class ShortGradient : ShortGroups {
   // Computes b and c of each group from the sums, and whether fp32 is enough for all of them.
   [[gnu::noinline, gnu::flatten]] void finish(int64_t groups) {
     const double share = 1 / group_size(call_);
-    uint64_t lost = 0;
+    uint64_t lost = 0;  // as wide as the sums: GCC vectorises it
     for (int64_t g = 0; g < groups; ++g) {
       const double rstd = group_rstd_[g];
       c1_[g] = -rstd * (c1_[g] * share), c2_[g] = -rstd * (c2_[g] * share);
       group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
     }
-    for (int64_t g = 0; g < groups; ++g) {
-      const uint64_t b = bits_of(c1_[g]) << 1, c = bits_of(c2_[g]) << 1;
-      constexpr uint64_t kMore = (__builtin_bit_cast(uint64_t, double{kMost}) << 1) - 1;
-      constexpr uint64_t kB = (__builtin_bit_cast(uint64_t, double{kLeastB}) << 1) - 1;
-      constexpr uint64_t kC = (__builtin_bit_cast(uint64_t, double{kLeast}) << 1) - 1;
-      const uint64_t b_lost = (b - 1 < kB ? 1 : 0) | (b > kMore ? 1 : 0);  // 0 - 1 is the largest
-      const uint64_t c_lost = (c - 1 < kC ? 1 : 0) | (c > kMore ? 1 : 0);
-      lost |= b_lost | c_lost;
-    }
+    for (int64_t g = 0; g < groups; ++g)
+      lost |= all(is_enough(c1_[g], kLeastAlone), is_enough(c2_[g], kLeastFactor)) ? 0 : 1;
     const uint32_t mean = largest_bits(groups, [&](int64_t g) { return group_mean_[g]; });
     groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
     uint32_t least = bits_of(kLargest);
@@ -252,20 +245,12 @@ class ShortGradient : ShortGroups {
     least_rstd_ = float_of(least);
   }
 
-  // Limits of b, c and a = rstd γ within which neither roundings of subnormal numbers nor overflow
-  // matter.
-  static constexpr float kMost = 0x1p110f, kLeastB = 0x1p-100f, kLeast = 0x1p-126f;
-  static bool is_enough(double x, float least) {
-    const double size = magnitude(x);
-    return all(size <= static_cast<double>(kMost), (size >= static_cast<double>(least)) | (x == 0));
-  }
-
   // Writes dx = rstd γ u + (b + c x̂) over dy. Returns false if fp32 is not enough for some
   // channel.
   [[gnu::noinline, gnu::flatten]] bool input_gradient(int64_t n) {
     const uint32_t a = largest_bits(n, [&](int64_t c) { return rstd_[c] * gamma_[c]; });
     if (a > bits_of(kLargest) || lifted_ || !groups_enough_) return false;
-    if (!(least_gamma_ * least_rstd_ >= kLeast)) return false;
+    if (!(least_gamma_ * least_rstd_ >= kLeastFactor)) return false;
     for_each(n, [&](int64_t i, int64_t c) {
       const float rest = fused(c_[c], xh_[i], b_[c]);
       dy_[i] = fused(rstd_[c] * gamma_[c], u_[i], rest);
@@ -284,8 +269,9 @@ class ShortGradient : ShortGroups {
       const double h = normalised_wide(x_[i], mean_[c], rstd_[c]);
       const double wide = a * static_cast<double>(u_[i]) + (sum_u_[c] + sum_ux_[c] * h);
       const float size = magnitude(rstd_[c] * gamma_[c]);
-      const bool a_fits = all(size <= kLargest, (size >= kLeast) | (gamma_[c] == 0));
-      const bool rest_fits = all(is_enough(sum_u_[c], kLeastB), is_enough(sum_ux_[c], kLeast));
+      const bool a_fits = all(size <= kLargest, (size >= kLeastFactor) | (gamma_[c] == 0));
+      const bool rest_fits =
+          all(is_enough(sum_u_[c], kLeastAlone), is_enough(sum_ux_[c], kLeastFactor));
       const bool near = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
       dy_[i] = canonical(near ? usual : static_cast<float>(wide));
     });

@@ -36,7 +36,7 @@ inline void sweep_bundle(const GroupNormCall& call, const Bundle& bundle, int64_
                          auto& sweeps, const auto& take) {
   const int64_t segments = segments_of(call.positions), step = sweeps.rows();
   const auto slice = [&](int64_t c, int64_t segment) {
-    const int64_t rows = least(step, bundle.channels - c);
+    const int64_t rows = smaller(step, bundle.channels - c);
     return slice_at(call, sample, bundle.first_channel + c, rows, segment);
   };
   Groups groups(call);

@@ -27,7 +27,7 @@ class Tiles {
         // Lines of short channels follow each other: fetching them too takes 1.2 times as long
         // (gradient of channels-last 1x32x64).
         for (int64_t b = 0; b < bytes && side == Side::positions; b += 64)
-          __builtin_prefetch(from + kAheadBytes + b);
+          __builtin_prefetch(address_of(from, kAheadBytes + b));
         widen(out + l * pitch, from, t.element, of.length);
       }
     } else {

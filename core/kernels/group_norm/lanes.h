@@ -25,15 +25,14 @@ struct LaneSums {
 // Holds the same sums in registers, while a loop adds to them.
 class LaneRegisters {
  public:
-  // Adds the next values of all lanes, once or several times.
-  template <int K>
-  [[gnu::always_inline]] void add(const Registers<K>& u, const Registers<K>& d) {
-    static_assert(K % kLaneRegisters == 0);
+  using Values = Registers<kLaneRegisters>;
+
+  // Adds the next value of each lane.
+  [[gnu::always_inline]] void add(const Values& u, const Values& d) {
 #pragma GCC unroll 8
-    for (int k = 0; k < K; ++k) u_[k % kLaneRegisters] += u.r[k];
+    for (int k = 0; k < kLaneRegisters; ++k) u_[k] += u.r[k];
 #pragma GCC unroll 8
-    for (int k = 0; k < K; ++k)
-      ud_[k % kLaneRegisters] = fused(u.r[k], d.r[k], ud_[k % kLaneRegisters]);
+    for (int k = 0; k < kLaneRegisters; ++k) ud_[k] = fused(u.r[k], d.r[k], ud_[k]);
   }
 
   void store(LaneSums& sums) const {
