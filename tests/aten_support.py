@@ -13,6 +13,7 @@ from importlib import util
 from pathlib import Path
 
 import pytest
+from support import once
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "aten"
@@ -46,6 +47,9 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
 
 def built(folder: Path, name: str, *words: object) -> Path:
     """The program of that name in the folder; the words are those of `openaclnn cc --aten`."""
-    done = command("cc", "--aten", *words, "-o", folder / name)
-    assert done.returncode == 0, done.stderr
-    return folder / name
+
+    def build(made: Path) -> None:
+        done = command("cc", "--aten", *words, "-o", made)
+        assert done.returncode == 0, done.stderr
+
+    return once(folder / name, build)

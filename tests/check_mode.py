@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import once
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = runpy.run_path(str(ROOT / "tools" / "check_mode_page.py"))
@@ -32,18 +33,29 @@ def openaclnn_command(*words: str, **options) -> subprocess.CompletedProcess[str
 
 def program(source: Path, folder: Path) -> Path:
     """One of examples/mistakes."""
-    built = folder / source.stem
-    if not built.exists():
-        TOOL["build"](source, built)
-    return built
+    return once(folder / source.stem, lambda made: TOOL["build"](source, made))
 
 
-def built_once(source: str, folder: Path) -> str:
+def reports(source: Path, folder: Path) -> Path:
+    """A folder with all that `openaclnn check` says of one of examples/mistakes."""
+    path = program(source, folder)
+
+    def check(made: Path) -> None:
+        made.mkdir()
+        files = ("--html", str(made / "page.html"), "--json", str(made / "reports.json"))
+        done = openaclnn_command("check", *files, str(path), cwd=TOOL["FOLDER"])
+        assert done.returncode == 66, done.stderr
+        (made / "text").write_text(done.stderr)
+
+    return once(folder / f"{source.stem}.reports", check)
+
+
+def built_once(source: str, folder: Path, *options: str) -> str:
     """A program of this folder."""
-    built = folder / Path(source).stem
-    if not built.exists():
-        path = str(ROOT / "tests" / source)
-        words = ("-std=c++17", "-g", path, "-pthread", "-o", str(built))
-        done = openaclnn_command("cc", *words)
+
+    def build(made: Path) -> None:
+        words = ("-std=c++17", "-g", *options, str(ROOT / "tests" / source), "-pthread")
+        done = openaclnn_command("cc", *words, "-o", str(made))
         assert done.returncode == 0, done.stderr
-    return str(built)
+
+    return str(once(folder / Path(source).stem, build))

@@ -118,9 +118,12 @@ def settings():
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory):
-    """A folder for programs that several tests run."""
-    return tmp_path_factory.mktemp("programs")
+def programs(request, tmp_path_factory):
+    """A folder for programs that several tests run, the same in all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if hasattr(request.config, "workerinput") else base) / "programs"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

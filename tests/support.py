@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -206,6 +209,17 @@ def grid(op: Op, dtype: str, attributes):
 
 
 # ---- programs that start others ----
+
+
+def once(target: Path, build: Callable[[Path], object]) -> Path:
+    """What `build` writes to the path that it gets; the first worker of pytest-xdist calls it."""
+    with target.with_name(f"{target.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+                build(made := Path(folder) / target.name)
+                made.rename(target)
+    return target
 
 
 def run_with_children(

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 from browser import CHROMIUM, NEEDED
-from check_mode import PROGRAMS, needs_compiler, openaclnn_command, program
+from check_mode import PROGRAMS, needs_compiler, openaclnn_command, program, reports
 
 from openaclnn.commands.check_page import page
 
@@ -42,18 +42,16 @@ class Whole(HTMLParser):
 
 
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda p: p.stem)
-def test_every_kind_of_report_is_on_the_page(source, programs, tmp_path):
-    path = program(source, programs)
-    out, data = tmp_path / "page.html", tmp_path / "reports.json"
-    done = openaclnn_command("check", "--html", str(out), "--json", str(data), str(path))
-    text = out.read_text(encoding="utf-8")
-    found = json.loads(data.read_text(encoding="utf-8"))
+def test_every_kind_of_report_is_on_the_page(source, programs):
+    folder = reports(source, programs)
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    found = json.loads((folder / "reports.json").read_text(encoding="utf-8"))
     whole = Whole(text)
     assert whole.sources == []
     assert all(href.startswith("#") and href[1:] in whole.ids for href in whole.hrefs)
     assert "default-src 'none'" in text
     count = len(found["reports"])
-    assert count > 0, done.stderr
+    assert count > 0
     assert f"<title>openaclnn check: {count} mistake{'s' if count > 1 else ''}</title>" in text
     for report in found["reports"]:
         for words in (report["what"], report["advice"]):
@@ -68,9 +66,10 @@ def test_every_kind_of_report_is_on_the_page(source, programs, tmp_path):
 
 
 def test_lines_of_source_stand_around_their_place(programs, tmp_path):
+    """Also in another folder than that of the source."""
     source = next(p for p in PROGRAMS if p.stem == "double_free")
     out = tmp_path / "page.html"
-    openaclnn_command("check", "--html", str(out), str(program(source, programs)))
+    openaclnn_command("check", "--html", str(out), str(program(source, programs)), cwd=tmp_path)
     text = out.read_text(encoding="utf-8")
     marked = [html.unescape(line) for line in re.findall(r"<mark>(.*?)</mark>", text)]
     if not marked:
@@ -119,8 +118,7 @@ def test_in_a_browser(programs, tmp_path):
     from browser import Browser
 
     source = next(p for p in PROGRAMS if p.stem == "double_free")
-    out = tmp_path / "page.html"
-    openaclnn_command("check", "--html", str(out), str(program(source, programs)))
+    out = reports(source, programs) / "page.html"
     (tmp_path / "profile").mkdir()
     browser = Browser(tmp_path / "profile")
     try:

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import re
-import shutil
-from pathlib import Path
 
 import pytest
-from test_check_mode import REPORT, TOOL, openaclnn_command
+from check_mode import REPORT, TOOL, built_once, needs_compiler, openaclnn_command
 
-SOURCE = Path(__file__).resolve().parent / "check_mode_mappings.cpp"
-
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+pytestmark = needs_compiler
 
 READ = "the host (read|touched) device memory at 0x..., "  # the report says which on x86-64
 NOWHERE = "among addresses that are reserved, where nothing is mapped"
@@ -66,16 +62,13 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def cases(tmp_path_factory) -> Path:
-    built = tmp_path_factory.mktemp("mappings") / "cases"
-    done = openaclnn_command("cc", "-std=c++17", "-g", str(SOURCE), "-o", str(built))
-    assert done.returncode == 0, done.stderr
-    return built
+def cases(programs) -> str:
+    return built_once("check_mode_mappings.cpp", programs)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_mistakes(case, cases):
-    done = openaclnn_command("check", str(cases), case)
+    done = openaclnn_command("check", cases, case)
     reports = [": ".join(found) for found in REPORT.findall(TOOL["normal"](done.stderr))]
     assert len(reports) == len(CASES[case]), done.stderr
     for report, pattern in zip(reports, CASES[case], strict=True):
@@ -84,5 +77,5 @@ def test_mistakes(case, cases):
 
 
 def test_right_use_causes_no_report(cases):
-    done = openaclnn_command("check", str(cases), "right")
+    done = openaclnn_command("check", cases, "right")
     assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n")

@@ -61,19 +61,23 @@ def selections() -> list[str]:
     return sorted({expression.strip("'") for expression in found})
 
 
+# The expressions after one another: a process for each would import NumPy eight times.
+COLLECTS = """
+import sys, pytest
+words = ["tests/test_exhaustive.py", "--collect-only", "-q", "-m", "exhaustive"]
+for k in sys.argv[1:]:
+    if pytest.main([*words, "-p", "no:cacheprovider", "-k", k]) != 0:
+        sys.exit(f"-k {k} selects nothing")
+"""
+
+
 @pytest.mark.programs
 def test_every_selection_selects_a_test():
     expressions = selections()
     assert len(expressions) > 5
-    command = [sys.executable, "-m", "pytest", "tests/test_exhaustive.py", "--collect-only", "-q"]
-    command += ["-m", "exhaustive", "-p", "no:cacheprovider"]
-    running = {
-        k: subprocess.Popen([*command, "-k", k], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for k in expressions
-    }
-    for k, process in running.items():
-        shown, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, f"-k {k} selects nothing\n{shown}"
+    command = [sys.executable, "-c", COLLECTS, *expressions]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_variables_are_read_and_documented():

@@ -8,6 +8,7 @@ the launchers that people use.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -24,12 +25,12 @@ LIMIT = 240  # seconds until a test is a hang
 
 
 NPU = (sys.executable, "-m", "openaclnn", "npu", "--", sys.executable)
+LAUNCH = str(PROGRAMS.parent / "launch.py")
 
 
 def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int, str]:
     """The exit status of the launcher, and what all ranks printed."""
-    command = (str(PROGRAMS.parent / "launch.py"), str(ranks), str(program), *words)
-    return run(*NPU, *command, **variables)
+    return run(*NPU, LAUNCH, str(ranks), str(program), *words, **variables)
 
 
 def start_with_torch(ranks: int, program: Path, *words: str) -> tuple[int, str]:
@@ -74,7 +75,30 @@ def test_with_the_queue_of_torch_npu(queue):
     assert passed(2, "transfers", ended) == [0, 1]
 
 
-SECONDS = {"HCCL_EXEC_TIMEOUT": "5", "HCCL_CONNECT_TIMEOUT": "5"}
+# The words of launch.py for each way to fail. Where none of them sets a timeout, the others must
+# raise at once, or they would wait for half an hour.
+SECONDS = ("HCCL_EXEC_TIMEOUT=5", "HCCL_CONNECT_TIMEOUT=5")
+FAILING = str(PROGRAMS / "failing.py")
+FAILURES = {
+    "raises": ("2", FAILING, "raises"),
+    "killed": ("2", FAILING, "killed"),
+    "leaves": ("2", FAILING, "leaves"),
+    "sleeps": (*SECONDS, "2", FAILING, "sleeps"),
+    "missing": (*SECONDS, "2", FAILING, "missing"),
+    "sleeps longer than the group waits": ("TIMEOUT=5", "2", FAILING, "sleeps"),
+    "killed, of four": ("4", FAILING, "killed"),
+    "killed, no result read": ("2", FAILING, "killed", "unread"),
+}
+
+
+@pytest.fixture(scope="module")
+def failures() -> dict[str, tuple[int, str]]:
+    """The exit status of each launch, and what its ranks printed."""
+    words = [word for failure in FAILURES.values() for word in ("---", *failure)][1:]
+    status, text = run(*NPU, LAUNCH, *words)
+    assert status == 0, text
+    groups = json.loads(text.splitlines()[-1])
+    return dict(zip(FAILURES, groups, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -87,11 +111,8 @@ SECONDS = {"HCCL_EXEC_TIMEOUT": "5", "HCCL_CONNECT_TIMEOUT": "5"}
         ("missing", "all of the 2 ranks must come within HCCL_CONNECT_TIMEOUT = 5 s, but rank 1"),
     ],
 )
-def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence):
-    # The others raise at once; without HCCL_EXEC_TIMEOUT, which only some of these ways wait for,
-    # they would wait for half an hour.
-    timeouts = SECONDS if way in ("sleeps", "missing") else {}
-    status, text = start(2, PROGRAMS / "failing.py", way, **timeouts)
+def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence, failures):
+    status, text = failures[way]
     assert status != 0
     raised = re.search(r"rank 0 after (\d+) s: (.*?)(?=^\[rank|\Z)", text, re.M | re.S)
     assert raised is not None, text
@@ -137,25 +158,25 @@ def test_seconds_that_are_no_number_are_reported():
         assert text.count(f"openaclnn: {sentence}; {used} is used") == 1, text
 
 
-def test_the_timeout_of_the_group_ends_the_process():
+def test_the_timeout_of_the_group_ends_the_process(failures):
     """torch_npu's own, which is not openaclnn's sentence."""
-    status, text = start(2, PROGRAMS / "failing.py", "sleeps", TIMEOUT="5")
+    status, text = failures["sleeps longer than the group waits"]
     assert status != 0
     assert "OpType=ALLREDUCE" in text, text
     assert "Timeout(ms)=5000" in text, text
     assert "rank 0 has" not in text, text
 
 
-def test_the_failure_reaches_ranks_that_are_not_neighbours():
-    status, text = start(4, PROGRAMS / "failing.py", "killed")
+def test_the_failure_reaches_ranks_that_are_not_neighbours(failures):
+    status, text = failures["killed, of four"]
     assert status != 0
     assert "all ranks must be alive, but one ended or failed" in text, text
     assert not re.search(r"rank \d has", text, re.M), text
 
 
-def test_the_watchdog_says_what_failed():
+def test_the_watchdog_says_what_failed(failures):
     """torch_npu's thread ends a rank that reads no result, with what HcclGetCommAsyncError left."""
-    status, text = start(2, PROGRAMS / "failing.py", "killed", "unread")
+    status, text = failures["killed, no result read"]
     assert status != 0
     sentence = "all ranks must be alive, but one ended or failed: "
     said = rf"ERROR via HcclGetCommAsyncError : .*HcclGetCommAsyncError: \w+: {sentence}"

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,17 @@ def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.Co
     return done
 
 
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What `openaclnn ...` prints, here: a process would take 0.2 s to start."""
+
+    def show(*arguments: str) -> str:
+        assert main([*arguments]) == 0
+        return capsys.readouterr().out
+
+    return show
+
+
 def test_demo_shows_every_operator_and_keeps_every_promise() -> None:
     shown = command("demo").stdout
     words = " ".join(shown.split())
@@ -222,30 +234,32 @@ def test_ops() -> None:
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_ops_in_full(op: Op) -> None:
-    shown = command("ops", op.name).stdout
-    assert command("ops", op.python).stdout == shown
-    words = " ".join(shown.split())
+def test_ops_in_full(op: Op, shown: Callable[..., str]) -> None:
+    text = shown("ops", op.name)
+    assert shown("ops", op.python) == text
+    words = " ".join(text.split())
     every = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
-    for text in (op.doc, op.formula, *op.where, op.header, f"openaclnn.{op.python}(", every):
-        assert text in words
+    for part in (op.doc, op.formula, *op.where, op.header, f"openaclnn.{op.python}(", every):
+        assert part in words
     for parameter in op.parameters:
         assert parameter.c_declaration in words
-    assert max(map(len, shown.splitlines())) <= 100
-    assert json.loads(command("ops", op.name, "--json").stdout)["name"] == op.name
+    assert max(map(len, text.splitlines())) <= 100
+    assert json.loads(shown("ops", op.name, "--json"))["name"] == op.name
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_what_is_accepted_is_documented_everywhere(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_accepted_is_documented_everywhere(
+    op: Op, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By `openaclnn ops`, by help() and on the reference page."""
     function = getattr(openaclnn, op.python)
     helped = " ".join(function.__doc__.split())
     monkeypatch.syspath_prepend(ROOT / "tools")
     page = importlib.import_module("reference_pages").page(op)
-    shown = " ".join(command("ops", op.name).stdout.split())
+    printed = " ".join(shown("ops", op.name).split())
     assert max(map(len, function.__doc__.splitlines())) <= 100
     assert "~" not in str(inspect.signature(function))
-    for text in (shown, page):
+    for text in (printed, page):
         assert shapes(op) in text
         assert companions(op) in text
     for said in ("Shapes: ", f"Dtypes: {', '.join(op.dtypes)}", f"C: {op.name}."):
@@ -256,7 +270,7 @@ def test_what_is_accepted_is_documented_everywhere(op: Op, monkeypatch: pytest.M
         if p.kind == "text":
             assert f'{p.python_name}: None, "NCHW" or "ND".' in helped
             assert 'NULL, "NCHW" or "ND"' in row
-            assert 'NULL, "NCHW" or "ND"' in shown
+            assert 'NULL, "NCHW" or "ND"' in printed
         if p.condition:
             assert f"may be NULL unless {p.condition}" in row
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from abi import LIB, NAMES
+from support import once
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE = re.compile(r"^ *(\d+\.\d{3}) us  (host|stream) +(\d+) +(\d+\.\d{3}) us  ((\w+).*)$", re.M)
@@ -34,20 +35,21 @@ def command(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def built(folder: Path, source: Path) -> Path:
-    program = folder / source.stem
-    done = command("cc", "-std=c++17", str(source), "-o", str(program), "-pthread")
-    assert done.returncode == 0, done.stderr
-    return program
+    def build(made: Path) -> None:
+        done = command("cc", "-std=c++17", str(source), "-o", str(made), "-pthread")
+        assert done.returncode == 0, done.stderr
+
+    return once(folder / source.stem, build)
 
 
 @pytest.fixture(scope="module")
-def leaky_relu(tmp_path_factory) -> Path:
-    return built(tmp_path_factory.mktemp("trace"), ROOT / "examples" / "leaky_relu.cpp")
+def leaky_relu(programs) -> Path:
+    return built(programs, ROOT / "examples" / "leaky_relu.cpp")
 
 
 @pytest.fixture(scope="module")
-def two_streams(tmp_path_factory) -> Path:
-    return built(tmp_path_factory.mktemp("trace"), ROOT / "examples" / "two_streams.cpp")
+def two_streams(programs) -> Path:
+    return built(programs, ROOT / "examples" / "two_streams.cpp")
 
 
 def symbols(library: Path) -> list[str]:

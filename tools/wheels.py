@@ -82,7 +82,7 @@ def headers(config: Path, machine: str, multiarch: str, folder: Path) -> Path:
     return folder / "headers"
 
 
-def build(python: str, machine: str, folder: Path, more: list[str]) -> Path:
+def build(python: str, machine: str, folder: Path, more: list[str], isolated: bool) -> Path:
     """A wheel with the tag linux_MACHINE."""
     major, minor, config, suffix, multiarch = json.loads(run([python, "-c", ABOUT]))
     stable = (major, minor) >= (3, 12)
@@ -96,15 +96,18 @@ def build(python: str, machine: str, folder: Path, more: list[str]) -> Path:
     variables = dict(os.environ)
     if stable:
         settings["wheel.py-api"] = STABLE
-    variables["CPATH"] = str(headers(Path(config), machine, multiarch or "", folder))
     if machine != os.uname().machine:
         settings["wheel.tags"] = made
         define["CMAKE_TOOLCHAIN_FILE"] = ROOT / "tools" / f"{machine}.cmake"
+        # Not as CPATH: a cache takes that for a difference in all compilations.
+        define["OPENACLNN_PYCONFIG"] = headers(Path(config), machine, multiarch or "", folder)
         variables["SETUPTOOLS_EXT_SUFFIX"] = suffix.replace(own, f"{machine}-linux-gnu")
     # -C needs pip 23.1, and environments of Python 3.11 begin with an older one.
     options = [f"--config-settings={key}={value}" for key, value in settings.items()]
     options += [f"--config-settings=cmake.define.{key}={value}" for key, value in define.items()]
     options += [f"--config-settings=cmake.define.{word}" for word in more]
+    if not isolated:
+        options.append("--no-build-isolation")
     run([python, "-m", "pip", "wheel", "--no-deps", "-w", raw, *options, ROOT], env=variables)
     (wheel,) = raw.glob(f"openaclnn-*-{made}.whl")
     return wheel
@@ -166,11 +169,15 @@ def main() -> int:
         "--define", nargs="+", default=[], metavar="NAME=VALUE",
         help="variables of CMake; OPENACLNN_LEVELS=v3 saves two thirds of the kernels in a trial",
     )  # fmt: skip
+    parser.add_argument(
+        "--no-build-isolation", dest="isolated", action="store_false",
+        help="build with what each Python has: scikit-build-core, nanobind, numpy",
+    )  # fmt: skip
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for machine in options.machines:
         for python in options.pythons:
-            made = build(python, machine, options.work, options.define)
+            made = build(python, machine, options.work, options.define, options.isolated)
             wheel = tag(made, machine, options.out, options.work)
             print(f"{wheel}  {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
     return 0

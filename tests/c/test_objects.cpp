@@ -10,6 +10,7 @@
 #include "aclnn/acl_meta.h"
 #include "aclnn/aclnn_base.h"
 #include "check.h"
+#include "rounds.h"
 
 namespace {
 
@@ -224,23 +225,27 @@ void lists() {
 void a_list_destroyed_twice_at_once() {
   aclTensorList* list = nullptr;
   std::atomic<int> round{0}, done{0}, destroyed{0};
+  Rounds rounds(2000, 1);
   const auto destroy = [&] {
-    for (int i = 1; i <= 2000; ++i) {
+    bool last = false;
+    for (int i = 1; !last; ++i) {
       while (round != i) std::this_thread::yield();
+      last = rounds.last();
       if (aclDestroyTensorList(list) == 0) ++destroyed;
       ++done;
     }
   };
   std::thread one(destroy), two(destroy);
-  for (int i = 1; i <= 2000; ++i) {
+  while (!rounds.last()) {
+    rounds.begin();
     const aclTensor* members[] = {make({1}), make({2})};
     list = aclCreateTensorList(members, 2);
-    round = i;
-    while (done != 2 * i) std::this_thread::yield();
+    round = rounds.done();
+    while (done != 2 * round) std::this_thread::yield();
   }
   one.join();
   two.join();
-  CHECK_EQ(destroyed, 2000);
+  CHECK_EQ(destroyed, rounds.done());
 }
 
 void stale_handles_stay_stale() {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "aclnn/aclnn_base.h"
 #include "aclnnop/aclnn_leaky_relu.h"
 #include "check.h"
+#include "rounds.h"
 
 namespace {
 
@@ -86,24 +88,30 @@ void together(int count, const std::function<void(int, Meeting&)>& f) {
 }
 
 constexpr int kThreads = 3;
+constexpr int kSeconds = 2;  // for the rounds of each race
 
 // Threads give phase 2 the same executors, each on a stream of its own, while the last thread plans
 // and runs others, so that what is ended is soon another executor; not so many that a handle comes
 // again.
-void one_wins(int rounds) {
+int one_wins() {
   constexpr int kExecutors = 16, kOthers = 40;
   std::array<Call, kThreads> calls;
   std::array<Call, kExecutors> targets;
   std::array<aclOpExecutor*, kExecutors> executors;
   std::array<std::atomic<int>, kExecutors> winners;
   int wrong = 0;
+  Rounds rounds(3000, kSeconds);
   together(kThreads, [&](int i, Meeting& meeting) {
-    for (int round = 0; round < rounds; ++round) {
-      for (int k = 0; i == 0 && k < kExecutors; ++k) {
-        executors[k] = targets[k].plan();
-        winners[k] = 0;
+    for (bool last = false; !last;) {
+      if (i == 0) {
+        rounds.begin();
+        for (int k = 0; k < kExecutors; ++k) {
+          executors[k] = targets[k].plan();
+          winners[k] = 0;
+        }
       }
       meeting.meet();
+      last = rounds.last();
       if (i == kThreads - 1) {
         aclOpExecutor* own[kOthers];
         for (auto& e : own) e = calls[i].plan();
@@ -124,22 +132,27 @@ void one_wins(int rounds) {
   });
   CHECK_EQ(wrong, 0);
   for (const Call& target : targets) CHECK_EQ(target.y[kElements - 1], -1.0f);
+  return rounds.done();
 }
 
 // Phase 2 and aclDestroyAclOpExecutor of a repeatable executor: a run that began ends well, and the
 // thread that destroys gets its turn while others run the executor again and again.
-void destroying(int rounds) {
+int destroying() {
   std::array<Call, kThreads> calls;
   aclOpExecutor* executor = nullptr;
   std::atomic<bool> destroyed{false};
-  std::vector<std::atomic<int64_t>> runs(static_cast<size_t>(rounds));
+  std::array<std::atomic<int64_t>, 1000> runs{};
+  Rounds rounds(runs.size(), kSeconds);
   together(kThreads, [&](int i, Meeting& meeting) {
-    for (int round = 0; round < rounds; ++round) {
+    for (bool last = false; !last;) {
       if (i == 0) {
+        rounds.begin();
         destroyed = false;
         executor = calls[0].plan(true);
       }
       meeting.meet();
+      last = rounds.last();
+      const int round = rounds.done() - 1;
       if (i == round % kThreads) {
         CHECK_EQ(aclDestroyAclOpExecutor(executor), 0);
         // The next executor would take the place of the destroyed one, if that were not still
@@ -160,23 +173,27 @@ void destroying(int rounds) {
   CHECK_EQ(calls[0].y[0], -1.0f);
   // With a fair lock there are 13 runs a round; with one whose waiters only try again, 33,000. The
   // tenth of the rounds with most runs does not count: a thread may lose its CPU for seconds.
-  std::vector<int64_t> sorted(runs.begin(), runs.end());
+  const int done = rounds.done();
+  std::vector<int64_t> sorted(runs.begin(), runs.begin() + done);
   std::sort(sorted.begin(), sorted.end());
-  const auto counted = sorted.begin() + rounds * 9 / 10;
-  CHECK(std::accumulate(sorted.begin(), counted, int64_t{0}) < int64_t{1000} * rounds);
+  const auto counted = sorted.begin() + done * 9 / 10;
+  CHECK(std::accumulate(sorted.begin(), counted, int64_t{0}) < int64_t{1000} * done);
+  return done;
 }
 
 // Addresses that are set while others run: each run works on addresses that were set, and on none
 // in between.
-void moving(int rounds) {
+int moving() {
   Call call;
   std::vector<float> other(kElements, -6);
   aclOpExecutor* executor = call.plan(true);
   std::atomic<bool> over{false};
+  Rounds rounds(10000, kSeconds);
   together(kThreads, [&](int i, Meeting&) {
     if (i == 0) {
-      for (int round = 0; round < rounds; ++round) {
-        void* at = round % 2 == 0 ? other.data() : call.x.data();
+      while (!rounds.last()) {
+        rounds.begin();
+        void* at = rounds.done() % 2 == 1 ? other.data() : call.x.data();
         CHECK_EQ(aclSetInputTensorAddr(executor, 0, call.self, at), 0);
       }
       over = true;
@@ -195,15 +212,17 @@ void moving(int rounds) {
     } while (!over);
   });
   CHECK_EQ(aclDestroyAclOpExecutor(executor), 0);
+  return rounds.done();
 }
 
 }  // namespace
 
 int main() {
   CHECK_EQ(aclrtSetDevice(0), 0);
-  one_wins(3000);
-  destroying(1000);
-  moving(10000);
+  const int won = one_wins(), destroyed = destroying(), moved = moving();
+  if (check_result() != 0) {
+    std::fprintf(stderr, "rounds: one_wins %d, destroying %d, moving %d\n", won, destroyed, moved);
+  }
   CHECK_EQ(aclrtResetDevice(0), 0);
   return check_result();
 }
