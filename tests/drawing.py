@@ -73,3 +73,7 @@ def draw_inputs(op, dtype, attributes, n, rng):
             ]
             inputs.append(np.choose(rng.integers(0, 4, n), drawn).astype(kind))
     return inputs
+
+
+def elus(*attributes, **more):
+    return dict(zip(("alpha", "scale", "input_scale"), attributes, strict=True)) | more

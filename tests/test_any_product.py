@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from drawing import draw_attributes, draw_inputs, near_one
+from drawing import draw_attributes, draw_inputs, elus, near_one
 from support import (
     LAYOUTS,
     SEED,
@@ -104,6 +104,21 @@ def test_attributes_of_the_whole_range(op):
                 attributes = draw_attributes(op, dtype, rng, **kinds)
                 inputs = draw_inputs(op, dtype, attributes, 500, rng)
                 assert_accurate(op, inputs, attributes, call(op, inputs, attributes), SEED)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "scale", "input_scale"),
+    [(7e158, 0.0, 2e-209), (1e284, 1e308, 3e113), (1e277, -6e242, 1.0)],
+    ids=["zero", "overflows", "overflows below 0"],
+)
+def test_alpha_times_scale_of_any_exponent(alpha, scale, input_scale):
+    """0 gave results the wrong sign, whatever the exponent of alpha; 1e592 counted as 1e482."""
+    op = next(op for op in OPS if op.python == "elu_backward")
+    attributes = elus(alpha, scale, input_scale, is_result=True)
+    v = np.array([-2.7e-226, -1.6e32, -3.7, -1e300, -0.0])
+    for g in (-0.07, 7e-292):
+        inputs = [np.full_like(v, g), v]
+        assert_accurate(op, inputs, attributes, call(op, inputs, attributes), SEED)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -13,7 +13,7 @@ import os
 
 import numpy as np
 import pytest
-from drawing import draw_attributes, draw_inputs, near_one
+from drawing import draw_attributes, draw_inputs, elus, near_one
 from support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
 
 import openaclnn
@@ -56,10 +56,6 @@ def test_hard_inputs(op, dtype):
     """The error depends on how attributes round: many sets of them, and many inputs for each."""
     rng = np.random.default_rng([SEED, 2])
     judge(op, dtype, 40, 15_000, rng, kinds=(near_one,))
-
-
-def elus(*attributes, **more):
-    return dict(zip(("alpha", "scale", "input_scale"), attributes, strict=True)) | more
 
 
 def neighbours(x):

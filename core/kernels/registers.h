@@ -221,7 +221,8 @@ inline V canonical(V x) {
 }
 
 // |x| with the sign of y.
-inline FloatRegister copy_sign(FloatRegister x, FloatRegister y) {
+template <class V>
+inline V copy_sign(V x, V y) {
   return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));
 }
 

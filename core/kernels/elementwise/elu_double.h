@@ -193,15 +193,17 @@ struct elu_backward_result_double {
       : scale(scale), rate(input_scale) {
     const Mantissa a(alpha), s(scale);
     shift = product_of(s.value, a.value);
-    exponent = a.exponent + s.exponent;
+    exponent = shift.high == 0 ? 0 : a.exponent + s.exponent;  // beside 0, no v is negligible
   }
 
   double operator()(double g, double v) const {
     // v + shift as (high + low) 2^-by; 2^by brings both near 1, or makes one of them negligible
     const bool low = all(magnitude(v) < 0x1p-300, exponent < -300);
     const bool high = any(magnitude(v) > 0x1p300, exponent > 300);
-    const double by = v == 0 ? -exponent : low ? 600 : high ? -600 : 0;
-    const double scaled_v = v * power_of_2_exact(v == 0 ? 0 : by), raised = exponent + by;
+    const double down = exponent > 1600 ? -1500 : -600;  // an exponent may be 2046
+    const double by = v == 0 ? -exponent : low ? 600 : high ? down : 0;
+    const double half = power_of_2_exact(v == 0 ? 0 : by / 2);
+    const double scaled_v = v * half * half, raised = exponent + by;
     const double step = power_of_2_exact(raised < -1000 ? -1000 : raised > 1000 ? 1000 : raised);
     const Pair sum = sum_of(scaled_v, shift.high * step);
     const Scaled gradient(g), total(sum.high);
