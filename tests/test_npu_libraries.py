@@ -259,7 +259,7 @@ def test_the_page_says_how_many_rows_there_are():
     page = (root / "docs" / "npu_device.md").read_text(encoding="utf-8")
     types = sum(row.is_type for row in aten.rows())
     assert f"| {len(aten.rows()) - types} more functions of aclnn |" in page
-    assert f"| {types} operators that torch_npu calls by the interface before aclnn" in page
+    assert f"| {types} types of operators that torch_npu calls by name" in page
 
 
 @pytest.mark.parametrize(

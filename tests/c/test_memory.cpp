@@ -108,16 +108,16 @@ void copies() {
               "kind must be in [0, 7], but got 99");
   CHECK_FAILS(aclrtMemcpy(p, 8, bytes, 9, up), 107000, "count must be at most destMax, but 9 > 8");
   CHECK_FAILS(aclrtMemcpy(p, 128, bytes, 97, up), 107000,
-              "must be at most 96, the bytes reserved from dst to the end of its allocation, of "
-              "which 60 were asked for, but got 97");
+              "must be at most 96, the bytes reserved from dst to the end of its allocation (the "
+              "program asked for 60 of them), but got 97");
   CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 40, 60, ACL_MEMCPY_DEVICE_TO_HOST),
               107000,
-              "at most 56, the bytes reserved from src to the end of its allocation, of "
-              "which 20 were asked for, but got 60");
+              "at most 56, the bytes reserved from src to the end of its allocation (the "
+              "program asked for 20 of them), but got 60");
   CHECK_FAILS(aclrtMemcpy(back, 128, static_cast<char*>(p) + 64, 40, ACL_MEMCPY_DEVICE_TO_HOST),
               107000,
-              "at most 32, the bytes reserved from src to the end of its allocation, of "
-              "which 0 were asked for, but got 40");
+              "at most 32, the bytes reserved from src to the end of its allocation (the "
+              "program asked for 0 of them), but got 40");
   CHECK_FAILS(aclrtMemcpy(p, 60, bytes, 97, up), 107000,  // the program's own limit comes first
               "count must be at most destMax, but 97 > 60");
   CHECK_FAILS(aclrtMemset(p, 60, 0, 97), 107000, "count must be at most maxCount, but 97 > 60");
