@@ -99,10 +99,11 @@ def _check_named(op: Op, named: dict[str, Any]) -> None:
             _refuse(op, p, f"divide the {known[size]} {op.sizes[size]}, but got {known[divisor]}")
     for p in (p for p in op.inputs_ if p.form.flat):
         shape, due = shapes[p.name], shape_of(p.form, known)
-        if math.prod(shape) != math.prod(due):
-            counts = zip(due, p.form.sizes, strict=True)
-            each = " and ".join(f"{n} {op.sizes[size]}" for n, size in counts)
-            _refuse(op, p, f"have an element for each of {each}, but got shape {list(shape)}")
+        if math.prod(shape) != math.prod(due) or (len(shape) > 1 and shape[0] != due[0]):
+            counts = [op.sizes[size] for size in p.form.sizes]
+            each = " and ".join(f"{n} {count}" for n, count in zip(due, counts, strict=True))
+            what = f"have an element for each of {each}, {counts[0]} first"
+            _refuse(op, p, f"{what}, but got shape {list(shape)}")
 
 
 def _shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:
