@@ -119,6 +119,8 @@ def run_all(groups: list[list[str]]) -> int:
                 ended.append((os.waitstatus_to_exitcode(status), output.read()))
         finally:
             end_all(running, signal.SIGTERM)
+            for child in running:
+                os.waitpid(child, 0)
     print(json.dumps(ended))
     return 0
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from drawing import draw_attributes, draw_inputs, elus, near_one
+from drawing import SELU, draw_attributes, draw_inputs, elus, near_one
 from support import (
     LAYOUTS,
     SEED,
@@ -119,6 +119,19 @@ def test_alpha_times_scale_of_any_exponent(alpha, scale, input_scale):
     for g in (-0.07, 7e-292):
         inputs = [np.full_like(v, g), v]
         assert_accurate(op, inputs, attributes, call(op, inputs, attributes), SEED)
+
+
+@pytest.mark.parametrize(("alpha", "scale"), [SELU, (1e-200, 3e-150), (1e200, 7e100)])
+def test_results_that_cancel_alpha_times_scale(alpha, scale):
+    """What is left is what the product of alpha and scale loses; it gave 0, and NaN for g = inf."""
+    op = next(op for op in OPS if op.python == "elu_backward")
+    v = -np.float64(alpha) * np.float64(scale)
+    near = np.array([v, np.nextafter(v, -np.inf), np.nextafter(v, 0.0)])
+    for rate in (1.0, -0.7):
+        attributes = elus(alpha, scale, rate, is_result=True)
+        for g in (1.0, -0.3, 0.0, np.inf, -np.inf):
+            inputs = [np.full_like(near, g), near]
+            assert_accurate(op, inputs, attributes, call(op, inputs, attributes), SEED)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -13,7 +13,7 @@ import os
 
 import numpy as np
 import pytest
-from drawing import draw_attributes, draw_inputs, elus, near_one
+from drawing import SELU, draw_attributes, draw_inputs, elus, near_one
 from support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
 
 import openaclnn
@@ -63,7 +63,6 @@ def neighbours(x):
 
 
 INPUT = {"is_result": False}
-SELU = (1.6732632423543772, 1.0507009873554805)
 # What programs found: row, dtype, attributes, inputs.
 FOUND = [
     ("elu_backward", "FLOAT", elus(0.37370625, 0.17689034, 1, **INPUT), (1.3063569, -12.107482)),

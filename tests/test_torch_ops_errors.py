@@ -100,7 +100,8 @@ def test_shapes(op):
 
 @pytest.mark.parametrize("op", all_rows(lambda op: op.shapes == "named"))
 def test_named_shapes_of_meta_tensors(op):
-    """What the library refuses about a shape is refused in the same words before it is called."""
+    """What the library refuses about ranks, sizes that differ and sizes that are no multiples is
+    refused in the same words before it is called, but that it names x."""
 
     def compare(inputs, attributes=None):
         imagined = [x.to("meta") for x in inputs]

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "add_an_operator.md"
 WRONG = ("falling_exp(x[i] - most) / sum[0]", "falling_exp(x[i] - most) / sum[0] * (1 + 3e-7)")
 FUZZ_SECONDS = "6"
+TIMEOUT = 1200  # seconds for one command
 
 
 def diffs() -> list[str]:
@@ -30,9 +31,9 @@ def diffs() -> list[str]:
 
 
 def copy_to(folder: Path) -> None:
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     files = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in files.splitlines():
+    for name in files.rstrip("\0").split("\0"):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
@@ -60,7 +61,9 @@ class Trial:
 
     def status(self, *words: str) -> int:
         print("+", *words, flush=True)
-        return subprocess.run(words, cwd=self.folder, env=self.environment).returncode
+        return subprocess.run(
+            words, cwd=self.folder, env=self.environment, timeout=TIMEOUT
+        ).returncode
 
     def run(self, *words: str) -> None:
         if status := self.status(*words):
@@ -69,7 +72,7 @@ class Trial:
     def make_environment(self) -> None:
         self.run(sys.executable, "-m", "venv", str(self.venv))
         (site,) = self.venv.glob("lib/python*/site-packages")
-        seen = [path for path in sys.path if path.endswith("site-packages")]
+        seen = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
         (site / "first_environment.pth").write_text("\n".join(seen) + "\n")
 
     def install(self) -> None:
@@ -95,6 +98,8 @@ class Trial:
 
 
 def main(folder: Path) -> None:
+    if folder.exists():
+        sys.exit(f"{folder} must not exist")
     copy_to(folder)
     for diff in diffs():
         if (done := apply(diff, folder)).returncode:

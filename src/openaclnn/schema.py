@@ -153,7 +153,7 @@ class Op:
     ) -> dict[str, Any]:
         """The sizes by name, from the shapes of some inputs and the attributes by Python name."""
         forms = {p.name: p.form for p in self.inputs_}
-        return {p.name: attributes[p.python_name] for p in self.attributes} | bind(forms, shapes)
+        return bind(forms, shapes) | {p.name: attributes[p.python_name] for p in self.attributes}
 
     def made_shapes(
         self,

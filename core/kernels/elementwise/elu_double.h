@@ -200,21 +200,23 @@ struct elu_backward_result_double {
     // v + shift as (high + low) 2^-by; 2^by brings both near 1, or makes one of them negligible
     const bool low = all(magnitude(v) < 0x1p-300, exponent < -300);
     const bool high = any(magnitude(v) > 0x1p300, exponent > 300);
-    const double down = exponent > 1600 ? -1500 : -600;  // an exponent may be 2046
+    const double down = exponent > 1600 ? -1500 : -600;  // an exponent may be 2048
     const double by = v == 0 ? -exponent : low ? 600 : high ? down : 0;
     const double half = power_of_2_exact(v == 0 ? 0 : by / 2);
     const double scaled_v = v * half * half, raised = exponent + by;
     const double step = power_of_2_exact(raised < -1000 ? -1000 : raised > 1000 ? 1000 : raised);
-    const Pair sum = sum_of(scaled_v, shift.high * step);
+    const Pair raw = sum_of(scaled_v, shift.high * step);
+    const Pair sum = sum_of(raw.high, raw.low + shift.low * step);  // raw.high may be 0
     const Scaled gradient(g), total(sum.high);
-    const double rest = (sum.low + shift.low * step) * power_of_2_exact(-total.exponent);
+    const double rest = sum.low * power_of_2_exact(-total.exponent);
     const Pair y = times(times({gradient.value, 0}, {rate.value, 0}), {total.value, rest});
     const double number = power_times(y, total.exponent - by + gradient.exponent + rate.exponent);
 
     const double plain = v + shift.high;  // of infinities and NaNs; zeros keep what they are
     const bool finite = magnitude(plain) < __builtin_inf();
     const bool usual = all(all(finite, is_usual(g)), is_usual(rate.value), sum.high != 0);
-    const double special = gradient.value * rate.value * (finite ? sum.high : plain);
+    const double zero = sum.high == 0 ? raw.high : sum.high;  // with its sign
+    const double special = gradient.value * rate.value * (finite ? zero : plain);
     return v > 0 ? g * scale : usual ? number : special;
   }
 };

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/kernels/group_norm/call.h"
-#include "core/kernels/group_norm/swish.h"
 #include "core/kernels/group_norm/lanes.h"
+#include "core/kernels/group_norm/swish.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -12,7 +12,7 @@ from typing import Any
 from ..formulas_group_norm import EPS
 from .peer import Attributes, Peer, Tensors
 
-Call = Callable[[], tuple[Any, ...]]
+Results = Callable[[], tuple[Any, ...]]
 
 
 def _sizes(t: Tensors, a: Attributes) -> tuple[int, int, int, int]:
@@ -26,7 +26,7 @@ def _lacks(a: Attributes) -> str:
     return "" if plain else "computes silu: swish_scale must be 1 and activate_swish true"
 
 
-def eager_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+def eager_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     x, gamma, beta = (t[name] for name in ("x", "gamma", "beta"))
     norm, silu = torch.ops.aten.native_group_norm, torch.ops.aten.silu
     sizes, eps = _sizes(t, a), a["eps"]
@@ -38,7 +38,7 @@ def eager_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
     return call
 
 
-def compiled_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+def compiled_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     x, gamma, beta = (t[name] for name in ("x", "gamma", "beta"))
 
     def fused(x: Any, gamma: Any, beta: Any) -> Any:
@@ -63,7 +63,7 @@ def _backward(torch: ModuleType, t: Tensors, a: Attributes) -> Callable[..., tup
     return call
 
 
-def eager_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+def eager_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     """With the output of the normalisation kept from the forward."""
     x, gamma, beta, mean, rstd = (t[name] for name in ("x", "gamma", "beta", "mean", "rstd"))
     y, *_ = torch.ops.aten.native_group_norm(x, gamma, beta, *_sizes(t, a), EPS)
@@ -71,14 +71,14 @@ def eager_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
     return lambda: backward(y, mean, rstd)
 
 
-def eager_backward_recomputed(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+def eager_backward_recomputed(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     """With nothing kept but x, as ours needs nothing but x."""
     x, gamma, beta = (t[name] for name in ("x", "gamma", "beta"))
     norm, backward = torch.ops.aten.native_group_norm, _backward(torch, t, a)
     return lambda: backward(*norm(x, gamma, beta, *_sizes(t, a), EPS))
 
 
-def compiled_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
+def compiled_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     """The graph of the backward from x, mean and rstd, as the compiler fuses it."""
     names = ("dy", "mean", "rstd", "x", "gamma", "beta")
     samples, channels, positions, groups = _sizes(t, a)

@@ -22,6 +22,7 @@ from .dtypes import NAMES, plain
 from .schemas import NAMESPACE
 
 Shape = Sequence[Any]  # int or torch.SymInt
+MAX_RANK = 8
 
 
 def _same(a: Shape, b: Shape) -> bool:
@@ -60,6 +61,8 @@ def _check(op: Op, named: dict[str, Any]) -> None:
         dtypes = op.computed if plays_any() else op.dtypes
         if NAMES.get(x.dtype) not in dtypes:
             _refuse(op, p, f"have dtype {listed(dtypes)}, but got {plain(x.dtype)}")
+        if x.dim() > MAX_RANK:
+            _refuse(op, p, f"have at most {MAX_RANK} dimensions, but got {x.dim()}")
         if op.shapes == "same" and not _same(x.shape, whole):
             what = f"have the shape of {first.python_name} {list(whole)}, but got {list(x.shape)}"
             _refuse(op, p, what)
@@ -69,9 +72,10 @@ def _check(op: Op, named: dict[str, Any]) -> None:
 
 def _whose(op: Op, p: Parameter) -> str:
     """The words of core/ops/shapes.cpp: "of dy", "of the channels"."""
-    alike = [q for q in op.inputs_ if q.form == p.form and q.form.rest and q is not p]
+    before = op.inputs_[: op.inputs_.index(p)]
+    alike = [q for q in before if q.form == p.form and q.form.rest]
     if alike:
-        return f"of {alike[0].python_name}"
+        return f"of {alike[-1].python_name}"
     counts = [op.sizes[size] for size in p.form.sizes]
     return f"of the {counts[0]}" if len(counts) == 1 else f"of {' and '.join(counts)}"
 
@@ -79,14 +83,14 @@ def _whose(op: Op, p: Parameter) -> str:
 def _check_named(op: Op, named: dict[str, Any]) -> None:
     """Named sizes are the same wherever they stand, and attributes divide those they should."""
     shapes = {p.name: named[p.name].shape for p in op.inputs_}
-    plain = [p for p in op.inputs_ if not p.form.flat]
-    for p in plain:
+    shaped = [p for p in op.inputs_ if not p.form.flat]
+    for p in shaped:
         rank, least = len(shapes[p.name]), len(p.form.sizes)
         if rank < least or (rank > least and not p.form.rest):
-            wanted = f"{least} to 8 dimensions" if p.form.rest else f"{least} dimension"
+            wanted = f"{least} to {MAX_RANK} dimensions" if p.form.rest else f"{least} dimension"
             _refuse(op, p, f"have {wanted}{'s' * (least > 1 and not p.form.rest)}, but got {rank}")
     known = op.known_sizes(shapes, {p.python_name: named[p.name] for p in op.attributes})
-    for p in plain:
+    for p in shaped:
         shape, due = shapes[p.name], shape_of(p.form, known)
         if not _same(shape, due):
             what = f"have the shape {_whose(op, p)} {list(due)}, but got {list(shape)}"
