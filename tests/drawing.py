@@ -10,8 +10,6 @@ from support import RULES
 
 from openaclnn.reference import FORMATS, REFERENCES, numpy_dtype, special_values
 
-SELU = (1.6732632423543772, 1.0507009873554805)  # alpha and scale
-
 # Both signs of each: the ends, what is below and above the range of fp32, and where 1 - eps rounds.
 ENDS = (0.0, 1.0, math.inf, math.nan, 5e-324, 1e-308, 1e308, 1e-45, 1e-38, 1e38, 0.5)
 ROUNDS = (2.0**-24, 2.0**-53, 2.0**-54)
@@ -75,7 +73,3 @@ def draw_inputs(op, dtype, attributes, n, rng):
             ]
             inputs.append(np.choose(rng.integers(0, 4, n), drawn).astype(kind))
     return inputs
-
-
-def elus(*attributes, **more):
-    return dict(zip(("alpha", "scale", "input_scale"), attributes, strict=True)) | more

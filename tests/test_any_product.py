@@ -9,7 +9,8 @@ import sys
 
 import numpy as np
 import pytest
-from drawing import SELU, draw_attributes, draw_inputs, elus, near_one
+from drawing import draw_attributes, draw_inputs, near_one
+from elu_attributes import SELU, elus
 from support import (
     LAYOUTS,
     SEED,

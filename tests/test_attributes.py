@@ -13,7 +13,8 @@ import os
 
 import numpy as np
 import pytest
-from drawing import SELU, draw_attributes, draw_inputs, elus, near_one
+from drawing import draw_attributes, draw_inputs, near_one
+from elu_attributes import SELU, elus
 from support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
 
 import openaclnn
