@@ -41,6 +41,9 @@ def commit() -> str | None:
     return found.stdout.strip() if found.returncode == 0 else None
 
 
+COMMIT = commit()  # before anything is measured: another may follow meanwhile
+
+
 def about(
     options: argparse.Namespace, loops: Loops | None, cores: Cores, load: float
 ) -> dict[str, Any]:
@@ -50,7 +53,7 @@ def about(
         "cpu": cpu_name(),
         "cpus": len(os.sched_getaffinity(0)),
         "command": command(),
-        "commit": commit(),
+        "commit": COMMIT,
         "config": {k: v for k, v in openaclnn.config().items() if k != "home"},
         "loops_compiler": loops.compiler if loops else None,
         "python": platform.python_version(),

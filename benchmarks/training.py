@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 from bench import cpu_name
-from machine import command, commit
+from machine import COMMIT, command
 from torch import nn
 from unet import Data, UNet
 
@@ -172,7 +172,7 @@ def main() -> None:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_name(),
         "command": command(),
-        "commit": commit(),
+        "commit": COMMIT,
         "config": {k: v for k, v in openaclnn.config().items() if k != "home"},
         "torch": torch.__version__,
         "operators": registration.kind,
