@@ -140,7 +140,7 @@ int one_wins() {
 int destroying() {
   std::array<Call, kThreads> calls;
   aclOpExecutor* executor = nullptr;
-  std::atomic<bool> destroyed{false};
+  std::atomic<bool> destroyed{false}, ran{false};
   std::array<std::atomic<int64_t>, 1000> runs{};
   Rounds rounds(runs.size(), kSeconds);
   together(kThreads, [&](int i, Meeting& meeting) {
@@ -164,13 +164,16 @@ int destroying() {
           gone = destroyed;
           const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executor, calls[i].stream);
           ++runs[static_cast<size_t>(round)];
+          if (status == 0) ran = true;
           if (gone || status != 0) CHECK_FAILS(status, 161002, "executor must come from");
         }
       }
       meeting.meet();
     }
   });
-  CHECK_EQ(calls[0].y[0], -1.0f);
+  // Threads that take turns on one CPU may do so in step with the rounds: then the one that
+  // destroys comes first in each, and nothing runs.
+  if (ran) CHECK_EQ(calls[0].y[0], -1.0f);
   // With a fair lock there are 13 runs a round; with one whose waiters only try again, 33,000. The
   // tenth of the rounds with most runs does not count: a thread may lose its CPU for seconds.
   const int done = rounds.done();
