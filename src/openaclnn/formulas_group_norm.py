@@ -20,7 +20,7 @@ Outputs = tuple[Array, ...]
 # The largest error that is promised, as a share of the sum of the absolute terms.
 BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
 
-# Of a forward whose statistics the gradient gets: the gradient has no such attribute.
+# The eps of the forward whose mean and rstd the gradient gets; the gradient row has no eps.
 EPS = 1e-5
 
 

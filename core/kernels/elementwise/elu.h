@@ -99,15 +99,15 @@ struct elu_scaled : elu_parts {
   float rate, bound;
   uint32_t limit;
   elu_wide wide;
-  elu_scaled(double alpha, double scale, double input_scale)
-      : elu_parts(scale, scale * alpha),
+  elu_scaled(double scale, double input_scale, double factor)
+      : elu_parts(scale, factor),
         rate(static_cast<float>(input_scale)),
         bound(static_cast<float>(-25 / input_scale)),
         limit(0 - bits_of(static_cast<float>((high < 0x1p-10f ? 0x1p-100 / high : 0x1p-90) /
                                              input_scale))),
-        wide{{scale, input_scale, scale * alpha}} {}
+        wide{{scale, input_scale, factor}} {}
 
-  // 0 for x = 0, and the larger, the smaller another |x| is.
+  // Returns 0 for x = 0, and otherwise a word that grows as |x| falls.
   static auto unusual(auto x) { return 0u - (bits_of(x) & 0x7fffffffu); }
   float general(float x) const { return wide(x); }
 
@@ -185,7 +185,7 @@ struct elu {
       loop(elu_half<false>(scale, factor, input_scale));
     } else if (__is_same(M, Single) && input_scale > 0 && within(input_scale, 0x1p-60, 0x1p60) &&
                factor > 0 && within(factor, 0x1p-60, 0x1p60)) {
-      if (input_scale != 1) return loop(elu_scaled(alpha, scale, input_scale));
+      if (input_scale != 1) return loop(elu_scaled(scale, input_scale, factor));
       if (scale == 1 && alpha == 1) return loop(elu_unit{});
       loop(elu_single(scale, factor));
     } else if (has_bound(input_scale) && factor != 0) {
