@@ -107,3 +107,22 @@ def test_bits(positions):
                     assert same(results(op, again, attributes, out), expected), f"{case}, in place"
                     for t, first in zip(given, inputs, strict=True):
                         assert (bits(t) == bits(first)).all(), "an input was written over"
+
+
+def test_lifted_tiles_beside_others():
+    """A group of three tiles of short channels: the lifts of one tile say nothing of another, in
+    this call or the one before."""
+    rng = np.random.default_rng(SEED)
+    shape, tile = (1, 160, 8, 8), 64
+    x, drawn = (rng.normal(0.3, 1, shape).astype(np.float32) for _ in range(2))
+    mean, rstd = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
+    gamma, beta = (rng.normal(0, 1, 160).astype(np.float32) for _ in range(2))
+    attributes = attributes_of(GRADIENT, num_groups=1)
+    first = {}
+    for sizes in 2 * [(1e10, 1e-30, 1), (1e-30, 1, 1e10), (1, 1e10, 1e-42), (1, 1, 1)]:
+        of_rows = np.repeat(np.float32(sizes), tile)[:160, None, None]
+        inputs = [drawn * of_rows, mean, rstd, x, gamma, beta]
+        case = f"dy {sizes}, seed {SEED}"
+        assert_within(GRADIENT, inputs, attributes, case)
+        found = results(GRADIENT, inputs, attributes)
+        assert same(found, first.setdefault(sizes, found)), case

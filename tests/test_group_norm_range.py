@@ -135,47 +135,72 @@ def test_gradient_of_tiny_and_huge_dy(positions, rstd, size):
         assert_accurate(GRADIENT, inputs, attributes, results(GRADIENT, inputs, attributes), SEED)
 
 
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_gradient_of_huge_x_hat(positions):
+    """x̂ and its products with u would leave fp32, while dy and x - mean are ordinary."""
+    rng = np.random.default_rng(SEED)
+    for of_dy, of_x, rstd in ((2e-6, 1e15, 1e24), (1e7, 1e15, 1e14), (1e-12, 1e-6, 1e24)):
+        dy, x = rng.normal(0, 1, (2, 1, 4, positions)) * [[[[of_dy]]], [[[of_x]]]]
+        statistics = np.array([[[0]], [[rstd]]], np.float32)
+        zero = np.zeros(4, np.float32)
+        inputs = [dy.astype(np.float32), *statistics, x.astype(np.float32), zero, zero]
+        attributes = attributes_of(GRADIENT)
+        found = results(GRADIENT, inputs, attributes)
+        assert_accurate(GRADIENT, inputs, attributes, found, SEED)
+        assert np.isfinite(found[1]).all()
+
+
 def places(positions):
     """Every place of a group, or, where they are many, some of each block and lane."""
     n = 4 * positions
     return range(0, n, 1 if n <= 260 else 37)
 
 
+BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+@BOTH
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_one_infinity_anywhere(positions):
+def test_one_infinity_anywhere(positions, dtype):
     """The mean equals the sum: ±inf for infinities of one sign, else NaN; rstd and y are NaN."""
+    openaclnn.set_product(None)  # which accepts DOUBLE
     n = 4 * positions
-    clean = np.random.default_rng(SEED).normal(0, 1, n).astype(np.float32)
+    clean = np.random.default_rng(SEED).normal(0, 1, n).astype(dtype)
     for at in places(positions):
         for value, more in ((np.inf, 0), (-np.inf, 0), (np.inf, np.inf), (np.inf, -np.inf)):
             x = clean.copy()
             x[at] = value
             if more:
                 x[(at + n // 2) % n] = more
-            y, mean, rstd = results(
-                FORWARD, [x.reshape(1, 4, positions), GAMMA, BETA], attributes_of(FORWARD)
-            )
+            inputs = [x.reshape(1, 4, positions), GAMMA.astype(dtype), BETA.astype(dtype)]
+            y, mean, rstd = results(FORWARD, inputs, attributes_of(FORWARD))
             assert np.isnan(y).all()
             assert np.isnan(rstd).all()
             assert mean[0, 0] == value if value + more == value else np.isnan(mean[0, 0]), at
 
 
+@BOTH
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_gradient_of_one_infinity_anywhere(positions):
+def test_gradient_of_one_infinity_anywhere(positions, dtype):
     """With finite statistics an infinite x makes dgamma and dbeta of its channel and dx NaN."""
+    openaclnn.set_product(None)
     n = 4 * positions
     rng = np.random.default_rng(SEED)
-    clean, dy = (rng.normal(0, 1, n).astype(np.float32) for _ in range(2))
-    zero, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
+    clean, dy = (rng.normal(0, 1, n).astype(dtype).reshape(1, 4, -1) for _ in range(2))
+    of_groups = np.zeros((1, 1), dtype), np.ones((1, 1), dtype)
+    of_channels = GAMMA.astype(dtype), BETA.astype(dtype)
     for at in places(positions):
+        hit = np.arange(4) == at // positions
         for value in (np.inf, -np.inf):
-            x = clean.copy()
-            x[at] = value
-            dx, dgamma, dbeta = openaclnn.group_norm_swish_grad(
-                *(dy.reshape(1, 4, positions), zero, one),
-                *(x.reshape(1, 4, positions), GAMMA, BETA, 1),
-            )
+            x, large = clean.copy(), dy.copy()
+            x.flat[at] = large.flat[at] = value
+            dx, dgamma, dbeta = openaclnn.group_norm_swish_grad(dy, *of_groups, x, *of_channels, 1)
             assert np.isnan(dx).all(), at
-            hit = np.arange(4) == at // positions
             assert (np.isnan(dgamma) == hit).all(), at
             assert (np.isnan(dbeta) == hit).all(), at
+            # an infinite dy makes the sums of its channel infinite, or NaN where its factor is 0
+            _, dgamma, dbeta = openaclnn.group_norm_swish_grad(
+                large, *of_groups, clean, *of_channels, 1
+            )
+            assert (np.isinf(dgamma) == hit).all(), at
+            assert (np.isinf(dbeta) == hit).all(), at

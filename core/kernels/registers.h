@@ -200,11 +200,6 @@ inline WordRegister larger_signed(WordRegister a, WordRegister b) {
   return reinterpret_cast<WordRegister>(x > y ? x : y);
 }
 
-// All ones where the sign bit is set, and 0 elsewhere.
-inline WordRegister sign_mask(WordRegister a) {
-  return reinterpret_cast<WordRegister>(reinterpret_cast<SignedRegister>(a) >> 31);
-}
-
 inline FloatRegister magnitude(FloatRegister x) { return float_of(bits_of(x) & 0x7fffffff); }
 inline FloatRegister zero_if(SignedRegister condition, FloatRegister x) {
   return condition ? FloatRegister{} : x;

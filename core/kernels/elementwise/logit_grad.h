@@ -69,10 +69,10 @@ struct InverseF32 {
   V times(V dy) const { return fused(dy, inverse, dy * (inverse * e)); }
 };
 
-// A positive m below kDeep is left to logit_grad_deep: d_low may underflow, which takes processors
-// long, and the inverse of an m below 2^-128 overflows.
+// Below kDeep, D is m to 51 bits. m^2, which might underflow, would take processors long. The
+// inverse of an m below 2^-128 overflows; logit_grad_deep multiplies such an m first.
 inline constexpr float kDeep = 0x1p-51f;
-inline constexpr uint32_t kDeepBits = bits_of(kDeep);
+inline constexpr uint32_t kDeepBits = bits_of(kDeep), kLeastNormalBits = 0x00800000;
 
 // The bounds must be mirrored: m < low finds the values outside.
 struct logit_grad_single : logit_grad_bounds {
@@ -82,9 +82,9 @@ struct logit_grad_single : logit_grad_bounds {
   }
 
   template <class V>
-  static InverseF32<V> inverse(V m) {
-    const V d = fused_minus(m, m, m);
-    return {d, fused_minus(m, m, m - d)};
+  static InverseF32<V> inverse(V f, V m) {  // of m - f m
+    const V d = fused_minus(f, m, m);
+    return {d, fused_minus(f, m, m - d)};
   }
 
   template <class V>
@@ -93,26 +93,24 @@ struct logit_grad_single : logit_grad_bounds {
   }
 };
 
-// Right for every x and dy. For m below kDeep, d is 2^24 m, and dy is multiplied by 2^24 too; a
-// subnormal m is multiplied only once (formula.h).
+// Right for every x and dy. Where m is below kDeep, it and dy are multiplied by 2^24; a subnormal m
+// takes part in no other operation (formula.h).
 struct logit_grad_deep : logit_grad_single, NoDoubts {
   template <class V>
   V quick(V x, V dy) const {
     const V m = nearer(x);
     const auto deep = m < all_of<V>(kDeep);
     const V more = deep ? all_of<V>(0x1p24f) : all_of<V>(1), large = m * more;
-    const V f = deep ? all_of<V>(-0.0f) : m;  // -0 leaves d the sign of a zero m
-    const V d = fused_minus(f, large, large);
-    InverseF32<V> t(d, fused_minus(f, large, large - d));
+    InverseF32<V> t = inverse(deep ? all_of<V>(-0.0f) : m, large);
     t.allow_zero();
     return within(m, t.times(dy * more));
   }
 };
 
-// Right for every dy, and for every m except 0 < m < kDeep.
+// Right for every dy, and for every m that is not subnormal.
 struct logit_grad_careful : logit_grad_single {
   static constexpr bool finite = true, cheap = true;
-  static constexpr uint32_t limit = 0u - kDeepBits;
+  static constexpr uint32_t limit = 0u - kLeastNormalBits;
 
   template <class V>
   auto unusual(V x, V) const {
@@ -121,8 +119,8 @@ struct logit_grad_careful : logit_grad_single {
   template <class V>
   V quick(V x, V dy) const {
     const V m = nearer(x);
-    const auto deep = sign_mask((bits_of(m) - kDeepBits) & ~bits_of(m));
-    InverseF32<V> t = inverse(float_of(bits_of(m) & ~deep));
+    const V f = m < all_of<V>(kDeep) ? all_of<V>(-0.0f) : m;  // -0 leaves d the sign of a zero m
+    InverseF32<V> t = inverse(f, m);
     t.allow_zero();
     return within(m, t.times(dy));
   }
@@ -149,9 +147,9 @@ struct logit_grad_quick : logit_grad_single {
   }
   template <class V>
   V quick(V x, V dy) const {
-    const auto m = clamped(x);
-    const V y = inverse(float_of(m)).times(dy);
-    return plain ? (float_of(m) < all_of<V>(low) ? V{} : y) : y;
+    const V m = float_of(clamped(x));
+    const V y = inverse(m, m).times(dy);
+    return plain ? (m < all_of<V>(low) ? V{} : y) : y;
   }
   logit_grad_careful careful() const { return {*this}; }
 };

@@ -26,7 +26,7 @@ class ExactSum {
       const Pair next = sum_of(sum.high, sum_[l]);
       sum = {next.high, sum.low + next.low + lost_[l]};
     }
-    return sum_of(sum.high, sum.low);
+    return sum.low == sum.low ? sum_of(sum.high, sum.low) : Pair{sum.high, 0};  // high: no number
   }
 
  private:
@@ -109,8 +109,8 @@ struct DoubleGroup {
 };
 
 inline Pair divided(Pair sum, double n) {
-  const double high = sum.high / n;
-  return {high, (fused(-high, n, sum.high) + sum.low) / n};
+  const double high = sum.high / n, rest = fused(-high, n, sum.high);
+  return {high, rest == rest ? (rest + sum.low) / n : 0};
 }
 
 // Items: (sample, group).
@@ -165,11 +165,13 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
     DoubleGroup group{call, item};
     group.mean.high = value_of<double>(call.mean, item);
     group.rstd = value_of<double>(call.rstd, item);
-    // x becomes h, and dy becomes u
+    // x becomes h, and dy becomes u, NaN where x is infinite: swish' has t (1 - σ), which is inf *
+    // 0
     const auto load = [&](const Piece& at) {
       at.load(call.x, x);
       at.load(call.dy, u);
       for (int64_t i = 0; i < at.n; ++i) {
+        u[i] *= 1 + (x[i] - x[i]);
         x[i] = group.h(x[i]);
         u[i] = swish_gradient_double(u[i], call.wide_scale * group.v(x[i]));
       }

@@ -12,7 +12,7 @@ class ShortForward : ShortGroups {
  public:
   explicit ShortForward(const GroupNormCall& call) : ShortGroups(call) {}
 
-  // Moments are taken about the first element of the group, in fp64. This loses at most 17 of 53
+  // Moments are taken about the first element of the group, in fp64. This loses at most 18 of 53
   // bits, those of the element count (kShort × 4000).
   void bundle(int64_t item) {
     const Bundle bundle(call_, item);

@@ -32,8 +32,7 @@ class ShortGradient : ShortGroups {
       prepare(at, once);
       terms(at);
       add(at.rows);
-      int8_t* const exponent = exponent_ + (at.channel - bundle.first_channel);
-      lifted_ = is_doubtful(at.rows) && find_lifts(at.rows, exponent);
+      lifted_ = find_lifts(at.rows, exponent_ + (at.channel - bundle.first_channel));
       if (lifted_) add_lifted(at.rows);
       weigh(beta + at.channel, gamma + at.channel, at.rows);
       reduce(at, sum_u_, c1_);
@@ -102,10 +101,10 @@ class ShortGradient : ShortGroups {
     return !so;
   }
 
-  // Looks closer, and finds the channels to be lifted. Returns false if there are none.
+  // Finds the channels to be lifted. Returns false if there are none.
   bool find_lifts(int64_t n, int8_t* exponent) {
     std::memset(exponent, kNoLift, n);
-    if (are_ordinary(n)) return false;
+    if (!is_doubtful(n) || are_ordinary(n)) return false;
     find_largest(n);
     for (int64_t c = 0; c < n; ++c) {
       const double h = static_cast<double>(c_[c]) * static_cast<double>(magnitude(rstd_[c]));
@@ -136,9 +135,11 @@ class ShortGradient : ShortGroups {
       for_registers(n, [&]<int K>(Registers<K>, int64_t c,
                                   int64_t count) __attribute__((always_inline)) {
         const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
-        see(some(dy_ + i), 0x1p90f);                                       // 2^-60 to 2^30
-        see(some(x_ + i) - some(mean_), 0x1p60f);                          // 2^-30 to 2^60
-        if (i == 0) see(load_some<F32, K>(rstd_ + c, count, 1), 0x1p40f);  // 2^-10 to 2^80
+        see(some(dy_ + i), 0x1p90f);               // 2^-60 to 2^30
+        see(some(x_ + i) - some(mean_), 0x1p60f);  // 2^-30 to 2^60
+        if (i != 0) return;
+        const Registers<K> rstd = load_some<F32, K>(rstd_ + c, count, 1);
+        see(rstd, 0x1p40f), see(rstd, 0x1p90f);  // 2^-10 to 2^30
       });
     }
     return at_most(most, twice(0x1p120f)) && at_most(~least, ~(twice(0x1p30f) - 1));
