@@ -156,7 +156,7 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
   move(out, {at.row_stride, at.column_stride}, in, {at.columns, 1}, at.rows, at.columns, element);
 }
 
-// Stores whole 64-byte lines at the beginning of a line, past the cache. The pool orders streaming
+// Stores whole lines of 64 bytes past the cache; `out` begins a line. The pool orders streaming
 // stores before it reports that the work is done.
 inline void stream_lines(void* out, const void* in, int64_t bytes) {
   auto* const to = static_cast<char*>(out);

@@ -123,8 +123,7 @@ void fill_loops(ElementwiseCall& call, Loop* loops, int count, bool alike, int64
   std::rotate(loops + chosen, loops + chosen + 1, loops + count - 1);
   const Loop &rows = loops[count - 2], &columns = loops[count - 1];
   if (reads_blocks(rows, columns, call.inputs)) {
-    call.tile_columns =
-        std::min<int64_t>(columns.size, 32);  // 32 × 32 fp32: every cache line is used whole
+    call.tile_columns = std::min<int64_t>(columns.size, 32);  // every cache line is used whole
   } else {
     call.tile_columns = std::min(columns.size, tile);
   }

@@ -16,11 +16,12 @@ inline constexpr int64_t kLongTile = 16384;
 
 // Tiles are computed by the quick formula until it may be wrong for a value. That tile is computed
 // again group by group, and so are the tiles after it, until a tile has no group with such a value.
-// If more than a quarter of a tile's groups have one, the careful form computes the next tiles, if
-// there is one; it takes 1.02 to 2.1 times as long as the quick one, unless results are subnormal.
-// If it is `cheap`, it computes that tile again and the next ones, however few values are unusual.
-// If the careful form may be wrong too, the mode is `most_careful`: its own careful form, or, if it
-// has none, groups of that form and `general` compute that tile and the next ones.
+// If more than a quarter of a tile's groups have one (of a short tile, more than half, because
+// chance has a say there), the careful form computes the next tiles, if there is one; it takes 1.02
+// to 2.1 times as long as the quick one, unless results are subnormal. If it is `cheap`, it
+// computes that tile again and the next ones, however few values are unusual. If the careful form
+// may be wrong too, the mode is `most_careful`: its own careful form, or, if it has none, groups of
+// that form and `general` compute that tile and the next ones.
 enum class Mode : uint8_t { quick, groups, careful, most_careful };
 
 // Computing a tile again doubles its cost, so the first tiles are short. After kCarefulTiles tiles
@@ -54,7 +55,7 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
       if constexpr (!has_cheap_careful<F>) {
         const int64_t again = run_groups<Type>(f, to, count, past, false, in.behind(i)...);
         if (again == 0) mode = Mode::quick;
-        if (has_careful<F> && 4 * kGroup * again > count) mode = Mode::careful;
+        if (has_careful<F> && 4 * kGroup * again > count + kFirstTile) mode = Mode::careful;
       }
     } else if (mode != Mode::quick) {
       if constexpr (has_careful<F>) {

@@ -53,7 +53,7 @@ template <class Type, From from = From::memory, int64_t N, class Raw = typename 
   return all.are();
 }
 
-// Where some t is not near, rows are gathered.
+// Rows are gathered of the pieces in which some t is not near.
 template <class Type>
 class InsideForward : public ForwardSweeps<GatheredRows> {
  public:
@@ -61,7 +61,7 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
 
   // Computes the moments of each channel over one segment.
   void sum(const Place& at, Moments* found) {
-    const RowsOf<const Raw> x = positions_of<Type>(call_.x, at);
+    const auto x = positions_of<Type, const Raw>(call_.x, at);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
     for (int64_t p = 0; p < at.columns; p += kMomentBlock) {
       const int64_t n = smaller(kMomentBlock, at.columns - p);
@@ -77,21 +77,25 @@ class InsideForward : public ForwardSweeps<GatheredRows> {
 
   // Stores y of each channel over one segment.
   void store(const Place& at, const double* pairs) {
-    const RowsOf<const Raw> x = positions_of<Type>(call_.x, at);
-    const RowsOf<Raw> y = positions_of<Type>(call_.out, at);
     set(at, pairs);
     of_.fill(at.rows);
-    const auto run = [&](const RowsOf<Raw>& to) {
-      return group_norm_inside_values<Type>(of_, at.rows, call_.swish, x, to, at.columns,
-                                            call_.stream && at_lines(to));
-    };
-    const bool in_place = call_.x.data == call_.out.data;  // rows need x again
-    const bool near = call_.swish ? !in_place || run({}) : of_.enough(0, at.rows);
-    if (!near || !run(y)) store_rows(at);
+    const bool enough = call_.swish || of_.enough(0, at.rows);
+    const bool in_place = call_.x.data == call_.out.data;
+    for_places(at, Pieces{}, Order::first_to_last, [&](const Place& piece, int64_t) {
+      const RowsOf<Raw> y = positions_of<Type>(call_.out, piece);
+      const bool again = call_.swish && in_place;  // rows need x
+      if (!enough || (again && !values(piece, {})) || !values(piece, y)) store_rows(piece);
+    });
   }
 
  private:
   using Raw = typename Type::Raw;
+
+  bool values(const Place& at, const RowsOf<Raw>& y) const {
+    return group_norm_inside_values<Type>(of_, at.rows, call_.swish,
+                                          positions_of<Type, const Raw>(call_.x, at), y, at.columns,
+                                          call_.stream && at_lines(y));
+  }
 
   ChannelMoments moments_;
 };

@@ -30,7 +30,7 @@ template <class Type, class Raw = typename Type::Raw>
   return all.are();
 }
 
-// Adds the lanes of a piece in trees, and the results to the sums of the channels.
+// Adds up the lanes of a piece in trees.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_inside_trees(const OfChannels* lanes,
                                                                     int64_t channels,
                                                                     double* sums) {
@@ -40,7 +40,7 @@ template <class Type, class Raw = typename Type::Raw>
 #pragma GCC unroll 16
     for (int l = 0; l < kLanes / 2; ++l)
       lane[l] = static_cast<double>(lanes[l][c]) + static_cast<double>(lanes[l + kLanes / 2][c]);
-    sums[c] += halved<kLanes / 2>(lane);
+    sums[c] = halved<kLanes / 2>(lane);
   }
 }
 
@@ -60,7 +60,7 @@ template <class Type, class Raw = typename Type::Raw>
   return all.are();
 }
 
-// Where some t is not near, rows are gathered.
+// Rows are gathered of the pieces in which some t is not near.
 template <class Type>
 class InsideGradient : public GradientSweeps<GatheredRows> {
  public:
@@ -69,47 +69,54 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
   // Computes Σ u and Σ u x̂ of each channel over one segment.
   void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
-    if (!sums(at, found)) sum_rows(at, found);
+    of_.fill(at.rows);
+    bool near = true;
+    for (int64_t r = 0; r < at.rows; ++r) {
+      found[r] = {0, 0};
+      near &= row_[r].slope == row_[r].slope;
+    }
+    for_places(at, Pieces{}, Order::first_to_last, [&](const Place& piece, int64_t) {
+      if (!near || !add_sums(piece, found)) add_rows(piece, found);
+    });
+    finish(at, found);
   }
 
   // Stores dx of each channel over one segment.
   void store(const Place& at, const double* mean) {
     read_rows(at, mean);
-    bool near = true;
-    for (int64_t r = 0; r < at.rows; ++r) near &= input_[r].enough(row_[r]);
+    of_.fill(at.rows);
+    bool enough = true;
+    for (int64_t r = 0; r < at.rows; ++r) enough &= input_[r].enough(row_[r]);
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
-    Sums unused[kMaxRows];
-    if (near && in_place) near = sums(at, unused);  // rows need x and dy again
-    if (!near || !gradient(at)) store_rows(at);
+    for_places(at, Pieces{}, Order::first_to_last, [&](const Place& piece, int64_t) {
+      Sums unused[kMaxRows] = {};  // rows need x and dy again
+      const bool near = enough && (!in_place || add_sums(piece, unused)) && gradient(piece);
+      if (!near) store_rows(piece);
+    });
   }
 
  private:
   using Raw = typename Type::Raw;
 
-  bool sums(const Place& at, Sums* found) {
-    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at),
-                            x = positions_of<Type>(call_.x, at);
-    of_.fill(at.rows);
-    double u[kMaxRows] = {}, ux[kMaxRows] = {};
-    bool near = true;
-    for (int64_t p = 0; p < at.columns && near; p += kPiece) {
-      std::memset(&lanes_, 0, sizeof lanes_);
-      near = group_norm_inside_sums<Type>(of_, at.rows, dy.from(p), x.from(p),
-                                          smaller(kPiece, at.columns - p), lanes_);
-      group_norm_inside_trees(lanes_.u, at.rows, u);
-      group_norm_inside_trees(lanes_.ud, at.rows, ux);
-    }
-    for (int64_t r = 0; r < at.rows; ++r) found[r] = {u[r], ux[r] * row_[r].unit()};
-    return near;
+  // Returns false, and adds nothing, if some t is not near.
+  bool add_sums(const Place& at, Sums* found) {
+    std::memset(&lanes_, 0, sizeof lanes_);
+    if (!group_norm_inside_sums<Type>(of_, at.rows, positions_of<Type, const Raw>(call_.dy, at),
+                                      positions_of<Type, const Raw>(call_.x, at), at.columns,
+                                      lanes_))
+      return false;
+    double u[kMaxRows], ud[kMaxRows];
+    group_norm_inside_trees(lanes_.u, at.rows, u);
+    group_norm_inside_trees(lanes_.ud, at.rows, ud);
+    for (int64_t r = 0; r < at.rows; ++r) found[r].add({u[r], ud[r]});
+    return true;
   }
 
   bool gradient(const Place& at) {
-    const RowsOf<const Raw> dy = positions_of<Type>(call_.dy, at),
-                            x = positions_of<Type>(call_.x, at);
     const RowsOf<Raw> dx = positions_of<Type>(call_.out, at);
-    const bool stream = call_.stream && at_lines(dx);
-    of_.fill(at.rows);
-    return group_norm_inside_gradient<Type>(of_, at.rows, dy, x, dx, at.columns, stream);
+    return group_norm_inside_gradient<Type>(
+        of_, at.rows, positions_of<Type, const Raw>(call_.dy, at),
+        positions_of<Type, const Raw>(call_.x, at), dx, at.columns, call_.stream && at_lines(dx));
   }
 
   alignas(64) ChannelLanes lanes_;

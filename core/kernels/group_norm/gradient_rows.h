@@ -78,23 +78,24 @@ class GradientRows {
     group_norm_terms_far(row, wide_dy_, wide_x_, u_, d_, n);
   }
 
-  // Computes Σ u and Σ u d of a row in pieces, for every t, and puts u where `keep` is.
+  // Computes Σ u and Σ u d of a piece of a row, for every t, and puts u where `keep` is.
   template <class Type, class Raw = typename Type::Raw>
   Sums sums_far(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    Sums all = {};
-    for (int64_t first = 0; first < n; first += kPiece) {
-      const int64_t count = smaller(kPiece, n - first), end = round_up(count, kLanes);
-      terms_far(row, Type::kElement, dy + first, x + first, count);
-      if (keep != nullptr) std::memcpy(keep + first, u_, count * sizeof(float));
-      for (int64_t i = count; i < end; ++i) u_[i] = d_[i] = 0;
-      LaneRegisters lanes;
-      for (int64_t i = 0; i < end; i += kLanes)
-        lanes.add(load_registers<F32>(u_ + i), load_registers<F32>(d_ + i));
-      LaneSums piece;
-      lanes.store(piece);
-      all.add({tree(piece.u), tree(piece.ud)});
-    }
-    return all;
+    terms_far(row, Type::kElement, dy, x, n);
+    if (keep != nullptr) std::memcpy(keep, u_, n * sizeof(float));
+    for (int64_t i = n; i < round_up(n, kLanes); ++i) u_[i] = d_[i] = 0;
+    LaneRegisters lanes;
+    for (int64_t i = 0; i < n; i += kLanes)
+      lanes.add(load_registers<F32>(u_ + i), load_registers<F32>(d_ + i));
+    LaneSums sums;
+    lanes.store(sums);
+    return {tree(sums.u), tree(sums.ud)};
+  }
+
+  // Turns sums of u d into sums of u x̂.
+  void finish(const Place& at, Sums* found) const {
+    for (int64_t r = 0; r < at.rows; ++r)
+      found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
   }
 
   // Stores dx of a part of row r, of at most kMaxColumns elements.
@@ -185,7 +186,9 @@ class GradientSweeps : public GradientRows {
   // Computes Σ u and Σ u x̂ of each row over one segment.
   void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
-    sum_rows(at, found);
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
+    add_rows(at, found);
+    finish(at, found);
   }
 
   // Stores dx of each row over one segment, the last tile and row first.
@@ -195,8 +198,7 @@ class GradientSweeps : public GradientRows {
   }
 
  protected:
-  void sum_rows(const Place& at, Sums* found) {
-    for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
+  void add_rows(const Place& at, Sums* found) {
     for_places(at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
       const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
       const auto kept =
@@ -205,8 +207,6 @@ class GradientSweeps : public GradientRows {
       add_sums(row, place, dy, x, keep, found + row);
       if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
     });
-    for (int64_t r = 0; r < at.rows; ++r)
-      found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
   }
 
   void store_rows(const Place& at) {
@@ -254,25 +254,24 @@ class GradientSweeps : public GradientRows {
     return rows_of<Held>(call_.x, in_group(call_, at, next));
   }
 
-  // Adds the sums of the rows of a tile, from r on. Where u is written over dy, it is computed
-  // piece by piece from a copy.
+  // Adds the sums of the rows of a tile, whose first row is `row`: piece by piece where some t is
+  // not near, or where u is written over dy, and so computed from a copy.
   void add_sums(int64_t row, const Place& at, const Inputs& dy, const Inputs& x,
                 const RowsOf<float>& keep, Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
     if (!over_dy && add_near(row, at.rows, dy, x, keep, at.columns, found)) return;
-    const int64_t step = over_dy ? kPiece : at.columns;
+    const bool tried = !over_dy && at.rows == 1 && at.columns <= kPiece;
     for (int64_t r = 0; r < at.rows; ++r) {
-      Sums sums = {};
-      for (int64_t i = 0; i < at.columns; i += step) {
-        const int64_t n = smaller(step, at.columns - i);
+      const GradientRow& of = row_[row + r];
+      const bool hopeless = tried || of.slope != of.slope;
+      for (int64_t i = 0; i < at.columns; i += kPiece) {
+        const int64_t n = smaller(kPiece, at.columns - i);
         const Raw* const from = over_dy ? copied(spare_dy_, dy.at(r, i), n) : dy.at(r, i);
         const Raw* const of_x = x.at(r, i);
         float* const to = keep.at(r, i);
-        const bool tried = !over_dy && at.rows == 1;
-        if (tried || !add_near(row + r, 1, {from}, {of_x}, {to}, n, &sums))
-          sums.add(sums_far<Held>(row_[row + r], from, of_x, to, n));
+        if (hopeless || !add_near(row + r, 1, {from}, {of_x}, {to}, n, found + r))
+          found[r].add(sums_far<Held>(of, from, of_x, to, n));
       }
-      found[r].add(sums);
     }
   }
 
@@ -284,10 +283,8 @@ class GradientSweeps : public GradientRows {
     if (!group_norm_row_sums<Held>(of_, row, count, dy, x, keep, n, pieces)) return false;
     const LaneSums* piece = pieces;
     for (int64_t r = 0; r < count; ++r) {
-      Sums sums = {};
       for (int64_t first = 0; first < n; first += kPiece, ++piece)
-        sums.add({tree(piece->u), tree(piece->ud)});
-      found[r].add(sums);
+        found[r].add({tree(piece->u), tree(piece->ud)});
     }
     return true;
   }

@@ -10,6 +10,12 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+// Tiles of one piece of all rows, for for_places.
+struct Pieces {
+  static constexpr int64_t kRows = kMaxRows;
+  static int64_t columns() { return kPiece; }
+};
+
 // What a sweep knows about each channel.
 using OfChannels = float[kMaxRows];
 
