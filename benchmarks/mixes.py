@@ -25,14 +25,17 @@ SWEPT = ("x", "input", "self_or_result")  # the input that chooses, or that the 
 
 @dataclass(frozen=True)
 class Mix:
-    """Ordinary data, in which so many values are this special one; none if the share is 0."""
+    """Ordinary data, in which so many values of an input are this special one; none if the share
+    is 0."""
 
     name: str = "ordinary"
     value: float = 0.0
     share: float = 0.0
+    gradient: bool = False  # in the gradient, not in the input that the formula bends
 
     def __str__(self) -> str:
-        return f"{100 * self.share:g}% {self.name}" if self.share else self.name
+        where = " in the gradient" if self.gradient else ""
+        return f"{100 * self.share:g}% {self.name}{where}" if self.share else self.name
 
 
 def mixes_of(op: Op, dtype: str) -> list[Mix]:
@@ -50,7 +53,14 @@ def mixes_of(op: Op, dtype: str) -> list[Mix]:
     elif op.python in SATURATING:  # 1e-30 is 0
         values["saturating"] = SATURATING[op.python] if SATURATING[op.python] < 0 else 6.2e-5
     special = [Mix(name, value, share) for name, value in values.items() for share in SHARES]
+    if len(op.inputs_) > 1:
+        special += [Mix(name, values[name], SHARES[0], True) for name in ("0", "inf", "nan")]
     return [Mix(), *special]
+
+
+def mixes_of_flags() -> list[Mix]:
+    """Data for attributes beside the first set."""
+    return [Mix(), *(Mix("nan", math.nan, share) for share in SHARES)]
 
 
 def attribute_sets(op: Op) -> list[dict[str, Any]]:
@@ -72,14 +82,12 @@ def values_of(op: Op, name: str, count: int) -> Array:
 
 
 def mixed(op: Op, name: str, values: Array, mix: Mix, attributes: Mapping[str, Any]) -> Array:
-    """The values of one input; only that which the formula bends gets special ones."""
+    """The values of one input, with special ones if the mix is of this input."""
     rng = np.random.default_rng(values.size)
-    if name not in SWEPT:
-        return values
-    if attributes.get("is_result") is True:
+    if name in SWEPT and attributes.get("is_result") is True:
         given = {name: attributes[name] for name in ("alpha", "scale", "input_scale")}
         values = elu(values.astype(np.float64), **given).astype(values.dtype)
-    if mix.share:
+    if mix.share and (name in SWEPT) != mix.gradient:
         values = values.copy()
         values[rng.random(values.size) < mix.share] = mix.value
     return values

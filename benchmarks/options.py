@@ -22,7 +22,7 @@ from cells import (
     STRIDED,
     flags_of,
 )
-from mixes import Mix, attribute_sets, mixes_of
+from mixes import Mix, attribute_sets, mixes_of, mixes_of_flags
 
 import openaclnn
 from openaclnn.schema import Op
@@ -86,7 +86,9 @@ def variants(op: Op, layout: str, dtype: str) -> list[tuple[dict[str, Any], Mix]
     if layout == ATTRIBUTES:
         return [(attributes, Mix()) for attributes in attribute_sets(op)]
     if layout == MIXES:
-        return [(attribute_sets(op)[0], mix) for mix in mixes_of(op, dtype)]
+        first, flags = attribute_sets(op)[0], flags_of(op)[1:]
+        beside = [(first | flag, mix) for flag in flags for mix in mixes_of_flags()]
+        return [(first, mix) for mix in mixes_of(op, dtype)] + beside
     return [(flags, Mix()) for flags in (flags_of(op) if layout == AFTER_TORCH else [{}])]
 
 

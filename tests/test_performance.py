@@ -183,9 +183,20 @@ def test_bars_of_attributes_and_special_values():
     assert list(found.values()) == [
         "1 of 2: logit eps=0.5 fp32 1Mi 0.50x",
         "2.00x",
-        "1 of 3: logit eps=-1 20% nan fp32 1Mi 0.50x",
-        "1 of 1: logit eps=-1 0.1% nan fp32 1Mi 2.1 times",
+        "1 of 2: logit eps=-1 20% nan fp32 1Mi 0.50x",
+        "1 of 1: logit eps=-1 0.1% nan fp32 1Mi 2.10 times",
     ]
+
+
+def test_a_bar_names_the_slowest_cells():
+    """Rounded away from the bar, so that no cell below 0.9x reads 0.90x."""
+    slow = every(1.0, 1.0) + [
+        replace(r, ratios={"ours": 1.0, "torch": 0.8999 - 0.01 * i})
+        for i, r in enumerate(10 * every(1.0, 1.0)[4:])
+    ]
+    (found,) = (bar.found for bar in bars(slow) if not bar.met)
+    assert found.startswith("10 of 12: logit eps=-1 20% nan fp32 1Mi 0.80x, ")
+    assert found.endswith("0.87x and 2 more")
 
 
 def test_every_row_has_its_defaults_and_special_values():
