@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -27,7 +26,7 @@ GROUPS = {
 }
 
 
-def draw(about: dict[str, Any], results: list[Result], stem: Path) -> None:
+def draw(results: list[Result], stem: Path) -> None:
     """Writes stem.png and stem.svg."""
     found = compared(results)
     ops, dtypes = (list(dict.fromkeys(getattr(r, key) for r in found)) for key in ("op", "dtype"))

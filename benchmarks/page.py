@@ -12,6 +12,7 @@ from typing import Any
 
 import group_norm_report
 from group_norm_report import Cell
+from reasons import REASONS, UNKNOWN
 from report import PEERS, Result, compared, show, summary, worst_cells
 from report_bars import VIEWS, Bar, bars
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "performance.md"
 PLOTS = ROOT / "docs" / "performance"
+PICTURE, COMPILERS = "everything", "compilers"  # names without suffix: of the picture, of a record
 
 TITLE = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
@@ -123,7 +125,13 @@ def table_of(held: list[Bar]) -> str:
     if not held:
         return ""
     rows = [[bar.what, bar.found, bar.wanted, "yes" if bar.met else "**no**"] for bar in held]
-    return "\n" + markdown(["bar", "found", "wanted", "met"], rows, 4)
+    text = "\n" + markdown(["bar", "found", "wanted", "met"], rows, 4)
+    unmet = [f"* {bar.what}: {reason(bar)}\n" for bar in held if not bar.met]
+    return text + ("\nWhy bars are not met:\n\n" + "".join(unmet) if unmet else "")
+
+
+def reason(bar: Bar) -> str:
+    return next((why for what, why in REASONS.items() if bar.what.startswith(what)), UNKNOWN)
 
 
 def of_group_norm(cells: list[Cell]) -> str:
@@ -195,35 +203,36 @@ NAMES = {
 assert NAMES.keys() == {*PEERS, *group_norm_report.PEERS}
 
 
-def mapped(path: Path) -> tuple[dict[str, Any], list[Result]] | None:
-    """A record for the heat map: one with every set of attributes and special values."""
-    about, results = load(path)
-    rows = [r for r in results if isinstance(r, Result)]
-    return (about, rows) if {"attributes", "mixes"} <= {r.layout for r in rows} else None
+def mapped() -> tuple[list[dict[str, Any]], list[Result]]:
+    """The records of the heat map: all of element-wise rows but that beside compilers, which has
+    some of the same cells again."""
+    abouts, found = [], list[Result]()
+    for path in sorted(RESULTS.glob("*.json")):
+        about, results = load(path)
+        rows = [r for r in results if isinstance(r, Result)]
+        if rows and path.stem != COMPILERS:
+            abouts.append(about)
+            found += rows
+    return abouts, found
 
 
-def picture(path: Path) -> str:
-    found = mapped(path)
-    if found is None:
-        return ""
-    about, results = found
-    shown = f"performance/{path.stem}"
+def picture() -> str:
+    abouts, results = mapped()
+    shown = f"performance/{PICTURE}"
     text = f"\n[![Times faster than torch, a row for each operator]({shown}.svg)]({shown}.png)\n\n"
+    made = ordered(f"{about['cpu']}, {threads(about)}, {about['date'][:10]}" for about in abouts)
     text += (
-        "A field shows how many times faster than torch the slowest of its cells is; a cell is "
-        "an operator with one dtype, size and layout, and below 1 torch is faster. "
-        f"{len(compared(results))} cells, {about['cpu']}, {threads(about)}, {about['date'][:10]}. "
+        "A field shows how many times faster than torch the slowest of its cells is; below 1 torch "
+        "is faster. A cell is an operator with one dtype, size and layout, one set of attributes "
+        f"and one kind of data. {len(compared(results))} cells, {'; '.join(made)}. "
         "The slowest cells:\n\n"
     )
     return text + "".join(f"* {name}\n" for name in worst_cells(results))
 
 
 def page() -> str:
-    compilers_last = sorted(
-        RESULTS.glob("*.json"), key=lambda path: (path.stem == "compilers", path)
-    )
-    pictures = "".join(map(picture, compilers_last))
-    return TITLE + pictures + HEAD + "".join(map(section, compilers_last))
+    compilers_last = sorted(RESULTS.glob("*.json"), key=lambda path: (path.stem == COMPILERS, path))
+    return TITLE + picture() + HEAD + "".join(map(section, compilers_last))
 
 
 def main() -> None:
@@ -232,10 +241,7 @@ def main() -> None:
     PLOTS.mkdir(exist_ok=True)
     for old in PLOTS.iterdir():
         old.unlink()
-    for path in sorted(RESULTS.glob("*.json")):
-        found = mapped(path)
-        if found:
-            draw(*found, PLOTS / path.stem)
+    draw(mapped()[1], PLOTS / PICTURE)
     PAGE.write_text(page())
 
 

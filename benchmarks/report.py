@@ -31,7 +31,9 @@ class Result:
 
     @property
     def name(self) -> str:
-        return f"{self.call} {self.layout} {self.dtype} {self.size}"
+        told = self.layout in ("attributes", "mixes")  # by the flags, or the mix
+        layout = "" if told else self.layout
+        return " ".join(filter(None, (self.call, layout, self.dtype, self.size)))
 
     @property
     def ratio_alone(self) -> float | None:

@@ -52,7 +52,7 @@ def bars(results: list[Result]) -> list[Bar]:
         found.append(at_least(what, mean(x for x, _ in strided), 1.5))
     if beside:
         slow = [
-            f"{r.call} {r.dtype} {r.size} {x:.2f}x (alone {r.ratio_alone:.2f}x)"
+            f"{cell_of(r)} {rounded_down(x)}x (alone {r.ratio_alone:.2f}x)"
             for x, r in beside
             if x < 0.9 and r.ratio_alone is not None and r.ratio_alone >= 0.9
         ]
@@ -106,11 +106,11 @@ def rounded_up(ratio: float) -> str:
 
 
 def at_least(what: str, value: float, bar: float) -> Bar:
-    return Bar(what, f"{value:.2f}x", f"at least {bar}x", value >= bar)
+    return Bar(what, f"{rounded_down(value)}x", f"at least {bar}x", value >= bar)
 
 
 def at_least_share(what: str, share: float, bar: float) -> Bar:
-    return Bar(what, f"{share:.0%}", f"at least {bar:.0%}", share >= bar)
+    return Bar(what, f"{math.floor(100 * share)}%", f"at least {bar:.0%}", share >= bar)
 
 
 NAMED = 8  # cells that a bar names, the slowest ones

@@ -114,15 +114,38 @@ def test_lifted_tiles_beside_others():
     this call or the one before."""
     rng = np.random.default_rng(SEED)
     shape, tile = (1, 160, 8, 8), 64
-    x, drawn = (rng.normal(0.3, 1, shape).astype(np.float32) for _ in range(2))
+    x, given = (rng.normal(0.3, 1, shape).astype(np.float32) for _ in range(2))
     mean, rstd = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
     gamma, beta = (rng.normal(0, 1, 160).astype(np.float32) for _ in range(2))
     attributes = attributes_of(GRADIENT, num_groups=1)
     first = {}
     for sizes in 2 * [(1e10, 1e-30, 1), (1e-30, 1, 1e10), (1, 1e10, 1e-42), (1, 1, 1)]:
         of_rows = np.repeat(np.float32(sizes), tile)[:160, None, None]
-        inputs = [drawn * of_rows, mean, rstd, x, gamma, beta]
+        inputs = [given * of_rows, mean, rstd, x, gamma, beta]
         case = f"dy {sizes}, seed {SEED}"
         assert_within(GRADIENT, inputs, attributes, case)
         found = results(GRADIENT, inputs, attributes)
         assert same(found, first.setdefault(sizes, found)), case
+
+
+def test_a_channel_is_lifted_by_its_own_values():
+    """A channel has the same sums beside one that is lifted and beside one that is not; a
+    difference to the mean that overflows hides no lift."""
+    one = np.float32([[[1, 1.1, 1.2, 1.3]]])
+    statistics = np.float32([[[0, 0]], [[2.0**61, 1]]])
+    gamma, beta = np.float32([[0, 1], [1, 0]])
+    attributes = attributes_of(GRADIENT, num_groups=2)
+    found = []
+    for size in (1, 1e-30):
+        dy = np.concatenate([2.0**-59 * 1.3 * one, size * one], axis=1).astype(np.float32)
+        x = np.concatenate([2.0**60 * one, one], axis=1).astype(np.float32)
+        found.append(results(GRADIENT, [dy, *statistics, x, gamma, beta], attributes))
+    for first, second in zip(*found, strict=True):
+        assert same(first.reshape(2, -1)[0], second.reshape(2, -1)[0])
+    for positions in (64, 65):
+        x = np.full((1, 4, positions), -3e38, np.float32)
+        x[0, :, 5] = 3.3e38
+        dy = np.random.default_rng(SEED).normal(0, 1e-42, x.shape).astype(np.float32)
+        statistics = np.float32([[[-2.9e38]], [[1e-38]]])
+        inputs = [dy, *statistics, x, np.ones(4, np.float32), np.zeros(4, np.float32)]
+        assert_within(GRADIENT, inputs, attributes_of(GRADIENT, num_groups=1), f"{positions}")

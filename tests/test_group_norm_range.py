@@ -198,9 +198,28 @@ def test_gradient_of_one_infinity_anywhere(positions, dtype):
             assert np.isnan(dx).all(), at
             assert (np.isnan(dgamma) == hit).all(), at
             assert (np.isnan(dbeta) == hit).all(), at
-            # an infinite dy makes the sums of its channel infinite, or NaN where its factor is 0
+            # an infinite dy makes the sums of its channel infinite
             _, dgamma, dbeta = openaclnn.group_norm_swish_grad(
                 large, *of_groups, clean, *of_channels, 1
             )
             assert (np.isinf(dgamma) == hit).all(), at
             assert (np.isinf(dbeta) == hit).all(), at
+
+
+@BOTH
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_gradient_of_infinite_parameters(positions, dtype):
+    """Where a statistic or a parameter is infinite, so is t, and swish' has infinity times 0."""
+    openaclnn.set_product(None)
+    dy, x = np.random.default_rng(SEED).normal(0, 1, (2, 1, 4, positions)).astype(dtype)
+    usual = [dy, *np.array([[[0.1]], [[1]]], dtype), x, GAMMA.astype(dtype), BETA.astype(dtype)]
+    for i in (1, 2, 4, 5):
+        for value in (np.inf, -np.inf):
+            inputs = [t.copy() for t in usual]
+            inputs[i].flat[-1] = value
+            attributes = attributes_of(GRADIENT)
+            with np.errstate(all="ignore"):
+                exact = evaluate(GRADIENT, inputs, attributes)
+            assert all(np.isnan(value).any() for value in exact)
+            for found, value in zip(results(GRADIENT, inputs, attributes), exact, strict=True):
+                assert (np.isnan(found) == np.isnan(value)).all(), f"input {i}, seed {SEED}"

@@ -90,9 +90,9 @@ struct elu_single : elu_parts {
 };
 
 // This form is for another positive inputScale; CELU has 1 / alpha. The exponent is p + c, where c
-// is what the product p has lost. `general` computes where |p| is below 2^-90, except 0, or the
-// result below 2^-100, because there c or what other products have lost is subnormal or 0. Where x
-// is below -25 / inputScale, expm1 is within 2^-36 of -1.
+// is what the product p has lost. `general` computes the results where |p| is below 2^-90, except
+// 0, or the result below 2^-100, because there c or what other products have lost is subnormal or
+// 0. Where x is below -25 / inputScale, expm1 is within 2^-36 of -1.
 struct elu_scaled : elu_parts {
   static constexpr bool finite = true;
   static constexpr int together = 2;

@@ -94,7 +94,7 @@ struct logit_grad_single : logit_grad_bounds {
 };
 
 // Right for every x and dy. Where m is below kDeep, it and dy are multiplied by 2^24; a subnormal m
-// takes part in no other operation (formula.h).
+// is multiplied only once (formula.h).
 struct logit_grad_deep : logit_grad_single, NoDoubts {
   template <class V>
   V quick(V x, V dy) const {

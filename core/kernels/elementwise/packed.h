@@ -16,12 +16,12 @@ inline constexpr int64_t kLongTile = 16384;
 
 // Tiles are computed by the quick formula until it may be wrong for a value. That tile is computed
 // again group by group, and so are the tiles after it, until a tile has no group with such a value.
-// If more than a quarter of a tile's groups have one (of a short tile, more than half, because
-// chance has a say there), the careful form computes the next tiles, if there is one; it takes 1.02
-// to 2.1 times as long as the quick one, unless results are subnormal. If it is `cheap`, it
-// computes that tile again and the next ones, however few values are unusual. If the careful form
-// may be wrong too, the mode is `most_careful`: its own careful form, or, if it has none, groups of
-// that form and `general` compute that tile and the next ones.
+// If more than a quarter of a tile's groups and two more have one, the careful form computes the
+// next tiles, if there is one; it takes 1.02 to 2.1 times as long as the quick one, unless results
+// are subnormal. If it is `cheap`, it computes that tile again and the next ones, however few
+// values are unusual. If the careful form may be wrong too, the mode is `most_careful`: its own
+// careful form, or, if it has none, groups of that form and `general` compute that tile and the
+// next ones.
 enum class Mode : uint8_t { quick, groups, careful, most_careful };
 
 // Computing a tile again doubles its cost, so the first tiles are short. After kCarefulTiles tiles
@@ -41,7 +41,8 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
   int64_t tile = kFirstTile;
   Mode mode = Mode::quick;
   int careful_tiles = kCarefulTiles;
-  typename Type::Raw other[kTile<float>];
+  alignas(64) typename Type::Raw other[kTile<float>];  // for tiles in place, or on their way past
+  static_assert(kGroups * kGroup <= kTile<float>);     // the cache
   for (int64_t i = 0, count; i < n; i += count) {
     count = smaller(tile, n - i);
     tile = smaller(2 * tile, longest);
@@ -53,9 +54,9 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
     }
     if (mode == Mode::groups) {
       if constexpr (!has_cheap_careful<F>) {
-        const int64_t again = run_groups<Type>(f, to, count, past, false, in.behind(i)...);
+        const int64_t again = run_groups<Type>(f, to, count, past, false, other, in.behind(i)...);
         if (again == 0) mode = Mode::quick;
-        if (has_careful<F> && 4 * kGroup * again > count + kFirstTile) mode = Mode::careful;
+        if (has_careful<F> && 4 * kGroup * (again - 2) > count) mode = Mode::careful;
       }
     } else if (mode != Mode::quick) {
       if constexpr (has_careful<F>) {
@@ -71,7 +72,7 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
             (void)run_registers_quick<Type>(careful.careful(), to, count, past, in.behind(i)...);
           } else if constexpr (has_doubts<decltype(careful)>) {
             static_assert(!has_cheap_careful<F>, "a cheap form needs one that is always right");
-            run_groups<Type>(f, to, count, past, true, in.behind(i)...);
+            run_groups<Type>(f, to, count, past, true, other, in.behind(i)...);
           }
         }
       }

@@ -193,17 +193,18 @@ template <class Type, class F, class... In>
 // Computes groups, and those for which `quick` may be wrong again: by the careful form, and by
 // `general` where that may be wrong too. Returns their number. With `doubted`, the careful form
 // computes all groups. `out` must not be an input. With `stream`, groups are stored when they are
-// right, because storing them twice would read their lines from memory again. (0.1 % unusual
-// values, 16 Mi, 2 threads: logit fp32 5.5 -> 4.4 ms, elu_backward fp16 5.7 -> 4.8 ms.)
+// right, because storing them twice would read their lines from memory again; until then they are
+// in `spare`. (0.1 % unusual values, 16 Mi, 2 threads: logit fp32 5.5 -> 4.4 ms, elu_backward fp16
+// 5.7 -> 4.8 ms.)
 template <class Type, class F, class... In>
 [[gnu::noinline]] int64_t run_groups(const F& f, typename Type::Raw* out, int64_t n, bool stream,
-                                     bool doubted, const In... in) {
-  constexpr int64_t kMost = kGroups * kGroup;
-  alignas(64) typename Type::Raw some[kMost];
+                                     bool doubted, typename Type::Raw* spare, const In... in) {
   int64_t again = 0;
   for (int64_t i = 0, count; i < n; i += count) {
-    count = smaller(kMost, n - i);
-    auto* const to = stream ? some : out + i;
+    count = smaller(kGroups * kGroup, n - i);
+    auto* const to = stream ? spare : out + i;
+    for (int64_t k = 0; doubted && stream && k < count; k += kBlock)
+      fetch_sources<Type>(i + k, in...);
     const uint32_t marks =
         doubted ? ~0u : run_registers_marked<Type>(f, to, count, stream, in.behind(i)...);
     for (int64_t k = 0; k < count; k += kGroup) {
@@ -211,7 +212,7 @@ template <class Type, class F, class... In>
       ++again;
       compute_again<Type>(f, to + k, smaller(kGroup, count - k), in.behind(i + k)...);
     }
-    if (stream) stream_copy(out + i, some, count * sizeof some[0]);
+    if (stream) stream_copy(out + i, spare, count * sizeof spare[0]);
   }
   return again;
 }

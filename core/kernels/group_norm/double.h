@@ -20,13 +20,14 @@ class ExactSum {
     add_lanes(terms + i, n - i);
   }
 
+  // If `high` is infinite or NaN, `low` is 0.
   Pair total() const {
     Pair sum = {0, 0};
     for (int64_t l = 0; l < kWidth; ++l) {
       const Pair next = sum_of(sum.high, sum_[l]);
       sum = {next.high, sum.low + next.low + lost_[l]};
     }
-    return sum.low == sum.low ? sum_of(sum.high, sum.low) : Pair{sum.high, 0};  // high: no number
+    return sum.low == sum.low ? sum_of(sum.high, sum.low) : Pair{sum.high, 0};
   }
 
  private:
@@ -146,6 +147,9 @@ inline void group_norm_forward_double(const void* given, void*, int64_t begin, i
   }
 }
 
+// Returns NaN if one of them is infinite or NaN.
+inline double one_if_finite(auto... x) { return 1 + (... + (x - x)); }
+
 // dy σ (1 + t (1 - σ))
 inline double swish_gradient_double(double dy, double t) {
   const Logistic l = logistic_double(t);
@@ -165,13 +169,13 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
     DoubleGroup group{call, item};
     group.mean.high = value_of<double>(call.mean, item);
     group.rstd = value_of<double>(call.rstd, item);
-    // x becomes h, and dy becomes u, NaN where x is infinite: swish' has t (1 - σ), which is inf *
-    // 0
+    // x becomes h, and dy becomes u: NaN where t is infinite because an input is, since swish' has
+    // t (1 - σ), infinity times 0.
     const auto load = [&](const Piece& at) {
       at.load(call.x, x);
       at.load(call.dy, u);
       for (int64_t i = 0; i < at.n; ++i) {
-        u[i] *= 1 + (x[i] - x[i]);
+        u[i] *= one_if_finite(x[i], group.gamma, group.beta, group.mean.high, group.rstd);
         x[i] = group.h(x[i]);
         u[i] = swish_gradient_double(u[i], call.wide_scale * group.v(x[i]));
       }

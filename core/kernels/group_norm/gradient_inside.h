@@ -87,9 +87,10 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
     of_.fill(at.rows);
     bool enough = true;
     for (int64_t r = 0; r < at.rows; ++r) enough &= input_[r].enough(row_[r]);
+    // In place, rows need x and dy again.
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
     for_places(at, Pieces{}, Order::first_to_last, [&](const Place& piece, int64_t) {
-      Sums unused[kMaxRows] = {};  // rows need x and dy again
+      Sums unused[kMaxRows] = {};
       const bool near = enough && (!in_place || add_sums(piece, unused)) && gradient(piece);
       if (!near) store_rows(piece);
     });

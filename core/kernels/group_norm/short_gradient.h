@@ -81,12 +81,17 @@ class ShortGradient : ShortGroups {
     if (!terms_near(at.rows)) terms_far<false>(at.rows);
   }
 
-  // Returns whether some channel may have to be lifted, because a sum is small, large or NaN.
+  // Whether sums of these sizes show that a channel is not lifted: none is small, large or NaN.
+  static auto is_usual(auto u, auto ux) {
+    return (u >= 0x1p-70) & (ux >= u * 0x1p-80 + 0x1p-90) & (u + ux < 0x1p120);
+  }
+  bool is_usual(int64_t c) const {
+    return is_usual(magnitude(sum_u_[c]), magnitude(sum_ux_[c])) != 0;
+  }
+
+  // Returns whether some channel may have to be lifted.
   [[gnu::noinline, gnu::flatten]] bool is_doubtful(int64_t n) const {
     constexpr int64_t kWidth = sizeof(DoubleRegister) / sizeof(double);
-    const auto usual = [](auto u, auto ux) {
-      return (u >= 0x1p-70) & (ux >= u * 0x1p-80 + 0x1p-90) & (u + ux < 0x1p120);
-    };
     using Words [[gnu::vector_size(sizeof(DoubleRegister))]] = int64_t;
     const auto size = [](const double* from) {
       const auto words = load_register<Words>(from) & INT64_MAX;
@@ -94,14 +99,14 @@ class ShortGradient : ShortGroups {
     };
     Words all = Words{} - 1;
     int64_t c = 0;
-    for (; c + kWidth <= n; c += kWidth) all &= usual(size(sum_u_ + c), size(sum_ux_ + c));
+    for (; c + kWidth <= n; c += kWidth) all &= is_usual(size(sum_u_ + c), size(sum_ux_ + c));
     bool so = true;
     for (int64_t k = 0; k < kWidth; ++k) so &= all[k] != 0;
-    for (; c < n; ++c) so &= usual(magnitude(sum_u_[c]), magnitude(sum_ux_[c])) != 0;
+    for (; c < n; ++c) so &= is_usual(c);
     return !so;
   }
 
-  // Finds the channels to be lifted. Returns false if there are none.
+  // Finds the channels to be lifted, each by its own values. Returns false if there are none.
   bool find_lifts(int64_t n, int8_t* exponent) {
     std::memset(exponent, kNoLift, n);
     if (!is_doubtful(n) || are_ordinary(n)) return false;
@@ -110,7 +115,7 @@ class ShortGradient : ShortGroups {
       const double h = static_cast<double>(c_[c]) * static_cast<double>(magnitude(rstd_[c]));
       const Extent largest{static_cast<double>(b_[c]), h};
       lift_h_[c] = 1;
-      if (!is_lost(largest, true)) continue;
+      if (is_usual(c) || !is_lost(largest, true)) continue;
       exponent[c] = static_cast<int8_t>(exponent_to_one(largest.dy));
       lift_h_[c] = power_of_two(exponent_to_one(h));
     }
@@ -145,11 +150,13 @@ class ShortGradient : ShortGroups {
     return at_most(most, twice(0x1p120f)) && at_most(~least, ~(twice(0x1p30f) - 1));
   }
 
-  // The largest |dy| and |x - mean| of each channel, in b and c.
+  // The largest |dy| and |x - mean| of each channel, in b and c; a difference that overflows counts
+  // as the largest number.
   [[gnu::noinline, gnu::flatten]] void find_largest(int64_t n) {
     for (int64_t c = 0; c < n; ++c) b_[c] = c_[c] = 0;
     for_each(n, [&](int64_t i, int64_t c) {
-      const float size = magnitude(dy_[i]), d = magnitude(x_[i] - mean_[c]);
+      const float size = magnitude(dy_[i]), far = magnitude(x_[i] - mean_[c]);
+      const float d = far > kLargest ? kLargest : far;
       b_[c] = size > b_[c] ? size : b_[c];
       c_[c] = d > c_[c] ? d : c_[c];
     });
