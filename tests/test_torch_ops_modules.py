@@ -355,6 +355,9 @@ def test_functions_of_openaclnn_refuse_what_they_did():
     x = torch.ones(3, requires_grad=True)
     with pytest.raises(ValueError, match="a call with out= must not require a gradient"):
         openaclnn.leaky_relu(x, out=torch.empty(3))
+    images, w = torch.ones(2, 4, 5, requires_grad=True), torch.ones(4)
+    with pytest.raises(ValueError, match="a call with out= must not require a gradient"):
+        openaclnn.group_norm_swish(images, w, w, 2, out=(torch.zeros(2, 4, 5), None, None))
     with pytest.raises(openaclnn.AclnnError, match="aclnnElu: self must have dtype"):
         openaclnn.elu(torch.ones(3, dtype=torch.int32))
     assert isinstance(openaclnn.elu(np.ones(3, np.float32)), np.ndarray)
