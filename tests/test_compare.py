@@ -296,6 +296,10 @@ def test_arguments_in_the_order_of_the_function():
     assert openaclnn.compare(empty, "elu", empty)
 
 
+NORMED = (np.ones((2, 6, 4), np.float32), np.ones(6, np.float32), np.ones(6, np.float32))
+GROUPS = (NORMED[0], None, None)
+
+
 @pytest.mark.parametrize(
     ("given", "named", "kind", "sentence"),
     [
