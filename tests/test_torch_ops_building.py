@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -134,6 +135,9 @@ def test_a_build_belongs_to_its_compiler_and_its_sources(monkeypatch):
     monkeypatch.setenv("CXX", "g++ -O1")
     assert building.library() != here
     monkeypatch.delenv("CXX")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert building.library() != here
+    monkeypatch.undo()
     monkeypatch.setattr(building, "rows", lambda: rows() + " ")
     assert building.library() != here
     monkeypatch.undo()
