@@ -71,6 +71,25 @@ def test_dlpack_in_its_own_kind_out():
     assert (result.array == Y).all()
 
 
+def test_what_numpy_does_not_lend_goes_by_asarray():
+    """bfloat16, in an array of ml_dtypes."""
+
+    def refused(_):
+        raise BufferError
+
+    class Other(Producer):
+        ways = SimpleNamespace(from_dlpack=refused, asarray=lambda array: ("ours", array))
+
+        def __array_namespace__(self):
+            return self.ways
+
+    kind, result = openaclnn.leaky_relu(Other(X), 0.25)
+    assert kind == "ours"
+    assert (result == Y).all()
+    del Other.ways.asarray
+    assert type(openaclnn.leaky_relu(Other(X), 0.25)) is np.ndarray
+
+
 def test_dlpack_views_are_read_in_place():
     backwards = Producer(X[::-1, ::-1])
     assert (openaclnn.leaky_relu(backwards, 0.25) == Y[::-1, ::-1]).all()

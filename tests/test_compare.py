@@ -203,6 +203,13 @@ def test_the_double_benchmark():
     assert not verdict
     assert "1 of 5,000 elements are NaN" in str(verdict)
     assert found(broken, broken)  # as the benchmark has it
+    assert found(y, broken)  # what the benchmark lacks, the standard of one judges
+    off = y.copy()
+    off[3] *= 1.5
+    verdict = found(off, broken)
+    assert not verdict
+    assert verdict.outputs[0].worst[0].index == (3,)
+    assert "MARE where the benchmark is not finite 0.5 (must be <= 0.00122)" in str(verdict)
     with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
         openaclnn.compare(y, "elu", x, standard="double")
 
@@ -289,6 +296,10 @@ def test_arguments_in_the_order_of_the_function():
     assert openaclnn.compare(empty, "elu", empty)
 
 
+NORMED = (np.ones((2, 6, 4), np.float32), np.ones(6, np.float32), np.ones(6, np.float32))
+GROUPS = (NORMED[0], None, None)
+
+
 @pytest.mark.parametrize(
     ("given", "named", "kind", "sentence"),
     [
@@ -302,8 +313,12 @@ def test_arguments_in_the_order_of_the_function():
         ((X, "elu", X), {"standard": "best"}, ValueError, "standard must be one of ours, single"),
         ((X, "elu", X), {"worst": -1}, ValueError, "worst must be a number of elements"),
         ((X, "elu", X), {"ulp": -1.0}, ValueError, "ulp must be at least 0, but got -1.0"),
+        ((X, "elu", X), {"rtol": math.nan}, ValueError, "rtol must be at least 0, but got nan"),
+        ((X, "elu", X), {"atol": -1.0}, ValueError, "atol must be at least 0, but got -1.0"),
         ((X, "logit_grad", X, X[1:]), {}, ValueError, "x, dy must have shapes that go together"),
         (((X, X), "group_norm_swish", X, X, X), {"num_groups": 1}, ValueError, "x, gamma, beta"),
+        ((GROUPS, "group_norm_swish", *NORMED, 4), {}, ValueError, "num_groups must divide the 6 "),
+        ((GROUPS, "group_norm_swish", *NORMED, 0), {}, ValueError, "num_groups must be greater th"),
     ],
 )  # fmt: skip
 def test_mistakes_are_sentences(given, named, kind, sentence):

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -42,6 +45,38 @@ def test_every_row(op, dtype, tmp_path, capsys):
     assert data["outputs"][0]["worst"][0]["index"] == [
         int(i) for i in np.unravel_index(3, wrong.shape)
     ]
+
+
+def test_groups_that_do_not_divide_the_channels_are_not_judged(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.ones((2, 6, 4), np.float32))
+    np.save("w.npy", np.ones(6, np.float32))
+    command = ["compare", "x.npy", "-", "-", "x.npy", "w.npy", "w.npy", "--op", "group_norm_swish"]
+    for groups, what in (("4", "divide the 6 channels"), ("0", "be greater than 0")):
+        assert main([*command, f"--num-groups={groups}"]) == 2
+        sentence = f"openaclnn compare: num_groups must {what}, but got {groups}\n"
+        assert capsys.readouterr().err == sentence
+
+
+def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path):
+    """Of a command that had more to print than was read, nobody knows the status."""
+    x = np.linspace(-4, 4, 100, dtype=np.float32)
+    files = [str(tmp_path / name) for name in ("y.npy", "wrong.npy", "x.npy")]
+    for file, array in zip(files, (openaclnn.elu(x), x, x), strict=True):
+        np.save(file, array)
+    commands = [(["compare", file, files[2], "--op", "elu"], i) for i, file in enumerate(files[:2])]
+    for words_, status in (*commands, (["verify", "--op", "elu", "--list"], 1)):
+        command = [sys.executable, "-m", "openaclnn", *words_]
+        process = subprocess.Popen(
+            command,
+            env=os.environ | {"PYTHONUNBUFFERED": ""},  # what fits a buffer is printed at the end
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        process.stdout.close()
+        with process.stderr as errors:
+            assert errors.read() == b""
+        assert process.wait() == status
 
 
 @pytest.mark.parametrize(

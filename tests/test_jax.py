@@ -91,6 +91,13 @@ def test_attributes_that_are_equal_and_not_the_same():
     assert [bool(jnp.signbit(oj.leaky_relu(x, s))[0]) for s in (0.0, -0.0, 0.0)] == [1, 0, 1]
 
 
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16, jnp.bfloat16])
+def test_functions_for_numpy_return_jax_arrays(dtype):
+    found = openaclnn.leaky_relu(jnp.array([-2.0, 3.0], dtype), 0.5)
+    assert isinstance(found, jax.Array)
+    assert same_bits(found, jnp.array([-1.0, 3.0], dtype))
+
+
 def test_none_is_the_default():
     x = jnp.array([0.25, -1.0])
     assert same_bits(oj.logit(x, eps=None), oj.logit(x))
@@ -259,6 +266,11 @@ def test_arguments_that_are_refused():
         oj.elu()
     with pytest.raises(TypeError, match=r"^elu: x must be an array, but got dict"):
         oj.elu({})
+    for wrong in ("False", 1, np.ones(1, bool)):
+        sentence = r"^leaky_relu_backward: self_is_result must be True or False, but got "
+        with pytest.raises(TypeError, match=sentence):
+            oj.leaky_relu_backward(jnp.ones(3), jnp.ones(3), 0.1, wrong)
+    assert oj.leaky_relu_backward(jnp.ones(3), jnp.ones(3), 0.1, np.True_).shape == (3,)
     with pytest.raises(ValueError, match=r"^group_norm_swish: num_groups must divide the 6 chan"):
         oj.group_norm_swish(jnp.ones((2, 6)), jnp.ones(6), jnp.ones(6), 4)
 

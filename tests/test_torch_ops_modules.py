@@ -178,6 +178,35 @@ class Untraceable(Residual):
         return self.act(self.norm1(x)) if x.sum() > -1e9 else x
 
 
+class NotInTraining(Residual):
+    def forward(self, x):
+        h = self.norm1(x)
+        return self.act(h * 2 if self.training else h) + self.act(self.norm2(x))
+
+
+class NotWithoutSkip(Residual):
+    def forward(self, x, scale=None, skip=None):
+        h = self.norm1(x)
+        if scale is not None and skip is None:
+            h = h * scale
+        return self.act(h if skip is not None else h + x)
+
+
+class Indifferent(Residual):
+    """What depends on the call is no matter of the norms."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, x, *, skip=None):
+        h = self.conv1(self.act(self.norm1(x)))
+        if self.training:
+            self.steps.add_(1)
+            h = h * 0.9
+        return self.act(self.norm2(h if skip is None else h + skip))
+
+
 class TwoNames(Residual):
     def __init__(self):
         super().__init__()
@@ -234,6 +263,24 @@ def test_replace_in_a_forward():
     model = nn.Sequential(nn.Conv2d(6, 6, 1), Residual(), Residual())
     check(model, ["1.norm1", "1.norm2", "2.norm1", "2.norm2"], {})
     assert type(model[1].act) is nn.Identity
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_replace_sees_every_way_through_a_forward(training):
+    model = Indifferent().train(training)
+    check(model, ["norm1", "norm2"], {})
+    assert model.steps == (2 if training else 0)  # of the calls, not of replace
+    some = "act follows it in some calls only: the forward depends on training or on an argument"
+    check(NotInTraining().train(training), [], {"norm1": some, "norm2": some})
+    check(NotWithoutSkip().train(training), [], {"norm1": some, "norm2": "no SiLU alone"})
+
+
+def test_replace_one_module_of_two_names():
+    shared = nn.ELU()
+    model = nn.Sequential(shared, nn.Conv2d(6, 6, 1), shared)
+    check(model, ["0", "2"], {})
+    assert type(model[2]) is ot.ELU
+    assert model[0] is model[2]
 
 
 @pytest.mark.parametrize(
@@ -308,6 +355,9 @@ def test_functions_of_openaclnn_refuse_what_they_did():
     x = torch.ones(3, requires_grad=True)
     with pytest.raises(ValueError, match="a call with out= must not require a gradient"):
         openaclnn.leaky_relu(x, out=torch.empty(3))
+    images, w = torch.ones(2, 4, 5, requires_grad=True), torch.ones(4)
+    with pytest.raises(ValueError, match="a call with out= must not require a gradient"):
+        openaclnn.group_norm_swish(images, w, w, 2, out=(torch.zeros(2, 4, 5), None, None))
     with pytest.raises(openaclnn.AclnnError, match="aclnnElu: self must have dtype"):
         openaclnn.elu(torch.ones(3, dtype=torch.int32))
     assert isinstance(openaclnn.elu(np.ones(3, np.float32)), np.ndarray)

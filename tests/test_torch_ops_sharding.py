@@ -59,3 +59,16 @@ assert torch.ops.openaclnn.elu.default in rules
     code = code.replace("PROBE", probe if order == "probed" else "")
     first = "from torch.distributed.tensor import DTensor\n" if order == "before" else ""
     subprocess.run([sys.executable, "-W", "ignore", "-c", first + code], check=True)
+
+
+def test_another_interface_of_torch_is_a_warning(monkeypatch):
+    """The operators work without DTensor, so the import does not fail."""
+    from torch.distributed.tensor import _op_schema
+
+    from openaclnn.torch.sharding import register_sharding
+
+    monkeypatch.setattr(_op_schema, "RuntimeSchemaInfo", lambda: None)
+    with pytest.warns(
+        RuntimeWarning, match="has another interface for them: .* takes 0 positional"
+    ):
+        register_sharding()

@@ -199,6 +199,36 @@ def test_vmap(op):
             assert same_bits(taken[0].movedim(dim, 0), found[0])
 
 
+@pytest.mark.parametrize("op", all_rows())
+def test_vmap_over_no_samples(op):
+    inputs = tensors(op, "FLOAT", shape=shape_for(op, (3, 5)))
+    expected = call(op, inputs)
+    many = [torch.stack([x])[:0] for x in inputs]
+    for p, x in zip(op.inputs_, many, strict=True):
+        x.requires_grad_(p in differentiable(op) and not op.inplace)
+    found = torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(*many)
+    found = found if isinstance(found, tuple) else (found,)
+    assert [y.shape for y in found] == [(0, *y.shape) for y in expected]
+    if op.gradient and not op.inplace:
+        found[0].sum().backward()
+        assert all(x.grad.shape == x.shape for x in many if x.requires_grad)
+
+
+@pytest.mark.parametrize("op", rows())
+def test_vmap_over_samples_of_the_highest_rank(op):
+    """The library takes 8 dimensions, and the batch is one more."""
+    batches = [tensors(op, "FLOAT", shape=(2, 1, 3, 1, 2, 1, 1, 2), seed=s) for s in (1, 2)]
+    expected = torch.stack([call(op, inputs)[0] for inputs in batches])
+    for dim in (0, -1):
+        stacked = [torch.stack(x, dim) for x in zip(*batches, strict=True)]
+        found = torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)), dim)(*stacked)
+        assert same_bits(found, expected)
+        assert not op.inplace or same_bits(stacked[0].movedim(dim, 0), expected)
+    nine = [x.reshape(1, *x.shape) for x in batches[0]]
+    with pytest.raises(ValueError, match="must have at most 8 dimensions"):
+        torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(*(x[None] for x in nine))
+
+
 @pytest.mark.parametrize("op", rows(lambda op: len(op.inputs_) == 2))
 def test_vmap_over_one_of_two(op):
     one, other = tensors(op, "FLOAT", shape=(3, 5))

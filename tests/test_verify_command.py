@@ -124,6 +124,9 @@ def test_wrong_use_is_one_sentence(given, sentence, capsys):
     assert printed.count("\n") == 1
 
 
+GN = "group_norm_swish"
+
+
 @pytest.mark.parametrize(
     ("case", "sentence"),
     [
@@ -137,6 +140,13 @@ def test_wrong_use_is_one_sentence(given, sentence, capsys):
         ({"op": "elu", "values": "every", "dtype": "fp32"}, "case 0: values must be one of"),
         ({"op": "elu", "layout": "flipped"}, "case 0: layout must be one of contiguous"),
         ({"op": "elu", "mistake": "x"}, "case 0: mistake must be one of null input, wrong shape"),
+        ({"op": "elu", "seed": None}, "case 0: seed must be an integer of at least 0, but is None"),
+        ({"op": "elu", "seed": -1}, "case 0: seed must be an integer of at least 0, but is -1"),
+        ({"op": "elu", "layout": []}, "case 0: layout must be one of contiguous"),
+        ({"op": "elu", "shapes": None}, "case 0: shapes must be a list, but is None"),
+        ({"op": GN, "attributes": {"num_groups": 0}}, "case 0: num_groups must be greater than 0"),
+        ({"op": GN, "attributes": {"num_groups": "x"}}, "case 0: num_groups must be an integer"),
+        ({"op": GN, "attributes": {"activate_swish": 1}}, "case 0: activate_swish must be true or"),
     ],
 )  # fmt: skip
 def test_mistakes_of_files_are_one_sentence(case, sentence, tmp_path, capsys):
@@ -144,6 +154,14 @@ def test_mistakes_of_files_are_one_sentence(case, sentence, tmp_path, capsys):
     file.write_text(json.dumps({"schema": SCHEMA, "cases": [case]}), encoding="utf-8")
     assert main(["verify", "--cases", str(file)]) == 2
     assert capsys.readouterr().err.startswith(f"openaclnn verify: {sentence}")
+
+
+def test_a_file_whose_cases_are_no_list(tmp_path, capsys):
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"schema": SCHEMA, "cases": 5}), encoding="utf-8")
+    assert main(["verify", "--cases", str(file)]) == 2
+    sentence = f'openaclnn verify: {file}: "cases" must be a list, but is 5\n'
+    assert capsys.readouterr().err == sentence
 
 
 def test_without_ml_dtypes(monkeypatch, capsys):

@@ -95,8 +95,13 @@ class Record final : public c10::OperatorKernel {
     const at::Tensor result = results[result_index()].toTensor();
     if (row_.inplace && wanted) {
       ::torch::autograd::rebase_history(result, node);
-    } else if (wanted) {
+    } else if (wanted && row_.gradient >= 0) {
       ::torch::autograd::set_history(result, node);
+    } else if (wanted) {
+      // Without history a result would be a constant, and a derivative through it would silently
+      // lack terms; the node refuses it.
+      for (int i = 0; i < row_.outputs; ++i)
+        ::torch::autograd::set_history(results[i].toTensor(), node);
     }
     if (tangents) push_tangent(values, result);
     if (wanted) save(*gradient, values);

@@ -79,13 +79,13 @@ def main(argv: list[str] | None = None) -> int:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")  # → on a terminal that has none
+    status = 1  # of a command that could not print all it had to say
     try:
-        status: int = arguments.run(arguments, Paint(sys.stdout))
+        status = arguments.run(arguments, Paint(sys.stdout))
         sys.stdout.flush()
-        return status
     except BrokenPipeError:  # the reader, head or less, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return status
 
 
 if __name__ == "__main__":

@@ -149,7 +149,8 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
 
 
 def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]) -> None:
-    """Shapes that the operator would refuse, as far as the formula would take them."""
+    """Shapes and numbers of groups that the operator would refuse, as far as the formula would take
+    them."""
     shapes = [x.shape for x in inputs]
     names = ", ".join(p.python_name for p in op.inputs_)
     message = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
@@ -157,10 +158,14 @@ def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]
         if op.shapes == "broadcast":
             np.broadcast_shapes(*shapes)
             return
-        if tuple(shapes) != tuple(input_shapes(op, shapes[0], attributes)):
-            raise ValueError(message)
+        wrong = op.undivided(op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes))
+        fit = tuple(shapes) == tuple(input_shapes(op, shapes[0], attributes))
     except (ValueError, KeyError, IndexError):
         raise ValueError(message) from None
+    if wrong is not None:
+        raise ValueError(f"{wrong[0].python_name} must {wrong[1]}")
+    if not fit:
+        raise ValueError(message)
 
 
 def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | None]:

@@ -2,9 +2,10 @@
 """C++ on the headers of another package, such as torch: compiled once with the compiler at hand and
 kept in the user's cache.
 
-A build belongs to one version of that package, one openaclnn, one compiler and one set of sources;
-all of them are in the name of its file. Processes that need it at the same time wait for the one
-that builds it. The package itself is not imported: where it lies and its version are enough.
+A build belongs to one version of that package, one openaclnn, one compiler, one kind of CPU and
+one set of sources; all of them are in the name of its file. Processes that need it at the same time
+wait for the one that builds it. The package itself is not imported: where it lies and its version
+are enough.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -128,6 +130,7 @@ class Library:
                 digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
         package = self.package
         facts = [package.name, package.version, package.git, config()["version"]]
+        facts += [platform.machine()]  # a home may be shared by machines of several kinds
         facts += [*(compiler() or []), *_FLAGS, *package.linked]
         facts += [*self.declarations, self.soname or ""]
         facts += [part for item in self.generated.items() for part in item]

@@ -16,7 +16,7 @@ def as_kind_of(like: Any, array: npt.NDArray[Any]) -> Any:
     """Returns `array` as an object of the library that `like` comes from.
 
     That library is neither NumPy nor torch: its from_dlpack converts, and where it has none the
-    array stays as it is.
+    array stays as it is. NumPy does not lend bfloat16 by DLPack; the library's asarray may take it.
     """
     namespaces = []
     if hasattr(like, "__array_namespace__"):
@@ -24,8 +24,13 @@ def as_kind_of(like: Any, array: npt.NDArray[Any]) -> Any:
     namespaces.append(sys.modules.get(type(like).__module__.partition(".")[0]))
     for namespace in namespaces:
         convert = getattr(namespace, "from_dlpack", None)
-        if convert is not None:
+        if convert is None:
+            continue
+        try:
             return convert(array)
+        except BufferError:
+            if (convert := getattr(namespace, "asarray", None)) is not None:
+                return convert(array)
     return np.asarray(array)
 
 

@@ -217,6 +217,8 @@ def read(path: str, seed: int) -> Sequence[Case]:
         raise BadCase(f"{path} must be a JSON file, but: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
         raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')
+    if not isinstance(data["cases"], list):
+        raise BadCase(f'{path}: "cases" must be a list, but is {data["cases"]!r}')
     cases = [from_data(entry, i, seed) for i, entry in enumerate(data["cases"])]
     if len({case.id for case in cases}) < len(cases):
         raise BadCase(f"{path} must not have two cases of one id")

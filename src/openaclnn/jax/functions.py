@@ -10,16 +10,25 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..calling import given
 from ..schema import Op, Parameter
 from .differentiating import differentiable_call
 
+
+def _flag(value: Any) -> bool:
+    """Anything has a truth value, "False" too."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError
+    return bool(value)
+
+
 _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "scalar": (float, "a number"),
     "double": (float, "a number"),
     "int64": (operator.index, "an integer"),
-    "bool": (bool, "True or False"),
+    "bool": (_flag, "True or False"),
 }
 
 

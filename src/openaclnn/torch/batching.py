@@ -10,6 +10,7 @@ import torch
 
 from ..schema import Op
 from ..table import OPS
+from .fakes import MAX_RANK
 from .schemas import NAMESPACE
 
 Rule = Callable[..., tuple[Any, Any]]
@@ -32,32 +33,51 @@ def _pointwise(op: Op, overload: Any) -> Rule:
             elif isinstance(x, torch.Tensor) and op.shapes == "same":
                 x = x.expand(info.batch_size, *x.shape)
             batched.append(x)
-        return overload(*batched), 0
+        if rank != MAX_RANK:
+            return overload(*batched), 0
+        # The batch is one dimension more than the library takes.
+        whole = torch.broadcast_shapes(*(x.shape for x in batched if isinstance(x, torch.Tensor)))
+        flat = [x.expand(whole).flatten() if isinstance(x, torch.Tensor) else x for x in batched]
+        return overload(*flat).reshape(whole), 0
 
     return rule
 
 
 def _in_place(op: Op, overload: Any) -> Rule:
     def rule(info: Any, dims: tuple[Any, ...], *values: Any) -> tuple[Any, Any]:
-        overload(*values)  # the tensor, whichever of its dimensions is the batch
-        return values[0], dims[0]
+        x, *attributes = values
+        if x.dim() == MAX_RANK + 1:  # one dimension more than the library takes
+            for i in range(info.batch_size):
+                overload(x.select(dims[0], i), *attributes)
+        else:
+            overload(*values)  # the tensor, whichever of its dimensions is the batch
+        return x, dims[0]
 
     return rule
+
+
+def _sample(x: Any, dim: int, i: int) -> Any:
+    """One of the batch; of an empty one the sum of its samples, which is one of zeros."""
+    return x.select(dim, i) if x.shape[dim] > 0 else x.sum(dim)
 
 
 def _one_by_one(op: Op, overload: Any) -> Rule:
     def rule(info: Any, dims: tuple[Any, ...], *values: Any) -> tuple[Any, Any]:
         calls = [
             overload(
-                *(x if d is None else x.select(d, i) for x, d in zip(values, dims, strict=True))
+                *(x if d is None else _sample(x, d, i) for x, d in zip(values, dims, strict=True))
             )
-            for i in range(info.batch_size)
+            for i in range(max(info.batch_size, 1))  # a call gives the shapes of its results
         ]
+
+        def together(column: Any) -> Any:
+            found = torch.stack(column)
+            return found if info.batch_size > 0 else found[:0]
+
         if len(op.outputs) == 1:
-            return torch.stack(calls), 0
+            return together(calls), 0
         results = tuple(
-            None if column[0] is None else torch.stack(column)
-            for column in zip(*calls, strict=True)
+            None if column[0] is None else together(column) for column in zip(*calls, strict=True)
         )
         return results, tuple(None if x is None else 0 for x in results)
 

@@ -95,12 +95,8 @@ def _check_named(op: Op, named: dict[str, Any]) -> None:
         if not _same(shape, due):
             what = f"have the shape {_whose(op, p)} {list(due)}, but got {list(shape)}"
             _refuse(op, p, what)
-    for size, divisor in op.multiples.items():
-        p = next(p for p in op.attributes if p.name == divisor)
-        if known[divisor] <= 0:
-            _refuse(op, p, f"be greater than 0, but got {known[divisor]}")
-        if known[size] % known[divisor] != 0:
-            _refuse(op, p, f"divide the {known[size]} {op.sizes[size]}, but got {known[divisor]}")
+    if (wrong := op.undivided(known)) is not None:
+        _refuse(op, *wrong)
     for p in (p for p in op.inputs_ if p.form.flat):
         shape, due = shapes[p.name], shape_of(p.form, known)
         if math.prod(shape) != math.prod(due) or (len(shape) > 1 and shape[0] != due[0]):

@@ -19,7 +19,7 @@ from .fallback_gradient import backward, save
 from .schemas import NAMESPACE, out_schema, schema
 
 _libraries: list[Any] = []  # operators live as long as the library object
-_WITH_OUT = "tensors of a call with out= must not require a gradient or carry a tangent"
+WITH_OUT = "tensors of a call with out= must not require a gradient or carry a tangent"
 
 
 def _overload(op: Op, name: str = "default") -> Any:
@@ -115,7 +115,7 @@ def _not_recorded(op: Op) -> Callable[..., Any]:
     def run(keys: Any, *values: Any, **outs: Any) -> Any:
         tensors = _tensors((*values, *outs.values()))
         if _has_tangents(tensors) or _is_recorded(tensors):
-            raise ValueError(f"{op.python}: {_WITH_OUT}")
+            raise ValueError(f"{op.python}: {WITH_OUT}")
         return _below(overload, keys, values, outs)
 
     return run

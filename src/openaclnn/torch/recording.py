@@ -16,6 +16,7 @@ from .._core import launch as launch_unrecorded
 from ..calling import argument_name, given, made
 from ..errors import AclnnError
 from ..table import OPS
+from .fallback import WITH_OUT
 
 
 def _is_recorded(values: tuple[Any, ...]) -> bool:
@@ -35,7 +36,10 @@ def _launch(index: int, *values: Any) -> Any:
     outs = {argument_name(op, p): named[p.name] for p in made(op)}
     packet = getattr(torch.ops.openaclnn, op.python)
     arguments = [named[p.name] for p in given(op)]
-    if outs and all(x is not None for x in outs.values()):
+    missing = [name for name, x in outs.items() if x is None]
+    if len(missing) < len(outs):
+        if missing:  # no overload takes some of them
+            raise ValueError(f"{op.python}: {WITH_OUT}")
         return packet.out(*arguments, **outs)
     return packet.default(*arguments)
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
-from torch.fx import Graph, Node, Tracer
+from torch.fx import Node, Tracer
 from torch.nn import Module
 
 from .dtypes import NAMES, plain
@@ -34,8 +35,9 @@ def replace(model: Module) -> Replacement:
     """Exchanges ELU, LeakyReLU, Hardshrink, and each GroupNorm that only a SiLU follows.
 
     Works on the model itself; parameters, names and the state_dict stay. A GroupNorm is followed by
-    a SiLU in a Sequential, or in a forward that torch.fx can trace. Modules are expected to be
-    called by the module that holds them.
+    a SiLU in a Sequential, or in a forward that torch.fx can trace, be it in training or not and
+    with or without the arguments that are None by default. Modules are expected to be called by the
+    module that holds them.
     """
     if not isinstance(model, Module):
         raise TypeError(f"replace: model must be a torch.nn.Module, but got {type(model).__name__}")
@@ -77,7 +79,9 @@ def _activation(module: Module) -> Module | None:
 def _replace_activations(model: Module, report: Replacement) -> None:
     made: dict[int, Module] = {}  # a module of two names stays one module
     for name, parent in list(model.named_modules()):
-        for key, child in list(parent.named_children()):
+        for key, child in list(parent._modules.items()):  # named_children: one name of each
+            if child is None:
+                continue
             full = f"{name}.{key}" if name else key
             ours = made.get(id(child)) or _activation(child)
             if ours is None:
@@ -98,16 +102,41 @@ def _replace_activations(model: Module, report: Replacement) -> None:
 class _OneLevel(Tracer):
     """Sees the forward of one module; modules in it are calls."""
 
+    proxy_buffer_attributes = True  # what training writes into buffers is recorded, not written
+
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True
 
 
-def _graph(module: Module) -> Graph | str:
-    """Its forward, or why torch.fx cannot trace it."""
+Calls = list[Node]  # of modules, by one way through a forward
+
+
+def _absences(module: Module) -> Iterator[tuple[str, ...]]:
+    """The arguments that a call leaves out, of those that are None by default: none of them, one,
+    all but one, all. A trace gives the others a value, which is not None."""
+    parameters = inspect.signature(type(module).forward).parameters.values()
+    names = [p.name for p in parameters if p.default is None]
+    for count in sorted({0, 1, len(names) - 1, len(names)} & set(range(len(names) + 1))):
+        yield from itertools.combinations(names, count)
+
+
+def _traces(module: Module) -> list[Calls] | str:
+    """What its forward calls, for each way through it, or why torch.fx cannot trace it.
+
+    One trace takes one way: `self.training` and `argument is None` are not in the graph.
+    """
+    before = module.training
+    found = []
     try:
-        return _OneLevel().trace(module)
+        for training, absent in itertools.product((True, False), _absences(module)):
+            module.training = training
+            graph = _OneLevel().trace(module, dict.fromkeys(absent))
+            found.append([node for node in graph.nodes if node.op == "call_module"])
     except Exception as error:  # the tracer runs the forward: anything may come
         return f"torch.fx cannot trace the forward of {type(module).__name__}: {error}"
+    finally:
+        module.training = before
+    return found
 
 
 def _groups(parent: Module, why: dict[int, str]) -> Iterator[tuple[str, list[str]]]:
@@ -127,24 +156,30 @@ def _traced_groups(
 ) -> Iterator[tuple[str, list[str]]]:
     if not any(map(_is_norm, children.values())):
         return
-    graph = _graph(parent)
-    if isinstance(graph, str):
-        why |= {id(m): graph for m in children.values() if _is_norm(m)}
+    traces = _traces(parent)
+    if isinstance(traces, str):
+        why |= {id(m): traces for m in children.values() if _is_norm(m)}
         return
-    calls = [node for node in graph.nodes if node.op == "call_module"]
-    for key, module in children.items():
-        own = [node for node in calls if node.target == key]
-        if not _is_silu(module) or not own:
+    for key in (name for name, module in children.items() if _is_silu(module)):
+        norms, alone = _followed(key, children, list(itertools.chain(*traces)))
+        if norms and alone:
+            yield key, norms
             continue
-        sources = [_norm_before(node, children) for node in own]
-        norms = [name for name in sources if name is not None]
-        # the activation goes, so all that it follows must be norms that nothing else follows
-        followed = [node for node in calls if node.target in norms]
-        if len(norms) == len(own) == len(followed):
-            yield key, list(dict.fromkeys(norms))
-        else:
-            text = f"{key}, which follows it, has other inputs too, or it is used elsewhere too"
-            why |= {id(children[name]): text for name in norms}
+        text = f"{key}, which follows it, has other inputs too, or it is used elsewhere too"
+        if any(all(_followed(key, children, calls)) for calls in traces):
+            depends = "the forward depends on training or on an argument"
+            text = f"{key} follows it in some calls only: {depends}"
+        why |= {id(children[name]): text for name in norms}
+
+
+def _followed(activation: str, children: dict[str, Module], calls: Calls) -> tuple[list[str], bool]:
+    """The norms whose results the activation takes, and whether it takes nothing else and all of
+    these results: it can go then."""
+    own = [node for node in calls if node.target == activation]
+    sources = [_norm_before(node, children) for node in own]
+    norms = [name for name in sources if name is not None]
+    made = [node for node in calls if node.target in norms]
+    return list(dict.fromkeys(norms)), len(norms) == len(own) == len(made)
 
 
 def _is_norm(module: Module) -> bool:

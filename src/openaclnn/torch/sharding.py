@@ -221,7 +221,7 @@ def register_sharding() -> None:
                 propagator.register_op_strategy(overload, rule, known)
                 if op.multiples and adjusters is not None:
                     adjusters[overload] = _local_groups(op)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError) as error:
         warnings.warn(
             f"openaclnn.torch: DTensor has no sharding rules for its operators, because torch "
             f"{torch.__version__} has another interface for them: {error}",

@@ -121,10 +121,13 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
     except (KeyError, IndexError, TypeError, ValueError):
         raise BadCase(f"{where}: {op.python} cannot have shape {list(first)}") from None
     if "shapes" in data and kinds.shape_of(op, dtype, values, attributes) is None:
-        shapes = tuple(_shape(where, s) for s in data["shapes"])
+        shapes = tuple(_shape(where, s) for s in _list(where, "shapes", data["shapes"]))
         if len(shapes) != len(op.inputs_):
             raise BadCase(f"{where}: shapes must be {len(op.inputs_)}, but are {len(shapes)}")
-    mistake = data.get("mistake", "")
+    known = op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes)
+    if (wrong := op.undivided(known)) is not None:
+        raise BadCase(f"{where}: {wrong[0].python_name} must {wrong[1]}")
+    mistake = data.get("mistake") or ""
     if mistake:
         _one_of(where, "mistake", mistake, list(MISTAKES))
     return Case(
@@ -135,7 +138,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         attributes=attributes,
         values=values,
         layout=_one_of(where, "layout", data.get("layout", "contiguous"), OF_CASES),
-        seed=int(data.get("seed", seed_of(base, name))),
+        seed=_seed(where, data.get("seed", seed_of(base, name))),
         companion=_dtype(where, data["companion"]) if data.get("companion") else None,
         out=_dtype(where, data["out"]) if data.get("out") else None,
         mistake=mistake,
@@ -150,9 +153,21 @@ def _dtype(where: str, given: Any) -> str:
 
 
 def _one_of(where: str, what: str, given: Any, known: Any) -> str:
-    if given not in known:
+    if not isinstance(given, str) or given not in known:
         raise BadCase(f"{where}: {what} must be one of {', '.join(known)}, but is {given!r}")
     return str(given)
+
+
+def _seed(where: str, given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise BadCase(f"{where}: seed must be an integer of at least 0, but is {given!r}")
+    return given
+
+
+def _list(where: str, what: str, given: Any) -> list[Any]:
+    if not isinstance(given, list):
+        raise BadCase(f"{where}: {what} must be a list, but is {given!r}")
+    return given
 
 
 def _shape(where: str, given: Any) -> Shape:
@@ -160,6 +175,14 @@ def _shape(where: str, given: Any) -> Shape:
     if sizes is None or not all(isinstance(n, int) and n >= 0 for n in sizes) or len(sizes) > 8:
         raise BadCase(f"{where}: a shape must be a list of at most 8 sizes, but is {given!r}")
     return tuple(sizes)
+
+
+# What JSON has for the kinds of attributes; of the others anything that float takes, "inf" too.
+_KINDS: dict[str, tuple[type, str]] = {
+    "int64": (int, "an integer"),
+    "bool": (bool, "true or false"),
+    "text": (str, "a string or null"),
+}
 
 
 def _attributes(where: str, op: Op, given: Any) -> dict[str, Any]:
@@ -172,13 +195,14 @@ def _attributes(where: str, op: Op, given: Any) -> dict[str, Any]:
             raise BadCase(
                 f"{where}: {op.python} has no attribute {name!r}; it has {', '.join(chosen)}"
             )
-        is_float = any(
-            p.python_name == name and p.kind in ("scalar", "double") for p in op.attributes
-        )
+        kind = next(p.kind for p in op.attributes if p.python_name == name)
+        kept, what = _KINDS.get(kind, (float, "a number"))
         try:
-            chosen[name] = float(value) if is_float else value
+            chosen[name] = float(value) if kept is float else value
         except (TypeError, ValueError):
             raise BadCase(f"{where}: {name} must be a number, but is {value!r}") from None
+        if type(chosen[name]) not in (kept, type(None) if kind == "text" else kept):
+            raise BadCase(f"{where}: {name} must be {what}, but is {value!r}")
     return chosen
 
 
