@@ -99,7 +99,8 @@ void over_a_tensor(Random& random, const Case& c, aclOpExecutor* executor) {
   const size_t i = random.below(c.tensors.size());
   const Given& t = c.tensors[i];
   if (c.workspace_size == 0 || t.made == nullptr || !is_wanted(c, i) || is_empty(t)) return;
-  const std::byte* element = t.data + random.pick(element_offsets(t));
+  std::vector<int64_t> elements = element_offsets(t);
+  const std::byte* element = t.data + random.pick(elements);
   const auto at = reinterpret_cast<uintptr_t>(element) / 8 * 8;
   const uintptr_t before = 8 * random.below(c.workspace_size / 8);
   auto* wrong = reinterpret_cast<void*>(at - before);
