@@ -161,8 +161,11 @@ def test_a_workspace_between_the_elements_of_a_tensor():
         assert status == 0, message()
         assert 0 < size < apart
         between = rows.ctypes.data + (4 * elements + 7) // 8 * 8
-        assert phase2(op, executor, rows.ctypes.data, size) == INVALID
-        assert message()[1] == f"{op.name}: workspace must share no memory with x, but overlaps it"
+        over = f"{op.name}: workspace must share no memory with x, but overlaps it"
+        inside = 4 * elements // 16 * 8  # with enough memory around it for any gap
+        for on in (0, inside, 4 * apart - 8):
+            assert phase2(op, executor, rows.ctypes.data + on, size) == INVALID
+            assert message()[1] == over
         assert phase2(op, executor, between, size) == 0, message()
         synchronize()
 

@@ -98,3 +98,26 @@ def test_interleaved_views_may_be_set_to_the_same_addresses():
         assert phase2(op, executor) == INVALID
         assert "self must be aligned to its element size 4, but the address set is" in message()[1]
         assert meta.aclDestroyAclOpExecutor(executor) == 0
+
+
+def test_views_beside_each_other_may_trade_places():
+    """Column halves of one matrix: whole rows of both ranges meet, elements do not."""
+    op = OPS[0]
+    memory = np.full((4, 16), -4.0, np.float32)
+    left, right = memory.ctypes.data, memory.ctypes.data + 32
+    with objects() as made:
+        x, out = (made.tensor(memory, (4, 8), (16, 1), offset) for offset in (0, 8))
+        status, _, executor = phase1(op, [x, made.scalar(0.25), out])
+        assert status == 0, message()
+        assert meta.aclSetAclOpExecutorRepeatable(executor) == 0
+        assert meta.aclSetInputTensorAddr(executor, 0, x, right) == 0
+        # The offset of out stays, so this is where the left half begins.
+        assert meta.aclSetOutputTensorAddr(executor, 0, out, left - 32) == 0
+        assert phase2(op, executor) == 0, message()
+        synchronize()
+        assert (memory[:, :8] == -1).all()
+        assert (memory[:, 8:] == -4).all()
+        assert meta.aclSetInputTensorAddr(executor, 0, x, left + 4) == 0
+        assert phase2(op, executor) == INVALID
+        assert "but overlaps it at the addresses set" in message()[1]
+        assert meta.aclDestroyAclOpExecutor(executor) == 0

@@ -26,6 +26,7 @@ Status check(const char* type, const char* name, aclTensor** given, size_t input
                 inputs, outputs);
   }
   for (size_t i = 0; i < count; ++i) {
+    if (given[i] == nullptr) continue;  // an optional tensor that is not there
     if (tensors().find(given[i]) == nullptr) {
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: tensors[%zu] must be alive, but %p was destroyed or never created", kCall, i,

@@ -17,45 +17,43 @@ namespace openaclnn {
 
 namespace {
 
-// What distinguishes two views apart from their address.
-uint64_t layout_of(const Tensor& tensor) {
-  uint64_t hash = static_cast<uint64_t>(tensor.dtype) * 0x9e3779b97f4a7c15u;
-  const auto mix = [&hash](int64_t value) {
-    hash = (hash ^ static_cast<uint64_t>(value)) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
-  };
-  for (int i = 0; i < tensor.shape.rank; ++i) {
-    if (tensor.shape[i] != 1) mix(tensor.shape[i]), mix(tensor.strides[i]);
-  }
-  return hash;
-}
-
 // In integers: an address from outside may be NULL, or so large that the sum wraps around.
 std::byte* moved(std::byte* address, int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(address) +
                                       static_cast<uintptr_t>(bytes));
 }
 
-// The most bytes between an element of a view and the next one in memory. A dimension adds copies
-// of what the smaller strides reach; copies that lie between others only make gaps smaller.
-int64_t widest_gap(const Tensor& tensor, int64_t size) {
-  struct Step {
-    int64_t bytes, count;
-  } steps[kMaxRank];
-  int count = 0;
-  for (int i = 0; i < std::min(tensor.shape.rank, kMaxRank); ++i) {
-    if (tensor.shape[i] == 1 || tensor.strides[i] == 0) continue;
-    const Step step{std::abs(tensor.strides[i]) * size, tensor.shape[i]};
-    int at = count++;
-    for (; at > 0 && steps[at - 1].bytes > step.bytes; --at) steps[at] = steps[at - 1];
-    steps[at] = step;
+// Dims of one element place nothing, so an operand has none of them.
+void keep_view(Executor::Operand& operand, const Tensor& tensor) {
+  operand.dtype = tensor.dtype;
+  operand.rank = 0;
+  for (int i = 0; i < tensor.shape.rank && operand.rank < kMaxRank; ++i) {
+    if (tensor.shape[i] == 1) continue;
+    operand.shape[operand.rank] = tensor.shape[i];
+    operand.strides[operand.rank++] = tensor.strides[i];
   }
-  int64_t reach = size, gap = 0;
-  for (int i = 0; i < count; ++i) {
-    gap = std::max(gap, steps[i].bytes - reach);
-    reach += steps[i].bytes * (steps[i].count - 1);
-  }
-  return gap;
+}
+
+// The view of an operand at the address it has now.
+Tensor view_of(const Executor::Operand& operand) {
+  Tensor view;
+  view.dtype = operand.dtype;
+  view.shape.rank = view.strides.rank = operand.rank;
+  std::copy_n(operand.shape, operand.rank, view.shape.at);
+  std::copy_n(operand.strides, operand.rank, view.strides.at);
+  view.offset = operand.offset / operand.alignment;
+  view.data = operand.data;
+  return view;
+}
+
+Tensor view_of(void* memory, int64_t bytes) {
+  Tensor view;
+  view.dtype = ACL_INT8;
+  view.shape.rank = view.strides.rank = 1;
+  view.shape[0] = bytes;
+  view.strides[0] = 1;
+  view.data = memory;
+  return view;
 }
 
 bool belongs(Role role, Executor::Group group) {
@@ -81,8 +79,6 @@ void Executor::describe(Operand& operand, const char* name, const Tensor* tensor
   operand.alignment = static_cast<uint32_t>(size);
   operand.low = low * size;
   operand.high = high * size;
-  operand.gap = operand.high - operand.low;
-  operand.layout = layout_of(*tensor);
 }
 
 void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
@@ -91,12 +87,9 @@ void Executor::bind(const char* name, const Tensor* tensor, Role role, void** po
   describe(operand, name, tensor, role);
   operand.apart = apart;
   if (tensor == nullptr) return;
+  keep_view(operand, *tensor);
   operand.pointer = static_cast<uint32_t>(reinterpret_cast<std::byte*>(pointer_in_call) - call_);
   *pointer_in_call = moved(operand.data, operand.offset);
-}
-
-void Executor::measure_gap(const Tensor& tensor) {
-  operand_[operands_ - 1].gap = widest_gap(tensor, static_cast<int64_t>(dtype_size(tensor.dtype)));
 }
 
 void Executor::reach() {
@@ -123,12 +116,15 @@ uint64_t Executor::book(uint64_t bytes) {
   return offset;
 }
 
+Status Executor::can_set_addresses() const {
+  if (foreign_ == nullptr) return {};
+  return fail(ACLNN_ERR_INNER,
+              "the executor must be of an operator whose addresses can be set, but is of one that "
+              "ATen computes: make a new one");
+}
+
 Status Executor::set_address(Group group, size_t index, void* address) {
-  if (foreign_ != nullptr)
-    return fail(
-        ACLNN_ERR_INNER,
-        "the executor must be of an operator whose addresses can be set, but is of one that "
-        "ATen computes: make a new one");
+  if (Status status = can_set_addresses(); !status.ok()) return status;
   // inputs first, then outputs; absent optional tensors keep their index in their group and have
   // none among all
   size_t position = 0;
@@ -178,11 +174,12 @@ Status Executor::check_addresses(const char* op) const {
       if (k == i || !other.present || other.low == other.high) continue;
       const bool apart = moved(operand.data, operand.high) <= moved(other.data, other.low) ||
                          moved(other.data, other.high) <= moved(operand.data, operand.low);
-      const bool may_be_same = other.role == Role::input && !operand.apart && !other.apart;
-      const bool same = may_be_same && operand.layout == other.layout &&
-                        moved(operand.data, operand.offset) == moved(other.data, other.offset);
       const bool as_planned = operand.data - other.data == operand.planned - other.planned;
-      if (apart || same || as_planned) continue;
+      if (apart || as_planned) continue;
+      const bool may_be_same = other.role == Role::input && !operand.apart && !other.apart;
+      const Tensor view = view_of(operand), its_view = view_of(other);
+      if (may_be_same && same_view(view, its_view)) continue;
+      if (!views_overlap(view, its_view)) continue;
       return fail(ACLNN_ERR_PARAM_INVALID,
                   may_be_same ? "%s: %s must be the same view as %s or share no memory with it, "
                                 "but overlaps it at the addresses set"
@@ -218,13 +215,12 @@ Status Executor::check_workspace(const char* op, void* workspace, uint64_t size)
   for (int i = 0; i < operands_; ++i) {
     const Operand& operand = operand_[i];
     if (!operand.present || operand.low == operand.high) continue;
-    // Bytes from the data of the operand. A view that reaches around the workspace may lie in it
-    // with no element only where the workspace fits between two of them.
+    // Bytes from the data of the operand.
     const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(workspace)) -
                            static_cast<__int128>(reinterpret_cast<uintptr_t>(operand.data));
     const __int128 end = begin + needed;
-    const bool around = operand.low < begin && end < operand.high && needed <= operand.gap;
-    if (end <= operand.low || operand.high <= begin || around) continue;
+    if (end <= operand.low || operand.high <= begin) continue;
+    if (!views_overlap(view_of(operand), view_of(workspace, needed))) continue;
     return fail(ACLNN_ERR_PARAM_INVALID,
                 "%s: workspace must share no memory with %s, but overlaps it", op, operand.name);
   }

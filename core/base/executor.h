@@ -39,13 +39,15 @@ class Executor {
     std::byte* planned;  // what it was in phase 1
     int64_t offset;      // bytes from there to element (0, …, 0)
     int64_t low, high;   // bytes from there that the view spans
-    int64_t gap;         // at most this many of them lie between an element and the next
-    uint64_t layout;     // hash of dtype, shape and strides
     uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
     uint32_t alignment;
     Role role;
     bool present;
     bool apart;  // no output may take its place
+    // Of bound tensors: what of the view tells where elements lie, the address apart.
+    aclDataType dtype;
+    int rank;
+    int64_t shape[kMaxRank], strides[kMaxRank];
   };
 
   // Work of another library (core/ops/foreign.h), with any number of tensors.
@@ -70,9 +72,6 @@ class Executor {
   // NULL) keeps its index. `apart`: no output may take its place.
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
             bool apart = false);
-  // Records the gaps in the view of the tensor that was bound last. Only plans that book workspace
-  // need it; element-wise plans book none, and it would cost a pair of small calls 5 ns.
-  void measure_gap(const Tensor& tensor);
   void reach();  // the call's pointers, for an observer that gives the program other addresses
   // Steps of several rounds that follow one another take turns: each runs an equal part of its
   // items, in order, in every round.
@@ -87,6 +86,7 @@ class Executor {
 
   // ---- between the phases (aclSet…TensorAddr) ----
   enum class Group { inputs, outputs, all };
+  Status can_set_addresses() const;
   Status set_address(Group group, size_t index, void* address);
 
   // ---- phase 2 ----

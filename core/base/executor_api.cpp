@@ -28,14 +28,17 @@ aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* 
   return ACLNN_SUCCESS;
 }
 
-// No operator of the table takes a list of tensors, so every irIndex is out of range.
-aclnnStatus set_list_address(const char* call, const aclOpExecutor* executor, size_t parameter,
+// No operator whose addresses can be set takes a list of tensors, so every irIndex is out of range.
+aclnnStatus set_list_address(const char* call, aclOpExecutor* executor, size_t parameter,
                              const aclTensorList* tensors) {
   if (executor == nullptr) return inner_null(call, "executor").code();
   if (tensors == nullptr) return inner_null(call, "tensors").code();
-  Status status = check_alive(executors(), call, "executor", executor);
+  const Hold hold(executors(), executor);
+  Status status = hold ? Status() : not_alive(call, "executor", executor);
   if (status.ok()) status = check_alive(tensor_lists(), call, "tensors", tensors);
   if (!status.ok()) return status.code();
+  status = executor->can_set_addresses();
+  if (!status.ok()) return prefix_newest(status.code(), "%s: ", call).code();
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: irIndex must name a list parameter of the operator, which has none, but got %zu",
               call, parameter)

@@ -6,8 +6,9 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/plan_observer.h"
+#include "core/runtime/callback.h"
 #include "core/runtime/guard.h"
-#include "core/runtime/stream.h"
+#include "core/runtime/streams.h"
 #include "core/ops/launch.h"
 
 namespace openaclnn {
@@ -63,7 +64,9 @@ int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t
                     void* executor, void* stream) {
   int32_t code = 0;
   const Status status = guarded(op, ACLNN_ERR_INNER, [&]() -> Status {
-    if (executor != nullptr) (void)openaclnn_wait_for_stream(stream);  // launch says what is wrong
+    // Callbacks that this thread still has to run may be what the stream waits for: then the work
+    // waits in the stream. What is wrong with the arguments is said by launch.
+    if (executors().find(executor) != nullptr && !reports_here()) wait_quietly(stream);
     outcome = &code;
     const Status done =
         launch(op, maker, workspace, workspace_size, static_cast<aclOpExecutor*>(executor), stream);

@@ -33,8 +33,9 @@ Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWo
                     aclOpExecutor** executor);
 
 // Runs phase 2: waits for the stream and computes on the calling thread, whose thread pool the
-// other library uses, or on the thread of the stream if another thread of the program submitted
-// work first.
+// other library uses. It computes on the thread of the stream if another thread of the program
+// submitted work first, or if the calling thread is subscribed for callbacks and the stream has
+// work.
 int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t workspace_size,
                     void* executor, void* stream);
 

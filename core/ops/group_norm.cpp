@@ -111,7 +111,6 @@ void bind(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
     const auto* found = pointers;
     while (std::strcmp(found->name, parameter.name) != 0) ++found;
     executor.bind(parameter.name, tensor, parameter.role, found->pointer, parameter.companion);
-    if (tensor != nullptr) executor.measure_gap(*tensor);
   }
 }
 

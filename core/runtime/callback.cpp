@@ -275,6 +275,12 @@ void forget_reporter(Stream* stream) {
   drop(dropped);
 }
 
+bool reports_here() {
+  Reporters& reporters = Reporters::get();
+  std::lock_guard lock(reporters.mutex);
+  return reporters.of_thread.count(static_cast<uint64_t>(pthread_self())) != 0;
+}
+
 }  // namespace openaclnn
 
 aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBlockType blockType,

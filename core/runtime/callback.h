@@ -12,4 +12,8 @@ class Stream;
 // with the thread.
 void forget_reporter(Stream* stream);
 
+// Returns whether the calling thread is subscribed to a stream, whose work may be waiting for a
+// callback that this thread has yet to run.
+bool reports_here();
+
 }  // namespace openaclnn

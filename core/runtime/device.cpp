@@ -107,10 +107,6 @@ Context* create_context(const char* call, int32_t device, bool is_default) {
   return nullptr;
 }
 
-bool runs_in(const Context* context) {
-  return context != nullptr && Stream::owner_here() == context;
-}
-
 // Waits for its work. Streams made in it stay as handles that can only be destroyed.
 Status destroy_context(const char* call, Context* context) {
   Stream* stream = context->stream;
@@ -127,6 +123,7 @@ Status reset(const char* call, int32_t device, bool force) {
   if (Status status = check_device(call, kDeviceId, device); !status.ok()) return status;
   Devices& devices = Devices::get();
   Device& own = devices.at[device];
+  const Context* here = Stream::owner_here();  // it takes a lock, so before ours
   Context* context;
   {
     std::lock_guard lock(devices.mutex);
@@ -135,7 +132,7 @@ Status reset(const char* call, int32_t device, bool force) {
                   own.was_set ? "was reset already" : "never was");
     }
     const bool last = force || own.users <= 1;
-    if (last && runs_in(own.context)) {
+    if (last && own.context == here) {
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: device %d must not be reset by a task that runs on it", call, device);
     }
@@ -270,7 +267,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 "context of a device ends with aclrtResetDevice")
         .code();
   }
-  if (runs_in(own)) {
+  if (own == Stream::owner_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
         .code();

@@ -16,10 +16,10 @@ constexpr size_t kMaxEvents = 1 << 18;
 // The work stayed in the parent: an event that was not reached there is as if never recorded. What
 // it held is leaked, because other threads may have been waiting on it.
 void reset_after_fork(Event& event) {
+  if (event.waits != nullptr) *event.waits = 0;  // also of an event that was reset meanwhile
   if (event.point == nullptr) return;
   auto* leak = new (std::nothrow) std::shared_ptr<Point>(event.point);
   if (leak == nullptr || !event.point->reached.came()) new (&event.point) std::shared_ptr<Point>;
-  *event.waits = 0;
 }
 
 }  // namespace

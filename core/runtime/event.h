@@ -55,9 +55,10 @@ std::mutex& event_mutex();
 template <class F>
 Status with_event(const char* call, const void* handle, F f, const char* argument = "event") {
   if (Status status = not_null(call, argument, handle); !status.ok()) return status;
+  HandlePool<Event>& pool = events();  // the first call takes locks
   {
     std::lock_guard lock(event_mutex());
-    Event* event = events().find(handle);
+    Event* event = pool.find(handle);
     if (event != nullptr && !event->destroyed) return f(*event);
   }
   notify_refused(call, kEventThing, argument, handle);

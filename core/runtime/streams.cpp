@@ -135,6 +135,19 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
   return {};
 }
 
+void wait_quietly(const void* handle) {
+  const Context* context = handle == nullptr ? current_context() : nullptr;
+  const void* wanted = context != nullptr ? context->stream : handle;
+  std::optional<Stream::Waiter> waiter;
+  {
+    std::lock_guard lock(visiting());
+    Stream* stream = streams().find(wanted);
+    const bool may_wait = stream != nullptr && stream != Stream::running_here();
+    if (may_wait && stream->owner() != nullptr && stream->awaited()) waiter.emplace(*stream);
+  }
+  if (waiter) (void)waiter->wait(Deadline());
+}
+
 void drain_streams(PickStream pick, void* context) {
   std::vector<const Stream*> waited;  // for the observer, empty without one
   wait_for_all(pick, context, waited);

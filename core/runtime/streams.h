@@ -18,6 +18,10 @@ HandlePool<Stream>& streams();
 // its context is gone, or there is no current context. Observers learn `call`, where it is given.
 Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
 
+// Waits for what was submitted to a stream, unless the handle is wrong or this thread must not
+// wait; says nothing of that, and leaves failures for the next synchronisation.
+void wait_quietly(const void* handle);
+
 inline constexpr const char* kStreamThing = "aclrtStream";  // what observers call a stream
 
 // Held while streams are visited, so that none of them is destroyed meanwhile.

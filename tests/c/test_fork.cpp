@@ -11,6 +11,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "check.h"
+#include "gate.h"
 
 namespace {
 
@@ -80,6 +81,36 @@ int child(aclrtStream inherited, void* memory, aclrtEvent pending) {
   return check_result();
 }
 
+// An event that was reset while a stream waits for it: the child has no such wait.
+void fork_after_reset(aclrtStream stream) {
+  aclrtEvent event;
+  aclrtStream idle;
+  aclrtEventWaitStatus waits;
+  CHECK_EQ(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC), 0);
+  CHECK_EQ(aclrtCreateStream(&idle), 0);
+  {
+    Gate gate(stream);
+    CHECK_EQ(aclrtRecordEvent(event, stream), 0);
+    CHECK_EQ(aclrtStreamWaitEvent(nullptr, event), 0);
+    CHECK_EQ(aclrtResetEvent(event, idle), 0);
+    CHECK_EQ(aclrtQueryEventWaitStatus(event, &waits), 0);
+    CHECK_EQ(waits, ACL_EVENT_WAIT_STATUS_NOT_READY);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      alarm(60);
+      CHECK_EQ(aclrtQueryEventWaitStatus(event, &waits), 0);
+      CHECK_EQ(waits, ACL_EVENT_WAIT_STATUS_COMPLETE);
+      _exit(check_result());
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    CHECK_EQ(status, 0);
+  }
+  CHECK_EQ(aclrtSynchronizeStream(nullptr), 0);
+  CHECK_EQ(aclrtDestroyStream(idle), 0);
+  CHECK_EQ(aclrtDestroyEvent(event), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -88,6 +119,7 @@ int main() {
   aclrtStream stream;
   CHECK_EQ(aclrtCreateStream(&stream), 0);
   use(stream);
+  fork_after_reset(stream);
 
   std::atomic<bool> stop{false};
   std::thread busy([&] {

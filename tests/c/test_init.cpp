@@ -138,6 +138,8 @@ void dumps() {
   CHECK_EQ(aclDumpOpTensors("Add", "a", nullptr, 1, 1, nullptr), 161001);
   CHECK_EQ(aclDumpOpTensors("Add", "a", given, SIZE_MAX, 1, nullptr), 161002);
   CHECK_EQ(aclDumpOpTensors("Add", "a", given, 1, 1, nullptr), 0);
+  aclTensor* optional[] = {tensor, nullptr};
+  CHECK_EQ(aclDumpOpTensors("Add", "a", optional, 1, 1, nullptr), 0);
   with_setting("UNUSED", "", [&] {
     CHECK_EQ(aclInit(scene.path), 0);
     CHECK_EQ(aclDumpOpTensors("Add", "a", given, 1, 1, nullptr), 0);
