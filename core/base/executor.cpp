@@ -46,13 +46,13 @@ Tensor view_of(const Executor::Operand& operand) {
   return view;
 }
 
-Tensor view_of(void* memory, int64_t bytes) {
+Tensor view_of(const void* memory, int64_t bytes) {
   Tensor view;
   view.dtype = ACL_INT8;
   view.shape.rank = view.strides.rank = 1;
   view.shape[0] = bytes;
   view.strides[0] = 1;
-  view.data = memory;
+  view.data = const_cast<void*>(memory);
   return view;
 }
 
@@ -70,6 +70,7 @@ void Executor::describe(Operand& operand, const char* name, const Tensor* tensor
   operand.name = name;
   operand.role = role;
   operand.present = tensor != nullptr;
+  operand.rank = -1;
   if (tensor == nullptr) return;
   const auto size = static_cast<int64_t>(dtype_size(tensor->dtype));
   int64_t low = 0, high = 0;
@@ -211,20 +212,23 @@ Status Executor::check_workspace(const char* op, void* workspace, uint64_t size)
                 "of %p has %zu left",
                 op, static_cast<unsigned long long>(workspace_size_), workspace, behind);
   }
-  const auto needed = static_cast<int64_t>(workspace_size_);
   for (int i = 0; i < operands_; ++i) {
-    const Operand& operand = operand_[i];
-    if (!operand.present || operand.low == operand.high) continue;
-    // Bytes from the data of the operand.
-    const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(workspace)) -
-                           static_cast<__int128>(reinterpret_cast<uintptr_t>(operand.data));
-    const __int128 end = begin + needed;
-    if (end <= operand.low || operand.high <= begin) continue;
-    if (!views_overlap(view_of(operand), view_of(workspace, needed))) continue;
+    if (!operand_[i].meets(workspace, workspace_size_)) continue;
     return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspace must share no memory with %s, but overlaps it", op, operand.name);
+                "%s: workspace must share no memory with %s, but overlaps it", op,
+                operand_[i].name);
   }
   return {};
+}
+
+bool Executor::Operand::meets(const void* memory, uint64_t bytes) const {
+  if (!present || low == high) return false;
+  // From the data of the operand.
+  const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(memory)) -
+                         static_cast<__int128>(reinterpret_cast<uintptr_t>(data));
+  if (begin + static_cast<__int128>(bytes) <= low || high <= begin) return false;
+  if (rank < 0 || bytes > INT64_MAX) return true;
+  return views_overlap(view_of(*this), view_of(memory, static_cast<int64_t>(bytes)));
 }
 
 void Executor::run_part(const Step& step, int64_t round, void* workspace) const {

@@ -46,8 +46,11 @@ class Executor {
     bool apart;  // no output may take its place
     // Of bound tensors: what of the view tells where elements lie, the address apart.
     aclDataType dtype;
-    int rank;
+    int rank;  // of others -1
     int64_t shape[kMaxRank], strides[kMaxRank];
+
+    // Whether an element lies in these bytes; of tensors that are not bound, whether it may.
+    bool meets(const void* memory, uint64_t bytes) const;
   };
 
   // Work of another library (core/ops/foreign.h), with any number of tensors.

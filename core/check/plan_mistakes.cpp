@@ -149,11 +149,10 @@ Status check_workspace(const char* op, const aclOpExecutor& executor, const void
 
 void check_workspace_overlap(const char* op, const Executor::Operand& operand,
                              const void* workspace, uint64_t size) {
+  if (!operand.meets(workspace, size)) return;
   const auto begin = reinterpret_cast<uintptr_t>(workspace);
-  const auto data = reinterpret_cast<uintptr_t>(operand.data);
-  const uintptr_t low = data + static_cast<uintptr_t>(operand.low);
-  const uintptr_t high = data + static_cast<uintptr_t>(operand.high);
-  if (low == high || begin >= high || low >= begin + size) return;
+  const uintptr_t low =
+      reinterpret_cast<uintptr_t>(operand.data) + static_cast<uintptr_t>(operand.low);
   Report report("workspace_overlap");
   report.what.add(op).add(" got a workspace of ").number(size).add(" bytes at ").hex(begin);
   report.what.add(" that overlaps ").add(operand.name).add(" at ").hex(low).add(".");
