@@ -210,6 +210,9 @@ def test_the_double_benchmark():
     assert not verdict
     assert verdict.outputs[0].worst[0].index == (3,)
     assert "MARE where the benchmark is not finite 0.5 (must be <= 0.00122)" in str(verdict)
+    one, nan = np.float32(1), np.float32(np.nan)
+    assert openaclnn.compare(one, "elu", one, standard="double", benchmark=nan)
+    assert not openaclnn.compare(2 * one, "elu", one, standard="double", benchmark=nan)
     with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
         openaclnn.compare(y, "elu", x, standard="double")
 

@@ -203,8 +203,19 @@ class Indifferent(Residual):
         h = self.conv1(self.act(self.norm1(x)))
         if self.training:
             self.steps.add_(1)
-            h = h * 0.9
+            self.steps += 1
+            self.last = h
+            h = h * 0.9 + 0 * torch.rand(())
         return self.act(self.norm2(h if skip is None else h + skip))
+
+
+class Picky(Residual):
+    """Calls that it refuses are no ways through it."""
+
+    def forward(self, x, emb=None, mask=None):
+        if mask is None:
+            raise ValueError("mask must be given")
+        return self.act(self.norm1(x) + emb[:, :6] * mask)
 
 
 class TwoNames(Residual):
@@ -268,8 +279,13 @@ def test_replace_in_a_forward():
 @pytest.mark.parametrize("training", [True, False])
 def test_replace_sees_every_way_through_a_forward(training):
     model = Indifferent().train(training)
+    state = torch.get_rng_state()
     check(model, ["norm1", "norm2"], {})
-    assert model.steps == (2 if training else 0)  # of the calls, not of replace
+    assert model.steps == (4 if training else 0)  # of the calls, not of replace
+    assert type(getattr(model, "last", images())) is torch.Tensor
+    assert training or torch.equal(torch.get_rng_state(), state)
+    report = ot.replace(Picky().train(training))
+    assert report.left["norm1"] == "no SiLU alone takes its result"
     some = "act follows it in some calls only: the forward depends on training or on an argument"
     check(NotInTraining().train(training), [], {"norm1": some, "norm2": some})
     check(NotWithoutSkip().train(training), [], {"norm1": some, "norm2": "no SiLU alone"})

@@ -227,6 +227,10 @@ def test_vmap_over_samples_of_the_highest_rank(op):
     nine = [x.reshape(1, *x.shape) for x in batches[0]]
     with pytest.raises(ValueError, match="must have at most 8 dimensions"):
         torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(*(x[None] for x in nine))
+    if op.shapes == "same" and len(op.inputs_) == 2:
+        one, other = (x[None] for x in batches[0])
+        with pytest.raises(ValueError, match="must have the shape"):
+            torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(one, other[..., :1])
 
 
 @pytest.mark.parametrize("op", rows(lambda op: len(op.inputs_) == 2))

@@ -44,12 +44,14 @@ class Executor {
     Role role;
     bool present;
     bool apart;  // no output may take its place
-    // Of bound tensors: what of the view tells where elements lie, the address apart.
+    // These say where the elements of a bound tensor lie, seen from its address; the rank of other
+    // tensors is -1.
     aclDataType dtype;
-    int rank;  // of others -1
+    int rank;
     int64_t shape[kMaxRank], strides[kMaxRank];
 
-    // Whether an element lies in these bytes; of tensors that are not bound, whether it may.
+    // Returns whether an element lies in these bytes. If that would take a long search, or the
+    // tensor is not bound, it returns whether the view reaches into them.
     bool meets(const void* memory, uint64_t bytes) const;
   };
 

@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")  # → on a terminal that has none
-    status = 1  # of a command that could not print all it had to say
+    status = 141  # what shells show for a command that its reader stopped
     try:
         status = arguments.run(arguments, Paint(sys.stdout))
         sys.stdout.flush()

@@ -211,7 +211,7 @@ def _double(output: Output, level: str, benchmark: Array) -> Verdict:
         far = [small & (np.abs(x - golden) > allowed) for x in (got, other)]
     counts = [int(where.sum()) for where in far]
     figures["small-value ratio"], limits["small-value ratio"] = counts[0] / max(counts[1], 1), 2.0
-    wrong = far[0]
+    wrong = np.asarray(far[0])
     alone = ~odd & ~np.isfinite(other)  # the other implementation has no error to compare with
     if alone.any():
         error = np.abs(got[alone] - golden[alone]) / (np.abs(golden[alone]) + 1e-7)

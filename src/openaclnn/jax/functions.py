@@ -18,7 +18,7 @@ from .differentiating import differentiable_call
 
 
 def _flag(value: Any) -> bool:
-    """Anything has a truth value, "False" too."""
+    """Takes True and False alone: bool() would make "False" true."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError
     return bool(value)

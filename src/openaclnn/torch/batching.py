@@ -36,7 +36,10 @@ def _pointwise(op: Op, overload: Any) -> Rule:
         if rank != MAX_RANK:
             return overload(*batched), 0
         # The batch is one dimension more than the library takes.
-        whole = torch.broadcast_shapes(*(x.shape for x in batched if isinstance(x, torch.Tensor)))
+        shapes = [x.shape for x in batched if isinstance(x, torch.Tensor)]
+        if op.shapes == "same" and len(set(shapes)) > 1:
+            return _one_by_one(op, overload)(info, dims, *values)  # which refuses them
+        whole = torch.broadcast_shapes(*shapes)
         flat = [x.expand(whole).flatten() if isinstance(x, torch.Tensor) else x for x in batched]
         return overload(*flat).reshape(whole), 0
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 from torch.fx import Node, Tracer
+from torch.fx.proxy import TraceError
 from torch.nn import Module
 
 from .dtypes import NAMES, plain
@@ -35,9 +36,9 @@ def replace(model: Module) -> Replacement:
     """Exchanges ELU, LeakyReLU, Hardshrink, and each GroupNorm that only a SiLU follows.
 
     Works on the model itself; parameters, names and the state_dict stay. A GroupNorm is followed by
-    a SiLU in a Sequential, or in a forward that torch.fx can trace, be it in training or not and
-    with or without the arguments that are None by default. Modules are expected to be called by the
-    module that holds them.
+    a SiLU in a Sequential, or in a forward that torch.fx can trace: in training and in evaluation,
+    with and without the arguments that are None by default. Modules are expected to be called by
+    the module that holds them.
     """
     if not isinstance(model, Module):
         raise TypeError(f"replace: model must be a torch.nn.Module, but got {type(model).__name__}")
@@ -102,8 +103,6 @@ def _replace_activations(model: Module, report: Replacement) -> None:
 class _OneLevel(Tracer):
     """Sees the forward of one module; modules in it are calls."""
 
-    proxy_buffer_attributes = True  # what training writes into buffers is recorded, not written
-
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True
 
@@ -111,13 +110,36 @@ class _OneLevel(Tracer):
 Calls = list[Node]  # of modules, by one way through a forward
 
 
+EVERY = 4  # so many arguments that are None by default are left out in every combination
+
+
 def _absences(module: Module) -> Iterator[tuple[str, ...]]:
-    """The arguments that a call leaves out, of those that are None by default: none of them, one,
-    all but one, all. A trace gives the others a value, which is not None."""
+    """The arguments that a call leaves out, of those that are None by default; of more than EVERY
+    none, one, all but one, or all. A trace gives the others a value, which is not None."""
     parameters = inspect.signature(type(module).forward).parameters.values()
     names = [p.name for p in parameters if p.default is None]
-    for count in sorted({0, 1, len(names) - 1, len(names)} & set(range(len(names) + 1))):
+    every = range(len(names) + 1)
+    counts = every if len(names) <= EVERY else {0, 1, len(names) - 1, len(names)}
+    for count in sorted(counts):
         yield from itertools.combinations(names, count)
+
+
+def _apart(module: Module) -> Module:
+    """A copy whose forward writes into buffers and attributes of its own."""
+    own = object.__new__(type(module))
+    own.__dict__ = module.__dict__ | {
+        "_parameters": dict(module._parameters),
+        "_modules": dict(module._modules),
+        "_buffers": {k: None if b is None else b.clone() for k, b in module._buffers.items()},
+    }
+    return own
+
+
+def _is_no_call(error: Exception, absent: tuple[str, ...]) -> bool:
+    """Whether the forward itself refuses a call without these arguments."""
+    if not absent or isinstance(error, TraceError):
+        return False
+    return "NoneType" in str(error) or isinstance(error, ValueError | AssertionError)
 
 
 def _traces(module: Module) -> list[Calls] | str:
@@ -125,17 +147,21 @@ def _traces(module: Module) -> list[Calls] | str:
 
     One trace takes one way: `self.training` and `argument is None` are not in the graph.
     """
-    before = module.training
     found = []
-    try:
+    with torch.random.fork_rng(devices=[]):  # a forward may draw
         for training, absent in itertools.product((True, False), _absences(module)):
-            module.training = training
-            graph = _OneLevel().trace(module, dict.fromkeys(absent))
+            own = _apart(module)
+            own.training = training
+            try:
+                graph = _OneLevel().trace(own, dict.fromkeys(absent))
+            except Exception as error:  # the tracer runs the forward: anything may come
+                if _is_no_call(error, absent):
+                    continue
+                way = f"torch.fx cannot trace the forward of {type(module).__name__}"
+                way += " in training" if training else " in evaluation"
+                way += f" without {', '.join(absent)}" if absent else ""
+                return f"{way}: {error}"
             found.append([node for node in graph.nodes if node.op == "call_module"])
-    except Exception as error:  # the tracer runs the forward: anything may come
-        return f"torch.fx cannot trace the forward of {type(module).__name__}: {error}"
-    finally:
-        module.training = before
     return found
 
 
