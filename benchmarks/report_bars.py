@@ -96,13 +96,18 @@ def cell_of(r: Result) -> str:
     return f"{r.call} {r.dtype} {r.size}"
 
 
+def hundredths(ratio: float) -> float:
+    """Without the error of the product, which would round 0.29 down to 0.28."""
+    return round(100 * ratio, 6)
+
+
 def rounded_down(ratio: float) -> str:
     """So that 0.8999 does not read 0.90 where 0.9 is the bar."""
-    return f"{math.floor(round(100 * ratio, 6)) / 100:.2f}"
+    return f"{math.floor(hundredths(ratio)) / 100:.2f}"
 
 
 def rounded_up(ratio: float) -> str:
-    return f"{math.ceil(round(100 * ratio, 6)) / 100:.2f}"
+    return f"{math.ceil(hundredths(ratio)) / 100:.2f}"
 
 
 def at_least(what: str, value: float, bar: float) -> Bar:
@@ -110,7 +115,7 @@ def at_least(what: str, value: float, bar: float) -> Bar:
 
 
 def at_least_share(what: str, share: float, bar: float) -> Bar:
-    return Bar(what, f"{math.floor(100 * share)}%", f"at least {bar:.0%}", share >= bar)
+    return Bar(what, f"{math.floor(hundredths(share))}%", f"at least {bar:.0%}", share >= bar)
 
 
 NAMED = 8  # cells that a bar names, the slowest ones

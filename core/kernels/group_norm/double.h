@@ -175,7 +175,7 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
       at.load(call.x, x);
       at.load(call.dy, u);
       for (int64_t i = 0; i < at.n; ++i) {
-        u[i] *= one_if_finite(x[i], group.gamma, group.beta, group.mean.high, group.rstd);
+        u[i] *= one_if_finite(group.gamma, group.beta, group.mean.high, group.rstd, x[i]);
         x[i] = group.h(x[i]);
         u[i] = swish_gradient_double(u[i], call.wide_scale * group.v(x[i]));
       }

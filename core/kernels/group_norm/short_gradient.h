@@ -81,7 +81,8 @@ class ShortGradient : ShortGroups {
     if (!terms_near(at.rows)) terms_far<false>(at.rows);
   }
 
-  // Whether sums of these sizes show that a channel is not lifted: none is small, large or NaN.
+  // Returns whether sums of these sizes are neither small, large nor NaN; then their channel is not
+  // lifted.
   static auto is_usual(auto u, auto ux) {
     return (u >= 0x1p-70) & (ux >= u * 0x1p-80 + 0x1p-90) & (u + ux < 0x1p120);
   }
