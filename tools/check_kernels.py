@@ -66,7 +66,7 @@ EXEMPT = {
     *((level, "F64 elu_backward_double") for level in REGISTER),
     *((level, "F64 logit_grad_constant<double>") for level in REGISTER),  # no arithmetic
     # Masks of 32 and 64 bits, which SSE has no conversions for; rare values only.
-    ("v2", "ShortGradient::input_gradient_far"),
+    ("v2", "ShortGradient::input_gradient_general"),
 }
 
 Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands
@@ -155,8 +155,9 @@ FORM = re.compile(r"\brun_blocks<(F32|F16|Bf16|F64), (\w+(?:<[\w()]+>)?), ")
 
 # Other loops that the compiler vectorises; the rest of group norm is in registers as it is written.
 OTHERS = re.compile(
-    r"::(make_canonical(?=<[^>]*F32>)|group_norm_(?:terms_far|gradient_rows|gradient_far|values_far)"
-    r"|ShortGradient::(?:terms_far(?=<false>)|input_gradient\w*))[(<]"
+    r"::(make_canonical(?=<[^>]*F32>)"
+    r"|group_norm_(?:terms_general|gradient_rows|gradient_general|values_general)"
+    r"|ShortGradient::(?:terms_general(?=<false>)|input_gradient\w*))[(<]"
 )
 
 

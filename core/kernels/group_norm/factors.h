@@ -19,11 +19,12 @@ inline bool is_enough(double x, float at_least, float at_most = kMostFactor) {
 // The factors include rstd and s. γ and slope are NaN where fp32 is not enough: if a difference to
 // the mean, a factor or, with a tiny s, v itself overflows, if γ loses digits as a subnormal
 // number, or if the mean is too small (NaN).
-struct NearFactors {
+struct QuickFactors {
   float gamma, beta, slope, shift;
 };
 
-inline NearFactors near_factors(const GroupNormCall& call, double mean, double gamma, float beta) {
+inline QuickFactors quick_factors(const GroupNormCall& call, double mean, double gamma,
+                                  float beta) {
   const double s = call.scale, largest = kLargest;
   const double slope = s * gamma, shift = s * static_cast<double>(beta);
   const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
@@ -36,26 +37,26 @@ inline NearFactors near_factors(const GroupNormCall& call, double mean, double g
 }
 
 // The factors of one channel, for every x.
-struct FarFactors {
-  NearFactors near;
+struct GeneralFactors {
+  QuickFactors quick;
   float high, low;
   double mean, gamma, scale;
 
   float distance(float x) const { return (x - high) - low; }
-  double wide(float x) const { return (static_cast<double>(x) - mean) * gamma + near.beta; }
+  double wide(float x) const { return (static_cast<double>(x) - mean) * gamma + quick.beta; }
 
   float value(float x) const {
-    const float usual = fused(distance(x), near.gamma, near.beta);
-    const float far = static_cast<float>(wide(x));
-    return near.gamma == near.gamma ? usual : far;
+    const float usual = fused(distance(x), quick.gamma, quick.beta);
+    const float rare = static_cast<float>(wide(x));
+    return quick.gamma == quick.gamma ? usual : rare;
   }
-  // Near elements always have the bits of the near formula, because their neighbours depend on the
-  // layout.
+  // Usual elements always have the bits of the quick formula, because their neighbours depend on
+  // the layout.
   float swish(float x) const {
-    const float d = distance(x), v = fused(d, near.gamma, near.beta);
-    const float t = fused(d, near.slope, near.shift), usual = swish_near(v, t);
-    const float far = swish_wide(wide(x), scale * wide(x));
-    return is_near(sixteenths_of_minus(t)) ? usual : far;
+    const float d = distance(x), v = fused(d, quick.gamma, quick.beta);
+    const float t = fused(d, quick.slope, quick.shift), usual = swish_quick(v, t);
+    const float rare = swish_wide(wide(x), scale * wide(x));
+    return is_usual(sixteenths_of_minus(t)) ? usual : rare;
   }
 };
 
@@ -70,13 +71,14 @@ inline double normalised_wide(float x, float mean, float rstd) {
   return (static_cast<double>(x) - static_cast<double>(mean)) * static_cast<double>(rstd);
 }
 
-// Returns u of an element from p in fp32 and t in fp64; where p is not near, u is multiplied by
-// `lift`. Near elements always have the bits of the near formula, because their neighbours depend
+// Returns u of an element from p in fp32 and t in fp64; where p is unusual, u is multiplied by
+// `lift`. Usual elements always have the bits of the quick formula, because their neighbours depend
 // on the layout. (Where this is a call, GCC 12 does not vectorise the loop.)
-[[gnu::always_inline]] inline float swish_gradient_of(float dy, float p, double t, double lift) {
-  const float usual = swish_gradient_near(dy, p);
-  const float far = swish_gradient_wide(static_cast<double>(dy) * lift, t);
-  return is_near(sixteenths(p)) ? usual : far;
+[[gnu::always_inline]] inline float swish_gradient_general(float dy, float p, double t,
+                                                           double lift) {
+  const float usual = swish_gradient_quick(dy, p);
+  const float rare = swish_gradient_wide(static_cast<double>(dy) * lift, t);
+  return is_usual(sixteenths(p)) ? usual : rare;
 }
 
 }  // namespace

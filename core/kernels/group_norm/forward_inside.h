@@ -38,22 +38,22 @@ template <class Type, class Raw = typename Type::Raw>
   for_inside<Type>(channels, positions, add, x);
 }
 
-// Stores y or, without swish, v, unless nobody wants it. Returns false if some t is not near.
+// Stores y or, without swish, v, unless nobody wants it. Returns false if some t is unusual.
 template <class Type, From from = From::memory, int64_t N, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_values(const ForwardFactors<N>& of,
                                                               int64_t channels, bool swish,
                                                               const RowsOf<const Raw>& x,
                                                               const RowsOf<Raw>& y,
                                                               int64_t positions, bool stream) {
-  AllNear all;
+  SwishDoubts doubts;
   const auto make = [&]<int K>(int64_t c, const Registers<K>& in) __attribute__((always_inline)) {
-    return swish ? of.template at<K>(c).swish(in, all) : of.template at<K>(c).value(in);
+    return swish ? of.template at<K>(c).swish(in, doubts) : of.template at<K>(c).value(in);
   };
   store_inside<Type, from>(y, channels, positions, stream, make, x);
-  return all.are();
+  return !doubts.any();
 }
 
-// Rows are gathered of the pieces in which some t is not near.
+// Rows are gathered of the pieces in which some t is unusual.
 template <class Type>
 class InsideForward : public ForwardSweeps<GatheredRows> {
  public:

@@ -29,16 +29,16 @@ class ForwardRows {
   // Stores y of at most kMaxColumns elements of row r.
   template <class Type, class Raw = typename Type::Raw>
   void values(int64_t r, const Raw* x, Raw* y, int64_t n, bool stream) {
-    if (x == y) {  // the far formula needs x again
+    if (x == y) {  // the general formula needs x again
       std::memcpy(spare_, x, n * sizeof(Raw));
       x = reinterpret_cast<const Raw*>(spare_);
     }
     if ((call_.swish || of_.enough(r, 1)) &&
         group_norm_values<Type>(of_, r, call_.swish, x, y, n, stream))
       return;
-    widen(x_far_, x, Type::kElement, n);
-    group_norm_values_far<false>(of_, r, call_.swish, call_.scale, x_far_, y_far_, n);
-    narrow(y, y_far_, Type::kElement, n);
+    widen(wide_x_, x, Type::kElement, n);
+    group_norm_values_general<false>(of_, r, call_.swish, call_.scale, wide_x_, wide_y_, n);
+    narrow(y, wide_y_, Type::kElement, n);
   }
 
   const GroupNormCall& call_;
@@ -46,7 +46,7 @@ class ForwardRows {
   ForwardFactors<kMaxRows> of_;
 
  private:
-  alignas(64) float spare_[kMaxColumns], x_far_[kMaxColumns], y_far_[kMaxColumns];
+  alignas(64) float spare_[kMaxColumns], wide_x_[kMaxColumns], wide_y_[kMaxColumns];
 };
 
 // Sweeps over rows, tile by tile.

@@ -12,22 +12,22 @@ struct ChannelLanes {
   alignas(64) OfChannels u[kLanes], ud[kLanes];
 };
 
-// Adds u and u d of a piece to the lanes. Returns false if some t is not near.
+// Adds u and u d of a piece to the lanes. Returns false if some t is unusual.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_sums(
     const GradientFactors& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, int64_t positions, ChannelLanes& lanes) {
-  AllNear all;
+  SwishDoubts doubts;
   const auto add = [&]<int K>(int64_t p, int64_t c, int64_t, const Registers<K>& g,
                               const Registers<K>& in) __attribute__((always_inline)) {
     float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
     const auto terms = of.at<K>(c);
-    const auto d = terms.d(in), u = terms.u(g, d, all);
+    const auto d = terms.d(in), u = terms.u(g, d, doubts);
     store_registers<F32>(to_u, load_registers<F32, K>(to_u) + u);
     store_registers<F32>(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
   };
   for_inside<Type>(channels, positions, add, dy, x);
-  return all.are();
+  return !doubts.any();
 }
 
 // Adds up the lanes of a piece in trees.
@@ -44,23 +44,23 @@ template <class Type, class Raw = typename Type::Raw>
   }
 }
 
-// Returns false if some t is not near.
+// Returns false if some t is unusual.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_inside_gradient(
     const GradientFactors& of, int64_t channels, const RowsOf<const Raw>& dy,
     const RowsOf<const Raw>& x, const RowsOf<Raw>& dx, int64_t positions, bool stream) {
-  AllNear all;
+  SwishDoubts doubts;
   const auto make = [&]<int K>(int64_t c, const Registers<K>& g, const Registers<K>& in)
                         __attribute__((always_inline)) {
                           const auto terms = of.at<K>(c);
                           const Registers<K> d = terms.d(in);
-                          return terms.dx(terms.u(g, d, all), d);
+                          return terms.dx(terms.u(g, d, doubts), d);
                         };
   store_inside<Type>(dx, channels, positions, stream, make, dy, x);
-  return all.are();
+  return !doubts.any();
 }
 
-// Rows are gathered of the pieces in which some t is not near.
+// Rows are gathered of the pieces in which some t is unusual.
 template <class Type>
 class InsideGradient : public GradientSweeps<GatheredRows> {
  public:
@@ -70,13 +70,13 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
   void sum(const Place& at, Sums* found) {
     read_rows_of_sums(at);
     of_.fill(at.rows);
-    bool near = true;
+    bool usual = true;
     for (int64_t r = 0; r < at.rows; ++r) {
       found[r] = {0, 0};
-      near &= row_[r].slope == row_[r].slope;
+      usual &= row_[r].slope == row_[r].slope;
     }
     for_places(at, Pieces{}, Order::first_to_last, [&](const Place& piece, int64_t) {
-      if (!near || !add_sums(piece, found)) add_rows(piece, found);
+      if (!usual || !add_sums(piece, found)) add_rows(piece, found);
     });
     finish(at, found);
   }
@@ -91,15 +91,15 @@ class InsideGradient : public GradientSweeps<GatheredRows> {
     const bool in_place = call_.out.data == call_.x.data || call_.out.data == call_.dy.data;
     for_places(at, Pieces{}, Order::first_to_last, [&](const Place& piece, int64_t) {
       Sums unused[kMaxRows] = {};
-      const bool near = enough && (!in_place || add_sums(piece, unused)) && gradient(piece);
-      if (!near) store_rows(piece);
+      const bool stored = enough && (!in_place || add_sums(piece, unused)) && gradient(piece);
+      if (!stored) store_rows(piece);
     });
   }
 
  private:
   using Raw = typename Type::Raw;
 
-  // Returns false, and adds nothing, if some t is not near.
+  // Returns false, and adds nothing, if some t is unusual.
   bool add_sums(const Place& at, Sums* found) {
     std::memset(&lanes_, 0, sizeof lanes_);
     if (!group_norm_inside_sums<Type>(of_, at.rows, positions_of<Type, const Raw>(call_.dy, at),

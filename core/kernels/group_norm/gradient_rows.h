@@ -71,17 +71,17 @@ class GradientRows {
     }
   }
 
-  void terms_far(const GradientRow& row, Element element, const void* dy, const void* x,
-                 int64_t n) {
+  void terms_general(const GradientRow& row, Element element, const void* dy, const void* x,
+                     int64_t n) {
     widen(wide_dy_, dy, element, n);
     widen(wide_x_, x, element, n);
-    group_norm_terms_far(row, wide_dy_, wide_x_, u_, d_, n);
+    group_norm_terms_general(row, wide_dy_, wide_x_, u_, d_, n);
   }
 
   // Computes Σ u and Σ u d of a piece of a row, for every t, and puts u where `keep` is.
   template <class Type, class Raw = typename Type::Raw>
-  Sums sums_far(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
-    terms_far(row, Type::kElement, dy, x, n);
+  Sums sums_general(const GradientRow& row, const Raw* dy, const Raw* x, float* keep, int64_t n) {
+    terms_general(row, Type::kElement, dy, x, n);
     if (keep != nullptr) std::memcpy(keep, u_, n * sizeof(float));
     for (int64_t i = n; i < round_up(n, kLanes); ++i) u_[i] = d_[i] = 0;
     LaneRegisters lanes;
@@ -101,11 +101,11 @@ class GradientRows {
   // Stores dx of a part of row r, of at most kMaxColumns elements.
   template <class Type>
   void gradient(int64_t r, GradientPart<Type> part) {
-    if (part.dx == part.dy && part.u == nullptr)  // the far formula needs dy and x again
+    if (part.dx == part.dy && part.u == nullptr)  // the general formula needs dy and x again
       part.dy = copied(spare_dy_, part.dy, part.n);
     if (part.dx == part.x) part.x = copied(spare_x_, part.x, part.n);
     if (!input_[r].enough(row_[r]) || !group_norm_gradient<Type>(of_, r, part))
-      gradient_far(r, part);
+      gradient_general(r, part);
   }
 
   // Keeps nothing if dx is x, or if u would lie in a dy still to be read. Phase 1 cannot decide
@@ -116,7 +116,7 @@ class GradientRows {
     return over ? Keep::nowhere : call.keep;
   }
 
-  // Copies of values that are overwritten, in case the far formula needs them again.
+  // Copies of values that are overwritten, in case the general formula needs them again.
   template <class Raw>
   static const Raw* copied(float* to, const Raw* from, int64_t n) {
     return static_cast<const Raw*>(std::memcpy(to, from, n * sizeof(Raw)));
@@ -153,10 +153,10 @@ class GradientRows {
   }
 
   template <class Type>
-  void gradient_far(int64_t r, const GradientPart<Type>& part) {
+  void gradient_general(int64_t r, const GradientPart<Type>& part) {
     const float* u = part.u;
     if (u == nullptr) {
-      terms_far(row_[r], Type::kElement, part.dy, part.x, part.n);
+      terms_general(row_[r], Type::kElement, part.dy, part.x, part.n);
       u = u_;
     } else {
       widen(wide_x_, part.x, Type::kElement, part.n);
@@ -164,7 +164,7 @@ class GradientRows {
     if (input_[r].enough(row_[r])) {
       group_norm_gradient_rows(input_[r], u, d_, wide_dy_, part.n);
     } else {
-      group_norm_gradient_far(input_[r], row_[r], u, wide_x_, wide_dy_, part.n);
+      group_norm_gradient_general(input_[r], row_[r], u, wide_x_, wide_dy_, part.n);
     }
     narrow(part.dx, wide_dy_, Type::kElement, part.n);
   }
@@ -255,11 +255,11 @@ class GradientSweeps : public GradientRows {
   }
 
   // Adds the sums of the rows of a tile, whose first row is `row`: piece by piece where some t is
-  // not near, or where u is written over dy, and so computed from a copy.
+  // unusual, or where u is written over dy, and so computed from a copy.
   void add_sums(int64_t row, const Place& at, const Inputs& dy, const Inputs& x,
                 const RowsOf<float>& keep, Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
-    if (!over_dy && add_near(row, at.rows, dy, x, keep, at.columns, found)) return;
+    if (!over_dy && add_quick(row, at.rows, dy, x, keep, at.columns, found)) return;
     const bool tried = !over_dy && at.rows == 1 && at.columns <= kPiece;
     for (int64_t r = 0; r < at.rows; ++r) {
       const GradientRow& of = row_[row + r];
@@ -269,15 +269,15 @@ class GradientSweeps : public GradientRows {
         const Raw* const from = over_dy ? copied(spare_dy_, dy.at(r, i), n) : dy.at(r, i);
         const Raw* const of_x = x.at(r, i);
         float* const to = keep.at(r, i);
-        if (hopeless || !add_near(row + r, 1, {from}, {of_x}, {to}, n, found + r))
-          found[r].add(sums_far<Held>(of, from, of_x, to, n));
+        if (hopeless || !add_quick(row + r, 1, {from}, {of_x}, {to}, n, found + r))
+          found[r].add(sums_general<Held>(of, from, of_x, to, n));
       }
     }
   }
 
-  // Adds the sums of `count` rows of n elements from r on. Returns false if some t is not near.
-  bool add_near(int64_t row, int64_t count, const Inputs& dy, const Inputs& x,
-                const RowsOf<float>& keep, int64_t n, Sums* found) const {
+  // Adds the sums of `count` rows of n elements from r on. Returns false if some t is unusual.
+  bool add_quick(int64_t row, int64_t count, const Inputs& dy, const Inputs& x,
+                 const RowsOf<float>& keep, int64_t n, Sums* found) const {
     static_assert(kSegment / kPiece <= kMaxRows);  // several rows have one piece or two
     LaneSums pieces[kMaxRows];
     if (!group_norm_row_sums<Held>(of_, row, count, dy, x, keep, n, pieces)) return false;

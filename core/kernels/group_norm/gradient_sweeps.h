@@ -69,10 +69,10 @@ struct InputRow {
     const double rstd = row.rstd;
     wide_a = rstd * static_cast<double>(gamma) * row.u_unit();
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
-    const double near_c = wide_c * row.unit();
-    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(near_c);
+    const double quick_c = wide_c * row.unit();
+    a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(quick_c);
     if (!all(is_enough(wide_a, kLeastFactor, kLargest), is_enough(wide_b, kLeastAlone),
-             is_enough(near_c, kLeastFactor)))
+             is_enough(quick_c, kLeastFactor)))
       c = __builtin_nanf("");
   }
 
@@ -90,14 +90,14 @@ struct Terms {
     return x - factor<K>(mean);
   }
 
-  // Checks whether all are near. It does not return d too, because a pair of both would go through
-  // memory.
+  // Records whether some p is unusual. It does not return d too, because a pair of both would go
+  // through memory.
   template <int K>
   [[gnu::always_inline]] Registers<K> u(const Registers<K>& dy, const Registers<K>& d,
-                                        AllNear& all) const {
+                                        SwishDoubts& doubts) const {
     const Registers<K> p = fused(d, factor<K>(slope), factor<K>(shift));
-    all.see(sixteenths(p));
-    return swish_gradient_near(dy, p);
+    doubts.see(sixteenths(p));
+    return swish_gradient_quick(dy, p);
   }
 
   template <int K>
@@ -115,7 +115,7 @@ struct GradientFactors {
     mean[r] = row.mean, slope[r] = row.slope, shift[r] = row.shift;
   }
   void set(int64_t r, const InputRow& row) { a[r] = row.a, b[r] = row.b, c[r] = row.c; }
-  // Gives the channels that fill the last block factors of 0: their p is near.
+  // Gives the channels that fill the last block factors of 0: their p is usual.
   void fill(int64_t count) {
     for (int64_t r = count; r < round_up(count, kBlock); ++r)
       mean[r] = slope[r] = shift[r] = a[r] = b[r] = c[r] = 0;
@@ -134,21 +134,21 @@ struct GradientFactors {
 
 // Adds u and u d of n elements to the lanes, and puts u where `keep` is.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void add_terms(const Terms<FloatRegister>& terms, AllNear& all,
+[[gnu::always_inline]] inline void add_terms(const Terms<FloatRegister>& terms, SwishDoubts& doubts,
                                              LaneRegisters& lanes, const Raw* dy, const Raw* x,
                                              float* keep, int64_t n) {
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     fetch_block<Type>(dy + i, kAheadBytes), fetch_block<Type>(x + i, kAheadBytes);
     const auto d = terms.d(load_registers<Type>(x + i));
-    const auto u = terms.u(load_registers<Type>(dy + i), d, all);
+    const auto u = terms.u(load_registers<Type>(dy + i), d, doubts);
     if (keep != nullptr) store_registers<F32>(keep + i, u);
     lanes.add(u, d);
   }
   if (i == n) return;
   const Block<> last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
   const auto last_d = terms.d(load_registers<F32>(last_x.value));
-  const auto last_u = terms.u(load_registers<F32>(last_dy.value), last_d, all);
+  const auto last_u = terms.u(load_registers<F32>(last_dy.value), last_d, doubts);
   Block<> u, d;
   store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
@@ -157,7 +157,7 @@ template <class Type, class Raw = typename Type::Raw>
 }
 
 // Sums u and u d of `count` rows from r on in the lanes of pieces, row by row, all pieces of a row
-// whole except the last. Returns false if some t is not near. Adding up the lanes of each row
+// whole except the last. Returns false if some t is unusual. Adding up the lanes of each row
 // before the next one left the pipes idle between rows, 55 ns for each.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientFactors& of, int64_t r,
@@ -165,33 +165,34 @@ template <class Type, class Raw = typename Type::Raw>
                                                          const RowsOf<const Raw>& x,
                                                          const RowsOf<float>& keep, int64_t n,
                                                          LaneSums* pieces) {
-  bool near = true;
+  bool usual = true;
   for (int64_t i = 0; i < count; ++i) {
     const auto terms = of.row(r + i);
-    AllNear all;
+    SwishDoubts doubts;
     for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
       LaneRegisters lanes;
-      add_terms<Type>(terms, all, lanes, dy.at(i, first), x.at(i, first), keep.at(i, first),
+      add_terms<Type>(terms, doubts, lanes, dy.at(i, first), x.at(i, first), keep.at(i, first),
                       smaller(kPiece, n - first));
       lanes.store(*pieces);
     }
-    near &= all.are();
+    usual &= !doubts.any();
   }
-  return near;
+  return usual;
 }
 
 // Computes u and d, or x̂, of rows in fp32, for every t.
-[[gnu::noinline, gnu::flatten]] inline void group_norm_terms_far(const GradientRow row,
-                                                                 const float* dy, const float* x,
-                                                                 float* u, float* d, int64_t n) {
-  const float summed_near = row.beyond ? -1 : __builtin_inff();  // as a number: GCC vectorises it
+[[gnu::noinline, gnu::flatten]] inline void group_norm_terms_general(const GradientRow row,
+                                                                     const float* dy,
+                                                                     const float* x, float* u,
+                                                                     float* d, int64_t n) {
+  const float summed = row.beyond ? -1 : __builtin_inff();  // as a number: GCC vectorises it
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
     const double h = normalised_wide(x[i], row.mean, row.rstd);
-    const float near = x[i] - row.mean;
-    d[i] = magnitude(near) <= summed_near ? near : static_cast<float>(h * row.lift.h);
-    u[i] = swish_gradient_of(dy[i], fused(near, row.slope, row.shift),
-                             h * row.wide_slope + row.wide_shift, row.lift.u);
+    const float usual = x[i] - row.mean;
+    d[i] = magnitude(usual) <= summed ? usual : static_cast<float>(h * row.lift.h);
+    u[i] = swish_gradient_general(dy[i], fused(usual, row.slope, row.shift),
+                                  h * row.wide_slope + row.wide_shift, row.lift.u);
   }
 }
 
@@ -207,17 +208,17 @@ struct GradientPart {
   bool stream;
 };
 
-// Stores dx of a part of row r. Returns false if some t is not near, which does not matter if u was
+// Stores dx of a part of row r. Returns false if some t is unusual, which does not matter if u was
 // kept.
 template <class Type>
 [[gnu::noinline, gnu::flatten]] bool group_norm_gradient(const GradientFactors& of, int64_t r,
                                                          const GradientPart<Type>& part) {
   const auto [dy, u, x, later_x, dx, n, stream] = part;
   const auto terms = of.row(r);
-  AllNear all;
+  SwishDoubts doubts;
   const auto of_dy = [&](const auto& g, const auto& in) __attribute__((always_inline)) {
     const auto d = terms.d(in);
-    return terms.dx(terms.u(g, d, all), d);
+    return terms.dx(terms.u(g, d, doubts), d);
   };
   const auto of_u = [&](const auto& kept, const auto& in)
                         __attribute__((always_inline)) { return terms.dx(kept, terms.d(in)); };
@@ -226,7 +227,7 @@ template <class Type>
   } else {
     store_each<Type>(dx, n, stream, of_u, Input<F32>{u}, Input<Type>{x, later_x});
   }
-  return all.are();
+  return !doubts.any();
 }
 
 // Does the same from rows in fp32, for every t …
@@ -238,10 +239,11 @@ template <class Type>
 }
 
 // … and for rows beyond the formula or coefficients that fp32 is not enough for.
-[[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_far(const InputRow row,
-                                                                    const GradientRow from,
-                                                                    const float* u, const float* x,
-                                                                    float* dx, int64_t n) {
+[[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_general(const InputRow row,
+                                                                        const GradientRow from,
+                                                                        const float* u,
+                                                                        const float* x, float* dx,
+                                                                        int64_t n) {
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
     const double h = normalised_wide(x[i], from.mean, from.rstd);

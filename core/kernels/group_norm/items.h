@@ -13,7 +13,7 @@ namespace {
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// A value that fp32 cannot hold becomes NaN: then no p is near, and the wide formula is used.
+// A value that fp32 cannot hold becomes NaN: then no p is usual, and the wide formula is used.
 inline float fp32_or_nan(double x) {
   const bool fits = magnitude(x) <= static_cast<double>(kLargest);
   return fits ? static_cast<float>(x) : __builtin_nanf("");

@@ -39,13 +39,14 @@ class ShortForward : ShortGroups {
       if (!once) load(call_.x, at, x_);
       const RowsOf<const float> x{x_, at.rows};
       const RowsOf<float> y{y_, at.rows};
-      const bool near = (call_.swish || of_.enough(0, at.rows)) &&
-                        group_norm_inside_values<F32, From::tile>(of_, at.rows, call_.swish, x, y,
-                                                                  call_.positions, false);
-      if (!near) {
+      const bool stored = (call_.swish || of_.enough(0, at.rows)) &&
+                          group_norm_inside_values<F32, From::tile>(of_, at.rows, call_.swish, x, y,
+                                                                    call_.positions, false);
+      if (!stored) {
         spread(at, mean_, of_.mean);
         for (int64_t i = 0; i < call_.positions * at.rows; i += at.rows)
-          group_norm_values_far<true>(of_, 0, call_.swish, call_.scale, x_ + i, y_ + i, at.rows);
+          group_norm_values_general<true>(of_, 0, call_.swish, call_.scale, x_ + i, y_ + i,
+                                          at.rows);
       }
       store(call_.out, at, y_);
     });

@@ -45,14 +45,14 @@ class ShortGradient : ShortGroups {
         terms(at);
         lifted_ =
             some_lifted_ && read_lifts(at.rows, exponent_ + (at.channel - bundle.first_channel));
-        if (lifted_) terms_far<true>(at.rows);
+        if (lifted_) terms_general<true>(at.rows);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
       if (!input_gradient(at.rows)) {
         spread(at, c1_, sum_u_);
         spread(at, c2_, sum_ux_);
-        input_gradient_far(at.rows);
+        input_gradient_general(at.rows);
       }
       store(call_.out, at, dy_);
     });
@@ -78,16 +78,16 @@ class ShortGradient : ShortGroups {
   void terms(const Place& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
-    if (!terms_near(at.rows)) terms_far<false>(at.rows);
+    if (!terms_quick(at.rows)) terms_general<false>(at.rows);
   }
 
   // Returns whether sums of these sizes are neither small, large nor NaN; then their channel is not
   // lifted.
-  static auto is_usual(auto u, auto ux) {
+  static auto are_usual(auto u, auto ux) {
     return (u >= 0x1p-70) & (ux >= u * 0x1p-80 + 0x1p-90) & (u + ux < 0x1p120);
   }
-  bool is_usual(int64_t c) const {
-    return is_usual(magnitude(sum_u_[c]), magnitude(sum_ux_[c])) != 0;
+  bool are_usual(int64_t c) const {
+    return are_usual(magnitude(sum_u_[c]), magnitude(sum_ux_[c])) != 0;
   }
 
   // Returns whether some channel may have to be lifted.
@@ -100,10 +100,10 @@ class ShortGradient : ShortGroups {
     };
     Words all = Words{} - 1;
     int64_t c = 0;
-    for (; c + kWidth <= n; c += kWidth) all &= is_usual(size(sum_u_ + c), size(sum_ux_ + c));
+    for (; c + kWidth <= n; c += kWidth) all &= are_usual(size(sum_u_ + c), size(sum_ux_ + c));
     bool so = true;
     for (int64_t k = 0; k < kWidth; ++k) so &= all[k] != 0;
-    for (; c < n; ++c) so &= is_usual(c);
+    for (; c < n; ++c) so &= are_usual(c);
     return !so;
   }
 
@@ -116,7 +116,7 @@ class ShortGradient : ShortGroups {
       const double h = static_cast<double>(c_[c]) * static_cast<double>(magnitude(rstd_[c]));
       const Extent largest{static_cast<double>(b_[c]), h};
       lift_h_[c] = 1;
-      if (is_usual(c) || !is_lost(largest, true)) continue;
+      if (are_usual(c) || !is_lost(largest, true)) continue;
       exponent[c] = static_cast<int8_t>(exponent_to_one(largest.dy));
       lift_h_[c] = power_of_two(exponent_to_one(h));
     }
@@ -156,8 +156,8 @@ class ShortGradient : ShortGroups {
   [[gnu::noinline, gnu::flatten]] void find_largest(int64_t n) {
     for (int64_t c = 0; c < n; ++c) b_[c] = c_[c] = 0;
     for_each(n, [&](int64_t i, int64_t c) {
-      const float size = magnitude(dy_[i]), far = magnitude(x_[i] - mean_[c]);
-      const float d = far > kLargest ? kLargest : far;
+      const float size = magnitude(dy_[i]), distance = magnitude(x_[i] - mean_[c]);
+      const float d = distance > kLargest ? kLargest : distance;
       b_[c] = size > b_[c] ? size : b_[c];
       c_[c] = d > c_[c] ? d : c_[c];
     });
@@ -174,7 +174,7 @@ class ShortGradient : ShortGroups {
   }
 
   void add_lifted(int64_t n) {
-    terms_far<true>(n);
+    terms_general<true>(n);
     add(n);
     for (int64_t c = 0; c < n; ++c) {
       if (lift_u_[c] == 0) continue;
@@ -183,27 +183,27 @@ class ShortGradient : ShortGroups {
     some_lifted_ = true;
   }
 
-  [[gnu::noinline, gnu::flatten]] bool terms_near(int64_t n) {
-    AllNear all;
+  [[gnu::noinline, gnu::flatten]] bool terms_quick(int64_t n) {
+    SwishDoubts doubts;
     for (int64_t i = 0; i < call_.positions * n; i += n) {
       for_registers(n, [&]<int K>(Registers<K>, int64_t c,
                                   int64_t count) __attribute__((always_inline)) {
         const auto some = [=](const float* values) { return load_some<F32, K>(values + c, count); };
         const Registers<K> h = (some(x_ + i) - some(mean_)) * some(rstd_);
         const Registers<K> p = fused(h, some(slope_), some(shift_));
-        all.see(sixteenths(p));
+        doubts.see(sixteenths(p));
         store_some<F32>(xh_ + i + c, h, count, false);
-        const Registers<K> u = swish_gradient_near(some(dy_ + i), p);
+        const Registers<K> u = swish_gradient_quick(some(dy_ + i), p);
         store_some<F32>(u_ + i + c, u, count, false);
       });
     }
-    return all.are();
+    return !doubts.any();
   }
 
   // Does the same for every t, and multiplies the values of lifted channels by their lifts. Lifts
   // are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this.
   template <bool lifted>
-  [[gnu::noinline, gnu::flatten]] void terms_far(int64_t n) {
+  [[gnu::noinline, gnu::flatten]] void terms_general(int64_t n) {
     const double s = call_.scale;
     for_each(n, [&](int64_t i, int64_t c) {
       const float d = x_[i] - mean_[c], usual = d * rstd_[c];
@@ -212,9 +212,9 @@ class ShortGradient : ShortGroups {
       const float p = fused(usual, slope_[c], shift_[c]);
       const bool lost = lifted && lift_u_[c] != 0;
       const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
-      const bool near = all(magnitude(d) <= kLargest, !lost);
-      xh_[i] = near ? usual : static_cast<float>(wide * by_h);
-      u_[i] = swish_gradient_of(dy_[i], lost ? __builtin_nanf("") : p, s * v, by_u);
+      const bool fits = all(magnitude(d) <= kLargest, !lost);
+      xh_[i] = fits ? usual : static_cast<float>(wide * by_h);
+      u_[i] = swish_gradient_general(dy_[i], lost ? __builtin_nanf("") : p, s * v, by_u);
     });
   }
 
@@ -268,7 +268,7 @@ class ShortGradient : ShortGroups {
   }
 
   // b and c of each channel are in sum_u_ and sum_ux_.
-  [[gnu::noinline, gnu::flatten]] void input_gradient_far(int64_t n) {
+  [[gnu::noinline, gnu::flatten]] void input_gradient_general(int64_t n) {
     for_each(n, [&](int64_t i, int64_t c) {
       const float rest = fused(c_[c], xh_[i], b_[c]);
       const float usual = fused(rstd_[c] * gamma_[c], u_[i], rest);
@@ -281,8 +281,8 @@ class ShortGradient : ShortGroups {
       const bool a_fits = all(size <= kLargest, (size >= kLeastFactor) | (gamma_[c] == 0));
       const bool rest_fits =
           all(is_enough(sum_u_[c], kLeastAlone), is_enough(sum_ux_[c], kLeastFactor));
-      const bool near = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
-      dy_[i] = canonical(near ? usual : static_cast<float>(wide));
+      const bool fits = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
+      dy_[i] = canonical(fits ? usual : static_cast<float>(wide));
     });
   }
 

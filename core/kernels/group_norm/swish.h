@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logistic function is σ(t) = 1 / (1 + E) with E = exp(-t), swish(v) = v σ(t) with t = v times
-// swishScale, and the gradient of swish; 1 - σ is computed as E σ, which does not cancel. `near` is
-// in fp32, for p = -t log2(e) from -64 to 64, where E = 2^p and (1 + E)^2 does not overflow. The
-// gradient takes p, computed from factors that contain log2(e) and are rounded anyway. y takes t;
-// where t is exact, its error is at most 1.63 ulp, or 3.89 below zero. `wide` is in fp64, for every
-// t.
+// swishScale, and the gradient of swish; 1 - σ is computed as E σ, which does not cancel. `quick`
+// is in fp32, for a usual p = -t log2(e), from -64 to 64, where E = 2^p and (1 + E)^2 does not
+// overflow. The gradient takes p, computed from factors that contain log2(e) and are rounded
+// anyway. y takes t; where t is exact, its error is at most 1.63 ulp, or 3.89 below zero. `wide` is
+// in fp64, for every t.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -52,7 +52,7 @@ template <class V>
   return fused(root * r, q, root);
 }
 
-// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for p that are near. The relative
+// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for a usual p. The relative
 // error is 2^-23, that of the polynomial is 2^-29.2, and r is exact. The table saves two
 // multiplications, which these loops wait for.
 template <class V>
@@ -64,7 +64,7 @@ template <class V>
   return times_root(kRoots, at, r, q);
 }
 
-// Returns exp(-t) where p = -t log2(e) is near. p itself is not rounded: only the product of n +
+// Returns exp(-t) where p = -t log2(e) is usual. p itself is not rounded: only the product of n +
 // j/16 and ln2 loses n 2^-29. The polynomial has a relative error of 2^-29.1 for |r| <= 0.0217.
 template <class V>
 [[gnu::always_inline]] inline V exp_of_minus(V t) {
@@ -76,14 +76,14 @@ template <class V>
   return times_root(kPowers, at, r, q);
 }
 
-// Checks whether sixteenths of p are near, for one value and for a whole register. A value that is
-// not near differs from kSixteenths in some bit that is not in kNearBits.
-inline constexpr uint32_t kNearBits = 2047;
-inline bool is_near(float sixteenths) {
-  return ((bits_of(sixteenths) ^ kSixteenths) & ~kNearBits) == 0;
+// Check whether a p is usual, by its sixteenths, for one value and for whole registers. One that is
+// not differs from kSixteenths in some bit that is not in kUsualBits.
+inline constexpr uint32_t kUsualBits = 2047;
+inline bool is_usual(float sixteenths) {
+  return ((bits_of(sixteenths) ^ kSixteenths) & ~kUsualBits) == 0;
 }
 
-class AllNear {
+class SwishDoubts {
  public:
   template <int K>
   [[gnu::always_inline]] void see(const Registers<K>& sixteenths) {
@@ -91,7 +91,7 @@ class AllNear {
     for (int k = 0; k < K; ++k)
       other_ = or_different(other_, bits_of(sixteenths.r[k]), all_words(kSixteenths));
   }
-  bool are() const { return at_most(other_, kNearBits); }
+  bool any() const { return !at_most(other_, kUsualBits); }
 
  private:
   WordRegister other_ = {};
@@ -99,7 +99,7 @@ class AllNear {
 
 // dy σ (1 + t (1 - σ)) = dy (1 + E + t E) / (1 + E)^2
 template <class V>
-[[gnu::always_inline]] inline V swish_gradient_near(V dy, V p) {
+[[gnu::always_inline]] inline V swish_gradient_quick(V dy, V p) {
   const V e = scaled_power(p);  // -ln2 E
   const V whole = fused(e, all_of<V>(static_cast<float>(-kLog2e)), all_of<V>(1));
   return dy * (fused(p, e, whole) / (whole * whole));
@@ -107,7 +107,7 @@ template <class V>
 
 // v σ = v / (1 + E)
 template <class V>
-[[gnu::always_inline]] inline V swish_near(V v, V t) {
+[[gnu::always_inline]] inline V swish_quick(V v, V t) {
   return v / (all_of<V>(1) + exp_of_minus(t));
 }
 
