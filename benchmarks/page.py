@@ -40,7 +40,8 @@ means that openaclnn takes 1/1.64 of the other's time and moves 101 GB/s.
 the caches.
 * fp32, bf16 and fp16 are FLOAT, BFLOAT16 and FLOAT16; the last two are the half types. 4Ki to \
 64Mi are numbers of elements.
-* A bar is a figure that the project wants to reach.
+* A bar is a figure that the project wants to reach. What a bar found is rounded away from it \
+(0.899 reads 0.89); figures in tables are rounded to the nearest.
 * Layouts: `transposed`: all tensors are transposed; `transposed_in`: only the inputs are; \
 `scalar`, `row`, `column`, `middle`: the gradient is one number, one row or one column, or lacks \
 the middle one of three dimensions, and is broadcast; `after_torch`: dense tensors, right after an \
@@ -71,6 +72,7 @@ def matrix(results: list[Result], peer: str, row_of: Any, names: list[str]) -> s
     """Rows by name, a column for each dtype and size: how many times faster, and our GB/s."""
     columns = ordered((r.dtype, r.size) for r in results)
     cells = {(row_of(r), r.dtype, r.size): r for r in results}
+    assert len(cells) == len(results), "two results share a field"
     rows = []
     for key in ordered(row_of(r) for r in results):
         row = list(key)
@@ -182,7 +184,9 @@ def of_rows(path: Path, results: list[Result]) -> str:
         text += matrix(every, "torch", lambda r: (r.op, r.flags), ["operator", "attributes"])
     if mixed:
         text += "\nSpecial values among ordinary ones, times faster than torch (our GB/s):\n\n"
-        text += matrix(mixed, "torch", lambda r: (r.op, r.mix), ["operator", "data"])
+        text += matrix(
+            mixed, "torch", lambda r: (r.op, r.flags, r.mix), ["operator", "attributes", "data"]
+        )
     peers = {peer: s for peer, s in summary(plain).items() if peer != "torch"}
     for peer, s in peers.items():
         text += f"\nTimes faster than {NAMES[peer]} (our GB/s), geometric mean "
@@ -222,9 +226,9 @@ def picture() -> str:
     text = f"\n[![Times faster than torch, a row for each operator]({shown}.svg)]({shown}.png)\n\n"
     made = ordered(f"{about['cpu']}, {threads(about)}, {about['date'][:10]}" for about in abouts)
     text += (
-        "A field shows how many times faster than torch the slowest of its cells is; below 1 torch "
-        "is faster. A cell is an operator with one dtype, size and layout, one set of attributes "
-        f"and one kind of data. {len(compared(results))} cells, {'; '.join(made)}. "
+        "A field gives the lowest speed-up over torch among its cells; a value below 1 means that "
+        "torch is faster. A cell is an operator with one dtype, size and layout, one set of "
+        f"attributes and one kind of data. {len(compared(results))} cells, {'; '.join(made)}. "
         "The slowest cells:\n\n"
     )
     return text + "".join(f"* {name}\n" for name in worst_cells(results))
