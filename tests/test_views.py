@@ -120,3 +120,18 @@ def test_overlap_is_judged_exactly():
         assert refused(x, out) == overlap, case
         count += overlap
     assert 1000 < count < 3000  # both kinds were tried often
+
+
+def test_columns_of_many_rows_do_not_overlap():
+    """Each row of either half could reach each row of the other: 4e10 pairs, a few steps."""
+    both = np.zeros((200_001, 8), np.float32)
+    left, right = both[:, :4], both[:, 4:]
+    left[...] = -1
+    openaclnn.leaky_relu(left, 0.5, out=right)
+    assert (right == -0.5).all()
+    images = np.zeros((2, 300, 300, 8), np.float32).transpose(0, 3, 1, 2)
+    images[:, :3] = -1
+    openaclnn.leaky_relu(images[:, :3], 0.5, out=images[:, 3:6])
+    assert (images[:, 3:6] == -0.5).all() and (images[:, 6:] == 0).all()
+    assert refused(left, both[:, 3:7])
+    assert refused(images[:, :3], images[:, 2:5])

@@ -138,7 +138,7 @@ Status Executor::set_address(Group group, size_t index, void* address) {
                                               : pass == Role::input && belongs(operand.role, group);
       if (!counts || position++ != index) continue;
       if (!operand.present)
-        return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL in phase 1", index);
+        return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL or not wanted in phase 1", index);
       operand.data = static_cast<std::byte*>(address);
       void* element = reachable(moved(operand.data, operand.offset));
       std::memcpy(call_ + operand.pointer, &element, sizeof element);

@@ -22,15 +22,24 @@ struct Term {
 };
 
 // Whether the sum of the terms can reach a value in [low, high]. Terms are sorted by falling
-// factor; the range each x can take is narrow because the terms after it reach only `rest`.
+// factor; the range each x can take is narrow because the terms after it reach only `rest`. Terms
+// of one factor are one term, with the sum of the bounds: two halves of the columns of a matrix
+// take 2 steps, and not one for each row.
 class ReachSearch {
  public:
-  ReachSearch(Term* terms, int count) : terms_(terms), count_(count) {
+  ReachSearch(Term* terms, int count) : terms_(terms), count_(0) {
     std::sort(terms, terms + count,
               [](const Term& a, const Term& b) { return a.factor > b.factor; });
-    rest_[count] = 0;
-    divisor_[count] = 0;
-    for (int i = count - 1; i >= 0; --i) {
+    for (int i = 0; i < count; ++i) {
+      if (count_ > 0 && terms[count_ - 1].factor == terms[i].factor) {
+        terms[count_ - 1].bound += terms[i].bound;
+      } else {
+        terms[count_++] = terms[i];
+      }
+    }
+    rest_[count_] = 0;
+    divisor_[count_] = 0;
+    for (int i = count_ - 1; i >= 0; --i) {
       rest_[i] = rest_[i + 1] + static_cast<__int128>(terms[i].factor) * terms[i].bound;
       divisor_[i] = std::gcd(terms[i].factor, divisor_[i + 1]);
     }
