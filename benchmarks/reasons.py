@@ -6,7 +6,8 @@ from __future__ import annotations
 LOGIT_GRAD = (
     "LogitGrad rounds once in fp32 (0.5 ulp), torch three times. What the quotient "
     "lacks takes seven products beside the division; Zen 4, which divides 16 numbers in about ten "
-    "cycles, spends more on them than on dividing. "
+    "cycles, spends more on them than on dividing. (A form with five products, wrong by up to 0.6 "
+    "ulp, takes 0.93 of the time.) "
 )
 REASONS = {
     "every set of attributes, cells": LOGIT_GRAD

@@ -16,7 +16,10 @@ import pytest
 
 KERNELS = Path(__file__).resolve().parent.parent / "core" / "kernels"
 CONSTANT = re.compile(r"-?0x1(?:\.[0-9a-f]+)?p[+-]?\d+|\b\d\.\d+(?=f?\b)")
-STEP = re.compile(r"\s*(?:(?:float |double |V )?[pq] = (?!q \* f$)|return fused\([pq],)")
+STEP = re.compile(
+    r"\s*(?:(?:const (?:double|V) [pq] = |return (?:f \* )?)polynomial\("
+    r"|(?:double )?q = (?!q \* f$))"
+)
 LN2 = Decimal(2).ln()
 
 

@@ -156,7 +156,7 @@ FORM = re.compile(r"\brun_blocks<(F32|F16|Bf16|F64), (\w+(?:<[\w()]+>)?), ")
 # Other loops that the compiler vectorises; the rest of group norm is in registers as it is written.
 OTHERS = re.compile(
     r"::(make_canonical(?=<[^>]*F32>)"
-    r"|group_norm_(?:terms_general|gradient_rows|gradient_general|values_general)"
+    r"|group_norm_(?:terms_general|gradient_general|values_general)"
     r"|ShortGradient::(?:terms_general(?=<false>)|input_gradient\w*))[(<]"
 )
 

@@ -113,11 +113,9 @@ struct F16 {
   // (The masks select every lane, here and below; without them GCC 12 warns about its own header.)
   static FloatRegister load(const Raw* in) {
 #if defined(__AVX512F__)
-    return reinterpret_cast<FloatRegister>(
-        _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in))));
+    return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
 #elif defined(__F16C__)
-    return reinterpret_cast<FloatRegister>(
-        _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in))));
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
 #else
     return from_bits(__builtin_convertvector(load_register<ShortRegister>(in), WordRegister));
 #endif
@@ -127,14 +125,12 @@ struct F16 {
                                            const auto& put) {
 #if defined(__AVX512F__)
     const auto half = [](FloatRegister x) {
-      return _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(x),
-                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      return _mm512_maskz_cvtps_ph(0xffff, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     };
     put(out, _mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(half(lower)), half(upper), 1));
 #elif defined(__F16C__)
     const auto half = [](FloatRegister x) {
-      __m128i y = _mm256_cvtps_ph(reinterpret_cast<__m256>(x),
-                                  _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      __m128i y = _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
       // Otherwise GCC 12 converts before it branches on the kind of store, and once more where it
       // stores: hardshrink takes 1.25 times as long.
       asm("" : "+x"(y));

@@ -17,6 +17,15 @@ inline constexpr double kShiftF64 = 0x1.8p52;
 // the bits of 2^n, for -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
 
+// Returns a polynomial of x by Horner's rule, each step rounded once; the coefficient of the
+// highest power comes first.
+template <class V, class... C>
+[[gnu::always_inline]] inline V polynomial(V x, auto first, C... rest) {
+  V p = all_of<V>(first);
+  ((p = fused(p, x, all_of<V>(rest))), ...);
+  return p;
+}
+
 // ---- float ----
 
 inline constexpr float kLn2High = 0x1.62e430p-1f, kLn2Low = 0x1.05c610p-29f;
@@ -40,21 +49,14 @@ inline Reduced<V> reduce(V t) {
 // Returns p(r) of exp(r) = 1 + r + r^2 p(r), |r| <= 0.3475, relative error of exp 2^-27.4.
 template <class V>
 inline V exp_tail_single(V r) {
-  V p = fused(all_of<V>(0x1.6db692p-10f), r, all_of<V>(0x1.123d12p-7f));
-  p = fused(p, r, all_of<V>(0x1.55545cp-5f));
-  p = fused(p, r, all_of<V>(0x1.55548cp-3f));
-  return fused(p, r, all_of<V>(0x1p-1f));
+  return polynomial(r, 0x1.6db692p-10f, 0x1.123d12p-7f, 0x1.55545cp-5f, 0x1.55548cp-3f, 0x1p-1f);
 }
 
 // Returns the same p with more terms: expm1(r) = r + r^2 p(r) has a relative error of 2^-31.
 template <class V>
 inline V expm1_tail_single(V r) {
-  V p = all_of<V>(0x1.9e7d64p-13f);
-  p = fused(p, r, all_of<V>(0x1.6d3aa0p-10f));
-  p = fused(p, r, all_of<V>(0x1.1112d4p-7f));
-  p = fused(p, r, all_of<V>(0x1.5554f8p-5f));
-  p = fused(p, r, all_of<V>(0x1.555554p-3f));
-  return fused(p, r, all_of<V>(0x1p-1f));
+  return polynomial(r, 0x1.9e7d64p-13f, 0x1.6d3aa0p-10f, 0x1.1112d4p-7f, 0x1.5554f8p-5f,
+                    0x1.555554p-3f, 0x1p-1f);
 }
 
 // A positive number as high + low, both positive, so that products keep the sign of a zero.
@@ -91,24 +93,15 @@ struct PowerInTwo {
 // 2^f, relative error 2^-22.6
 template <class V>
 inline V exp2_half(V f) {
-  V q = all_of<V>(0x1.5f76c6p-10f);
-  q = fused(q, f, all_of<V>(0x1.3cedbcp-7f));
-  q = fused(q, f, all_of<V>(0x1.c6ae66p-5f));
-  q = fused(q, f, all_of<V>(0x1.ebf9b2p-3f));
-  q = fused(q, f, all_of<V>(0x1.62e432p-1f));
-  return fused(q, f, all_of<V>(1.0f));
+  return polynomial(f, 0x1.5f76c6p-10f, 0x1.3cedbcp-7f, 0x1.c6ae66p-5f, 0x1.ebf9b2p-3f,
+                    0x1.62e432p-1f, 1.0f);
 }
 
 // 2^f - 1, relative error 2^-25.5
 template <class V>
 inline V exp2m1_half(V f) {
-  V q = all_of<V>(0x1.446ca6p-13f);
-  q = fused(q, f, all_of<V>(0x1.5f08bep-10f));
-  q = fused(q, f, all_of<V>(0x1.3b29e4p-7f));
-  q = fused(q, f, all_of<V>(0x1.c6af6cp-5f));
-  q = fused(q, f, all_of<V>(0x1.ebfbe0p-3f));
-  q = fused(q, f, all_of<V>(0x1.62e430p-1f));
-  return q * f;
+  return f * polynomial(f, 0x1.446ca6p-13f, 0x1.5f08bep-10f, 0x1.3b29e4p-7f, 0x1.c6af6cp-5f,
+                        0x1.ebfbe0p-3f, 0x1.62e430p-1f);
 }
 
 // ---- double, with errors of 2^-31: more than enough for results in float, whose intermediates
@@ -147,16 +140,10 @@ inline ExpF64 exp_exact(double high, double low) {
   const double n = fused(high, kLog2e, kShiftF64) - kShiftF64;
   const double r = fused(n, -0x1.62e42fefa39efp-1, high);  // exact
   const double c = fused(n, -0x1.abc9e3b39803fp-56, low);
-  double p = 0x1.1f96509506ba1p-29;
-  p = fused(p, r, 0x1.af60319548853p-26);
-  p = fused(p, r, 0x1.27e4c5089940ep-22);
-  p = fused(p, r, 0x1.71ddf78ff6ed7p-19);
-  p = fused(p, r, 0x1.a01a01b0fd7c0p-16);
-  p = fused(p, r, 0x1.a01a01b02b767p-13);
-  p = fused(p, r, 0x1.6c16c16c14370p-10);
-  p = fused(p, r, 0x1.111111110f612p-7);
-  p = fused(p, r, 0x1.555555555555ap-5);
-  p = fused(p, r, 0x1.5555555555559p-3);
+  const double p = polynomial(r, 0x1.1f96509506ba1p-29, 0x1.af60319548853p-26,
+                              0x1.27e4c5089940ep-22, 0x1.71ddf78ff6ed7p-19, 0x1.a01a01b0fd7c0p-16,
+                              0x1.a01a01b02b767p-13, 0x1.6c16c16c14370p-10, 0x1.111111110f612p-7,
+                              0x1.555555555555ap-5, 0x1.5555555555559p-3);
   const double square = r * r, half = 0.5 * square;
   const double tail = fused(square * r, p, fused(0.5, fused(r, r, -square), c));
   return {n, r, half, fused(c, r + (half + tail), tail)};

@@ -60,7 +60,7 @@ inline V all_of(double x) {
 // about its own header.)
 inline DoubleRegister widened_register(const float* from) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<DoubleRegister>(_mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from)));
+  return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));
 #else
   return __builtin_convertvector(load_register<HalfRegister>(from), DoubleRegister);
 #endif
@@ -69,10 +69,8 @@ inline DoubleRegister widened_register(const float* from) {
 // Returns the lower half of a register, or the upper.
 inline DoubleRegister widened_half(FloatRegister r, int half) {
 #if defined(__AVX512F__)
-  const __m512 all = reinterpret_cast<__m512>(r);
-  const __m256 part =
-      half == 0 ? _mm512_castps512_ps256(all) : _mm512_maskz_extractf32x8_ps(0xff, all, 1);
-  return reinterpret_cast<DoubleRegister>(_mm512_maskz_cvtps_pd(0xff, part));
+  return _mm512_maskz_cvtps_pd(
+      0xff, half == 0 ? _mm512_castps512_ps256(r) : _mm512_maskz_extractf32x8_ps(0xff, r, 1));
 #else
   HalfRegister halves[2];
   std::memcpy(halves, &r, sizeof halves);
@@ -83,11 +81,8 @@ inline DoubleRegister widened_half(FloatRegister r, int half) {
 // Rounds the values of two registers to float and joins them.
 inline FloatRegister narrowed(DoubleRegister lower, DoubleRegister upper) {
 #if defined(__AVX512F__)
-  const auto half = [](DoubleRegister r) {
-    return _mm512_maskz_cvtpd_ps(0xff, reinterpret_cast<__m512d>(r));
-  };
-  return reinterpret_cast<FloatRegister>(
-      _mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512(half(lower)), half(upper), 1));
+  const auto half = [](DoubleRegister r) { return _mm512_maskz_cvtpd_ps(0xff, r); };
+  return _mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512(half(lower)), half(upper), 1);
 #else
   const HalfRegister halves[2] = {__builtin_convertvector(lower, HalfRegister),
                                   __builtin_convertvector(upper, HalfRegister)};
@@ -135,36 +130,28 @@ inline void stream_register(void* to, R r) {
 inline WordRegister bits_of(FloatRegister x) { return reinterpret_cast<WordRegister>(x); }
 inline FloatRegister float_of(WordRegister bits) { return reinterpret_cast<FloatRegister>(bits); }
 
-#if defined(__AVX512F__)
-inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
-  return reinterpret_cast<FloatRegister>(_mm512_fmadd_ps(
-      reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
-}
-#elif defined(__FMA__)
-inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
-  return reinterpret_cast<FloatRegister>(_mm256_fmadd_ps(
-      reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
-}
-#else
-#if !defined(__aarch64__)
+#if !defined(__FMA__) && !defined(__aarch64__)
 [[gnu::noinline]]  // it is long, and formulas over eight registers have it a hundred times
 #endif
 inline FloatRegister fused(FloatRegister a, FloatRegister b, FloatRegister c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
   FloatRegister y;
   for (int k = 0; k < kRegisterFloats; ++k) y[k] = fused(a[k], b[k], c[k]);
   return y;
-}
 #endif
+}
 
 // Computes a - b as a * 1 - b, with the same bits, in the pipes for products: on Zen 4 the moments
 // of group norm keep the pipes for sums and conversions busy.
 inline DoubleRegister difference_by_product(DoubleRegister a, DoubleRegister b) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<DoubleRegister>(_mm512_fmsub_pd(
-      reinterpret_cast<__m512d>(a), _mm512_set1_pd(1), reinterpret_cast<__m512d>(b)));
+  return _mm512_fmsub_pd(a, _mm512_set1_pd(1), b);
 #elif defined(__FMA__)
-  return reinterpret_cast<DoubleRegister>(_mm256_fmsub_pd(
-      reinterpret_cast<__m256d>(a), _mm256_set1_pd(1), reinterpret_cast<__m256d>(b)));
+  return _mm256_fmsub_pd(a, _mm256_set1_pd(1), b);
 #else
   return a - b;
 #endif
@@ -173,11 +160,9 @@ inline DoubleRegister difference_by_product(DoubleRegister a, DoubleRegister b) 
 // Stays one instruction even if -a is used twice, where GCC 12 would compute -a into a register.
 inline FloatRegister fused_minus(FloatRegister a, FloatRegister b, FloatRegister c) {
 #if defined(__AVX512F__)
-  return reinterpret_cast<FloatRegister>(_mm512_fnmadd_ps(
-      reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+  return _mm512_fnmadd_ps(a, b, c);
 #elif defined(__FMA__)
-  return reinterpret_cast<FloatRegister>(_mm256_fnmadd_ps(
-      reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+  return _mm256_fnmadd_ps(a, b, c);
 #else
   return fused(a, -b, c);
 #endif

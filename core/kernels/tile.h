@@ -50,43 +50,36 @@ inline float float_at(const void* in, Element element) {
   });
 }
 
-// Converts n contiguous values of any element type to the compute type.
-inline void widen(float* out, const void* in, Element element, int64_t n) {
-  const auto* const halves = static_cast<const uint16_t*>(in);
-  switch (element) {
-    case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
-    case Element::f16: widen<F16>(out, halves, n); break;
-    case Element::bf16: widen<Bf16>(out, halves, n); break;
-    case Element::f64: break;  // a DOUBLE input makes the computation double
-  }
-}
-
-inline void widen(double* out, const void* in, Element element, int64_t n) {
-  if (element == Element::f64) return void(std::memcpy(out, in, n * sizeof(double)));
+// Converts n contiguous values of any element type to the compute type; a DOUBLE input makes that
+// double.
+template <class T>
+inline void widen(T* out, const void* in, Element element, int64_t n) {
+  if (bytes_of(element) == sizeof(T)) return void(std::memcpy(out, in, n * sizeof(T)));
   with_type(element, [=]<class Type>(Type) {
     const auto* const from = static_cast<const typename Type::Raw*>(in);
-    for (int64_t i = 0; i < n; ++i) out[i] = Type::from(from[i]);
+    if constexpr (__is_same(T, float) && !__is_same(Type, F32)) {
+      widen<Type>(out, from, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) out[i] = Type::from(from[i]);
+    }
   });
 }
 
 // … and back, rounding once.
-inline void narrow(void* out, const float* in, Element element, int64_t n) {
-  auto* const halves = static_cast<uint16_t*>(out);
-  switch (element) {
-    case Element::f32: std::memcpy(out, in, n * sizeof(float)); break;
-    case Element::f16: narrow<F16>(halves, in, n); break;
-    case Element::bf16: narrow<Bf16>(halves, in, n); break;
-    case Element::f64:
-      for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = in[i];
-      break;
+template <class T>
+inline void narrow(void* out, const T* in, Element element, int64_t n) {
+  if (bytes_of(element) == sizeof(T)) return void(std::memcpy(out, in, n * sizeof(T)));
+  if (element == Element::f64) {
+    for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = in[i];
+    return;
   }
-}
-
-inline void narrow(void* out, const double* in, Element element, int64_t n) {
-  if (element == Element::f64) return void(std::memcpy(out, in, n * sizeof(double)));
   with_type(element, [=]<class Type>(Type) {
     auto* const to = static_cast<typename Type::Raw*>(out);
-    for (int64_t i = 0; i < n; ++i) to[i] = Type::rounded(in[i]);
+    if constexpr (__is_same(T, float) && !__is_same(Type, F32)) {
+      narrow<Type>(to, in, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i] = Type::rounded(in[i]);
+    }
   });
 }
 

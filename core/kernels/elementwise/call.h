@@ -47,7 +47,7 @@ using ChooseForm = void (*)(const double* attributes, Element type, ChosenForm& 
 struct ElementwiseCall {
   ElementwiseOperand operand[kMaxInputs + 1];  // inputs, then the output
   int32_t inputs;
-  int32_t output;  // which operand is written: the one after the inputs, or 0 in place
+  int32_t output;  // which operand is written: the one after the inputs or, in place, an input
   int32_t loops;   // at least 2
   int64_t size[kMaxLoops];
   int64_t tile_rows, tile_columns;

@@ -6,9 +6,7 @@
 // layout or thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "core/kernels/elementwise/call.h"
 #include "core/kernels/tile.h"
@@ -118,20 +116,10 @@ class ElementwiseDriver {
 
   bool typed(const ElementwiseOperand& operand) const { return operand.element == call_.computed; }
 
-  // Converts to the computed type.
-  void widen_values(void* out, const void* in, Element element, int64_t n) const {
-    if (call_.computed == Element::f64) {
-      widen(static_cast<double*>(out), in, element, n);
-    } else {
-      widen(static_cast<float*>(out), in, element, n);
-    }
-  }
-  void narrow_values(void* out, const void* in, Element element, int64_t n) const {
-    if (call_.computed == Element::f64) {
-      narrow(out, static_cast<const double*>(in), element, n);
-    } else {
-      narrow(out, static_cast<const float*>(in), element, n);
-    }
+  // Calls work(values) with values of the computed type.
+  void as_computed(void* values, const auto& work) const {
+    call_.computed == Element::f64 ? work(static_cast<double*>(values))
+                                   : work(static_cast<float*>(values));
   }
 
   void run_tile(int64_t row, int64_t column, int64_t rows, int64_t columns) {
@@ -149,27 +137,22 @@ class ElementwiseDriver {
     call_.chosen.loop(call_.chosen.form, result, in, n, false);
     if (!typed(out)) {
       const bool direct = at.packed() && !call_.stream;
-      narrow_values(direct ? to : raw_, result, out.element, n);
+      as_computed(result, [&](auto* in) { narrow(direct ? to : raw_, in, out.element, n); });
       if (direct) return;
       result = raw_;
     }
     if (call_.stream && at.packed()) {
       stream_copy(to, result, n * bytes_of(out.element));
     } else if (call_.stream && at.column_stride == 1) {
-      stream_rows(to, result, bytes_of(out.element), at);
+      // Rows that lie far apart gain most from it; core/ops/elementwise.cpp, which decides, has
+      // figures.
+      const int64_t bytes = bytes_of(out.element);
+      for (int64_t r = 0; r < rows; ++r) {
+        stream_copy(static_cast<char*>(to) + r * at.row_stride * bytes,
+                    static_cast<const char*>(result) + r * columns * bytes, columns * bytes);
+      }
     } else {
       scatter(to, result, out.element, at);
-    }
-  }
-
-  // Rows that lie far apart gain most from it; core/ops/elementwise.cpp, which decides, has
-  // figures.
-  static void stream_rows(void* to, const void* values, int64_t element_bytes,
-                          const Placement& at) {
-    const int64_t bytes = at.columns * element_bytes;
-    for (int64_t r = 0; r < at.rows; ++r) {
-      stream_copy(static_cast<char*>(to) + r * at.row_stride * element_bytes,
-                  static_cast<const char*>(values) + r * bytes, bytes);
     }
   }
 
@@ -184,7 +167,9 @@ class ElementwiseDriver {
       from = values;
     }
     if (typed(operand)) return {from, same};
-    widen_values(buffer_[i], from, operand.element, same ? 1 : rows * columns);
+    as_computed(buffer_[i], [&](auto* values) {
+      widen(values, from, operand.element, same ? 1 : rows * columns);
+    });
     return {buffer_[i], same};
   }
 

@@ -5,7 +5,6 @@
 
 #include "core/kernels/elementwise/elu_backward_result.h"
 #include "core/kernels/elementwise/elu_double.h"
-#include "core/kernels/elementwise/elu_wide.h"
 #include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 
@@ -141,7 +140,8 @@ struct elu_backward_half : elu_backward_quick {
 };
 
 // Here the factor is below 2^-20. `high` is 2^64 times the factor, so that no part of the product
-// is subnormal unless the result is.
+// is subnormal unless the result is. If inputScale is 0, so is the factor, and only zeros and NaN
+// come of it, which fp32 has, too.
 struct elu_backward_half_tiny : elu_backward_quick {
   RateF32 rate;
   float high;
@@ -168,16 +168,6 @@ struct elu_backward_single_growing : without_careful<elu_backward_single<false>>
     const auto size = bits_of(g) & 0x7fffffff;
     const auto small = zero_unless(size - 1 < bits_of(0x1p-90f) - 1, bits_of(V{}) - 1);
     return larger(bits_of(x), small);
-  }
-};
-
-// Here inputScale is 0, so exp(inputScale x) is 1, or NaN where x is infinite or NaN.
-struct elu_backward_flat {
-  float scale, factor;  // factor: 0, with its sign
-  template <class V>
-  V operator()(V g, V x) const {
-    const V y = (g * all_of<V>(factor)) * ((x - x) + all_of<V>(1));
-    return x > 0 ? g * all_of<V>(scale) : y;
   }
 };
 
@@ -219,11 +209,9 @@ struct elu_backward {
         visit_single(quick, factor, loop);
       }
     } else if (input_scale == 0 && factor == 0) {  // not NaN
-      loop(elu_backward_flat{positive, static_cast<float>(factor)});
-    } else if (has_bound(input_scale)) {
-      loop(wide);
+      loop(elu_backward_half_tiny{quick, RateF32(0), static_cast<float>(factor)});
     } else {
-      loop(elu_backward_rare{{scale, input_scale, factor}});
+      loop(wide);
     }
   }
 

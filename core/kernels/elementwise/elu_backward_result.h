@@ -21,20 +21,9 @@ struct elu_backward_result {
   }
 };
 
-// Here inputScale is 0: y is 0 or NaN, and only its sign counts. `high` is alpha scale rounded, and
-// `low` has the sign of what it lacks.
-struct elu_backward_result_flat {
-  float scale, zero, high, low;  // zero: inputScale, with its sign
-  template <class V>
-  V operator()(V g, V v) const {
-    const V sum = v + all_of<V>(high);
-    const V y = (g * all_of<V>(zero)) * (sum == 0 ? sum + all_of<V>(low) : sum);
-    return v > 0 ? g * all_of<V>(scale) : y;
-  }
-};
-
-// This form gives results of 16 bits. No product but the last leaves the range, because inputScale
-// is at most 1. alpha scale is high + low, and v + high is exact where it cancels.
+// This form gives results of 16 bits, and zeros and NaN of any size where inputScale is 0. No
+// product but the last leaves the range, because inputScale is at most 1. alpha scale is high +
+// low, and v + high is exact where it cancels.
 struct elu_backward_result_half {
   float scale, input_scale, high, low;
   template <class V>
@@ -137,14 +126,9 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   const double shift = scale * alpha;
   const auto positive = static_cast<float>(scale), rate = static_cast<float>(input_scale);
   const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
-  if (input_scale == 0 && magnitude(shift) < 0x1p100) {
-    const float sign = shift > high ? 1.0f : shift < high ? -1.0f : -0.0f;
-    return loop(elu_backward_result_flat{positive, rate, high, sign});
-  }
-  if constexpr (to_half) {
-    if (within(shift, 0x1p-20, 0x1p100) && within(input_scale, 0x1p-20, 1))
-      return loop(elu_backward_result_half{positive, rate, high, low});
-  }
+  const bool flat = input_scale == 0, short_enough = to_half && within(input_scale, 0x1p-20, 1);
+  if ((flat || short_enough) && within(shift, 0x1p-20, 0x1p100))
+    return loop(elu_backward_result_half{positive, rate, high, low});
   const elu_backward_result wide{positive, input_scale, shift};
   // Results of elu are subnormal where alpha scale is, and multiplying them in float takes 8 times
   // as long as converting them (bf16, 64 Ki: 320 instead of 39 us). Where alpha scale is negative,

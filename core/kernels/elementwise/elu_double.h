@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// elu in DOUBLE and its gradient, which no product has in DOUBLE, have an error of at most 1 ulp
-// for all attributes. Sums and products on which that depends are kept as high + low.
+// elu and its gradient in double: first for DOUBLE, which the gradient has in no product, with an
+// error of at most 1 ulp for all attributes (sums and products on which that depends are kept as
+// high + low), then for FLOAT and 16 bits with any attributes.
 #pragma once
 
-#include "core/kernels/exact_double.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -218,6 +218,46 @@ struct elu_backward_result_double {
     const double zero = sum.high == 0 ? raw.high : sum.high;  // with its sign
     const double special = gradient.value * rate.value * (finite ? zero : plain);
     return v > 0 ? g * scale : usual ? number : special;
+  }
+};
+
+// For float inputs: no product of attributes leaves the range of double, nothing cancels and inputs
+// are exact. A rate is inputScale log2(e), u is x rate.
+
+// 2^u within the range of double: beyond 2^±1022, results in float do not change any more.
+inline constexpr double kEnd = 1022;
+
+inline double expm1_of(Power power) {
+  return power.scale * power.fraction - (1 - power.scale);  // 0 - (1 - 1) keeps the sign of x = -0
+}
+inline double exp_of(Power power) { return power.scale + power.scale * power.fraction; }
+
+// The forms keep this of the attributes. `factor` is that of the exponential.
+struct elu_attributes {
+  float scale;
+  double rate, factor;
+  elu_attributes(double scale, double input_scale, double factor)
+      : scale(static_cast<float>(scale)), rate(input_scale * kLog2e), factor(factor) {}
+};
+
+// u, a product of floats, is infinite only if one of them is;
+// as a double it is at most 2^257, so a clamped u differs from an infinite one.
+inline Power power_to_end(double u) { return power_of_2(u < -kEnd ? -kEnd : u); }
+// Returns at least 2^769 if u is above the end, which makes the result infinite even for the least
+// g and attributes, whose product is 2^-596. The value is infinite if u is.
+inline double or_beyond(double u, double power) { return u > kEnd ? u * 0x1p760 : power; }
+
+struct elu_wide : elu_attributes {
+  float operator()(float x) const {
+    const double u = x * rate, y = or_beyond(u, expm1_of(power_to_end(u))) * factor;
+    return x > 0 ? scale * x : static_cast<float>(y);
+  }
+};
+
+struct elu_backward_wide : elu_attributes {
+  float operator()(float g, float x) const {
+    const double u = x * rate, e = u < -0x1p1000 ? 0 : exp_of(power_to_end(u));
+    return x > 0 ? g * scale : static_cast<float>(g * factor * or_beyond(u, e));
   }
 };
 

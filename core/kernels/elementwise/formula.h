@@ -9,8 +9,7 @@
 //     };
 //
 // M (Half, Single or Double, below) states the required accuracy. The loops replace every NaN by
-// the canonical one. A formula that does so itself, because it can do it with less work, declares
-// `static constexpr bool one_nan`. A formula with several forms offers `visit(loop)`, which calls
+// the canonical one. A formula with several forms offers `visit(loop)`, which calls
 // loop(form) with the form that suits its attributes. Phase 1 does this once, for a plan.
 //
 // If a formula needs no double, its call operator is a template, `V operator()(V x)`. Values then
@@ -27,12 +26,12 @@
 //       float general(float x) const;   // the right result for every x for which quick is not
 //
 // If `quick` may be wrong for one of a group of values, `general` is computed for the whole group,
-// and each element takes the result that is right for it. Instead of `general`, a form may offer
-// `careful()`, which returns a second form with the same members. Its `quick` takes a few more
+// and each element takes the result that is right for it. If a form offers `careful()`, which
+// returns a second form with the same members, that is used instead. Its `quick` takes a few more
 // steps, gives the same bits where the first is right, makes NaNs canonical, and leaves few values,
-// or none (NoDoubts), to its own `general`. It is used on data with many special values, such as 0,
-// infinities and NaN; if it declares `static constexpr bool cheap`, on data with any. Then this
-// form, or its own careful form, must be right for all values.
+// or none (NoDoubts), to its own `general`. It computes data with many special values, such as 0,
+// infinities and NaN; if it declares `static constexpr bool cheap`, data with any. Then this form,
+// or its own careful form, must be right for all values.
 //
 // Processors take a hundred cycles to multiply, divide or produce a subnormal number, so forms
 // avoid that where the result does not need it.
@@ -56,9 +55,6 @@ struct Single {  // in float, at most 1 ulp
 struct Double {
   using T = double;
 };
-
-template <class F>
-inline constexpr bool has_one_nan = requires { F::one_nan; };
 
 template <class F>
 inline constexpr int registers_together = kTogether;

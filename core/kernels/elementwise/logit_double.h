@@ -3,7 +3,7 @@
 // attributes. Sums and products on which that depends are kept as high + low.
 #pragma once
 
-#include "core/kernels/exact_double.h"
+#include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -28,18 +28,8 @@ inline double logit_exact(double z) {
   const Pair product = product_of(f, bottom.high);
   const double lack = ((top - product.high) - product.low) - lost - f * (bottom.low + lost);
   const double f_low = lack / bottom.high, s = f * f;
-  double p = 2.0 / 25;
-  p = fused(p, s, 2.0 / 23);
-  p = fused(p, s, 2.0 / 21);
-  p = fused(p, s, 2.0 / 19);
-  p = fused(p, s, 2.0 / 17);
-  p = fused(p, s, 2.0 / 15);
-  p = fused(p, s, 2.0 / 13);
-  p = fused(p, s, 2.0 / 11);
-  p = fused(p, s, 2.0 / 9);
-  p = fused(p, s, 2.0 / 7);
-  p = fused(p, s, 2.0 / 5);
-  p = fused(p, s, 2.0 / 3);
+  const double p = polynomial(s, 2.0 / 25, 2.0 / 23, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15,
+                              2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
   constexpr double kLn2High = 0x1.62e42fefa38p-1, kLn2Low = 0x1.ef35793c7673p-45;  // 42 digits
   const Pair y = sum_of(n * kLn2High, f + f);  // the product is exact
   return y.high + (y.low + fused(n, kLn2Low, fused(f * s, p, f_low + f_low)));

@@ -88,7 +88,6 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
 
 template <class F>
 struct OneNan {
-  static constexpr bool one_nan = true;
   static constexpr int together = registers_together<F>;
   F form;
   template <class... V>
@@ -136,7 +135,7 @@ void run_any(const F& f, typename Type::Raw* out, int64_t n, bool stream, const 
 
 // A store that crosses the end of a cache line takes two cycles, and parts of registers at both
 // ends of a row 40 ns: rows of this size or more begin at a line. (256 rows of 256 fp32 values, 16
-// bytes behind a line, 2 threads: 20 us if they do, 9 if not.)
+// bytes behind a line, would take 20 us instead of 9.)
 inline constexpr int64_t kLongBytes = 8192;
 
 // A PackedLoop. In long rows the elements before the first whole cache line of `out` are computed

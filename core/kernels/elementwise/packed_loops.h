@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over operands of one type whose elements lie side by side. Values pass from memory through
 // registers to memory, those of 16 bits too. Tiles that are widened, computed and narrowed one
-// after the other take longer: leaky_relu, fp16 in L2, 0.104 instead of 0.078 ns an element; fp32
-// past the cache, 32 Mi on one thread, 11.7 instead of 10.2 ms (a hand-written loop that stores
-// each register: 10.2).
+// after the other take 1.3 times as long (leaky_relu, fp16 in L2).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +14,7 @@ namespace {
 
 // An input of a loop. If all its values are the same, `data` holds kRepeated of them, which a loop
 // may load at once, and `advance` is 0.
-inline constexpr int64_t kRepeated = 64;
+inline constexpr int64_t kRepeated = kGroup;
 template <class Raw>
 struct Source {
   const Raw* data;
@@ -26,11 +24,8 @@ struct Source {
 };
 
 // kAhead says how many bytes ahead a streaming pass fetches its inputs. leaky_relu, 64 Mi, 2
-// threads, Zen 4, ms with 0, 512, 1024, 2048, 4096: fp32 12.4, 10.5, 10.7, 10.8, 11.6 (a loop
-// without conversion and driver: 10.3), fp16 6.9, 6.1, 6.0, 5.4, 5.2 (5.0), bf16 7.0, 6.0, 5.7,
-// 5.9, 5.3 (5.0). Zen 5, memory at its fastest, share of that loop with 512, 1024, 2048, 4096:
-// elu_backward 82, 82, 91, 96 %, elu 89, 96, 101, 100 %; there all operators take 0.97 of the time
-// with 2048 that they take with 512.
+// threads, Zen 4, ms with 0, 512, 2048, 4096: fp32 12.4, 10.5, 10.8, 11.6, fp16 6.9, 6.1, 5.4, 5.2.
+// On Zen 5 all operators take 0.97 of the time with 2048 that they take with 512.
 template <class Type>
 inline constexpr int kAhead = sizeof(typename Type::Raw) == 2 ? 4096 : 2048;
 template <class Type, class... In>
@@ -39,9 +34,8 @@ inline void fetch_sources(int64_t i, const In&... in) {
 }
 
 // The loop computes n values block by block, in float or double, for formulas that the compiler
-// vectorises. It fetches ahead only past the cache; in the cache the processor does better by
-// itself: leaky_relu, 1 Mi, 2 threads, with and without fetching 1 KiB ahead, fp32 0.105 and 0.065
-// ns, bf16 0.063 and 0.057.
+// vectorises. It fetches ahead only past the cache; in the cache that takes 1.6 times as long
+// (leaky_relu, fp32, 1 Mi, 2 threads).
 template <class Type, class F, class... In>
 [[gnu::noinline, gnu::flatten]] void run_blocks(const F f, typename Type::Raw* out, int64_t n,
                                                 bool stream, const In... in) {
@@ -49,10 +43,7 @@ template <class Type, class F, class... In>
   constexpr bool typed = __is_same(T, typename Type::Raw);
   const auto compute = [&](T* y, const auto*... x) {
     OPENACLNN_INDEPENDENT
-    for (int k = 0; k < kBlock; ++k) {
-      const T result = f(x[k]...);
-      y[k] = has_one_nan<F> ? result : canonical(result);
-    }
+    for (int k = 0; k < kBlock; ++k) y[k] = canonical(f(x[k]...));
   };
   Block<T> y;
   int64_t i = 0;
@@ -73,10 +64,9 @@ template <class Type, class F, class... In>
 
 // The loop computes n values register by register: make(registers…) computes one register, and
 // look(Registers) sees some before they are stored. The compiler's loop over a block keeps inputs
-// and results on the stack: an older logit took 0.49 instead of 0.42 ns an element in L1 (Zen 4).
-// It also loads after each store, and a load waits for a store that lies a multiple of 4 KiB away:
-// leaky_relu_backward, 1 Mi, 2 threads, with results one line further in their page than the
-// inputs, took 100 us instead of 80. This loop loads four registers before it stores any: 85 us.
+// and results on the stack. It also loads after each store, and a load waits for a store that lies
+// a multiple of 4 KiB away. This loop loads four registers before it stores any: 85 instead of 100
+// us (leaky_relu_backward, 1 Mi, 2 threads, results one line further in their page than inputs).
 template <class Type, int together, class... In>
 [[gnu::always_inline]] inline void each_register(const auto& make, const auto& look,
                                                  typename Type::Raw* out, int64_t n, bool stream,
@@ -95,15 +85,12 @@ template <class Type, int together, class... In>
 
 // The loop leaves NaNs as they are and returns false if there may be one, which it finds out from
 // the sum of all results. Making each NaN canonical would take a comparison. Zen 4 executes one
-// comparison or product a cycle, while sums are free: leaky_relu in L1, ns an element, fp32
-// 0.071 -> 0.045, fp16 0.091 -> 0.082, bf16 0.093 -> 0.079.
+// comparison or product a cycle, while sums are free: leaky_relu fp32 in L1, 0.071 -> 0.045 ns.
 template <class Type, class F, class... In>
 [[gnu::noinline, gnu::flatten]] bool run_registers_summed(const F f, typename Type::Raw* out,
                                                           int64_t n, bool stream, const In... in) {
   FloatRegister total = {};
-  const auto look = [&](const auto& y) {
-    if constexpr (!has_one_nan<F>) total += sum_of(y);
-  };
+  const auto look = [&](const auto& y) { total += sum_of(y); };
   each_register<Type, registers_together<F>>(f, look, out, n, stream, in...);
   return at_most(bits_of(magnitude(total)), bits_of(__builtin_inff()));
 }
@@ -129,12 +116,6 @@ template <class Type, class F, class... In>
   return !doubts.any(f);
 }
 
-template <class Type>
-[[gnu::noinline]] void widen_source(float* to, Source<typename Type::Raw> from, int64_t n) {
-  widen(to, from.data, Type::kElement, from.advance == 0 ? 1 : n);
-  for (int64_t k = 1; from.advance == 0 && k < n; ++k) to[k] = to[0];
-}
-
 // Computes at most kGroup results from inputs of any type. `out` must not be an input.
 template <class Type, class F, class... In>
 void run_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
@@ -142,7 +123,7 @@ void run_group(const F& f, typename Type::Raw* out, int64_t n, const In... in) {
   auto* next = values;
   const auto widened = [&](const auto& from) -> const float* {
     float* const to = *next++;
-    widen_source<Type>(to, from, n);
+    widen(to, from.data, Type::kElement, n);
     return to;
   };
   run_general(f, y, n, widened(in)...);
@@ -196,8 +177,7 @@ template <class Type, class F, class... In>
 // `general` where that may be wrong too. Returns their number. With `doubted`, the careful form
 // computes all groups. `out` must not be an input. With `stream`, groups are stored when they are
 // right, because storing them twice would read their lines from memory again; until then they are
-// in `spare`. (0.1 % unusual values, 16 Mi, 2 threads: logit fp32 5.5 -> 4.4 ms, elu_backward fp16
-// 5.7 -> 4.8 ms.)
+// in `spare`. (0.1 % unusual values, 16 Mi, 2 threads: logit fp32 5.5 -> 4.4 ms.)
 template <class Type, class F, class... In>
 [[gnu::noinline]] int64_t run_groups(const F& f, typename Type::Raw* out, int64_t n, bool stream,
                                      bool doubted, typename Type::Raw* spare, const In... in) {

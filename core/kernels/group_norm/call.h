@@ -79,7 +79,7 @@ struct GroupNormCall {
   int64_t spatial_size[kMaxSpatial];
   int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
   int64_t bundle;                  // groups of an item
-  int64_t rows, columns;           // of a tile: channels × positions
+  int64_t rows, columns;           // of a tile or, channels-last, of a slice: channels × positions
   uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sum_rows][channel], sum_step apart
   int64_t sum_rows, sum_step;      // one of a sample block, or in the parts, one of a sample
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each

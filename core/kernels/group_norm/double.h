@@ -4,7 +4,7 @@
 // so that errors do not grow with the number of terms.
 #pragma once
 
-#include "core/kernels/exact_double.h"
+#include "core/kernels/fused.h"
 #include "core/kernels/group_norm/parameters.h"
 
 namespace openaclnn::OPENACLNN_ISA {

@@ -104,8 +104,17 @@ class GradientRows {
     if (part.dx == part.dy && part.u == nullptr)  // the general formula needs dy and x again
       part.dy = copied(spare_dy_, part.dy, part.n);
     if (part.dx == part.x) part.x = copied(spare_x_, part.x, part.n);
-    if (!input_[r].enough(row_[r]) || !group_norm_gradient<Type>(of_, r, part))
-      gradient_general(r, part);
+    const bool enough = input_[r].enough(row_[r]);
+    if (enough && group_norm_gradient<Type>(of_, r, part)) return;
+    if (part.u == nullptr) {
+      terms_general(row_[r], Type::kElement, part.dy, part.x, part.n);
+      part.u = u_;
+    } else {
+      widen(wide_x_, part.x, Type::kElement, part.n);
+    }
+    if (enough) return void(group_norm_gradient<Type>(of_, r, part));
+    group_norm_gradient_general(input_[r], row_[r], part.u, wide_x_, wide_dy_, part.n);
+    narrow(part.dx, wide_dy_, Type::kElement, part.n);
   }
 
   // Keeps nothing if dx is x, or if u would lie in a dy still to be read. Phase 1 cannot decide
@@ -152,23 +161,6 @@ class GradientRows {
     return static_cast<int8_t>(exponent);
   }
 
-  template <class Type>
-  void gradient_general(int64_t r, const GradientPart<Type>& part) {
-    const float* u = part.u;
-    if (u == nullptr) {
-      terms_general(row_[r], Type::kElement, part.dy, part.x, part.n);
-      u = u_;
-    } else {
-      widen(wide_x_, part.x, Type::kElement, part.n);
-    }
-    if (input_[r].enough(row_[r])) {
-      group_norm_gradient_rows(input_[r], u, d_, wide_dy_, part.n);
-    } else {
-      group_norm_gradient_general(input_[r], row_[r], u, wide_x_, wide_dy_, part.n);
-    }
-    narrow(part.dx, wide_dy_, Type::kElement, part.n);
-  }
-
   int8_t* const lifts_;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
@@ -205,7 +197,7 @@ class GradientSweeps : public GradientRows {
           keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
       const RowsOf<float> keep = cache_ != nullptr ? cached(place) : rows_as<float>(kept);
       add_sums(row, place, dy, x, keep, found + row);
-      if (keep_ != Keep::nowhere) memory_.store(call_.out, place, kept);
+      if (keep_ != Keep::nowhere) memory_.store(call_.out, kept_at(place), kept);
     });
   }
 
@@ -246,8 +238,7 @@ class GradientSweeps : public GradientRows {
 
   // x of the next group, if groups, whose rows are then direct, take turns. A sweep that reads from
   // the cache and stores past it leaves the reading path from memory free, so x can be fetched:
-  // 1x128x512x512, 32 groups, fp32, 2 threads, 14.4 -> 12.9 ms; fetching dy as well takes 14.7 ms,
-  // fetching to L1 14.2.
+  // 1x128x512x512, 32 groups, fp32, 2 threads, 14.4 -> 12.9 ms (with dy as well 14.7).
   Inputs following(const Place& at) const {
     const int64_t next = group_of(call_, at) + 1;
     if (keep_ != Keep::in_last || next == call_.samples * call_.groups) return {};

@@ -230,15 +230,7 @@ template <class Type>
   return !doubts.any();
 }
 
-// Does the same from rows in fp32, for every t …
-[[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_rows(const InputRow row,
-                                                                     const float* u, const float* d,
-                                                                     float* dx, int64_t n) {
-  OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) dx[i] = fused(row.a, u[i], fused(row.c, d[i], row.b));
-}
-
-// … and for rows beyond the formula or coefficients that fp32 is not enough for.
+// Computes dx of rows beyond the formula, or with coefficients that fp32 is not enough for.
 [[gnu::noinline, gnu::flatten]] inline void group_norm_gradient_general(const InputRow row,
                                                                         const GradientRow from,
                                                                         const float* u,

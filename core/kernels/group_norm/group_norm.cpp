@@ -10,22 +10,20 @@
 
 namespace openaclnn {
 
+using namespace OPENACLNN_ISA;
+
 extern const GroupNormKernels OPENACLNN_OF_ISA(group_norm_);
 
 const GroupNormKernels OPENACLNN_OF_ISA(group_norm_) = {
-    {OPENACLNN_ISA::group_norm_forward, OPENACLNN_ISA::group_norm_forward_short,
-     OPENACLNN_ISA::group_norm_sum<OPENACLNN_ISA::Forward>,
-     OPENACLNN_ISA::group_norm_finish<OPENACLNN_ISA::Forward>,
-     OPENACLNN_ISA::group_norm_store<OPENACLNN_ISA::Forward>},
-    {OPENACLNN_ISA::group_norm_backward, OPENACLNN_ISA::group_norm_backward_short,
-     OPENACLNN_ISA::group_norm_sum<OPENACLNN_ISA::Gradient>,
-     OPENACLNN_ISA::group_norm_finish<OPENACLNN_ISA::Gradient>,
-     OPENACLNN_ISA::group_norm_store<OPENACLNN_ISA::Gradient>},
-    OPENACLNN_ISA::group_norm_free_slots,
-    OPENACLNN_ISA::group_norm_parameter_gradients,
-    OPENACLNN_ISA::group_norm_forward_double,
-    OPENACLNN_ISA::group_norm_backward_double,
-    OPENACLNN_ISA::group_norm_parameters_double,
+    {group_norm_forward, group_norm_forward_short, group_norm_sum<Forward>,
+     group_norm_finish<Forward>, group_norm_store<Forward>},
+    {group_norm_backward, group_norm_backward_short, group_norm_sum<Gradient>,
+     group_norm_finish<Gradient>, group_norm_store<Gradient>},
+    group_norm_free_slots,
+    group_norm_parameter_gradients,
+    group_norm_forward_double,
+    group_norm_backward_double,
+    group_norm_parameters_double,
 };
 
 }  // namespace openaclnn

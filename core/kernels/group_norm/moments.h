@@ -43,69 +43,45 @@ inline Moments moments_from(int64_t count, double pivot, double sum, double squa
   return {n, pivot + mean, rest > 0 || rest != rest ? rest : 0.0};
 }
 
-// Sums of a block of at most kMomentBlock values about its first value, while a loop adds to them.
+// Returns the moments of a block of at most kMomentBlock values, from sums about its first value.
 // The distance of that value to the mean is at most √kMomentBlock standard deviations, so fp64
 // loses at most 9 of its 53 bits. Two sweeps in fp32 (mean, then deviations) took twice the time.
-class MomentRegisters {
- public:
-  explicit MomentRegisters(double pivot) : pivot_(pivot) {}
-
-  // Adds n values; the last block of lanes is filled up with values that add nothing.
-  template <class Type, class Raw = typename Type::Raw>
-  [[gnu::always_inline]] void add(const Raw* x, int64_t n) {
-    int64_t i = 0;
-    for (; i + kBlock <= n; i += kBlock) {
-      fetch_block<Type, Cache::l2>(x + i, kMomentsAhead);
-      if constexpr (__is_same(Type, F32)) {
-        add_block(x + i);
-      } else {
-        add_block(load_registers<Type>(x + i));
-      }
-    }
-    if (i == n) return;
-    Block<> last;
-    for (int64_t k = 0; k < kBlock; ++k)
-      last.value[k] = k < n - i ? Type::from(x[i + k]) : static_cast<float>(pivot_);
-    add_block(last.value);
-  }
-
-  Moments of(int64_t count) const {
-    DoubleRegister d[kRegisters], dd[kRegisters];
-    std::memcpy(d, d_, sizeof d), std::memcpy(dd, dd_, sizeof dd);
-    return moments_from(count, pivot_, sum_of<kRegisters>(d), sum_of<kRegisters>(dd));
-  }
-
- private:
-  static constexpr int kRegisters = kWideLanes * sizeof(double) / kRegisterBytes;
-  static constexpr int kWidth = kRegisterBytes / sizeof(double);
-
-  [[gnu::always_inline]] void add_block(const float* x) {
-    add_each([=](int k) { return widened_register(x + k * kWidth); });
-  }
-  [[gnu::always_inline]] void add_block(const Registers<kBlockRegisters>& x) {
-    add_each([&](int k) { return widened_half(x.r[k / 2], k % 2); });
-  }
-
-  [[gnu::always_inline]] void add_each(const auto& wide) {
-    const DoubleRegister pivot = pivot_ - DoubleRegister{};
-#pragma GCC unroll 16
-    for (int k = 0; k < 2 * kBlockRegisters; ++k) {
-      const DoubleRegister d = difference_by_product(wide(k), pivot);
-      d_[k % kRegisters] += d;
-      dd_[k % kRegisters] += d * d;
-    }
-  }
-
-  double pivot_;
-  DoubleRegister d_[kRegisters] = {}, dd_[kRegisters] = {};  // Σ (x - pivot) and Σ (x - pivot)²
-};
-
-// Returns the moments of a block.
 template <class Type, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] Moments group_norm_moments(const Raw* x, int64_t count) {
-  MomentRegisters sums(pivot_of(Type::from(x[0])));
-  sums.add<Type>(x, count);
-  return sums.of(count);
+  constexpr int kRegisters = kWideLanes * sizeof(double) / kRegisterBytes;
+  constexpr int kWidth = kRegisterBytes / sizeof(double);
+  const double pivot = pivot_of(Type::from(x[0]));
+  DoubleRegister d[kRegisters] = {}, dd[kRegisters] = {};  // Σ (x - pivot) and Σ (x - pivot)²
+  const auto add = [&](const auto& wide) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+    for (int k = 0; k < 2 * kBlockRegisters; ++k) {
+      const DoubleRegister off = difference_by_product(wide(k), pivot - DoubleRegister{});
+      d[k % kRegisters] += off;
+      dd[k % kRegisters] += off * off;
+    }
+  };
+  const auto add_floats = [&](const float* values) __attribute__((always_inline)) {
+    add([=](int k) { return widened_register(values + k * kWidth); });
+  };
+  int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    fetch_block<Type, Cache::l2>(x + i, kMomentsAhead);
+    if constexpr (__is_same(Type, F32)) {
+      add_floats(x + i);
+    } else {
+      const auto in = load_registers<Type>(x + i);
+      add([&](int k) { return widened_half(in.r[k / 2], k % 2); });
+    }
+  }
+  if (i < count) {
+    Block<> last;  // filled up with values that add nothing
+    for (int64_t k = 0; k < kBlock; ++k)
+      last.value[k] = k < count - i ? Type::from(x[i + k]) : static_cast<float>(pivot);
+    add_floats(last.value);
+  }
+  DoubleRegister sum[kRegisters], squares[kRegisters];  // copies: d and dd stay in registers
+  std::memcpy(sum, d, sizeof d), std::memcpy(squares, dd, sizeof dd);
+  return moments_from(count, pivot, sum_of<kRegisters>(sum), sum_of<kRegisters>(squares));
 }
 
 }  // namespace

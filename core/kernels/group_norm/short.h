@@ -17,7 +17,7 @@ inline double sum_of(const double* values, int64_t n) {
     for (int l = 0; l < 8; ++l) lane[l] += values[i + l];
   }
   for (int l = 0; i < n; ++i, ++l) lane[l] += values[i];
-  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+  return halved<8>(lane);
 }
 
 // What the short kernels of both operators share: tiles of positions × channels.

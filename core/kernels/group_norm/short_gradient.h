@@ -65,9 +65,6 @@ class ShortGradient : ShortGroups {
     loaded_ = true;
     values_of(call_.gamma, at.channel, at.rows, gamma_);
     values_of(call_.beta, at.channel, at.rows, beta_);
-    uint32_t least = UINT32_MAX;  // where 0 is the largest
-    for (int64_t c = 0; c < at.rows; ++c) least = smaller(least, (bits_of(gamma_[c]) << 1) - 1);
-    least_gamma_ = least == UINT32_MAX ? kLargest : float_of((least + 1) >> 1);
     const double s = -kLog2e * call_.scale;  // p is of x̂
     for (int64_t c = 0; c < at.rows; ++c) {
       slope_[c] = fp32_or_nan(s * static_cast<double>(gamma_[c]));
@@ -83,28 +80,16 @@ class ShortGradient : ShortGroups {
 
   // Returns whether sums of these sizes are neither small, large nor NaN; then their channel is not
   // lifted.
-  static auto are_usual(auto u, auto ux) {
-    return (u >= 0x1p-70) & (ux >= u * 0x1p-80 + 0x1p-90) & (u + ux < 0x1p120);
-  }
   bool are_usual(int64_t c) const {
-    return are_usual(magnitude(sum_u_[c]), magnitude(sum_ux_[c])) != 0;
+    const double u = magnitude(sum_u_[c]), ux = magnitude(sum_ux_[c]);
+    return all(u >= 0x1p-70, ux >= u * 0x1p-80 + 0x1p-90, u + ux < 0x1p120);
   }
 
   // Returns whether some channel may have to be lifted.
   [[gnu::noinline, gnu::flatten]] bool is_doubtful(int64_t n) const {
-    constexpr int64_t kWidth = sizeof(DoubleRegister) / sizeof(double);
-    using Words [[gnu::vector_size(sizeof(DoubleRegister))]] = int64_t;
-    const auto size = [](const double* from) {
-      const auto words = load_register<Words>(from) & INT64_MAX;
-      return reinterpret_cast<DoubleRegister>(words);
-    };
-    Words all = Words{} - 1;
-    int64_t c = 0;
-    for (; c + kWidth <= n; c += kWidth) all &= are_usual(size(sum_u_ + c), size(sum_ux_ + c));
-    bool so = true;
-    for (int64_t k = 0; k < kWidth; ++k) so &= all[k] != 0;
-    for (; c < n; ++c) so &= are_usual(c);
-    return !so;
+    uint64_t doubtful = 0;  // as wide as the sums: GCC vectorises it
+    for (int64_t c = 0; c < n; ++c) doubtful |= are_usual(c) ? 0 : 1;
+    return doubtful != 0;
   }
 
   // Finds the channels to be lifted, each by its own values. Returns false if there are none.
@@ -201,7 +186,9 @@ class ShortGradient : ShortGroups {
   }
 
   // Does the same for every t, and multiplies the values of lifted channels by their lifts. Lifts
-  // are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this.
+  // are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this. (The
+  // second sweep of a large group has u's lifts alone; nothing reads the x̂ of lifted channels
+  // there.)
   template <bool lifted>
   [[gnu::noinline, gnu::flatten]] void terms_general(int64_t n) {
     const double s = call_.scale;
@@ -249,17 +236,21 @@ class ShortGradient : ShortGroups {
       lost |= all(is_enough(c1_[g], kLeastAlone), is_enough(c2_[g], kLeastFactor)) ? 0 : 1;
     const uint32_t mean = largest_bits(groups, [&](int64_t g) { return group_mean_[g]; });
     groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
-    uint32_t least = bits_of(kLargest);
-    for (int64_t g = 0; g < groups; ++g) least = smaller(least, bits_of(magnitude(group_rstd_[g])));
-    least_rstd_ = float_of(least);
+  }
+
+  // Returns whether fp32 is enough for rstd γ, the factor of u.
+  bool a_fits(int64_t c) const {
+    const float size = magnitude(rstd_[c] * gamma_[c]);
+    return all(size <= kLargest, (size >= kLeastFactor) | (gamma_[c] == 0));
   }
 
   // Writes dx = rstd γ u + (b + c x̂) over dy. Returns false if fp32 is not enough for some
   // channel.
   [[gnu::noinline, gnu::flatten]] bool input_gradient(int64_t n) {
-    const uint32_t a = largest_bits(n, [&](int64_t c) { return rstd_[c] * gamma_[c]; });
-    if (a > bits_of(kLargest) || lifted_ || !groups_enough_) return false;
-    if (!(least_gamma_ * least_rstd_ >= kLeastFactor)) return false;
+    if (lifted_ || !groups_enough_) return false;
+    uint32_t lost = 0;
+    for (int64_t c = 0; c < n; ++c) lost |= a_fits(c) ? 0 : 1;
+    if (lost != 0) return false;
     for_each(n, [&](int64_t i, int64_t c) {
       const float rest = fused(c_[c], xh_[i], b_[c]);
       dy_[i] = fused(rstd_[c] * gamma_[c], u_[i], rest);
@@ -277,11 +268,9 @@ class ShortGradient : ShortGroups {
                        (lost ? 1 / lift_u_[c] : 1);
       const double h = normalised_wide(x_[i], mean_[c], rstd_[c]);
       const double wide = a * static_cast<double>(u_[i]) + (sum_u_[c] + sum_ux_[c] * h);
-      const float size = magnitude(rstd_[c] * gamma_[c]);
-      const bool a_fits = all(size <= kLargest, (size >= kLeastFactor) | (gamma_[c] == 0));
       const bool rest_fits =
           all(is_enough(sum_u_[c], kLeastAlone), is_enough(sum_ux_[c], kLeastFactor));
-      const bool fits = all(a_fits, rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
+      const bool fits = all(a_fits(c), rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
       dy_[i] = canonical(fits ? usual : static_cast<float>(wide));
     });
   }
@@ -295,7 +284,6 @@ class ShortGradient : ShortGroups {
   alignas(64) Wide sum_u_, sum_ux_, c1_, c2_;
   alignas(64) Wide lift_u_, lift_h_;  // 0: none
   int8_t exponent_[kMostChannels];    // kNoLift: none
-  float least_gamma_, least_rstd_;
   bool loaded_ = false, groups_enough_ = true, lifted_ = false, some_lifted_ = false;
 };
 

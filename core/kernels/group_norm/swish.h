@@ -58,9 +58,7 @@ template <class V>
 template <class V>
 [[gnu::always_inline]] inline V scaled_power(V p) {
   const V at = sixteenths(p), r = p - (at - all_of<V>(kShiftToSixteenth));
-  V q = all_of<V>(0x1.c6ac6ap-5f);
-  q = fused(q, r, all_of<V>(0x1.ebfff4p-3f));
-  q = fused(q, r, all_of<V>(0x1.62e43p-1f));
+  const V q = polynomial(r, 0x1.c6ac6ap-5f, 0x1.ebfff4p-3f, 0x1.62e43p-1f);
   return times_root(kRoots, at, r, q);
 }
 
@@ -70,9 +68,7 @@ template <class V>
 [[gnu::always_inline]] inline V exp_of_minus(V t) {
   const V at = sixteenths_of_minus(t);
   const V r = fused(all_of<V>(kShiftToSixteenth) - at, all_of<V>(kLn2High), -t);
-  V q = all_of<V>(0x1.555762p-3f);
-  q = fused(q, r, all_of<V>(0x1.00022p-1f));
-  q = fused(q, r, all_of<V>(1.0f));
+  const V q = polynomial(r, 0x1.555762p-3f, 0x1.00022p-1f, 1.0f);
   return times_root(kPowers, at, r, q);
 }
 
