@@ -132,6 +132,7 @@ def test_columns_of_many_rows_do_not_overlap():
     images = np.zeros((2, 300, 300, 8), np.float32).transpose(0, 3, 1, 2)
     images[:, :3] = -1
     openaclnn.leaky_relu(images[:, :3], 0.5, out=images[:, 3:6])
-    assert (images[:, 3:6] == -0.5).all() and (images[:, 6:] == 0).all()
+    assert (images[:, 3:6] == -0.5).all()
+    assert (images[:, 6:] == 0).all()
     assert refused(left, both[:, 3:7])
     assert refused(images[:, :3], images[:, 2:5])
