@@ -58,6 +58,36 @@ def test_groups_that_do_not_divide_the_channels_are_not_judged(tmp_path, monkeyp
         assert capsys.readouterr().err == sentence
 
 
+def test_calls_that_no_operator_accepts_are_not_judged(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.ones((2, 6, 4), np.float32))
+    np.save("w.npy", np.ones(6, np.float32))
+    normed = ["x.npy", "-", "-", "x.npy", "w.npy", "w.npy", "--op", "group_norm_swish"]
+    gradient = ["x.npy", "x.npy", "x.npy", "--op", "elu_backward", "--scale=1", "--input-scale=1"]
+    for command, sentence in (
+        ([*normed, "--num-groups=2", "--data-format=NHWC"], 'data_format must be "NCHW" or "ND"'),
+        ([*normed, "--num-groups=2", "--swish-scale=inf"], "swish_scale must be finite, but got"),
+        ([*gradient, "--alpha", "-1", "--is-result=true"], "alpha must be at least 0 when is_resu"),
+    ):
+        assert main(["compare", *command]) == 2
+        assert capsys.readouterr().err.startswith(f"openaclnn compare: {sentence}")
+
+
+def test_negative_numbers_are_values(tmp_path, monkeypatch, capsys):
+    """Those with an exponent too, which argparse takes for options."""
+    monkeypatch.chdir(tmp_path)
+    x = np.linspace(-4, 4, 100, dtype=np.float32)
+    np.save("x.npy", x)
+    for text in ("-1e-3", "-2.5E+1", "-.5e1", "-3", "-inf", "-nan"):
+        np.save("y.npy", openaclnn.leaky_relu(x, float(text)))
+        command = ["compare", "y.npy", "x.npy", "--op", "leaky_relu", "--negative-slope", text]
+        assert main(command) == 0
+        assert f"negative_slope = {float(text)}" in capsys.readouterr().out.replace("1e-3", "0.001")
+    with pytest.raises(SystemExit):
+        main([*command, "-1e"])
+    assert "unrecognized arguments: -1e" in capsys.readouterr().err
+
+
 def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path):
     """Of a command that had more to print than was read, nobody knows the status."""
     x = np.linspace(-4, 4, 100, dtype=np.float32)
@@ -83,6 +113,7 @@ def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path):
     ("given", "sentence"),
     [
         (["y.npy", "--op", "elu"], "elu takes 2 files (out, x), but got 1"),
+        (["y.npy", "-", "--op", "elu"], "x must be a file, but is -, which stands for a result"),
         (["y.npy", "y.npy", "--op", "elo"], "there is no operator elo; did you mean aclnnElu?"),
         (["y.npy", "no.npy", "--op", "elu"], "no.npy must be a .npy file, but: "),
         (["y.npy", "y.npy", "--op", "elu", "--eps", "1"], "elu takes x, alpha, scale, input_scale"),

@@ -174,8 +174,8 @@ TORCH_TENSORS = """\
 torch.bfloat16 True
 [[-1.0, -0.4296875], [0.2890625, 1.4296875]]
 in place: True
-aclnnLeakyRelu: self must not require a gradient, which these functions do not record: \
-import openaclnn.torch, which records it, or pass it detached
+aclnnLeakyRelu: self must not require a gradient, which plans never record, and functions only \
+after import openaclnn.torch: call a function of openaclnn.torch, or pass x.detach()
 [1.0, 1.0, 1.0]
 """
 

@@ -271,8 +271,41 @@ def test_arguments_that_are_refused():
         with pytest.raises(TypeError, match=sentence):
             oj.leaky_relu_backward(jnp.ones(3), jnp.ones(3), 0.1, wrong)
     assert oj.leaky_relu_backward(jnp.ones(3), jnp.ones(3), 0.1, np.True_).shape == (3,)
-    with pytest.raises(ValueError, match=r"^group_norm_swish: num_groups must divide the 6 chan"):
-        oj.group_norm_swish(jnp.ones((2, 6)), jnp.ones(6), jnp.ones(6), 4)
+    for wrong in ("0.5", b"0.5", bytearray(b"0.5"), np.str_("0.5")):
+        with pytest.raises(TypeError, match=r"^leaky_relu: negative_slope must be a number, but g"):
+            oj.leaky_relu(jnp.ones(3), wrong)
+        with pytest.raises(TypeError, match=r"^logit: eps must be a number, but got "):
+            oj.logit(jnp.ones(3), wrong)
+    with pytest.raises(ValueError, match=r"^logit: eps must be a number that float64 holds$"):
+        oj.logit(jnp.ones(3), 10**400)
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind", "what"),
+    [
+        (4, ValueError, "divide the 6 channels of x, but got 4"),
+        (0, ValueError, "be greater than 0, but got 0"),
+        (-2, ValueError, "be greater than 0, but got -2"),
+        (1 << 62, ValueError, f"divide the 6 channels of x, but got {1 << 62}"),
+        (1 << 70, TypeError, f"be an integer of at most 64 bits, but got {1 << 70}"),
+    ],
+)
+def test_numbers_of_groups_that_are_refused(groups, kind, what):
+    def call(x):
+        return oj.group_norm_swish(x, jnp.ones(6), jnp.ones(6), groups)
+
+    sentence = rf"^group_norm_swish: num_groups must {what}\b"
+    with pytest.raises(kind, match=sentence):
+        call(jnp.ones((2, 6)))
+    (n,) = jax.export.symbolic_shape("n")
+    struct = jax.ShapeDtypeStruct((n, 6), np.float32)
+    with pytest.raises(ValueError, match=r"^group_norm_swish: num_groups must (divide|be greater)"):
+        jax.eval_shape(call, struct)
+
+
+def test_shapes_are_refused_before_numbers_of_groups():
+    with pytest.raises(ValueError, match=r"^group_norm_swish: x must have 2 to 8 dimensions, but"):
+        oj.group_norm_swish(jnp.ones(6), jnp.ones(6), jnp.ones(6), -2)
 
 
 def test_what_is_refused_when_the_program_runs():

@@ -124,6 +124,12 @@ def test_the_range_is_the_one_given():
     assert named(found) == [("clamp edge", 0.1)]
 
 
+def test_a_range_may_have_exponents(capsys):
+    """argparse takes -1e38 for an option."""
+    assert main(["plot", "elu", "--range", "-1e38", "1e38"]) == 0
+    assert capsys.readouterr().out.startswith("aclnnElu")
+
+
 # ---- the error ----
 
 
@@ -234,6 +240,10 @@ def test_picture(suffix, tmp_path, capsys):
             ),
         ),
         (["elu", "--range", "4", "1"], "--range must be two finite numbers, the lower first, but"),
+        (
+            ["elu", "--range", "-inf", "1"],
+            "--range must be two finite numbers, the lower first, but",
+        ),
         (["elu", "--range", "0", "nan"], "--range must be two finite numbers, the lower first"),
         (["elu", "--range", "1e30", "1e31", "--dtype", "fp16"], "--range must hold a value of"),
         (["elu", "--dtype", "int8"], "--dtype must be a float dtype"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -151,7 +152,11 @@ def test_what_is_missing_is_named(op):
         with pytest.raises(TypeError, match=f"^{op.name} takes .*, but {p.name} is missing$"):
             openaclnn.plan(op.name, **named)
         if p.condition:
-            openaclnn.plan(op.name, **named | {p.condition: False}).run()
+            for false in (False, np.False_):
+                openaclnn.plan(op.name, **named | {p.condition: false}).run()
+            for true in (True, np.True_):
+                with pytest.raises(TypeError, match=f"but {p.name} is missing$"):
+                    openaclnn.plan(op.name, **named | {p.condition: true})
 
 
 def test_attributes_of_the_wrong_type():
@@ -209,6 +214,56 @@ def test_c_executors_run_once_unless_repeatable():
     with pytest.raises(openaclnn.AclnnError, match="but was already run or destroyed"):
         aclnn.aclnnInplaceLeakyRelu(None, size, executor)
     aclnn.aclDestroyAclOpExecutor(executor)
+
+
+def test_a_phase_2_that_is_refused_consumes_nothing():
+    x = np.full(3, -4.0, np.float32)
+    size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(x, 0.5)
+    with pytest.raises(TypeError, match="stream must be a Stream or None, but got 'x'"):
+        aclnn.aclnnInplaceLeakyRelu(None, size, executor, "x")
+    with pytest.raises(openaclnn.AclnnError, match="executor must come from"):
+        aclnn.aclnnElu(None, size, executor)
+    aclnn.aclnnInplaceLeakyRelu(None, size, executor)
+    assert (x == -2).all()
+    with pytest.raises(openaclnn.AclnnError, match="but was already run or destroyed"):
+        aclnn.aclnnInplaceLeakyRelu(None, size, executor, "x")
+
+
+def test_c_executors_that_are_no_longer_alive():
+    """One that was run may be destroyed any number of times, one that was destroyed may not."""
+
+    def refused(function, executor, ended):
+        sentence = f"{function.__name__}: executor must be alive, but was already {ended}"
+        with pytest.raises(openaclnn.AclnnError, match=f"^{sentence}$") as caught:
+            function(executor)
+        assert caught.value.status == 161002
+
+    repeatable, destroy = aclnn.aclSetAclOpExecutorRepeatable, aclnn.aclDestroyAclOpExecutor
+    size, run = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(X.copy(), 0.5)
+    aclnn.aclnnInplaceLeakyRelu(None, size, run)
+    refused(repeatable, run, "run")
+    destroy(run)
+    destroy(run)
+    _, destroyed = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(X.copy(), 0.5)
+    destroy(destroyed)
+    refused(destroy, destroyed, "destroyed")
+    refused(repeatable, destroyed, "destroyed")
+
+
+def test_one_of_several_threads_runs_an_executor():
+    def outcome(executor):
+        try:
+            aclnn.aclnnInplaceLeakyRelu(None, 0, executor)
+        except openaclnn.AclnnError as error:
+            return error.status
+        return 0
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(100):
+            x = np.full(3, -4.0, np.float32)
+            _, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(x, 0.5)
+            assert sorted(threads.map(outcome, [executor] * 4)) == [0, *[161002] * 3]
+            assert (x == -2).all()
 
 
 # ---- streams ----

@@ -106,8 +106,8 @@ def refused(x, sentence):
 def test_unusable_tensors():
     wants_gradient = torch.ones(2, requires_grad=True)
     pass_detached = (
-        "not require a gradient, which these functions do not record: import openaclnn.torch, "
-        "which records it, or pass it detached"
+        "not require a gradient, which plans never record, and functions only after import "
+        "openaclnn.torch: call a function of openaclnn.torch, or pass x.detach()"
     )
     refused(wants_gradient, pass_detached)
     with torch.no_grad():

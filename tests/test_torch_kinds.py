@@ -156,8 +156,11 @@ EXAMPLES = {
     ],
     "quantised": [(given(quantised), "is quantised as torch.quint8: pass x.dequantize()")],
     "recorded": [
-        (given(lambda: ones().requires_grad_()), "not require a gradient, which these functions"),
-        (given(lambda: ones().requires_grad_() * 2), "or pass it detached"),
+        (given(lambda: ones().requires_grad_()), "not require a gradient, which plans never"),
+        (given(lambda: ones().requires_grad_() * 2), "or pass x.detach()"),
+    ],
+    "recorded number": [
+        (given(lambda: ones().requires_grad_()), "never recorded of a number: pass x.item()"),
     ],
     "dual": [(dual, "not carry a forward-mode tangent, which these functions do not propagate")],
     "inference": [(given(of_inference), "not be an inference tensor, which may be written inside")],

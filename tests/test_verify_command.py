@@ -146,6 +146,12 @@ GN = "group_norm_swish"
         ({"op": "elu", "shapes": None}, "case 0: shapes must be a list, but is None"),
         ({"op": GN, "attributes": {"num_groups": 0}}, "case 0: num_groups must be greater than 0"),
         ({"op": GN, "attributes": {"num_groups": "x"}}, "case 0: num_groups must be an integer"),
+        ({"op": GN, "attributes": {"swish_scale": "inf"}}, "case 0: swish_scale must be finite"),
+        ({"op": GN, "shapes": [[0], [4], [4]]}, "case 0: x must not be empty, but has shape [0]"),
+        (
+            {"op": "elu_backward", "attributes": {"alpha": -1, "is_result": True}},
+            "case 0: alpha must be at least 0 when is_result is true, but got -1",
+        ),
         ({"op": GN, "attributes": {"activate_swish": 1}}, "case 0: activate_swish must be true or"),
     ],
 )  # fmt: skip

@@ -14,8 +14,9 @@ repeatable; unlike in C, the workspace may be None, because the executor has its
 from __future__ import annotations
 
 import textwrap
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ._core import Plan, Stream
 from .catalogue import formula_lines
@@ -32,34 +33,60 @@ class Executor:
 
     def __init__(self, made: Plan) -> None:
         self._plan: Plan | None = made
+        self._lock = threading.Lock()  # of what follows: exactly one of several threads runs it
+        self._destroyed = False
         self.name = made.name
         self.repeatable = False
 
-    def take(self) -> Plan:
-        """The plan, for one run or, when repeatable, one of many."""
-        if self._plan is None:
+    def run(self, stream: Stream | None) -> None:
+        """Phase 2. One that is refused consumes nothing."""
+        with self._lock:
+            taken = self._plan
+            if not self.repeatable:
+                self._plan = None
+        if taken is None:
             raise AclnnError(
                 _INVALID,
                 f"{self.name}: executor must be run once (make it repeatable to run it again), "
                 "but was already run or destroyed",
             )
-        taken = self._plan
-        if not self.repeatable:
-            self._plan = None
-        return taken
+        try:
+            taken.run(stream)
+        except BaseException:
+            with self._lock:
+                if not self._destroyed:
+                    self._plan = taken
+            raise
 
-    def destroy(self) -> None:
-        self._plan = None
+    def make_repeatable(self, call: str) -> None:
+        with self._lock:
+            if self._plan is None:
+                self._refuse(call)
+            self.repeatable = True
+
+    def destroy(self, call: str) -> None:
+        """As in C, one that phase 2 consumed may be destroyed, any number of times."""
+        with self._lock:
+            if self._destroyed:
+                self._refuse(call)
+            gone, self._plan = self._plan, None  # arrays that go may run code: after the lock
+            self._destroyed = gone is not None
+
+    def _refuse(self, call: str) -> NoReturn:
+        ended = "destroyed" if self._destroyed else "run"
+        raise AclnnError(_INVALID, f"{call}: executor must be alive, but was already {ended}")
 
 
 def aclSetAclOpExecutorRepeatable(executor: Executor) -> None:
     """Lets phase 2 run the executor any number of times."""
-    _executor("aclSetAclOpExecutorRepeatable", executor, _INNER_NULL).repeatable = True
+    call = "aclSetAclOpExecutorRepeatable"
+    _executor(call, executor, _INNER_NULL).make_repeatable(call)
 
 
 def aclDestroyAclOpExecutor(executor: Executor) -> None:
-    """Ends a repeatable executor."""
-    _executor("aclDestroyAclOpExecutor", executor, _INNER_NULL).destroy()
+    """Ends an executor, whether phase 2 has consumed it or not."""
+    call = "aclDestroyAclOpExecutor"
+    _executor(call, executor, _INNER_NULL).destroy(call)
 
 
 def _executor(call: str, executor: Executor | None, null: int = _NULL) -> Executor:
@@ -88,7 +115,7 @@ def _phase2(name: str) -> Callable[[Any, int, Executor, Stream | None], None]:
                 _INVALID,
                 f"{name}: executor must come from {name}{_PHASE1}, but is of {live.name}",
             )
-        live.take().run(stream)
+        live.run(stream)
 
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -168,10 +168,10 @@ def nearest(name: str) -> str | None:
     return known[near[0]] if near else None
 
 
-def markdown() -> str:
+def markdown(ops: Sequence[Op] = OPS) -> str:
     """The table of the README; tools/refresh.py puts it there."""
     text = "| operator | Python | formula | dtypes | products |\n| --- | --- | --- | --- | --- |\n"
-    for op in OPS:
+    for op in ops:
         formula = f"`{op.formula}`"
         if op.where:
             formula += f" where {', '.join(f'`{definition}`' for definition in op.where)}"

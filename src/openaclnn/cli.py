@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from typing import Any
 
@@ -16,7 +17,13 @@ from .torch_npu import command as npu
 
 
 class Command(argparse.ArgumentParser):
-    """Refuses the words it does not know itself, so that its own usage is shown."""
+    """Refuses the words it does not know itself, so that its own usage is shown. All negative
+    numbers are values; argparse takes -1e-3 and -inf for options."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        number = r"-((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf|infinity|nan)$"
+        self._negative_number_matcher = re.compile(number, re.IGNORECASE)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = super().parse_known_args(args, namespace)

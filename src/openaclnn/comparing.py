@@ -14,7 +14,7 @@ from .dtypes import array_of, as_dtype, dtype_of
 from .formulas import ROUNDED
 from .judging import Output, outputs, wide
 from .plan import find
-from .reference import Array, input_shapes
+from .reference import Array, input_shapes, refused
 from .schema import Op
 from .standards import Standard, Verdict, verdict
 
@@ -149,17 +149,17 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
 
 
 def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]) -> None:
-    """Shapes and numbers of groups that the operator would refuse, as far as the formula would take
+    """Shapes and attributes that the operator would refuse, as far as the formula would take
     them."""
     shapes = [x.shape for x in inputs]
     names = ", ".join(p.python_name for p in op.inputs_)
     message = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
     try:
         if op.shapes == "broadcast":
-            np.broadcast_shapes(*shapes)
-            return
-        wrong = op.undivided(op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes))
-        fit = tuple(shapes) == tuple(input_shapes(op, shapes[0], attributes))
+            fit = np.broadcast_shapes(*shapes) is not None
+        else:
+            fit = tuple(shapes) == tuple(input_shapes(op, shapes[0], attributes))
+        wrong = refused(op, op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes))
     except (ValueError, KeyError, IndexError):
         raise ValueError(message) from None
     if wrong is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ._core import Plan
 from .catalogue import nearest
 from .schema import Op, Parameter
@@ -29,7 +31,8 @@ def _needed(op: Op, parameter: Parameter, values: list[Any]) -> bool:
     """Whether plan has to be given it; an output that a false flag switches off it has not."""
     if parameter.condition is not None:
         flags = [p.name for p in op.parameters]
-        return values[flags.index(parameter.condition)] is not False
+        flag = values[flags.index(parameter.condition)]
+        return not isinstance(flag, bool | np.bool_) or bool(flag)
     optional = parameter.kind in ("tensor", "scalar") and not parameter.required
     return not (parameter.has_default or optional)
 

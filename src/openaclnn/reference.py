@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .formulas import Array as Array
 from .formulas import Attributes as Attributes
 from .formulas import Reference
+from .rules import RULES, Refusal
 from .schema import Op
 from .shapes import shape_of
 
@@ -30,6 +31,13 @@ def _all_references() -> dict[str, Reference]:
 
 
 REFERENCES = _all_references()
+
+
+def refused(op: Op, known: Mapping[str, Any]) -> Refusal | None:
+    """The parameter for which phase 1 refuses a call whose dtypes and shapes fit, and what it must
+    do instead. `known` are the sizes and attributes by name (Op.known_sizes)."""
+    rules = (*REFERENCES[op.kernel].rules, *(RULES[name] for name in op.rules))
+    return next((found for rule in rules if (found := rule(op, known)) is not None), None)
 
 
 class Format(NamedTuple):

@@ -107,7 +107,7 @@ class Op:
     limits: str  # what else the shapes must keep to, in words
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
-    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
+    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h and of rules.py
     formula: str  # in terms of the parameters, functions and the letters that `where` defines
     where: tuple[str, ...]
     doc: str

@@ -115,9 +115,15 @@ def _recorded(tensor: Any, written: bool) -> str | None:
     if not (tensor.requires_grad and _torch().is_grad_enabled()):
         return None
     return (
-        "not require a gradient, which these functions do not record: import openaclnn.torch, "
-        "which records it, or pass it detached"
+        "not require a gradient, which plans never record, and functions only after import "
+        "openaclnn.torch: call a function of openaclnn.torch, or pass x.detach()"
     )
+
+
+def _recorded_number(tensor: Any, written: bool) -> str | None:
+    if _recorded(tensor, written) is None:
+        return None
+    return "not require a gradient, which is never recorded of a number: pass x.item()"
 
 
 def _dual(tensor: Any, written: bool) -> str | None:
@@ -190,7 +196,8 @@ KINDS = (
     Kind("nested", _nested),
     Kind("layout", _layout),
     Kind("quantised", _quantised),
-    Kind("recorded", _recorded, number=True),
+    Kind("recorded", _recorded),
+    Kind("recorded number", _recorded_number, array=False, number=True),
     Kind("dual", _dual, number=True),
     Kind("inference", _of_inference),
     Kind("zero", _zero),

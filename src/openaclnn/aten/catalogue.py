@@ -112,10 +112,12 @@ def page() -> str:
         "([how](../../docs/aten_programs.md)), and for the device `npu`. "
         f"Everywhere {GENERAL}.\n"
     )
-    for name in sorted(functions()):
-        row = functions()[name]
-        own = "; ".join(own_limits(row))
-        text += f"\n## {name}\n\nComputed by {computed_by(row)}" + (f"; {own}" if own else "")
-        text += f'.\n\n```c\n#include "aclnnop/{header(name)}"\n'
-        text += "\n".join(prototypes(row)) + "\n```\n"
-    return text
+    return text + "".join(f"\n{section(functions()[name])}" for name in sorted(functions()))
+
+
+def section(row: Row) -> str:
+    """One of them, as a section of that page."""
+    own = "; ".join(own_limits(row))
+    text = f"## {row.name}\n\nComputed by {computed_by(row)}" + (f"; {own}" if own else "")
+    text += f'.\n\n```c\n#include "aclnnop/{header(row.name)}"\n'
+    return text + "\n".join(prototypes(row)) + "\n```\n"

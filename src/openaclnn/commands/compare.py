@@ -29,7 +29,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn compare mine.npy x.npy --op elu --alpha 1.5\n"
         "  openaclnn compare mine.npy g.npy x.npy --op elu_backward --alpha 1 --scale 1 \\\n"
         "      --input-scale 1 --is-result false\n"
-        "  openaclnn compare mine.npy x.npy --op logit --eps=-1e-3 --dtype bf16 --ulp 2\n\n"
+        "  openaclnn compare mine.npy x.npy --op logit --eps -1e-3 --dtype bf16 --ulp 2\n\n"
         "Exit status: 0 if the results meet the standard, 1 if not, 2 if nothing was compared.",
     )
     sub.add_argument("files", nargs="+", metavar="FILE.npy", help="results, then inputs")
@@ -86,6 +86,12 @@ def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
         raise WrongUse(
             f"{op.python} takes {outputs + inputs} files ({', '.join(names)}), but got {len(files)}"
         )
+    for p, path in zip(op.inputs_, files[outputs:], strict=True):
+        if path == "-":
+            raise WrongUse(
+                f"{p.python_name} must be a file, but is -, which stands for a result that was not "
+                "computed"
+            )
     arrays = [load(path) for path in files]
     mine = arrays[0] if outputs == 1 else tuple(arrays[:outputs])
     return mine, arrays[outputs:]

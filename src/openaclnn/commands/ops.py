@@ -137,7 +137,7 @@ def show_ops(arguments: argparse.Namespace, paint: Paint) -> int:
         data = [as_data(op) for op in chosen]
         print(json.dumps(data if arguments.name is None else data[0], indent=2))
     elif arguments.markdown:
-        print(markdown(), end="")
+        print(markdown(chosen), end="")
     elif arguments.name is not None:
         show_operator(chosen[0], paint)
     else:
@@ -160,7 +160,8 @@ def show_aten_ops(arguments: argparse.Namespace, paint: Paint) -> int:
         data = [aten.as_data(row) for row in chosen]
         print(json.dumps(data if arguments.name is None else data[0], indent=2))
     elif arguments.markdown:
-        print(aten.page(), end="")
+        whole = arguments.name is None
+        print(aten.page() if whole else aten.section(chosen[0]), end="")
     elif arguments.name is not None:
         aten.show(chosen[0], paint)
     else:

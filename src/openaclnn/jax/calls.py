@@ -78,19 +78,35 @@ def _check(
         openaclnn.plan(op.name, *values)
     except openaclnn.AclnnError as error:
         raise ValueError(sentence(op, str(error))) from None
+    except TypeError as error:  # a number of more than 64 bits
+        raise TypeError(sentence(op, str(error))) from None
+
+
+def _undivided(
+    op: Op, inputs: Sequence[Any], attributes: Attributes
+) -> tuple[Parameter, str] | None:
+    """What Op.undivided says. A symbolic size counts as 0, which every number divides."""
+    shapes = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
+    known = op.known_sizes(shapes, attributes)
+    return op.undivided({name: n if isinstance(n, int) else 0 for name, n in known.items()})
 
 
 def _inferred(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[Struct]:
     """The outputs of a call that the library accepts."""
     _check_dtypes(op, inputs)
+    wrong = _undivided(op, inputs, attributes)
+    # A wrong number of groups may be none that a shape can have, which 0 is.
+    sizes = attributes if wrong is None else {**attributes, wrong[0].python_name: 0}
     try:
-        results = outputs(op, inputs, attributes)
+        results = outputs(op, inputs, sizes)
     except (KeyError, ValueError, ZeroDivisionError):
         # The inputs do not fit each other. The library looks at them before it looks at outputs.
         likes = [jax.ShapeDtypeStruct(inputs[0].shape, inputs[0].dtype) for _ in op.outputs]
         _check(op, inputs, attributes, likes)
         raise
     _check(op, inputs, attributes, results)
+    if wrong is not None:
+        raise ValueError(f"{op.python}: {wrong[0].python_name} must {wrong[1]}")
     return results
 
 

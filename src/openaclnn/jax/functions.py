@@ -24,9 +24,16 @@ def _flag(value: Any) -> bool:
     return bool(value)
 
 
+def _number(value: Any) -> float:
+    """Takes no text, which float() would read."""
+    if isinstance(value, str | bytes | bytearray):
+        raise TypeError
+    return float(value)
+
+
 _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "scalar": (float, "a number"),
-    "double": (float, "a number"),
+    "scalar": (_number, "a number"),
+    "double": (_number, "a number"),
     "int64": (operator.index, "an integer"),
     "bool": (_flag, "True or False"),
 }
@@ -49,6 +56,10 @@ def _attribute(op: Op, p: Parameter, value: Any) -> Any:
         return convert(value)
     except (TypeError, ValueError):
         raise TypeError(f"{op.python}: {p.python_name} must be {what}, but got {value!r}") from None
+    except OverflowError:
+        raise ValueError(
+            f"{op.python}: {p.python_name} must be {what} that float64 holds"
+        ) from None
 
 
 def _array(op: Op, p: Parameter, value: Any) -> Any:

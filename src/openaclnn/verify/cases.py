@@ -13,7 +13,7 @@ from ..catalogue import attributes_text, find_operator
 from ..dtypes import dtype_of
 from ..layouts import OF_CASES
 from ..plan import find
-from ..reference import REFERENCES, Array, input_shapes
+from ..reference import REFERENCES, Array, input_shapes, refused
 from ..schema import Op
 from . import values as kinds
 
@@ -125,7 +125,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         if len(shapes) != len(op.inputs_):
             raise BadCase(f"{where}: shapes must be {len(op.inputs_)}, but are {len(shapes)}")
     known = op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes)
-    if (wrong := op.undivided(known)) is not None:
+    if (wrong := refused(op, known)) is not None:
         raise BadCase(f"{where}: {wrong[0].python_name} must {wrong[1]}")
     mistake = data.get("mistake") or ""
     if mistake:
