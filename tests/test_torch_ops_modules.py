@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -140,6 +141,21 @@ def test_swish_scale():
     assert "swish_scale=1.702" in repr(module)
 
 
+NUMBERS = [np.float32(0.5), np.float16(0.5), Fraction(1, 2), np.int64(1), np.uint8(1)]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: type(n).__name__)
+def test_numbers_of_other_types(number):
+    """torch's functions take whatever has __float__ or __index__; its dispatcher does not."""
+    x, plain = torch.randn(5), float(number)
+    for function in (ot.leaky_relu, ot.elu, ot.hardshrink, ot.logit):
+        assert same_bits(function(x, number), function(x, plain))
+    assert same_bits(nn.Sequential(ot.LeakyReLU(number))(x), ot.leaky_relu(x, plain))
+    images = torch.randn(2, 4, 5)
+    found = ot.group_norm_swish(images, np.int64(2), eps=number, swish_scale=number)
+    assert same_bits(found, ot.group_norm_swish(images, 2, eps=plain, swish_scale=plain))
+
+
 # ---- openaclnn's own functions ----
 
 
@@ -179,6 +195,15 @@ def test_functions_of_openaclnn_refuse_what_they_did():
     with pytest.raises(openaclnn.AclnnError, match="aclnnElu: self must have dtype"):
         openaclnn.elu(torch.ones(3, dtype=torch.int32))
     assert isinstance(openaclnn.elu(np.ones(3, np.float32)), np.ndarray)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_functions_of_openaclnn_record_with_numbers_of_other_types():
+    x = torch.tensor([-2.0, 3.0], requires_grad=True)
+    openaclnn.leaky_relu(x, np.float32(0.5)).sum().backward()
+    assert x.grad.tolist() == [0.5, 1.0]
+    images, w = torch.ones(2, 4, 5, requires_grad=True), torch.ones(4)
+    assert openaclnn.group_norm_swish(images, w, w, np.int64(2))[0].requires_grad
 
 
 IMPORTED = """
