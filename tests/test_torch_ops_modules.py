@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -154,6 +155,48 @@ def test_numbers_of_other_types(number):
     images = torch.randn(2, 4, 5)
     found = ot.group_norm_swish(images, np.int64(2), eps=number, swish_scale=number)
     assert same_bits(found, ot.group_norm_swish(images, 2, eps=plain, swish_scale=plain))
+
+
+@pytest.mark.parametrize("shape", [(0, 6, 5), (0, 6), (2, 6, 0)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_empty_batches(shape, dtype):
+    """The operator refuses them, and the module takes what torch.nn's does."""
+    module, x = ot.GroupNormSwish(3, 6), torch.zeros(shape, dtype=dtype, requires_grad=True)
+    y = module(x)
+    assert (y.shape, y.dtype) == (x.shape, dtype)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    assert module.weight.grad.shape == module.bias.grad.shape == (6,)
+    assert ot.group_norm_swish(x, 3).shape == x.shape
+    with pytest.raises(ValueError, match="x must not be empty"):
+        torch.ops.openaclnn.group_norm_swish(x, module.weight, module.bias, 3)
+
+
+def test_empty_batches_of_compiled_modules():
+    module = torch.compile(ot.GroupNormSwish(3, 6), fullgraph=True, backend="aot_eager")
+    for count in (3, 0, 4):
+        assert module(torch.ones(count, 6, 5)).shape == (count, 6, 5)
+
+
+def test_batches_whose_size_the_data_give():
+    class Chosen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = ot.GroupNormSwish(3, 6)
+
+        def forward(self, x, mask):
+            return self.norm(x[mask])
+
+    x, mask = torch.randn(4, 6, 5), torch.tensor([True, False, True, True])
+    program = torch.export.export(Chosen(), (x, mask)).module()
+    assert same_bits(program(x, ~mask), ot.group_norm_swish(x[~mask], 3))
+
+
+def test_jit_traces_modules():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`torch.jit.trace", DeprecationWarning)
+        traced = torch.jit.trace(ot.GroupNormSwish(3, 6), torch.randn(2, 6, 5))
+    assert traced(torch.randn(4, 6, 5)).shape == (4, 6, 5)
 
 
 # ---- openaclnn's own functions ----

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .explaining import explained
 from .scalars import plain_number
@@ -58,6 +59,17 @@ def _wide(x: Tensor, input: Tensor) -> Tensor:
 torch.fx.wrap("_wide")  # a leaf of traces, whose proxies have no dtype to ask
 
 
+def _is_empty(input: Tensor) -> bool:
+    """Whether it surely is: traces know no sizes, and torch.compile not those that data give."""
+    if torch.compiler.is_compiling():
+        from torch.fx.experimental.symbolic_shapes import guard_or_false  # sympy comes with it
+
+        return bool(guard_or_false(input.numel() == 0))
+    if torch.jit.is_tracing() or not isinstance(input, Tensor):
+        return False
+    return input.numel() == 0
+
+
 def group_norm_swish(
     input: Tensor,
     num_groups: int,
@@ -77,6 +89,9 @@ def group_norm_swish(
             weight = input.new_ones(input.shape[1], dtype=torch.float32)
         if bias is None:
             bias = input.new_zeros(input.shape[1], dtype=torch.float32)
+        if _is_empty(input):  # aclnnGroupNormSwish refuses it
+            weight, bias = weight.to(input.dtype), bias.to(input.dtype)
+            return functional.silu(functional.group_norm(input, groups, weight, bias, epsilon))
         weight, bias = _wide(weight, input), _wide(bias, input)
         results: tuple[Tensor, ...] = ops.group_norm_swish.default(
             input, weight, bias, groups, None, epsilon, True, scale
