@@ -13,6 +13,7 @@ from torch.fx import Node, Tracer
 from torch.fx.proxy import TraceError
 from torch.nn import Module
 
+from ..settings import plays_any
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
 
@@ -58,9 +59,16 @@ def replace(model: Module) -> Replacement:
     return report
 
 
-def _hooked(module: Module) -> bool:
-    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return any(getattr(module, name, None) for name in hooks)
+def _peculiar(module: Module) -> str | None:
+    """What it has that the module in its place would not have."""
+    if "forward" in vars(module):
+        return "has a forward of its own"
+    if any(found for name, found in vars(module).items() if name.endswith("_hooks")):
+        return "has hooks"
+    held = module._parameters.keys() | module._buffers.keys() | module._modules.keys()
+    if more := sorted(held - ({"weight", "bias"} if _is_norm(module) else set())):
+        return f"holds {', '.join(more)} too"
+    return None
 
 
 def _like(module: Module, made: Module) -> Module:
@@ -79,6 +87,7 @@ def _activation(module: Module) -> Module | None:
 
 def _replace_activations(model: Module, report: Replacement) -> None:
     made: dict[int, Module] = {}  # a module of two names stays one module
+    wide = not plays_any() and any(p.dtype == torch.float64 for p in model.parameters())
     for name, parent in list(model.named_modules()):
         for key, child in list(parent._modules.items()):  # named_children: one name of each
             if child is None:
@@ -87,8 +96,12 @@ def _replace_activations(model: Module, report: Replacement) -> None:
             ours = made.get(id(child)) or _activation(child)
             if ours is None:
                 continue
-            if _hooked(child):
-                report.left[full] = "it has hooks"
+            peculiar = _peculiar(child)
+            if peculiar is not None:
+                report.left[full] = f"it {peculiar}"
+                continue
+            if wide and not isinstance(child, torch.nn.LeakyReLU):
+                report.left[full] = "the model has float64 parameters"
                 continue
             made[id(child)] = _like(child, ours)
             setattr(parent, key, ours)
@@ -168,7 +181,10 @@ def _traces(module: Module) -> list[Calls] | str:
 def _groups(parent: Module, why: dict[int, str]) -> Iterator[tuple[str, list[str]]]:
     """Names in `parent`: a SiLU and the GroupNorms, all of what it follows."""
     children = {key: m for key, m in parent._modules.items() if m is not None}
-    if type(parent) is torch.nn.Sequential:
+    if "forward" in vars(parent):
+        text = "the module that holds it has a forward of its own"
+        why |= {id(m): text for m in children.values() if _is_norm(m)}
+    elif type(parent) is torch.nn.Sequential:
         keys = list(children)
         for one, other in itertools.pairwise(keys):
             if _is_norm(children[one]) and _is_silu(children[other]):
@@ -230,8 +246,9 @@ def _refusal(parent: Module, activation: str, norms: list[str]) -> str | None:
     held = [m for _, m in parent.named_modules(remove_duplicate=False)]
     for key in (activation, *norms):
         module = getattr(parent, key)
-        if _hooked(module):
-            return f"{key} has hooks"
+        peculiar = _peculiar(module)
+        if peculiar is not None:
+            return f"{key} {peculiar}"
         if type(parent) is not torch.nn.Sequential and sum(m is module for m in held) > 1:
             return f"{key} has several names"  # the forward may call it by another
     for norm in (getattr(parent, key) for key in norms):
