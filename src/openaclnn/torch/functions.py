@@ -67,7 +67,7 @@ def _is_empty(input: Tensor) -> bool:
         return bool(guard_or_false(input.numel() == 0))
     if torch.jit.is_tracing() or not isinstance(input, Tensor):
         return False
-    return input.numel() == 0
+    return bool(input.numel() == 0)
 
 
 def group_norm_swish(

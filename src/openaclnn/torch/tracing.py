@@ -19,8 +19,8 @@ Calls = list[Node]  # of modules, by one way through a forward
 
 
 class _Value(Proxy):
-    @property
-    def __class__(self) -> type:
+    @property  # type: ignore[misc]  # object's can be set
+    def __class__(self) -> Any:
         """isinstance asks for it, in the frame of its caller: a forward may go by the answer."""
         caller = sys._getframe(1)
         own = caller.f_globals.get("__name__", "").startswith("torch.")
