@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and modules with torch's names: torch's own samples, state_dict, replace(model)."""
+"""Functions and modules with torch's names: torch's own samples, numbers, state_dict."""
 
 from __future__ import annotations
 
 import inspect
 import subprocess
 import sys
+import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -140,202 +142,61 @@ def test_swish_scale():
     assert "swish_scale=1.702" in repr(module)
 
 
-# ---- replace ----
+NUMBERS = [np.float32(0.5), np.float16(0.5), Fraction(1, 2), np.int64(1), np.uint8(1)]
 
 
-class Residual(nn.Module):
-    """One activation after two norms, as diffusion models have it."""
-
-    def __init__(self):
-        super().__init__()
-        self.norm1, self.norm2 = nn.GroupNorm(2, 6), nn.GroupNorm(3, 6)
-        self.conv1, self.conv2 = nn.Conv2d(6, 6, 3, padding=1), nn.Conv2d(6, 6, 1)
-        self.act = nn.SiLU()
-
-    def forward(self, x):
-        h = self.conv1(self.act(self.norm1(x)))
-        return x + self.conv2(self.act(self.norm2(h)))
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: type(n).__name__)
+def test_numbers_of_other_types(number):
+    """torch's functions take whatever has __float__ or __index__; its dispatcher does not."""
+    x, plain = torch.randn(5), float(number)
+    for function in (ot.leaky_relu, ot.elu, ot.hardshrink, ot.logit):
+        assert same_bits(function(x, number), function(x, plain))
+    assert same_bits(nn.Sequential(ot.LeakyReLU(number))(x), ot.leaky_relu(x, plain))
+    images = torch.randn(2, 4, 5)
+    found = ot.group_norm_swish(images, np.int64(2), eps=number, swish_scale=number)
+    assert same_bits(found, ot.group_norm_swish(images, 2, eps=plain, swish_scale=plain))
 
 
-class TwoUsers(Residual):
-    def forward(self, x):
-        n = self.norm1(x)
-        return n + self.act(n) + self.act(self.norm2(x))
+@pytest.mark.parametrize("shape", [(0, 6, 5), (0, 6), (2, 6, 0)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_empty_batches(shape, dtype):
+    """The operator refuses them, and the module takes what torch.nn's does."""
+    module, x = ot.GroupNormSwish(3, 6), torch.zeros(shape, dtype=dtype, requires_grad=True)
+    y = module(x)
+    assert (y.shape, y.dtype) == (x.shape, dtype)
+    y.sum().backward()
+    assert x.grad.shape == x.shape
+    assert module.weight.grad.shape == module.bias.grad.shape == (6,)
+    assert ot.group_norm_swish(x, 3).shape == x.shape
+    with pytest.raises(ValueError, match="x must not be empty"):
+        torch.ops.openaclnn.group_norm_swish(x, module.weight, module.bias, 3)
 
 
-class OtherInputs(Residual):
-    def forward(self, x):
-        return self.act(self.norm1(x)) + self.act(self.norm2(x)) + self.act(x)
+def test_empty_batches_of_compiled_modules():
+    module = torch.compile(ot.GroupNormSwish(3, 6), fullgraph=True, backend="aot_eager")
+    for count in (3, 0, 4):
+        assert module(torch.ones(count, 6, 5)).shape == (count, 6, 5)
 
 
-class Functional(Residual):
-    def forward(self, x):
-        return functional.silu(self.norm1(x))
+def test_batches_whose_size_the_data_give():
+    class Chosen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = ot.GroupNormSwish(3, 6)
+
+        def forward(self, x, mask):
+            return self.norm(x[mask])
+
+    x, mask = torch.randn(4, 6, 5), torch.tensor([True, False, True, True])
+    program = torch.export.export(Chosen(), (x, mask)).module()
+    assert same_bits(program(x, ~mask), ot.group_norm_swish(x[~mask], 3))
 
 
-class Untraceable(Residual):
-    def forward(self, x):
-        return self.act(self.norm1(x)) if x.sum() > -1e9 else x
-
-
-class NotInTraining(Residual):
-    def forward(self, x):
-        h = self.norm1(x)
-        return self.act(h * 2 if self.training else h) + self.act(self.norm2(x))
-
-
-class NotWithoutSkip(Residual):
-    def forward(self, x, scale=None, skip=None):
-        h = self.norm1(x)
-        if scale is not None and skip is None:
-            h = h * scale
-        return self.act(h if skip is not None else h + x)
-
-
-class Indifferent(Residual):
-    """What depends on the call is no matter of the norms."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("steps", torch.zeros(()))
-
-    def forward(self, x, *, skip=None):
-        h = self.conv1(self.act(self.norm1(x)))
-        if self.training:
-            self.steps.add_(1)
-            self.steps += 1
-            self.last = h
-            h = h * 0.9 + 0 * torch.rand(())
-        return self.act(self.norm2(h if skip is None else h + skip))
-
-
-class Picky(Residual):
-    """Calls that it refuses are no ways through it."""
-
-    def forward(self, x, emb=None, mask=None):
-        if mask is None:
-            raise ValueError("mask must be given")
-        return self.act(self.norm1(x) + emb[:, :6] * mask)
-
-
-class TwoNames(Residual):
-    def __init__(self):
-        super().__init__()
-        self.act2 = self.act
-
-    def forward(self, x):
-        return self.act2(self.norm1(x))
-
-
-def images():
-    return torch.randn(2, 6, 5, 4, generator=torch.Generator().manual_seed(1))
-
-
-def check(model, replaced, left):
-    """The report, and that the model computes what it did, gradients too."""
-    x, before = images(), list(model.state_dict())
-    ends = []
-    for _ in range(2):
-        model.zero_grad()
-        y = model(x)
-        y.square().sum().backward()
-        ends.append([y.detach(), *(p.grad for p in model.parameters() if p.grad is not None)])
-        if len(ends) == 1:
-            report = ot.replace(model)
-    assert set(report.replaced) == set(replaced)
-    assert {name: why for name, why in report.left.items()}.keys() == left.keys()
-    for name, why in left.items():
-        assert why in report.left[name]
-        assert f"{name}: left as it is, because" in str(report)
-    assert list(model.state_dict()) == before
-    for a, b in zip(*ends, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
-    return report
-
-
-def test_replace_in_sequences():
-    shared = nn.SiLU()
-    layers = [nn.GroupNorm(3, 6), shared, nn.ELU(), nn.Conv2d(6, 6, 1), nn.GroupNorm(2, 6), shared]
-    model = nn.Sequential(*layers, nn.LeakyReLU(0.2), nn.GroupNorm(2, 6), nn.Hardshrink())
-    report = check(model, ["0", "2", "4", "6", "8"], {"7": "no SiLU alone"})
-    assert report.replaced["0"] == "openaclnn.torch.GroupNormSwish, with 1"
-    assert [type(m) for m in model][:3] == [ot.GroupNormSwish, nn.Identity, ot.ELU]
-    assert model[0].weight is layers[0].weight
-
-
-def test_replace_takes_a_module():
-    with pytest.raises(
-        TypeError, match=r"^replace: model must be a torch.nn.Module, but got Tensor$"
-    ):
-        ot.replace(torch.ones(3))
-
-
-def test_replace_in_a_forward():
-    model = nn.Sequential(nn.Conv2d(6, 6, 1), Residual(), Residual())
-    check(model, ["1.norm1", "1.norm2", "2.norm1", "2.norm2"], {})
-    assert type(model[1].act) is nn.Identity
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_replace_sees_every_way_through_a_forward(training):
-    model = Indifferent().train(training)
-    state = torch.get_rng_state()
-    check(model, ["norm1", "norm2"], {})
-    assert model.steps == (4 if training else 0)  # of the calls, not of replace
-    assert type(getattr(model, "last", images())) is torch.Tensor
-    assert training or torch.equal(torch.get_rng_state(), state)
-    report = ot.replace(Picky().train(training))
-    assert report.left["norm1"] == "no SiLU alone takes its result"
-    some = "act follows it in some calls only: the forward depends on training or on an argument"
-    check(NotInTraining().train(training), [], {"norm1": some, "norm2": some})
-    check(NotWithoutSkip().train(training), [], {"norm1": some, "norm2": "no SiLU alone"})
-
-
-def test_replace_one_module_of_two_names():
-    shared = nn.ELU()
-    model = nn.Sequential(shared, nn.Conv2d(6, 6, 1), shared)
-    check(model, ["0", "2"], {})
-    assert type(model[2]) is ot.ELU
-    assert model[0] is model[2]
-
-
-@pytest.mark.parametrize(
-    ("kind", "why"),
-    [
-        (TwoUsers, {"norm1": "no SiLU alone", "norm2": "has other inputs too"}),
-        (OtherInputs, {"norm1": "has other inputs too", "norm2": "has other inputs too"}),
-        (Functional, {"norm1": "no SiLU alone", "norm2": "no SiLU alone"}),
-        (Untraceable, {"norm1": "torch.fx cannot trace", "norm2": "torch.fx cannot trace"}),
-        (TwoNames, {"norm1": "has several names", "norm2": "no SiLU alone"}),
-    ],
-)
-def test_replace_leaves_what_it_cannot_see(kind, why):
-    check(kind(), [], why)
-
-
-def test_replace_leaves_hooks_and_dtypes():
-    model = nn.Sequential(nn.GroupNorm(3, 6), nn.SiLU(), nn.ELU())
-    model[0].register_forward_hook(lambda *_: None)
-    model[2].register_forward_hook(lambda *_: None)
-    check(model, [], {"0": "has hooks", "2": "it has hooks"})
-    report = ot.replace(nn.Sequential(nn.GroupNorm(3, 6).double(), nn.SiLU()))
-    assert report.left == {"0": "its parameters are float64"}
-    assert str(ot.replace(nn.ReLU())) == "nothing to replace"
-
-
-def test_replace_one_norm_refused_keeps_the_activation():
-    model = Residual()
-    model.norm2.register_forward_hook(lambda *_: None)
-    check(model, [], {"norm1": "norm2 has hooks", "norm2": "norm2 has hooks"})
-    assert type(model.act) is nn.SiLU
-
-
-def test_replaced_models_export_and_copy():
-    import copy
-
-    model = Residual()
-    ot.replace(model)
-    assert same_bits(copy.deepcopy(model)(images()), model(images()))
+def test_jit_traces_modules():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`torch.jit.trace", DeprecationWarning)
+        traced = torch.jit.trace(ot.GroupNormSwish(3, 6), torch.randn(2, 6, 5))
+    assert traced(torch.randn(4, 6, 5)).shape == (4, 6, 5)
 
 
 # ---- openaclnn's own functions ----
@@ -377,6 +238,15 @@ def test_functions_of_openaclnn_refuse_what_they_did():
     with pytest.raises(openaclnn.AclnnError, match="aclnnElu: self must have dtype"):
         openaclnn.elu(torch.ones(3, dtype=torch.int32))
     assert isinstance(openaclnn.elu(np.ones(3, np.float32)), np.ndarray)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_functions_of_openaclnn_record_with_numbers_of_other_types():
+    x = torch.tensor([-2.0, 3.0], requires_grad=True)
+    openaclnn.leaky_relu(x, np.float32(0.5)).sum().backward()
+    assert x.grad.tolist() == [0.5, 1.0]
+    images, w = torch.ones(2, 4, 5, requires_grad=True), torch.ones(4)
+    assert openaclnn.group_norm_swish(images, w, w, np.int64(2))[0].requires_grad
 
 
 IMPORTED = """

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .explaining import explained
+from .scalars import plain_number
 
 ops = torch.ops.openaclnn
 
@@ -15,7 +17,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """torch.nn.functional.leaky_relu."""
     function = ops.leaky_relu_.default if inplace else ops.leaky_relu.default
     try:
-        result: Tensor = function(input, negative_slope)
+        result: Tensor = function(input, plain_number(negative_slope))
     except Exception as error:
         raise explained(error, leaky_relu, input, negative_slope, inplace) from None
     return result
@@ -25,7 +27,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """torch.nn.functional.elu."""
     function = ops.elu_.default if inplace else ops.elu.default
     try:
-        result: Tensor = function(input, alpha)
+        result: Tensor = function(input, plain_number(alpha))
     except Exception as error:
         raise explained(error, elu, input, alpha, inplace) from None
     return result
@@ -34,7 +36,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """torch.nn.functional.hardshrink."""
     try:
-        result: Tensor = ops.hardshrink.default(input, lambd)
+        result: Tensor = ops.hardshrink.default(input, plain_number(lambd))
     except Exception as error:
         raise explained(error, hardshrink, input, lambd) from None
     return result
@@ -43,7 +45,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """torch.special.logit."""
     try:
-        result: Tensor = ops.logit.default(input, -1.0 if eps is None else eps)
+        result: Tensor = ops.logit.default(input, -1.0 if eps is None else plain_number(eps))
     except Exception as error:
         raise explained(error, logit, input, eps) from None
     return result
@@ -55,6 +57,17 @@ def _wide(x: Tensor, input: Tensor) -> Tensor:
 
 
 torch.fx.wrap("_wide")  # a leaf of traces, whose proxies have no dtype to ask
+
+
+def _is_empty(input: Tensor) -> bool:
+    """Whether it surely is: traces know no sizes, and torch.compile not those that data give."""
+    if torch.compiler.is_compiling():
+        from torch.fx.experimental.symbolic_shapes import guard_or_false  # sympy comes with it
+
+        return bool(guard_or_false(input.numel() == 0))
+    if torch.jit.is_tracing() or not isinstance(input, Tensor):
+        return False
+    return bool(input.numel() == 0)
 
 
 def group_norm_swish(
@@ -71,13 +84,17 @@ def group_norm_swish(
     deviation are kept for the gradient in float32, also where weight and bias are of 16 bits.
     """
     try:
+        groups, epsilon, scale = map(plain_number, (num_groups, eps, swish_scale))
         if weight is None:
             weight = input.new_ones(input.shape[1], dtype=torch.float32)
         if bias is None:
             bias = input.new_zeros(input.shape[1], dtype=torch.float32)
+        if _is_empty(input):  # aclnnGroupNormSwish refuses it
+            weight, bias = weight.to(input.dtype), bias.to(input.dtype)
+            return functional.silu(functional.group_norm(input, groups, weight, bias, epsilon))
         weight, bias = _wide(weight, input), _wide(bias, input)
         results: tuple[Tensor, ...] = ops.group_norm_swish.default(
-            input, weight, bias, num_groups, None, eps, True, swish_scale
+            input, weight, bias, groups, None, epsilon, True, scale
         )
     except Exception as error:
         given = input, num_groups, weight, bias, eps, swish_scale

@@ -17,6 +17,7 @@ from ..calling import argument_name, given, made
 from ..errors import AclnnError
 from ..table import OPS
 from .fallback import WITH_OUT
+from .scalars import plain_number
 
 
 def _is_recorded(values: tuple[Any, ...]) -> bool:
@@ -35,7 +36,7 @@ def _launch(index: int, *values: Any) -> Any:
     named = {p.name: x for p, x in zip(op.parameters, values, strict=True)}
     outs = {argument_name(op, p): named[p.name] for p in made(op)}
     packet = getattr(torch.ops.openaclnn, op.python)
-    arguments = [named[p.name] for p in given(op)]
+    arguments = [plain_number(named[p.name]) for p in given(op)]
     missing = [name for name, x in outs.items() if x is None]
     if len(missing) < len(outs):
         if missing:  # no overload takes some of them

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
-from torch.fx import Node, Tracer
-from torch.fx.proxy import TraceError
+from torch.fx import Node
 from torch.nn import Module
 
+from ..settings import plays_any
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
+from .tracing import Calls, calls_of
 
 MAX_GROUP_CHANNELS = 4000  # of aclnnGroupNormSwish
 
@@ -37,8 +37,8 @@ def replace(model: Module) -> Replacement:
 
     Works on the model itself; parameters, names and the state_dict stay. A GroupNorm is followed by
     a SiLU in a Sequential, or in a forward that torch.fx can trace: in training and in evaluation,
-    with and without the arguments that are None by default. Modules are expected to be called by
-    the module that holds them.
+    with gradients and without, with and without the arguments that may be None. Modules are
+    expected to be called by the module that holds them.
     """
     if not isinstance(model, Module):
         raise TypeError(f"replace: model must be a torch.nn.Module, but got {type(model).__name__}")
@@ -58,9 +58,16 @@ def replace(model: Module) -> Replacement:
     return report
 
 
-def _hooked(module: Module) -> bool:
-    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return any(getattr(module, name, None) for name in hooks)
+def _peculiar(module: Module) -> str | None:
+    """What it has that the module in its place would not have."""
+    if "forward" in vars(module):
+        return "has a forward of its own"
+    if any(found for name, found in vars(module).items() if name.endswith("_hooks")):
+        return "has hooks"
+    held = module._parameters.keys() | module._buffers.keys() | module._modules.keys()
+    if more := sorted(held - ({"weight", "bias"} if _is_norm(module) else set())):
+        return f"holds {', '.join(more)} too"
+    return None
 
 
 def _like(module: Module, made: Module) -> Module:
@@ -79,6 +86,7 @@ def _activation(module: Module) -> Module | None:
 
 def _replace_activations(model: Module, report: Replacement) -> None:
     made: dict[int, Module] = {}  # a module of two names stays one module
+    wide = not plays_any() and any(p.dtype == torch.float64 for p in model.parameters())
     for name, parent in list(model.named_modules()):
         for key, child in list(parent._modules.items()):  # named_children: one name of each
             if child is None:
@@ -87,8 +95,12 @@ def _replace_activations(model: Module, report: Replacement) -> None:
             ours = made.get(id(child)) or _activation(child)
             if ours is None:
                 continue
-            if _hooked(child):
-                report.left[full] = "it has hooks"
+            peculiar = _peculiar(child)
+            if peculiar is not None:
+                report.left[full] = f"it {peculiar}"
+                continue
+            if wide and not isinstance(child, torch.nn.LeakyReLU):
+                report.left[full] = "the model has float64 parameters"
                 continue
             made[id(child)] = _like(child, ours)
             setattr(parent, key, ours)
@@ -100,75 +112,13 @@ def _replace_activations(model: Module, report: Replacement) -> None:
 # ---- GroupNorm and SiLU ----
 
 
-class _OneLevel(Tracer):
-    """Sees the forward of one module; modules in it are calls."""
-
-    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        return True
-
-
-Calls = list[Node]  # of modules, by one way through a forward
-
-
-EVERY = 4  # so many arguments that are None by default are left out in every combination
-
-
-def _absences(module: Module) -> Iterator[tuple[str, ...]]:
-    """The arguments that a call leaves out, of those that are None by default; of more than EVERY
-    none, one, all but one, or all. A trace gives the others a value, which is not None."""
-    parameters = inspect.signature(type(module).forward).parameters.values()
-    names = [p.name for p in parameters if p.default is None]
-    every = range(len(names) + 1)
-    counts = every if len(names) <= EVERY else {0, 1, len(names) - 1, len(names)}
-    for count in sorted(counts):
-        yield from itertools.combinations(names, count)
-
-
-def _apart(module: Module) -> Module:
-    """A copy whose forward writes into buffers and attributes of its own."""
-    own = object.__new__(type(module))
-    own.__dict__ = module.__dict__ | {
-        "_parameters": dict(module._parameters),
-        "_modules": dict(module._modules),
-        "_buffers": {k: None if b is None else b.clone() for k, b in module._buffers.items()},
-    }
-    return own
-
-
-def _is_no_call(error: Exception, absent: tuple[str, ...]) -> bool:
-    """Whether the forward itself refuses a call without these arguments."""
-    if not absent or isinstance(error, TraceError):
-        return False
-    return "NoneType" in str(error) or isinstance(error, ValueError | AssertionError)
-
-
-def _traces(module: Module) -> list[Calls] | str:
-    """What its forward calls, for each way through it, or why torch.fx cannot trace it.
-
-    One trace takes one way: `self.training` and `argument is None` are not in the graph.
-    """
-    found = []
-    with torch.random.fork_rng(devices=[]):  # a forward may draw
-        for training, absent in itertools.product((True, False), _absences(module)):
-            own = _apart(module)
-            own.training = training
-            try:
-                graph = _OneLevel().trace(own, dict.fromkeys(absent))
-            except Exception as error:  # the tracer runs the forward: anything may come
-                if _is_no_call(error, absent):
-                    continue
-                way = f"torch.fx cannot trace the forward of {type(module).__name__}"
-                way += " in training" if training else " in evaluation"
-                way += f" without {', '.join(absent)}" if absent else ""
-                return f"{way}: {error}"
-            found.append([node for node in graph.nodes if node.op == "call_module"])
-    return found
-
-
 def _groups(parent: Module, why: dict[int, str]) -> Iterator[tuple[str, list[str]]]:
     """Names in `parent`: a SiLU and the GroupNorms, all of what it follows."""
     children = {key: m for key, m in parent._modules.items() if m is not None}
-    if type(parent) is torch.nn.Sequential:
+    if "forward" in vars(parent):
+        text = "the module that holds it has a forward of its own"
+        why |= {id(m): text for m in children.values() if _is_norm(m)}
+    elif type(parent) is torch.nn.Sequential:
         keys = list(children)
         for one, other in itertools.pairwise(keys):
             if _is_norm(children[one]) and _is_silu(children[other]):
@@ -182,7 +132,8 @@ def _traced_groups(
 ) -> Iterator[tuple[str, list[str]]]:
     if not any(map(_is_norm, children.values())):
         return
-    traces = _traces(parent)
+    watched = [key for key, m in children.items() if _is_norm(m) or _is_silu(m)]
+    traces = calls_of(parent, watched)
     if isinstance(traces, str):
         why |= {id(m): traces for m in children.values() if _is_norm(m)}
         return
@@ -193,7 +144,7 @@ def _traced_groups(
             continue
         text = f"{key}, which follows it, has other inputs too, or it is used elsewhere too"
         if any(all(_followed(key, children, calls)) for calls in traces):
-            depends = "the forward depends on training or on an argument"
+            depends = "the forward depends on training, on gradients or on an argument"
             text = f"{key} follows it in some calls only: {depends}"
         why |= {id(children[name]): text for name in norms}
 
@@ -230,8 +181,9 @@ def _refusal(parent: Module, activation: str, norms: list[str]) -> str | None:
     held = [m for _, m in parent.named_modules(remove_duplicate=False)]
     for key in (activation, *norms):
         module = getattr(parent, key)
-        if _hooked(module):
-            return f"{key} has hooks"
+        peculiar = _peculiar(module)
+        if peculiar is not None:
+            return f"{key} {peculiar}"
         if type(parent) is not torch.nn.Sequential and sum(m is module for m in held) > 1:
             return f"{key} has several names"  # the forward may call it by another
     for norm in (getattr(parent, key) for key in norms):
