@@ -65,7 +65,11 @@ void break_tensor(Random& random, Case& c, Given& t) {
     }
     case 10: (random.chance(50) ? t.null_shape : t.null_storage) = true; break;
     case 11:
-      if (!t.shape.empty()) random.pick(t.shape) += random.between(-1, 1);
+      if (!t.shape.empty()) {
+        int64_t& dim = random.pick(t.shape);
+        // one that was spoilt before may wrap
+        (void)__builtin_add_overflow(dim, random.between(-1, 1), &dim);
+      }
       break;
     case 12: {  // some way into the memory of another
       const Given& other = random.pick(c.tensors);

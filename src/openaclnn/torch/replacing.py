@@ -11,12 +11,11 @@ import torch
 from torch.fx import Node
 from torch.nn import Module
 
+from ..formulas_group_norm import MAX_GROUP_CHANNELS
 from ..settings import plays_any
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
 from .tracing import Calls, calls_of
-
-MAX_GROUP_CHANNELS = 4000  # of aclnnGroupNormSwish
 
 
 @dataclass
