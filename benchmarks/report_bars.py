@@ -75,17 +75,32 @@ def of_mixes(ratios: list[tuple[float, Result]]) -> list[Bar]:
     own = [(x, r) for x, r in ratios if r.layout == "mixes"]
     if not own:
         return []
-    usual = {(r.op, r.flags, r.dtype, r.size): r for _, r in own if r.mix == "ordinary"}
     special = [(x, r) for x, r in own if r.mix != "ordinary"]
-    few = [r for _, r in special if r.mix.startswith("0.1%")]
-    seconds = [usual[r.op, r.flags, r.dtype, r.size].seconds["ours"] for r in few]
-    times = [(r.seconds["ours"] / s, r) for r, s in zip(few, seconds, strict=True)]
+    times = times_of_ordinary([r for _, r in own])
     cliffs = [f"{cell_of(r)} {rounded_up(t)} times" for t, r in sorted(times, key=first) if t > 2]
     what = "0.1% special values, cells that take more than 2 times as long as ordinary data"
     return [
         none_below("data with special values, cells below 0.9x torch", 0.9, special),
-        none_of(what, cliffs[::-1], len(few)),
+        none_of(what, cliffs[::-1], len(times)),
     ]
+
+
+def times_of_ordinary(mixed: list[Result]) -> list[tuple[float, Result]]:
+    """How many times as long as ordinary data those with 0.1 % special values take."""
+    usual = {(r.op, r.flags, r.dtype, r.size): r for r in mixed if r.mix == "ordinary"}
+    return [
+        (r.seconds["ours"] / usual[r.op, r.flags, r.dtype, r.size].seconds["ours"], r)
+        for r in mixed
+        if r.mix.startswith("0.1%")
+    ]
+
+
+def slow_ones(results: dict[int, Result]) -> list[int]:
+    """Those that break the bar of a cell."""
+    number = {id(r): n for n, r in results.items()}
+    mixed = [r for r in results.values() if r.layout == "mixes" and "torch" in r.ratios]
+    cliffs = {number[id(r)] for t, r in times_of_ordinary(mixed) if t > 2}
+    return [n for n, r in results.items() if n in cliffs or r.ratios.get("torch", 1) < 0.95]
 
 
 def first(pair: tuple[float, Result]) -> float:
