@@ -119,10 +119,12 @@ def torch_add(torch: ModuleType, elements: int) -> Callable[[], Any]:
 AGAIN = 3  # how often a cell is measured again that another program disturbed
 
 
-def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[Result]:
+def run(
+    options: argparse.Namespace, loops: Loops | None, cores: Cores
+) -> tuple[list[Result], dict[str, int]]:
     """All cells once, then all again, --runs times; of each cell the medians. At the end, cells
     with a sample beside a slow core are measured again, and, after a single run, those that break
-    a bar twice more: the medians of the three count."""
+    a bar twice more: the medians of the three count. Also returns how many these were."""
     found: dict[int, list[Result]] = {}
     todo: list[Todo] = list(cells(options))
     turns = len(todo) * options.runs
@@ -151,6 +153,7 @@ def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[
             runs.append(measured(number, len(runs)))
         else:
             print("    left out: not enough memory", file=sys.stderr)
+    counts = {"disturbed": len(disturbed)}
     for _ in range(AGAIN):
         again, disturbed[:] = disturbed[:], []
         for number, which, samples in again:
@@ -161,7 +164,8 @@ def run(options: argparse.Namespace, loops: Loops | None, cores: Cores) -> list[
     for number in 2 * slow:
         say(f"breaks a bar, {len(slow)} in all", number)
         found[number].append(measured(number, len(found[number])))
-    return [median_of(runs) for _, runs in sorted(found.items())]
+    counts["measured_three_times"] = len(slow)
+    return [median_of(runs) for _, runs in sorted(found.items())], counts
 
 
 def show(results: list[Result]) -> None:
@@ -192,7 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
     if loops is None:
         print("there is no g++ or clang++: no hand-written loops", file=sys.stderr)
     cores = Cores(loops, options.threads)
-    results = run(options, loops, cores)
+    results, again = run(options, loops, cores)
     show(results)
     print(cores.summary())
     wrong = [f"{r.name}: {', '.join(r.differs)}" for r in results if r.differs]
@@ -200,7 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("results that differ from those of the first backend:\n  " + "\n  ".join(wrong))
     if options.out:
         document = {
-            "about": about(options, loops, cores, load) | {"runs": options.runs},
+            "about": about(options, loops, cores, load) | {"runs": options.runs} | again,
             "summary": summary(results),
             "bars": [asdict(bar) for bar in bars(results)],
             "results": [asdict(r) for r in results],

@@ -120,7 +120,10 @@ def method(about: dict[str, Any]) -> str:
             f"The machine was busy: each time is the shortest of {about['shortest']} single "
             f"calls{runs}."
         )
-    return f"Medians of {about['rounds']} rounds{runs}."
+    text = f"Medians of {about['rounds']} rounds{runs}."
+    if thrice := about.get("measured_three_times"):
+        text += f" {thrice} cells broke a bar and were measured twice more: medians of the three."
+    return text
 
 
 def table_of(held: list[Bar]) -> str:

@@ -19,7 +19,7 @@ from group_norm_report import FORWARD, GRADIENT, LARGEST
 from group_norm_report import Cell as GroupNormCell
 from mixes import Mix, attribute_sets, mixes_of
 from report import Result, median_of
-from report_bars import bars, bars_text
+from report_bars import bars, bars_text, slow_ones
 
 import openaclnn
 from openaclnn.bench.measure import Cores, Samples, interleave
@@ -62,6 +62,8 @@ def test_the_page_says_how_many_runs():
     about = {"runs": 3, "rounds": 5}
     assert page.method(about) == "Medians of 5 rounds in each of 3 runs."
     assert page.method({"rounds": 5}) == "Medians of 5 rounds."
+    text = "Medians of 5 rounds. 2 cells broke a bar and were measured twice more: "
+    assert page.method({"rounds": 5, "measured_three_times": 2}) == text + "medians of the three."
 
 
 class Shared(Cores):
@@ -184,6 +186,12 @@ def test_bars_of_attributes_and_special_values():
         "1 of 2: logit eps=-1 20% nan fp32 1Mi 0.50x",
         "1 of 1: logit eps=-1 0.1% nan fp32 1Mi 2.10 times",
     ]
+
+
+def test_cells_to_be_measured_again_break_the_bar_of_a_cell():
+    assert slow_ones(dict(enumerate(every(0.95, 2.0)))) == []
+    assert slow_ones(dict(enumerate(every(0.94, 2.1)))) == [1, 3, 4]
+    assert slow_ones({7: beside(0.9, 2.0)}) == [7]
 
 
 def test_a_bar_names_the_slowest_cells():
