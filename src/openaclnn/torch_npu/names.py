@@ -53,7 +53,7 @@ WORKING = {
     "aclrtGetDeviceSatMode": "",
     "aclrtSetStreamOverflowSwitch": "keeps the switch; an overflow is an infinity in the result",
     "aclrtGetStreamOverflowSwitch": "",
-    "aclrtSetOpExecuteTimeOutV2": "rounds every time up to no limit",
+    "aclrtSetOpExecuteTimeOutV2": "accepts every time limit and enforces none",
     "aclGetDeviceCapability": "cores are threads, the L2 cache is the last cache of the CPU",
     "aclGetCannAttribute": "infinities and NaN: yes; bfloat16: yes; compilation at run time: no",
     "aclrtDeviceGetUuid": '"openaclnn CPU" and the number of the device',
