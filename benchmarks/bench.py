@@ -124,7 +124,8 @@ def run(
 ) -> tuple[list[Result], dict[str, int]]:
     """All cells once, then all again, --runs times; of each cell the medians. At the end, cells
     with a sample beside a slow core are measured again, and, after a single run, those that break
-    a bar twice more: the medians of the three count. Also returns how many these were."""
+    a bar or come close twice more: the medians of the three count. Also returns how many there
+    were of both."""
     found: dict[int, list[Result]] = {}
     todo: list[Todo] = list(cells(options))
     turns = len(todo) * options.runs
@@ -162,7 +163,7 @@ def run(
             found[number][which] = measured(number, which)
     slow = slow_ones({n: runs[0] for n, runs in found.items()}) if options.runs == 1 else []
     for number in 2 * slow:
-        say(f"breaks a bar, {len(slow)} in all", number)
+        say(f"slow, {len(slow)} in all", number)
         found[number].append(measured(number, len(found[number])))
     counts["measured_three_times"] = len(slow)
     return [median_of(runs) for _, runs in sorted(found.items())], counts

@@ -122,7 +122,8 @@ def method(about: dict[str, Any]) -> str:
         )
     text = f"Medians of {about['rounds']} rounds{runs}."
     if thrice := about.get("measured_three_times"):
-        text += f" {thrice} cells broke a bar and were measured twice more: medians of the three."
+        text += f" {thrice} cells broke a bar or came close and were measured twice "
+        text += "more: medians of the three."
     return text
 
 

@@ -96,7 +96,8 @@ def times_of_ordinary(mixed: list[Result]) -> list[tuple[float, Result]]:
 
 
 def slow_ones(results: dict[int, Result]) -> list[int]:
-    """Those that break the bar of a cell."""
+    """Those below 0.95x torch, which is a bar or, with special values, close to one, and those that
+    break the bar of 0.1 % special values."""
     number = {id(r): n for n, r in results.items()}
     mixed = [r for r in results.values() if r.layout == "mixes" and "torch" in r.ratios]
     cliffs = {number[id(r)] for t, r in times_of_ordinary(mixed) if t > 2}

@@ -156,7 +156,8 @@ def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]
     message = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
     try:
         if op.shapes == "broadcast":
-            fit = np.broadcast_shapes(*shapes) is not None
+            np.broadcast_shapes(*shapes)
+            fit = True
         else:
             fit = tuple(shapes) == tuple(input_shapes(op, shapes[0], attributes))
         wrong = refused(op, op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes))

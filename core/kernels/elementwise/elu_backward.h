@@ -140,8 +140,8 @@ struct elu_backward_half : elu_backward_quick {
 };
 
 // Here the factor is below 2^-20. `high` is 2^64 times the factor, so that no part of the product
-// is subnormal unless the result is. If inputScale is 0, so is the factor, and only zeros and NaN
-// come of it, which fp32 has, too.
+// is subnormal unless the result is. If inputScale is 0, the factor is 0, and the form gives the
+// zeros and NaNs of FLOAT, too.
 struct elu_backward_half_tiny : elu_backward_quick {
   RateF32 rate;
   float high;

@@ -126,8 +126,8 @@ inline void visit_elu_backward_result(double alpha, double scale, double input_s
   const double shift = scale * alpha;
   const auto positive = static_cast<float>(scale), rate = static_cast<float>(input_scale);
   const auto high = static_cast<float>(shift), low = static_cast<float>(shift - high);
-  const bool flat = input_scale == 0, short_enough = to_half && within(input_scale, 0x1p-20, 1);
-  if ((flat || short_enough) && within(shift, 0x1p-20, 0x1p100))
+  const bool flat = input_scale == 0, half = to_half && within(input_scale, 0x1p-20, 1);
+  if ((flat || half) && within(shift, 0x1p-20, 0x1p100))
     return loop(elu_backward_result_half{positive, rate, high, low});
   const elu_backward_result wide{positive, input_scale, shift};
   // Results of elu are subnormal where alpha scale is, and multiplying them in float takes 8 times

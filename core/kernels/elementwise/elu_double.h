@@ -221,8 +221,8 @@ struct elu_backward_result_double {
   }
 };
 
-// For float inputs: no product of attributes leaves the range of double, nothing cancels and inputs
-// are exact. A rate is inputScale log2(e), u is x rate.
+// The forms below compute float inputs in double, which holds the inputs exactly and every product
+// of attributes; nothing cancels. A rate is inputScale log2(e), and u is x rate.
 
 // 2^u within the range of double: beyond 2^±1022, results in float do not change any more.
 inline constexpr double kEnd = 1022;
@@ -240,8 +240,8 @@ struct elu_attributes {
       : scale(static_cast<float>(scale)), rate(input_scale * kLog2e), factor(factor) {}
 };
 
-// u, a product of floats, is infinite only if one of them is;
-// as a double it is at most 2^257, so a clamped u differs from an infinite one.
+// u, a product of floats, is infinite only if one of them is; as a double it is at most 2^257, so a
+// clamped u differs from an infinite one.
 inline Power power_to_end(double u) { return power_of_2(u < -kEnd ? -kEnd : u); }
 // Returns at least 2^769 if u is above the end, which makes the result infinite even for the least
 // g and attributes, whose product is 2^-596. The value is infinite if u is.

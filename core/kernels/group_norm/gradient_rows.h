@@ -112,7 +112,7 @@ class GradientRows {
     } else {
       widen(wide_x_, part.x, Type::kElement, part.n);
     }
-    if (enough) return void(group_norm_gradient<Type>(of_, r, part));
+    if (enough) return void(group_norm_gradient<Type>(of_, r, part));  // u is right: no doubts
     group_norm_gradient_general(input_[r], row_[r], part.u, wide_x_, wide_dy_, part.n);
     narrow(part.dx, wide_dy_, Type::kElement, part.n);
   }
