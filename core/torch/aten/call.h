@@ -25,6 +25,11 @@ struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What a composite reads is not known in phase 1, when it gets tensors without data.
+struct NeedsData : std::runtime_error {
+  NeedsData() : std::runtime_error("the data are not known in phase 1") {}
+};
+
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 at::ScalarType scalar_type(int64_t acl_dtype);

@@ -27,7 +27,10 @@ void aminmax(Tensor self, Ints dims, bool keep, Out low, Out high) {
   high = at::amax(self, dims, keep);
 }
 
-void equal(Tensor self, Tensor other, Tensor out) { out.fill_(at::equal(self, other)); }
+void equal(Tensor self, Tensor other, Tensor out) {
+  need_data(self);
+  out.fill_(at::equal(self, other));
+}
 
 // ---- pooling: a divisor of 0 means none ----
 
