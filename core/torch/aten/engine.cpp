@@ -167,8 +167,8 @@ int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
 const Composite* find_composite(const char* name) {
   for (const Composite* table :
        {attention_composites, indexing_composites, inference_composites, loss_composites,
-        normalisation_composites, random_composites, recurrent_composites, training_composites,
-        transformer_composites, various_composites}) {
+        normalisation_composites, padding_composites, random_composites, recurrent_composites,
+        training_composites, transformer_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }
