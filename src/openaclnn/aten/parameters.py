@@ -65,6 +65,31 @@ class Parameter:
         """The factors of `below`."""
         return tuple(self.below.split("*")) if self.below else ()
 
+    @property
+    def accepts(self) -> str:
+        """The limits as people read them: "shape [N?, C]; from 0 to 2"."""
+        found = []
+        if self.shape is not None:
+            sizes = ", ".join(self.shape)
+            if self.kind != "tensor":
+                found.append(f"{sizes} elements")
+            elif self.flat:
+                found.append(f"as many elements as [{sizes}]")
+            else:
+                found.append(f"shape [{sizes}]")
+        if self.of != "any":
+            found.append("floating-point numbers" if self.of == "float" else "integers")
+        if self.below is not None:
+            also = f" or {self.ignored}" if self.ignored else ""
+            found.append(f"from 0, below {self.below}{also}")
+        if self.most is not None:
+            found.append(f"from {self.least} to {self.most}")
+        elif self.least is not None:
+            found.append(f"at least {self.least}")
+        if self.nullable:
+            found.append("may be NULL")
+        return "; ".join(found) + (f", if {self.condition}" if self.condition else "")
+
 
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
