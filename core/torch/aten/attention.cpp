@@ -43,7 +43,7 @@ Tensor from_heads(const Tensor& x, const Text& layout) {
 // Heads of k and v serve several heads of q.
 Tensor repeated(const Tensor& x, int64_t heads) {
   check(x.size(1) > 0 && heads % x.size(1) == 0,
-        "the heads of query must divide by those of key and value, but are ", heads, " and ",
+        "the heads of query must be a multiple of those of key and value, but are ", heads, " and ",
         x.size(1));
   return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
 }

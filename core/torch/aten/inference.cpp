@@ -225,7 +225,7 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
   const int64_t tokens = key.size(0), heads_of_k = key.size(1), size_k = key.size(2);
   const int64_t heads_of_v = value.size(1), size_v = value.size(2);
   check(heads_of_k > 0 && heads_of_v % heads_of_k == 0,
-        "the heads of value must divide by those of key, but are ", heads_of_v, " and ",
+        "the heads of value must be a multiple of those of key, but are ", heads_of_v, " and ",
         heads_of_k);
   check_shape(query, "query", key.sizes());
   check_shape(value, "value", {tokens, heads_of_v, size_v});
