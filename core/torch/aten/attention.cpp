@@ -65,6 +65,11 @@ Tensor left_out(const Tensor& mask, int64_t sparse, const Tensor& scores) {
   return mask.defined() && mask.numel() > 0 ? mask.to(at::kBool) : Tensor();
 }
 
+// isinf has no form without data.
+Tensor finite_or_0(const Tensor& x) {
+  return at::where((x == INFINITY).logical_or(x == -INFINITY), 0, x);
+}
+
 struct Attention {
   Tensor q, k, v, probabilities, largest, total, kept;  // kept: undefined without dropout
 };
@@ -84,7 +89,7 @@ Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, co
   const Tensor out = left_out(mask, sparse, s);
   if (out.defined()) s = s.masked_fill(out, -INFINITY);
   a.largest = std::get<0>(s.max(-1, true));
-  a.largest = at::where(at::isinf(a.largest), 0, a.largest);
+  a.largest = finite_or_0(a.largest);
   const Tensor x = at::exp(s - a.largest);
   a.total = x.sum(-1, true);
   a.probabilities = at::where(a.total > 0, x / a.total, 0);
@@ -202,7 +207,7 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
   const Tensor short_k = behind(kv_lengths, s, columns);
   if (short_k.defined()) s = s.masked_fill(short_k.unsqueeze(1).unsqueeze(1), -INFINITY);
   const Tensor total = at::logsumexp(s, -1, true);
-  const Tensor p = at::exp(s - at::where(at::isinf(total), 0, total));
+  const Tensor p = at::exp(s - finite_or_0(total));
   Tensor o = at::matmul(p, repeated(v, q.size(1)));
   const Tensor short_q = behind(lengths, s, rows);
   if (short_q.defined()) o = o.masked_fill(short_q.unsqueeze(1).unsqueeze(-1), 0);

@@ -37,13 +37,14 @@ void amp_update_scale(Tensor scale, Tensor growth, Tensor found_inf, double grow
 
 void rms_norm(Tensor x, Tensor gamma, double eps, Out out, Out rstd) {
   const Tensor wide = x.to(at::kFloat);
-  const Tensor r = at::rsqrt(at::mean(at::square(wide), trailing_dims(x, gamma), true) + eps);
+  const Tensor r =
+      at::rsqrt(at::mean(at::square(wide), trailing_dims(x, gamma, "self"), true) + eps);
   out = wide * r * gamma;
   rstd = r;
 }
 
 void rms_norm_grad(Tensor dy, Tensor x, Tensor rstd, Tensor gamma, Out dx, Out dgamma) {
-  const Ints dims = trailing_dims(x, gamma), shape = reduced_shape(x, gamma);
+  const Ints dims = trailing_dims(x, gamma, "self"), shape = reduced_shape(x, gamma);
   check_shape(dy, "dy", x.sizes());
   Ints before;
   for (int64_t i = 0; i < x.dim() - gamma.dim(); ++i) before.push_back(i);

@@ -70,14 +70,14 @@ void fast_gelu_backward(Tensor gradient, Tensor x, Out out) {
 }
 
 void gelu_mul(Tensor x, Text approximate, Out out) {
-  const auto [first, second] = halves(x.to(at::kFloat), -1);
+  const auto [first, second] = halves(x.to(at::kFloat), -1, "input");
   out = at::gelu(first, approximate) * second;
 }
 
 // y = silu(a) b of the halves (a, b).
 void swi_glu_grad(Tensor gradient, Tensor x, int64_t dim, Out out) {
-  const auto [a, b] = halves(x.to(at::kFloat), dim);
-  check_shape(gradient, "yGrad", a.sizes());
+  const auto [a, b] = halves(x.to(at::kFloat), dim, "self");
+  check_shape(gradient, "gradOutput", a.sizes());
   const Tensor g = gradient.to(at::kFloat);
   out = at::cat({at::silu_backward(g * b, a), g * at::silu(a)}, dim);
 }
