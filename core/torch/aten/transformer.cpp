@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused operators of transformer models: rotary embedding, gated activations, masked softmax.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
 
 // ---- rotary embedding: y = x cos + turned(x) sin ----
 
+// Neighbours along the last dim, [..., size / 2, 2].
+Tensor paired(const Tensor& x) { return x.unflatten(-1, {halves(x, -1).first.size(-1), 2}); }
+
 // mode 0: of the halves (a, b) it is (-b, a); mode 1: of neighbours.
 Tensor turned(const Tensor& x, int64_t mode) {
   if (mode == 0) {
-    const auto halves = x.chunk(2, -1);
-    return at::cat({-halves[1], halves[0]}, -1);
+    const auto [first, second] = halves(x, -1);
+    return at::cat({-second, first}, -1);
   }
-  if (mode != 1) throw Refusal("mode must be 0 or 1, but got " + std::to_string(mode));
-  const auto pairs = x.unflatten(-1, {-1, 2}).unbind(-1);
+  check(mode == 1, "mode must be 0 or 1, but got ", mode);
+  const auto pairs = paired(x).unbind(-1);
   return at::stack({-pairs[1], pairs[0]}, -1).flatten(-2);
 }
 
@@ -24,9 +27,10 @@ void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out 
   // Turning is a rotation by 90 degrees: its transpose is its negative.
   dx = g * cos - turned(g * sin, mode);
   if (!x.defined()) return;
+  check_shape(x, "x", dy.sizes());
   const Tensor wide = x.to(at::kFloat);
-  dcos = at::sum_to(g * wide, cos.sizes());
-  dsin = at::sum_to(g * turned(wide, mode), sin.sizes());
+  dcos = (g * wide).sum_to_size(cos.sizes());
+  dsin = (g * turned(wide, mode)).sum_to_size(sin.sizes());
 }
 
 void rotate_in_place(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode) {
@@ -48,8 +52,8 @@ void apply_rotary_v2(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t l
 
 // The neighbours become halves first.
 void interleave_rope(Tensor x, Tensor cos, Tensor sin, Out out) {
-  const Tensor halves = x.to(at::kFloat).unflatten(-1, {-1, 2}).transpose(-1, -2).flatten(-2);
-  out = halves * cos + turned(halves, 0) * sin;
+  const Tensor v = paired(x.to(at::kFloat)).transpose(-1, -2).flatten(-2);
+  out = v * cos + turned(v, 0) * sin;
 }
 
 // ---- activations ----
@@ -66,15 +70,16 @@ void fast_gelu_backward(Tensor gradient, Tensor x, Out out) {
 }
 
 void gelu_mul(Tensor x, Text approximate, Out out) {
-  const auto halves = x.to(at::kFloat).chunk(2, -1);
-  out = at::gelu(halves[0], approximate) * halves[1];
+  const auto [first, second] = halves(x.to(at::kFloat), -1, "input");
+  out = at::gelu(first, approximate) * second;
 }
 
 // y = silu(a) b of the halves (a, b).
 void swi_glu_grad(Tensor gradient, Tensor x, int64_t dim, Out out) {
-  const auto halves = x.to(at::kFloat).chunk(2, dim);
+  const auto [a, b] = halves(x.to(at::kFloat), dim, "self");
+  check_shape(gradient, "gradOutput", a.sizes());
   const Tensor g = gradient.to(at::kFloat);
-  out = at::cat({at::silu_backward(g * halves[1], halves[0]), g * at::silu(halves[0])}, dim);
+  out = at::cat({at::silu_backward(g * b, a), g * at::silu(a)}, dim);
 }
 
 // ---- softmax ----
@@ -87,7 +92,9 @@ void masked_softmax_with_bias(Tensor x, Tensor mask, Tensor bias, double scale, 
 }
 
 Tensor masked_out(const Tensor& mask, const Tensor& x, bool triangle) {
-  return triangle ? at::ones({x.size(-2), x.size(-1)}, at::kBool).triu(1) : mask.to(at::kBool);
+  if (triangle) return at::ones({x.size(-2), x.size(-1)}, x.options().dtype(at::kBool)).triu(1);
+  check_given(mask, "mask");
+  return mask.to(at::kBool);
 }
 
 // Masked elements count as -10000.
