@@ -26,6 +26,11 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   if (tensor.dtype == ACL_INT4 && (parameter.written || tensor.offset % 2 != 0))
     throw Refusal(std::string(parameter.name) +
                   " must be read, and begin with a byte, where it has 4-bit integers");
+  int64_t low = 0, high = 0;
+  if (!element_range(tensor, &low, &high))
+    throw Refusal(c10::str(parameter.name,
+                           " must have elements within 2^58 of its address, but has ", "shape ",
+                           sizes, " with strides ", strides));
   const bool empty = c10::multiply_integers(sizes) == 0;
   if (empty) return at::empty_strided(sizes, strides, options);
   if (tensor.data == nullptr)

@@ -62,6 +62,7 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
                            bool last_offset, int64_t padding) {
   const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
   if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
+  need_data(indices);  // ATen's form without data gives other shapes
   const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
       weight, indices, offsets, by_frequency, how, false, weights, last_offset, padding);
   out = value;

@@ -125,6 +125,18 @@ void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor
   out.copy_(wide.index_add(dim, places, gradient));
 }
 
+// ATen's kernel trusts that the gradient has the shape of the unfolded tensor.
+void unfold_grad(Tensor gradient, Ints sizes, int64_t dim, int64_t size, int64_t step, Out out) {
+  if (gradient.is_meta()) {  // phase 1
+    const auto unfolded =
+        at::empty(sizes, gradient.options()).unfold(dim, size, step).sizes().vec();
+    if (gradient.sizes() != at::IntArrayRef(unfolded))
+      throw Refusal(c10::str("gradOut must have shape ", at::IntArrayRef(unfolded),
+                             ", that of the unfolded tensor, but got ", gradient.sizes()));
+  }
+  out = at::unfold_backward(gradient, sizes, dim, size, step);
+}
+
 // ---- matrices ----
 
 // ATen has no 16-bit floats here.
@@ -218,6 +230,7 @@ const Composite various_composites[] = {
     ENTRY(conv_depthwise2d),
     ENTRY(confusion_transpose),
     ENTRY(repeat_interleave_grad),
+    ENTRY(unfold_grad),
     ENTRY(svd),
     ENTRY(triangular_solve),
     ENTRY(qr),
