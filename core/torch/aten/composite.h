@@ -124,6 +124,7 @@ extern const Composite indexing_composites[];
 extern const Composite inference_composites[];
 extern const Composite loss_composites[];
 extern const Composite normalisation_composites[];
+extern const Composite padding_composites[];
 extern const Composite random_composites[];
 extern const Composite recurrent_composites[];
 extern const Composite training_composites[];
