@@ -2,41 +2,59 @@
 // FlashAttentionScore and its gradient, in float: softmax(scale q kᵀ + bias, masked) v, and with
 // p the probabilities, dv = pᵀ dy, ds = p (dp - sum(dp p)), dq = scale ds k, dk = scale dsᵀ q.
 #include "core/torch/aten/bits.h"
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 #include "core/torch/aten/scores.h"
 
 namespace openaclnn::aten {
 namespace {
 
-// Brings any layout to batch, heads, sequence, head size. `like` has the head size if the number of
-// heads is not known.
-Tensor to_heads(const Tensor& x, const Text& layout, int64_t heads, int64_t head_size) {
+// Brings any layout to batch, heads, sequence, head size. The layouts without a dim of heads need
+// their number, or the head size where heads is 0.
+Tensor to_heads(const Tensor& x, const char* name, const Text& layout, int64_t heads,
+                int64_t head_size) {
+  const bool joined = layout == "SBH" || layout == "BSH";
+  check(joined || layout == "BNSD" || layout == "BSND",
+        "inputLayout must be BNSD, BSND, BSH or SBH, but got ", layout);
+  check_rank(x, name, joined ? 3 : 4, joined ? 3 : 4);
   if (layout == "BNSD") return x.to(at::kFloat);
   if (layout == "BSND") return x.transpose(1, 2).to(at::kFloat);
-  if (layout != "SBH" && layout != "BSH")
-    throw Refusal("inputLayout must be BNSD, BSND, BSH or SBH, but got " + layout);
   const Tensor rows = layout == "SBH" ? x.transpose(0, 1) : x;
-  const int64_t n = heads > 0 ? heads : rows.size(2) / head_size;
-  return rows.reshape({rows.size(0), rows.size(1), n, -1}).transpose(1, 2).to(at::kFloat);
+  const int64_t width = rows.size(2), divisor = heads > 0 ? heads : head_size;
+  check(divisor > 0 && width % divisor == 0, name,
+        " must have a last dim that is divisible by the ",
+        heads > 0 ? "number of heads, " : "head size, ", divisor, ", but has shape ", x.sizes());
+  const int64_t other = width / divisor;
+  return rows
+      .reshape(
+          {rows.size(0), rows.size(1), heads > 0 ? divisor : other, heads > 0 ? other : divisor})
+      .transpose(1, 2)
+      .to(at::kFloat);
 }
 
 Tensor from_heads(const Tensor& x, const Text& layout) {
   if (layout == "BNSD") return x;
   const Tensor rows = x.transpose(1, 2);
   if (layout == "BSND") return rows;
-  const Tensor joined = rows.reshape({rows.size(0), rows.size(1), -1});
+  const Tensor joined = rows.flatten(2);
   return layout == "SBH" ? joined.transpose(0, 1) : joined;
 }
 
 // Heads of k and v serve several heads of q.
 Tensor repeated(const Tensor& x, int64_t heads) {
+  check(x.size(1) > 0 && heads % x.size(1) == 0,
+        "the heads of query must be a multiple of those of key and value, but are ", heads, " and ",
+        x.size(1));
   return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
 }
 
 Tensor summed(const Tensor& gradient, const Tensor& like) {
   if (gradient.size(1) == like.size(1)) return gradient;
-  return gradient.view({gradient.size(0), like.size(1), -1, gradient.size(2), gradient.size(3)})
-      .sum(2);
+  return gradient.unflatten(1, {like.size(1), gradient.size(1) / like.size(1)}).sum(2);
+}
+
+// isinf has no form without data.
+Tensor finite_or_0(const Tensor& x) {
+  return at::where((x == INFINITY).logical_or(x == -INFINITY), 0, x);
 }
 
 struct Attention {
@@ -46,19 +64,22 @@ struct Attention {
 Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, const Text& layout,
                  int64_t heads, const Bias& bias, const Tensor& drop, const Masking& masking,
                  double scale, double keep) {
+  check(heads > 0, "headNum must be at least 1, but got ", heads);
   Attention a;
-  a.q = to_heads(query, layout, heads, 0);
-  a.k = to_heads(key, layout, 0, a.q.size(3));
-  a.v = to_heads(value, layout, a.k.size(1), 0);
+  a.q = to_heads(query, "query", layout, heads, 0);
+  a.k = to_heads(key, "key", layout, 0, a.q.size(3));
+  check(a.k.size(1) > 0, "key must have heads, but has shape ", key.sizes());
+  a.v = to_heads(value, "value", layout, a.k.size(1), 0);
   Tensor s = scaled(at::matmul(a.q, repeated(a.k, a.q.size(1)).transpose(-1, -2)), scale, bias);
   const Tensor out = left_out(masking, s);
   if (out.defined()) s = s.masked_fill(out, -INFINITY);
   a.largest = std::get<0>(s.max(-1, true));
-  a.largest = at::where(at::isinf(a.largest), 0, a.largest);
+  a.largest = finite_or_0(a.largest);
   const Tensor x = at::exp(s - a.largest);
   a.total = x.sum(-1, true);
   a.probabilities = at::where(a.total > 0, x / a.total, 0);
   if (drop.defined() && drop.numel() > 0 && keep < 1) {
+    check(keep > 0, "keepProb must be above 0, but got ", keep);
     a.kept = unpack_bits(drop, s.sizes()) * static_cast<float>(1 / keep);
   }
   return a;
@@ -85,7 +106,7 @@ void flash_attention_grad_v2(Tensor query, Tensor key, Tensor value, Tensor grad
                              Out) {
   const Attention a = attend(query, key, value, layout, heads, {pse, pse_type, q_start, kv_start},
                              drop, {mask, sparse, before, after, prefix}, scale, keep);
-  const Tensor dy = to_heads(gradient, layout, heads, 0);
+  const Tensor dy = to_heads(gradient, "dy", layout, heads, 0);
   const Tensor k = repeated(a.k, a.q.size(1)), v = repeated(a.v, a.q.size(1));
   const Tensor p = a.kept.defined() ? a.probabilities * a.kept : a.probabilities;
   Tensor dp = at::matmul(dy, v.transpose(-1, -2));
@@ -99,16 +120,19 @@ void flash_attention_grad_v2(Tensor query, Tensor key, Tensor value, Tensor grad
 // ---- attention for inference ----
 
 // Returns the positions of each batch from its length on; undefined without lengths.
-Tensor behind(const Ints& lengths, int64_t batches, int64_t places) {
+Tensor behind(const Ints& lengths, const Tensor& scores, int64_t places) {
   if (lengths.empty()) return {};
+  const int64_t batches = scores.size(0);
   if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != batches)
     throw Refusal("actual lengths must be one, or one for each of the " + std::to_string(batches) +
                   " batches, but are " + std::to_string(lengths.size()));
-  return at::arange(places).unsqueeze(0) >= at::tensor(lengths, at::kLong).unsqueeze(1);
+  const auto options = scores.options().dtype(at::kLong);
+  return at::arange(places, options).unsqueeze(0) >= at::tensor(lengths, options).unsqueeze(1);
 }
 
 Tensor joined(const Tensors& list, const char* name) {
-  if (list.empty()) throw Refusal(std::string(name) + " must have a tensor, but has none");
+  check(!list.empty(), name, " must have a tensor, but has none");
+  for (const Tensor& tensor : list) check_given(tensor, name);
   return list.size() == 1 ? list[0] : at::cat(list);
 }
 
@@ -147,24 +171,25 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
                     "computed here");
   }
   const int64_t n = kv_heads == 0 ? heads : kv_heads;
-  const Tensor q = to_heads(query, layout, heads, 0);
-  const Tensor k = to_heads(joined(key, "key"), layout, n, 0);
-  const Tensor v = to_heads(joined(value, "value"), layout, n, 0);
+  check(heads > 0 && n > 0, "numHeads must be at least 1 and numKeyValueHeads at least 0, but got ",
+        heads, " and ", kv_heads);
+  const Tensor q = to_heads(query, "query", layout, heads, 0);
+  const Tensor k = to_heads(joined(key, "key"), "key", layout, n, 0);
+  const Tensor v = to_heads(joined(value, "value"), "value", layout, n, 0);
   Tensor s = at::matmul(q, repeated(k, q.size(1)).transpose(-1, -2)) * scale;
   if (pse.defined()) s = s + pse;
   const int64_t rows = s.size(2), columns = s.size(3);
-  if (sparse < 0 || sparse > 4)
-    throw Refusal("sparseMode must be in [0, 4], but got " + std::to_string(sparse));
-  if (sparse >= 2 && (!mask.defined() || mask.numel() == 0))
-    throw Refusal("attenMask must be given in sparseMode 2, 3 and 4");
+  check(sparse >= 0 && sparse <= 4, "sparseMode must be in [0, 4], but got ", sparse);
+  check(sparse < 2 || (mask.defined() && mask.numel() > 0),
+        "attenMask must be given in sparseMode 2, 3 and 4");
   const Tensor hidden = left_out({mask, sparse, before, after, {}}, s);
   if (hidden.defined()) s = s.masked_fill(hidden, -INFINITY);
-  const Tensor short_k = behind(kv_lengths, s.size(0), columns);
+  const Tensor short_k = behind(kv_lengths, s, columns);
   if (short_k.defined()) s = s.masked_fill(short_k.unsqueeze(1).unsqueeze(1), -INFINITY);
   const Tensor total = at::logsumexp(s, -1, true);
-  const Tensor p = at::exp(s - at::where(at::isinf(total), 0, total));
+  const Tensor p = at::exp(s - finite_or_0(total));
   Tensor o = at::matmul(p, repeated(v, q.size(1)));
-  const Tensor short_q = behind(lengths, s.size(0), rows);
+  const Tensor short_q = behind(lengths, s, rows);
   if (short_q.defined()) o = o.masked_fill(short_q.unsqueeze(1).unsqueeze(-1), 0);
   out = from_heads(o, layout);
   if (lse) logarithm = total;

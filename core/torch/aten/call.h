@@ -28,6 +28,11 @@ struct Refusal : std::runtime_error {
   int32_t status;
 };
 
+// An argument that is NULL and must not be.
+struct Missing : Refusal {
+  explicit Missing(const std::string& name) : Refusal(name + " must not be NULL") {}
+};
+
 // What a composite reads is not known in phase 1, when it gets tensors without data.
 struct NeedsData : std::runtime_error {
   NeedsData() : std::runtime_error("the data are not known in phase 1") {}

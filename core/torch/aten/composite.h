@@ -68,6 +68,9 @@ T number_in(const Tensor& tensor) {
 template <class T>
 T take(const Call& call, size_t i) {
   const IValue& value = call.values[i];
+  if constexpr (std::is_same_v<T, Either> || std::is_same_v<T, at::Scalar>) {
+    if (value.isNone()) throw Missing(call.row->parameters[i].name);
+  }
   if constexpr (std::is_same_v<T, Tensor>) {
     return call.tensor(i);
   } else if constexpr (std::is_same_v<T, Out>) {

@@ -2,7 +2,7 @@
 // Indices, masks, and results whose shape depends on the data.
 #include <algorithm>
 
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -51,6 +51,8 @@ void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reducti
 }
 
 void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Out out) {
+  check(depth > 0, "depth must be at least 1, but got ", depth);
+  need_data(self);
   const Tensor hot = at::one_hot(self.to(at::kLong), depth).to(at::kBool);
   out = at::where(hot.movedim(-1, axis), on, off);
 }
@@ -123,11 +125,16 @@ void coalesce(Tensor, Tensor groups, Tensor indices, Tensor values, Tensor new_i
 }
 
 void index_fill_places(Tensor self, int64_t dim, Ints places, at::Scalar value, Out out) {
-  out = at::index_fill(self, dim, at::tensor(places, at::kLong), value);
+  out = at::index_fill(self, dim, at::tensor(places, self.options().dtype(at::kLong)), value);
 }
 
 // The last dim of indices selects an element, or a slice, of self.
 void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
+  check_given(self, "self");
+  check_given(indices, "indices");
+  const int64_t depth = indices.dim() == 0 ? 0 : indices.size(-1);
+  check(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
+        "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
   for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
   self.index_put_(places, updates);
@@ -151,7 +158,7 @@ void inplace_one(Tensor self) { self.fill_(1); }
 // point.
 void foreach_round_off(Tensors x, Either mode, Tensors out) {
   const int64_t how = mode.is_tensor() ? number_in(mode.tensor()) : mode.number().toLong();
-  for (size_t i = 0; i < x.size() && i < out.size(); ++i) {
+  for (size_t i = 0; i < x.size(); ++i) {
     switch (how) {
       case 1: put(out[i], at::round(x[i])); break;
       case 2: put(out[i], at::floor(x[i])); break;
@@ -164,7 +171,7 @@ void foreach_round_off(Tensors x, Either mode, Tensors out) {
 }
 
 void foreach_copy(Tensors from, Tensors out) {
-  for (size_t i = 0; i < from.size() && i < out.size(); ++i) out[i].copy_(from[i]);
+  for (size_t i = 0; i < from.size(); ++i) put(out[i], from[i]);
 }
 
 void foreach_zero(Tensors x) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses and gradients for which ATen has no operator of its own, or keeps other tensors for the
 // backward pass.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -106,6 +106,7 @@ void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_
 void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints input_lengths,
                        Ints target_lengths, Tensor likelihood, Tensor log_alpha, int64_t blank,
                        bool zero_infinity, Out out) {
+  check_rank(log_alpha, "logAlpha", 3, 3);
   int64_t longest = 0;
   for (const int64_t length : target_lengths) longest = std::max(longest, length);
   const Tensor alpha = at_least_float(log_alpha).narrow(-1, 0, 2 * longest + 1).contiguous();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 

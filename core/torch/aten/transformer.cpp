@@ -1,47 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused operators of transformer models: rotary embedding, gated activations, masked softmax.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
 
 // ---- rotary embedding: y = x cos + turned(x) sin ----
 
-void check_parts(const Tensor& x, int64_t parts) {
-  if (x.dim() == 0 || x.size(-1) % parts != 0)
-    throw Refusal(
-        c10::str("the last dim must divide by ", parts, ", but the shape is ", x.sizes()));
-}
-
 // Mode 0: of the halves (a, b) it is (-b, a); 1: of neighbours; 2: of the quarters (a, b, c, d) it
 // is (-b, a, -d, c). Its transpose is its negative: it rotates by 90 degrees.
 Tensor turned(const Tensor& x, int64_t mode) {
-  if (mode < 0 || mode > 2)
-    throw Refusal("mode must be in [0, 3], but got " + std::to_string(mode));
-  check_parts(x, mode == 2 ? 4 : 2);
+  check(mode >= 0 && mode <= 2, "mode must be in [0, 3], but got ", mode);
   if (mode == 1) {
-    const auto pairs = x.unflatten(-1, {-1, 2}).unbind(-1);
-    return at::stack({-pairs[1], pairs[0]}, -1).flatten(-2);
+    const int64_t pairs = halves(x, -1).first.size(-1);
+    const auto parts = x.unflatten(-1, {pairs, 2}).unbind(-1);
+    return at::stack({-parts[1], parts[0]}, -1).flatten(-2);
   }
-  const auto parts = x.unflatten(-1, {mode == 2 ? 4 : 2, -1});
-  const auto part = [&](int64_t i) { return parts.select(-2, i); };
-  if (mode == 0) return at::cat({-part(1), part(0)}, -1);
-  return at::cat({-part(1), part(0), -part(3), part(2)}, -1);
+  const Tensors p = equal_parts(x, mode == 2 ? 4 : 2, -1, "x");
+  return mode == 0 ? at::cat({-p[1], p[0]}, -1) : at::cat({-p[1], p[0], -p[3], p[2]}, -1);
 }
 
 // Neighbours become halves, and back.
 Tensor halved(const Tensor& x) {
-  check_parts(x, 2);
-  return x.unflatten(-1, {-1, 2}).transpose(-1, -2).flatten(-2);
+  return x.unflatten(-1, {halves(x, -1).first.size(-1), 2}).transpose(-1, -2).flatten(-2);
 }
-Tensor paired(const Tensor& x) { return x.unflatten(-1, {2, -1}).transpose(-1, -2).flatten(-2); }
+Tensor paired(const Tensor& x) {
+  return x.unflatten(-1, {2, halves(x, -1).first.size(-1)}).transpose(-1, -2).flatten(-2);
+}
 
 Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode) {
+  check_given(cos, "cos");
+  check_given(sin, "sin");
   return x * at_least_float(cos) + turned(x, mode) * at_least_float(sin);
 }
 
 // mode 3: neighbours, which become halves.
 void rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int64_t mode, Out out) {
+  check_given(x, "x");
   const Tensor v = at_least_float(x);
   out = mode == 3 ? rotated(halved(v), cos, sin, 0) : rotated(v, cos, sin, mode);
 }
@@ -53,9 +48,10 @@ void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out 
   const Tensor back = g * cos - turned(g * sin, turn);
   dx = mode == 3 ? paired(back) : back;
   if (!x.defined()) return;
+  check_shape(x, "x", dy.sizes());
   const Tensor wide = mode == 3 ? halved(x.to(at::kFloat)) : x.to(at::kFloat);
-  dcos = at::sum_to(g * wide, cos.sizes());
-  dsin = at::sum_to(g * turned(wide, turn), sin.sizes());
+  dcos = (g * wide).sum_to_size(cos.sizes());
+  dsin = (g * turned(wide, turn)).sum_to_size(sin.sizes());
 }
 
 // layout: 1 BSND, 2 SBND, 3 BNSD, 4 TND; cos and sin have one head.
@@ -89,15 +85,16 @@ void fast_gelu_backward(Tensor gradient, Tensor x, Out out) {
 }
 
 void gelu_mul(Tensor x, Text approximate, Out out) {
-  const auto halves = x.to(at::kFloat).chunk(2, -1);
-  out = at::gelu(halves[0], approximate) * halves[1];
+  const auto [first, second] = halves(x.to(at::kFloat), -1, "input");
+  out = at::gelu(first, approximate) * second;
 }
 
 // y = silu(a) b of the halves (a, b).
 void swi_glu_grad(Tensor gradient, Tensor x, int64_t dim, Out out) {
-  const auto halves = x.to(at::kFloat).chunk(2, dim);
+  const auto [a, b] = halves(x.to(at::kFloat), dim, "self");
+  check_shape(gradient, "gradOutput", a.sizes());
   const Tensor g = gradient.to(at::kFloat);
-  out = at::cat({at::silu_backward(g * halves[1], halves[0]), g * at::silu(halves[0])}, dim);
+  out = at::cat({at::silu_backward(g * b, a), g * at::silu(a)}, dim);
 }
 
 // ---- softmax ----
@@ -110,7 +107,9 @@ void masked_softmax_with_bias(Tensor x, Tensor mask, Tensor bias, double scale, 
 }
 
 Tensor masked_out(const Tensor& mask, const Tensor& x, bool triangle) {
-  return triangle ? at::ones({x.size(-2), x.size(-1)}, at::kBool).triu(1) : mask.to(at::kBool);
+  if (triangle) return at::ones({x.size(-2), x.size(-1)}, x.options().dtype(at::kBool)).triu(1);
+  check_given(mask, "mask");
+  return mask.to(at::kBool);
 }
 
 // Masked elements count as -10000.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators whose attributes differ in meaning from ATen's.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -137,17 +137,26 @@ void max_pool2d_mask_backward(Tensor gradient, Tensor self, Tensor, Ints kernel,
                                              ceil, places);
 }
 
-// CANN's positions are 32-bit.
+// Positions in a plane or volume of self, the last dims. CANN's are 32-bit.
+Tensor within(const Tensor& places, const Tensor& self, int64_t dims) {
+  check_given(places, "indices");
+  check_rank(self, "self", dims + 1, dims + 2);
+  check_positions(
+      places, "indices",
+      c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - dims))));
+  return places.to(at::kLong);
+}
+
 void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
                          Ints padding, Ints dilation, bool ceil, Out out) {
   out = at::max_pool3d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
-                                             ceil, places.to(at::kLong));
+                                             ceil, within(places, self, 3));
 }
 
 void max_pool2d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
                          Ints padding, Ints dilation, bool ceil, Out out) {
   out = at::max_pool2d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
-                                             ceil, places.to(at::kLong));
+                                             ceil, within(places, self, 2));
 }
 
 void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
@@ -160,6 +169,9 @@ void confusion_transpose(Tensor self, Ints perm, Ints shape, bool transpose_firs
 }
 
 void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor out) {
+  check_given(out, "out");
+  check_given(repeats, "repeats");
+  need_data(repeats);
   const Tensor wide = at::zeros(out.sizes(), gradient.options());
   const Tensor places = repeats.numel() == 1
                             ? at::repeat_interleave(repeats.expand({out.size(dim)}).contiguous())
