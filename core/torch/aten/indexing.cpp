@@ -152,6 +152,8 @@ void inplace_fill(Tensor self, Tensor value) {
   self.fill_(value.item());  // a number, since ATen refuses a tensor for an expanded self
 }
 
+void fill_by_type(Tensor, Tensor value, Tensor out) { inplace_fill(out, value); }
+
 void inplace_one(Tensor self) { self.fill_(1); }
 
 // Modes of CANN's casts: 1 to nearest even, 2 down, 3 up, 5 towards zero, 7 what is behind the
@@ -197,6 +199,7 @@ const Composite indexing_composites[] = {
     ENTRY(scatter_nd_update),
     ENTRY(inplace_copy),
     ENTRY(inplace_fill),
+    ENTRY(fill_by_type),
     ENTRY(coalesce),
     ENTRY(inplace_zero),
     ENTRY(inplace_one),

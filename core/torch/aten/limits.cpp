@@ -50,7 +50,7 @@ int64_t length(const IValue& value) {
                                                      : value.toListRef().size());
 }
 
-void check(const Parameter& parameter, const IValue& value, Sizes* sizes) {
+void check_parameter(const Parameter& parameter, const IValue& value, Sizes* sizes) {
   const Limits& limits = parameter.limits;
   if (value.isTensor()) {
     const Tensor& tensor = value.toTensor();
@@ -73,7 +73,7 @@ Sizes checked(const Call& call) {
       const int flag = parameter.limits.condition;
       if (flag >= 0 && !call.values[static_cast<size_t>(flag)].toBool()) continue;
       if (parameter.written == written)
-        check(parameter, call.values[static_cast<size_t>(i)], &sizes);
+        check_parameter(parameter, call.values[static_cast<size_t>(i)], &sizes);
     }
   }
   return sizes;
