@@ -56,7 +56,7 @@ WORKING = {
     "aclrtSetOpExecuteTimeOutV2": "accepts every time limit and enforces none",
     "aclGetDeviceCapability": "cores are threads, the L2 cache is the last cache of the CPU",
     "aclGetCannAttribute": "infinities and NaN: yes; bfloat16: yes; compilation at run time: no",
-    "aclsysGetVersionStr": "the version of CANN whose interface this is, but for the driver",
+    "aclsysGetCANNVersion": "8.5.0, whose interface this is; there is no driver",
     "aclrtDeviceGetUuid": '"openaclnn CPU" and the number of the device',
     "aclrtDeviceGetBareTgid": "the number of the process",
     "aclmdlRICaptureGetInfo": "says that no stream is being captured",
