@@ -117,7 +117,7 @@ bool needs_data(const c10::OperatorHandle& op) {
 }
 
 // The operator looks for numbers in a tensor without data.
-bool reads_data(const std::string& text) { return text.find("meta") != text.npos; }
+bool reads_data(const std::string& text) { return first_line(text).find("meta") != text.npos; }
 
 // In a process with Python most forms without data are written in it: what they raise has no type
 // here, but the name of its class in front. Other classes say that there is no such form.

@@ -38,6 +38,14 @@ IValue as_scalar(const IValue& value) {
   return value.toTensor().item();
 }
 
+// A device takes 32-bit positions wherever it takes 64-bit ones; many operators of ATen do not.
+IValue with_wide_positions(const IValue& value, const std::string& argument) {
+  const bool positions = argument == "index" || argument == "indices" || argument == "target";
+  if (!positions || !value.isTensor() || !value.toTensor().defined()) return value;
+  const Tensor& tensor = value.toTensor();
+  return tensor.scalar_type() == at::kInt ? tensor.to(at::kLong) : tensor;
+}
+
 // The value as the schema wants it: what CANN passes as a tensor may be ATen's number, and the
 // other way round.
 IValue converted(IValue value, c10::TypePtr type) {
@@ -121,7 +129,8 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
   stack.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i < static_cast<size_t>(row.argument_count)) {
-      stack.push_back(converted(argument(row.arguments[i], call), arguments[i].type()));
+      const IValue value = converted(argument(row.arguments[i], call), arguments[i].type());
+      stack.push_back(with_wide_positions(value, arguments[i].name()));
     } else {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }
