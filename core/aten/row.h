@@ -62,6 +62,7 @@ struct Limits {
   enum class Numbers : uint8_t { any, floating, integral } numbers = Numbers::any;
   int like = -1;  // the tensor that has its dtype
   int64_t least = INT64_MIN, most = INT64_MAX;
+  int multiple = -1;            // the parameter that divides it, at least 1
   const Size* bound = nullptr;  // the factors of the bound of indices
   int factors = 0;
   int ignored = -1;  // the parameter whose number is accepted beside them

@@ -44,6 +44,14 @@ void check_range(const Parameter& parameter, int64_t number) {
   throw Refusal(text.str());
 }
 
+void check_multiple(const Call& call, const Parameter& parameter, int64_t number) {
+  const int64_t by = call.values[static_cast<size_t>(parameter.limits.multiple)].toInt();
+  if (by == 0 || number % by == 0) return;  // the range of the other refuses 0
+  throw Refusal(c10::str(parameter.name, " must be a multiple of ",
+                         call.row->parameters[parameter.limits.multiple].name, ", ", by,
+                         ", but got ", number));
+}
+
 template <class F>
 void for_each_number(const IValue& value, F f) {
   if (value.isInt()) f(value.toInt());
@@ -72,6 +80,7 @@ void check_parameter(const Call& call, const Parameter& parameter, const IValue&
   }
   if (limits.least != INT64_MIN || limits.most != INT64_MAX)
     for_each_number(value, [&](int64_t number) { check_range(parameter, number); });
+  if (limits.multiple >= 0) check_multiple(call, parameter, value.toInt());
 }
 
 bool flag(const Call& call, int parameter, bool without) {

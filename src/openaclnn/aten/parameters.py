@@ -19,6 +19,7 @@
                          may be NULL only where the flag is true
     group: int >= 1, reduction: int in 0..2, kernelSize: ints >= 1
                          the range of a number, or of all numbers of a list
+    C: int % group       a multiple of another number
 
 What ATen itself checks for every caller needs no limit here; an undefined tensor has none.
 """
@@ -60,6 +61,7 @@ class Parameter:
     like: str | None = None  # the tensor that has its dtype
     least: int | None = None
     most: int | None = None
+    multiple: str | None = None  # the parameter that divides it
     below: str | None = None  # "C", "H*W": the bound of the elements of an index tensor
     condition: str | None = None  # the flag without which it is not looked at
     unless: str | None = None  # the flag with which it may be NULL
@@ -93,6 +95,8 @@ class Parameter:
             found.append(f"from {self.least} to {self.most}")
         elif self.least is not None:
             found.append(f"at least {self.least}")
+        if self.multiple is not None:
+            found.append(f"a multiple of {self.multiple}")
         if self.nullable:
             found.append("may be NULL")
         if self.unless is not None:
@@ -105,6 +109,7 @@ PARAMETER = re.compile(
     r"(?:: dtype of (?P<like>\w+)|: (?:(?P<of>float|index) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
+    r"(?: % (?P<multiple>\w+))?"
     r"(?: if (?P<condition>\w+)| unless (?P<unless>\w+))?"
 )
 SIZE = re.compile(r"\w+\??|\*|\.\.\.")
@@ -144,6 +149,7 @@ def parameter(text: str) -> Parameter:
         most=None if most is None else int(most),
         condition=match["condition"],
         unless=match["unless"],
+        multiple=match["multiple"],
         below=match["below"],
         ignored=match["ignored"],
     )

@@ -87,6 +87,7 @@ class Sizes:
             "like": p.like is not None and str(index(p.like)),
             "least": p.least is not None and str(p.least),
             "most": p.most is not None and str(p.most),
+            "multiple": p.multiple is not None and str(index(p.multiple)),
             "bound": p.bound != () and self.add(p.bound),
             "factors": p.bound != () and str(len(p.bound)),
             "ignored": p.ignored is not None and str(index(p.ignored)),
