@@ -39,8 +39,6 @@ template <class F>
 int32_t guarded(const Row& row, F f) {
   try {
     return f();
-  } catch (const Missing& missing) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s", row.name, missing.what()).code();
   } catch (const Refusal& refusal) {
     return fail(refusal.status, "%s: %s", row.name, refusal.what()).code();
   } catch (const c10::Error& error) {

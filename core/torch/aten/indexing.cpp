@@ -51,7 +51,7 @@ void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reducti
 }
 
 void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Out out) {
-  check(depth > 0, "depth must be at least 1, but got ", depth);
+  require(depth > 0, "depth must be at least 1, but got ", depth);
   need_data(self);
   const Tensor hot = at::one_hot(self.to(at::kLong), depth).to(at::kBool);
   out = at::where(hot.movedim(-1, axis), on, off);
@@ -124,8 +124,8 @@ void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   check_given(self, "self");
   check_given(indices, "indices");
   const int64_t depth = indices.dim() == 0 ? 0 : indices.size(-1);
-  check(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
-        "self, ", self.dim(), ", but has shape ", indices.sizes());
+  require(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
+          "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
   for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
   self.index_put_(places, updates);

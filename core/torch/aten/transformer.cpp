@@ -16,7 +16,7 @@ Tensor turned(const Tensor& x, int64_t mode) {
     const auto [first, second] = halves(x, -1);
     return at::cat({-second, first}, -1);
   }
-  check(mode == 1, "mode must be 0 or 1, but got ", mode);
+  require(mode == 1, "mode must be 0 or 1, but got ", mode);
   const auto pairs = paired(x).unbind(-1);
   return at::stack({-pairs[1], pairs[0]}, -1).flatten(-2);
 }
