@@ -34,6 +34,10 @@ struct Missing : Refusal {
       : Refusal(name + " must not be NULL", ACLNN_ERR_PARAM_NULLPTR) {}
 };
 
+inline Missing missing_element(const char* list, size_t i) {
+  return Missing(std::string(list) + "[" + std::to_string(i) + "]");
+}
+
 // What a composite reads is not known in phase 1, when it gets tensors without data.
 struct NeedsData : std::runtime_error {
   NeedsData() : std::runtime_error("the data are not known in phase 1") {}

@@ -9,7 +9,7 @@ namespace {
 
 // torch_npu passes an empty tensor of integers where ATen has None, and also where a mask takes
 // nothing. The second has an empty result.
-void index(Tensor self, Tensors indices, Out out) {
+void index(Tensor self, OptionalTensors indices, Out out) {
   const bool empty = std::any_of(indices.begin(), indices.end(), [](const Tensor& tensor) {
     return tensor.defined() && tensor.numel() == 0;
   });
@@ -25,7 +25,8 @@ void index(Tensor self, Tensors indices, Out out) {
 
 // Here it passes an empty tensor of self's dtype where ATen has None. Beside an index of one
 // element an empty index of an integer self is taken for None; nothing tells the two apart.
-void index_put(Tensor self, Tensors indices, Tensor values, bool accumulate, bool) {
+void index_put(Tensor self, OptionalTensors indices, Tensor values, bool accumulate, bool) {
+  require(!indices.empty(), "indices must have a tensor, but has none");
   const auto may_be_all = [&](const Tensor& tensor) {
     return !tensor.defined() ||
            (tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == self.scalar_type());
