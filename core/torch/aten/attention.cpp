@@ -13,16 +13,16 @@ namespace {
 Tensor to_heads(const Tensor& x, const char* name, const Text& layout, int64_t heads,
                 int64_t head_size) {
   const bool joined = layout == "SBH" || layout == "BSH";
-  check(joined || layout == "BNSD" || layout == "BSND",
-        "inputLayout must be BNSD, BSND, BSH or SBH, but got ", layout);
+  require(joined || layout == "BNSD" || layout == "BSND",
+          "inputLayout must be BNSD, BSND, BSH or SBH, but got ", layout);
   check_rank(x, name, joined ? 3 : 4, joined ? 3 : 4);
   if (layout == "BNSD") return x.to(at::kFloat);
   if (layout == "BSND") return x.transpose(1, 2).to(at::kFloat);
   const Tensor rows = layout == "SBH" ? x.transpose(0, 1) : x;
   const int64_t width = rows.size(2), divisor = heads > 0 ? heads : head_size;
-  check(divisor > 0 && width % divisor == 0, name,
-        " must have a last dim that is divisible by the ",
-        heads > 0 ? "number of heads, " : "head size, ", divisor, ", but has shape ", x.sizes());
+  require(divisor > 0 && width % divisor == 0, name,
+          " must have a last dim that is divisible by the ",
+          heads > 0 ? "number of heads, " : "head size, ", divisor, ", but has shape ", x.sizes());
   const int64_t other = width / divisor;
   return rows
       .reshape(
@@ -41,9 +41,9 @@ Tensor from_heads(const Tensor& x, const Text& layout) {
 
 // Heads of k and v serve several heads of q.
 Tensor repeated(const Tensor& x, int64_t heads) {
-  check(x.size(1) > 0 && heads % x.size(1) == 0,
-        "the heads of query must be a multiple of those of key and value, but are ", heads, " and ",
-        x.size(1));
+  require(x.size(1) > 0 && heads % x.size(1) == 0,
+          "the heads of query must be a multiple of those of key and value, but are ", heads,
+          " and ", x.size(1));
   return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
 }
 
@@ -64,11 +64,11 @@ struct Attention {
 Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, const Text& layout,
                  int64_t heads, const Bias& bias, const Tensor& drop, const Masking& masking,
                  double scale, double keep) {
-  check(heads > 0, "headNum must be at least 1, but got ", heads);
+  require(heads > 0, "headNum must be at least 1, but got ", heads);
   Attention a;
   a.q = to_heads(query, "query", layout, heads, 0);
   a.k = to_heads(key, "key", layout, 0, a.q.size(3));
-  check(a.k.size(1) > 0, "key must have heads, but has shape ", key.sizes());
+  require(a.k.size(1) > 0, "key must have heads, but has shape ", key.sizes());
   a.v = to_heads(value, "value", layout, a.k.size(1), 0);
   Tensor s = scaled(at::matmul(a.q, repeated(a.k, a.q.size(1)).transpose(-1, -2)), scale, bias);
   const Tensor out = left_out(masking, s);
@@ -79,7 +79,7 @@ Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, co
   a.total = x.sum(-1, true);
   a.probabilities = at::where(a.total > 0, x / a.total, 0);
   if (drop.defined() && drop.numel() > 0 && keep < 1) {
-    check(keep > 0, "keepProb must be above 0, but got ", keep);
+    require(keep > 0, "keepProb must be above 0, but got ", keep);
     a.kept = unpack_bits(drop, s.sizes()) * static_cast<float>(1 / keep);
   }
   return a;
@@ -131,7 +131,7 @@ Tensor behind(const Ints& lengths, const Tensor& scores, int64_t places) {
 }
 
 Tensor joined(const Tensors& list, const char* name) {
-  check(!list.empty(), name, " must have a tensor, but has none");
+  require(!list.empty(), name, " must have a tensor, but has none");
   for (const Tensor& tensor : list) check_given(tensor, name);
   return list.size() == 1 ? list[0] : at::cat(list);
 }
@@ -171,17 +171,18 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
                     "computed here");
   }
   const int64_t n = kv_heads == 0 ? heads : kv_heads;
-  check(heads > 0 && n > 0, "numHeads must be at least 1 and numKeyValueHeads at least 0, but got ",
-        heads, " and ", kv_heads);
+  require(heads > 0 && n > 0,
+          "numHeads must be at least 1 and numKeyValueHeads at least 0, but got ", heads, " and ",
+          kv_heads);
   const Tensor q = to_heads(query, "query", layout, heads, 0);
   const Tensor k = to_heads(joined(key, "key"), "key", layout, n, 0);
   const Tensor v = to_heads(joined(value, "value"), "value", layout, n, 0);
   Tensor s = at::matmul(q, repeated(k, q.size(1)).transpose(-1, -2)) * scale;
   if (pse.defined()) s = s + pse;
   const int64_t rows = s.size(2), columns = s.size(3);
-  check(sparse >= 0 && sparse <= 4, "sparseMode must be in [0, 4], but got ", sparse);
-  check(sparse < 2 || (mask.defined() && mask.numel() > 0),
-        "attenMask must be given in sparseMode 2, 3 and 4");
+  require(sparse >= 0 && sparse <= 4, "sparseMode must be in [0, 4], but got ", sparse);
+  require(sparse < 2 || (mask.defined() && mask.numel() > 0),
+          "attenMask must be given in sparseMode 2, 3 and 4");
   const Tensor hidden = left_out({mask, sparse, before, after, {}}, s);
   if (hidden.defined()) s = s.masked_fill(hidden, -INFINITY);
   const Tensor short_k = behind(kv_lengths, s, columns);

@@ -23,9 +23,13 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const at::IntArrayRef sizes(tensor.shape.at, static_cast<size_t>(tensor.shape.rank));
   const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
   const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
-  if (tensor.dtype == ACL_INT4 && (parameter.written || tensor.offset % 2 != 0))
-    throw Refusal(std::string(parameter.name) +
-                  " must be read, and begin with a byte, where it has 4-bit integers");
+  if (tensor.dtype == ACL_INT4 && parameter.written)
+    throw Refusal(std::string(parameter.name) + " must not be INT4, which only inputs can be");
+  if (tensor.dtype == ACL_INT4 && tensor.offset % 2 != 0)
+    throw Refusal(
+        std::string(parameter.name) +
+        " is INT4 and must begin with a whole byte, at an even offset, but its offset is " +
+        std::to_string(tensor.offset));
   int64_t low = 0, high = 0;
   if (!element_range(tensor, &low, &high))
     throw Refusal(c10::str(parameter.name,
@@ -210,13 +214,15 @@ void put(const Tensor& out, const Tensor& result) {
 }
 
 void Sized::operator=(const Tensor& result) const {
-  aclTensor* own = tensors().find(handle_);
-  if (own == nullptr || !room_.defined()) return;
+  if (!room_.defined()) return;
   if (result.numel() > room_.numel())
     throw Refusal("out must have room for " + std::to_string(result.numel()) +
                   " elements, but has room for " + std::to_string(room_.numel()));
   const Tensor dense = result.contiguous();
   room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
+  // The program may have destroyed the tensor after phase 1, but not its memory.
+  aclTensor* own = tensors().find(handle_);
+  if (own == nullptr) return;
   own->shape.rank = own->strides.rank = static_cast<int>(dense.dim());
   std::copy(dense.sizes().begin(), dense.sizes().end(), own->shape.at);
   std::copy(dense.strides().begin(), dense.strides().end(), own->strides.at);

@@ -30,8 +30,13 @@ struct Refusal : std::runtime_error {
 
 // An argument that is NULL and must not be.
 struct Missing : Refusal {
-  explicit Missing(const std::string& name) : Refusal(name + " must not be NULL") {}
+  explicit Missing(const std::string& name)
+      : Refusal(name + " must not be NULL", ACLNN_ERR_PARAM_NULLPTR) {}
 };
+
+inline Missing missing_element(const char* list, size_t i) {
+  return Missing(std::string(list) + "[" + std::to_string(i) + "]");
+}
 
 // What a composite reads is not known in phase 1, when it gets tensors without data.
 struct NeedsData : std::runtime_error {

@@ -10,7 +10,7 @@ namespace openaclnn::aten {
 
 // Throws the words as a refusal unless the condition holds.
 template <class... Words>
-void check(bool holds, const Words&... words) {
+void require(bool holds, const Words&... words) {
   if (!holds) throw Refusal(c10::str(words...));
 }
 
@@ -21,13 +21,13 @@ inline void check_given(const Tensor& tensor, const char* name) {
 inline void check_rank(const Tensor& tensor, const char* name, int64_t low, int64_t high) {
   check_given(tensor, name);
   const int64_t rank = tensor.dim();
-  check(rank >= low && rank <= high, name, " must have ", low,
-        low == high ? "" : c10::str(" to ", high), " dims, but has shape ", tensor.sizes());
+  require(rank >= low && rank <= high, name, " must have ", low,
+          low == high ? "" : c10::str(" to ", high), " dims, but has shape ", tensor.sizes());
 }
 
 inline void check_shape(const Tensor& tensor, const char* name, at::IntArrayRef shape) {
   check_given(tensor, name);
-  check(tensor.sizes() == shape, name, " must have shape ", shape, ", but got ", tensor.sizes());
+  require(tensor.sizes() == shape, name, " must have shape ", shape, ", but got ", tensor.sizes());
 }
 
 // A tensor that may be NULL.
@@ -38,11 +38,11 @@ inline void check_optional(const Tensor& tensor, const char* name, at::IntArrayR
 // The parts of x along a dim whose size divides by their number.
 inline Tensors equal_parts(const Tensor& x, int64_t count, int64_t dim, const char* name) {
   check_given(x, name);
-  check(-x.dim() <= dim && dim < x.dim(), "dim must be a dim of ", name, ", whose shape is ",
-        x.sizes(), ", but got ", dim);
+  require(-x.dim() <= dim && dim < x.dim(), "dim must be a dim of ", name, ", whose shape is ",
+          x.sizes(), ", but got ", dim);
   const int64_t size = x.size(dim);
-  check(size % count == 0, name, " must have a size along dim ", dim, " that is divisible by ",
-        count, ", but has shape ", x.sizes());
+  require(size % count == 0, name, " must have a size along dim ", dim, " that is divisible by ",
+          count, ", but has shape ", x.sizes());
   Tensors parts;
   for (int64_t i = 0; i < count; ++i)
     parts.push_back(x.narrow(dim, i * (size / count), size / count));
@@ -61,8 +61,8 @@ inline Ints trailing_dims(const Tensor& x, const Tensor& gamma, const char* name
   const int64_t first = x.dim() - gamma.dim();
   const bool fits =
       gamma.dim() > 0 && first >= 0 && x.sizes().slice(static_cast<size_t>(first)) == gamma.sizes();
-  check(fits, "gamma must have the last dims of ", name, ", whose shape is ", x.sizes(),
-        ", but has shape ", gamma.sizes());
+  require(fits, "gamma must have the last dims of ", name, ", whose shape is ", x.sizes(),
+          ", but has shape ", gamma.sizes());
   Ints dims;
   for (int64_t i = first; i < x.dim(); ++i) dims.push_back(i);
   return dims;
@@ -79,8 +79,8 @@ inline Ints reduced_shape(const Tensor& x, const Tensor& gamma) {
 inline int64_t count_of(const Ints& shape, const char* name) {
   int64_t count = 1;
   for (const int64_t size : shape)
-    check(size >= 0 && !__builtin_mul_overflow(count, size, &count), name,
-          " must have sizes from 0 whose product fits 63 bits, but is ", at::IntArrayRef(shape));
+    require(size >= 0 && !__builtin_mul_overflow(count, size, &count), name,
+            " must have sizes from 0 whose product fits 63 bits, but is ", at::IntArrayRef(shape));
   return count;
 }
 
@@ -90,8 +90,8 @@ inline void check_positions(const Tensor& positions, const char* name, int64_t c
   if (positions.is_meta() || positions.numel() == 0) return;
   const auto [least, most] = at::aminmax(positions);
   const auto first = number_in(least), last = number_in(most);
-  check(first >= low && last < count, name, " must be in [", low, ", ", count - 1, "], but has ",
-        first < low ? first : last);
+  require(first >= low && last < count, name, " must be in [", low, ", ", count - 1, "], but has ",
+          first < low ? first : last);
 }
 
 }  // namespace openaclnn::aten

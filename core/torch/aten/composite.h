@@ -25,6 +25,10 @@ class Out {
 
 using Ints = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
+
+// A list that may have NULL among its tensors.
+struct OptionalTensors : Tensors {};
+
 using Text = std::string;
 
 // 16-bit floats in float, which rounds once at the end.
@@ -92,11 +96,15 @@ T take(const Call& call, size_t i) {
   } else if constexpr (std::is_same_v<T, int64_t>) {
     return value.toInt();
   } else {
-    static_assert(std::is_same_v<T, Tensors>);
-    Tensors made;
+    constexpr bool optional = std::is_same_v<T, OptionalTensors>;
+    static_assert(optional || std::is_same_v<T, Tensors>);
+    T made;
     if (value.isNone()) return made;
-    for (const IValue& element : value.toListRef())
+    for (const IValue& element : value.toListRef()) {
+      if (element.isNone() && !optional)
+        throw missing_element(call.row->parameters[i].name, made.size());
       made.push_back(element.isNone() ? Tensor() : element.toTensor());
+    }
     return made;
   }
 }
@@ -122,6 +130,7 @@ struct Unpacked<function> {
 #define ENTRY(name) {#name, Unpacked<name>::parameters, Unpacked<name>::run}
 
 // The tables, each ending with a name that is nullptr.
+extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite indexing_composites[];
 extern const Composite inference_composites[];

@@ -9,7 +9,7 @@ namespace {
 
 // torch_npu passes an empty tensor of self's dtype or of integers where ATen has None, and one of
 // integers where a mask takes nothing. The second has an empty result, as has an empty mask.
-void index(Tensor self, Tensors indices, Out out) {
+void index(Tensor self, OptionalTensors indices, Out out) {
   const bool empty = std::any_of(indices.begin(), indices.end(), [](const Tensor& tensor) {
     return tensor.defined() && tensor.numel() == 0;
   });
@@ -25,7 +25,8 @@ void index(Tensor self, Tensors indices, Out out) {
 
 // Here it passes an empty tensor of self's dtype where ATen has None. Beside an index of one
 // element an empty index of an integer self is taken for None; nothing tells the two apart.
-void index_put(Tensor self, Tensors indices, Tensor values, bool accumulate, bool) {
+void index_put(Tensor self, OptionalTensors indices, Tensor values, bool accumulate, bool) {
+  require(!indices.empty(), "indices must have a tensor, but has none");
   const auto may_be_all = [&](const Tensor& tensor) {
     return !tensor.defined() ||
            (tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == self.scalar_type());
@@ -51,7 +52,7 @@ void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reducti
 }
 
 void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Out out) {
-  check(depth > 0, "depth must be at least 1, but got ", depth);
+  require(depth > 0, "depth must be at least 1, but got ", depth);
   need_data(self);
   const Tensor hot = at::one_hot(self.to(at::kLong), depth).to(at::kBool);
   out = at::where(hot.movedim(-1, axis), on, off);
@@ -134,8 +135,8 @@ void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   check_given(self, "self");
   check_given(indices, "indices");
   const int64_t depth = indices.dim() == 0 ? 0 : indices.size(-1);
-  check(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
-        "self, ", self.dim(), ", but has shape ", indices.sizes());
+  require(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
+          "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
   for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
   self.index_put_(places, updates);

@@ -164,14 +164,14 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
   }
   const auto bias_of = [&](size_t i) { return bias.empty() ? Tensor() : bias[i]; };
   const auto check_bias = [&] {
-    check(bias.empty() || bias.size() == weight.size(),
-          "bias must have a tensor or row for each of the ", weight.size(), " weights, but has ",
-          bias.size());
+    require(bias.empty() || bias.size() == weight.size(),
+            "bias must have a tensor or row for each of the ", weight.size(), " weights, but has ",
+            bias.size());
   };
   if (!groups.defined()) {
-    check(x.size() == weight.size() && x.size() == out.size(),
-          "x, weight and y must have as many tensors as each other without groupList, but have ",
-          x.size(), ", ", weight.size(), " and ", out.size());
+    require(x.size() == weight.size() && x.size() == out.size(),
+            "x, weight and y must have as many tensors as each other without groupList, but have ",
+            x.size(), ", ", weight.size(), " and ", out.size());
     check_bias();
     for (size_t i = 0; i < x.size(); ++i) put(out[i], product(x[i], weight[i], bias_of(i)));
     return;
@@ -193,8 +193,8 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
   Tensors made;
   for (size_t k = 0; k < weight.size(); ++k) {
     const auto end = number_in(groups[static_cast<int64_t>(k)]);
-    check(begin <= end && end <= x[0].size(0), "groupList must ascend up to the rows of x[0], ",
-          x[0].size(0), ", but goes from ", begin, " to ", end);
+    require(begin <= end && end <= x[0].size(0), "groupList must ascend up to the rows of x[0], ",
+            x[0].size(0), ", but goes from ", begin, " to ", end);
     made.push_back(product(x[0].slice(0, begin, end), weight[k], bias_of(k)));
     begin = end;
   }
@@ -209,9 +209,9 @@ Ints sequence_lengths(const Tensor& lengths, int64_t tokens) {
   int64_t sum = 0;
   for (int64_t b = 0; b < lengths.numel(); ++b) {
     counts.push_back(number_in(lengths[b]));
-    check(counts.back() >= 0 && counts.back() <= tokens - sum,
-          "actualSeqLengths must be at least 0 and together at most the tokens, ", tokens,
-          ", but sequence ", b, " has ", counts.back());
+    require(counts.back() >= 0 && counts.back() <= tokens - sum,
+            "actualSeqLengths must be at least 0 and together at most the tokens, ", tokens,
+            ", but sequence ", b, " has ", counts.back());
     sum += counts.back();
   }
   return counts;
@@ -227,9 +227,9 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
   check_rank(value, "value", 3, 3);
   const int64_t tokens = key.size(0), heads_of_k = key.size(1), size_k = key.size(2);
   const int64_t heads_of_v = value.size(1), size_v = value.size(2);
-  check(heads_of_k > 0 && heads_of_v % heads_of_k == 0,
-        "the heads of value must be a multiple of those of key, but are ", heads_of_v, " and ",
-        heads_of_k);
+  require(heads_of_k > 0 && heads_of_v % heads_of_k == 0,
+          "the heads of value must be a multiple of those of key, but are ", heads_of_v, " and ",
+          heads_of_k);
   check_shape(query, "query", key.sizes());
   check_shape(value, "value", {tokens, heads_of_v, size_v});
   check_shape(beta, "beta", {tokens, heads_of_v});
@@ -254,8 +254,8 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
     const int64_t length = counts[b];
     if (length == 0) continue;
     const auto before = accepted.defined() ? number_in(accepted[static_cast<int64_t>(b)]) : 1;
-    check(1 <= before && before <= tokens - token, "numAcceptedTokens must be at least 1 and at ",
-          "most the tokens from its sequence on, ", tokens - token, ", but is ", before);
+    require(1 <= before && before <= tokens - token, "numAcceptedTokens must be at least 1 and at ",
+            "most the tokens from its sequence on, ", tokens - token, ", but is ", before);
     Tensor s = state[slot(token + before - 1)].to(at::kFloat);
     for (const int64_t end = token + length; token < end; ++token) {
       const auto heads = [&](const Tensor& x) {  // [Nv, 1, Dk]

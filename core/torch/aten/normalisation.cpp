@@ -179,8 +179,8 @@ void group_norm_silu(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double
                      Out mean, Out rstd) {
   check_rank(x, "self", 2, 8);
   const int64_t n = x.size(0), channels = x.size(1);
-  check(groups > 0 && channels % groups == 0, "group must be at least 1 and divide the channels, ",
-        channels, ", but is ", groups);
+  require(groups > 0 && channels % groups == 0,
+          "group must be at least 1 and divide the channels, ", channels, ", but is ", groups);
   check_optional(gamma, "gamma", {channels});
   check_optional(beta, "beta", {channels});
   const int64_t positions = n * channels == 0 ? 1 : x.numel() / (n * channels);

@@ -44,7 +44,7 @@ void normal(Either mean, Either std, int64_t seed, int64_t offset, Out out) {
 }
 
 void randperm(int64_t n, int64_t seed, int64_t offset, Out out) {
-  check(n >= 0, "n must be at least 0, but got ", n);
+  require(n >= 0, "n must be at least 0, but got ", n);
   check_shape(out.tensor(), "out", {n});
   need_data(out.tensor());
   out = at::randperm(n, generator(seed, offset), out.tensor().options());
@@ -60,7 +60,7 @@ void multinomial(Tensor self, int64_t count, bool replacement, int64_t seed, int
 void write_bits(const Ints& shape, double p, int64_t seed, int64_t offset, const Tensor& mask) {
   const int64_t count = count_of(shape, "shape");
   check_bits(mask, count);
-  check(p >= 0 && p <= 1, "the probability must be in [0, 1], but got ", p);
+  require(p >= 0 && p <= 1, "the probability must be in [0, 1], but got ", p);
   need_data(mask);
   pack_bits(at::empty({count}, at::kBool).bernoulli_(1 - p, generator(seed, offset)), mask);
 }

@@ -10,7 +10,7 @@ namespace {
 // Mode 0: of the halves (a, b) it is (-b, a); 1: of neighbours; 2: of the quarters (a, b, c, d) it
 // is (-b, a, -d, c). Its transpose is its negative: it rotates by 90 degrees.
 Tensor turned(const Tensor& x, int64_t mode) {
-  check(mode >= 0 && mode <= 2, "mode must be in [0, 3], but got ", mode);
+  require(mode >= 0 && mode <= 2, "mode must be in [0, 3], but got ", mode);
   if (mode == 1) {
     const int64_t pairs = halves(x, -1).first.size(-1);
     const auto parts = x.unflatten(-1, {pairs, 2}).unbind(-1);

@@ -133,26 +133,17 @@ void max_pool2d_mask_backward(Tensor gradient, Tensor self, Tensor, Ints kernel,
                                              ceil, places);
 }
 
-// Positions in a plane or volume of self, the last dims. CANN's are 32-bit.
-Tensor within(const Tensor& places, const Tensor& self, int64_t dims) {
-  check_given(places, "indices");
-  check_rank(self, "self", dims + 1, dims + 2);
-  check_positions(
-      places, "indices",
-      c10::multiply_integers(self.sizes().slice(static_cast<size_t>(self.dim() - dims))));
-  return places.to(at::kLong);
-}
-
+// CANN's positions are 32-bit.
 void max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
                          Ints padding, Ints dilation, bool ceil, Out out) {
   out = at::max_pool3d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
-                                             ceil, within(places, self, 3));
+                                             ceil, places.to(at::kLong));
 }
 
 void max_pool2d_backward(Tensor gradient, Tensor self, Tensor places, Ints kernel, Ints stride,
                          Ints padding, Ints dilation, bool ceil, Out out) {
   out = at::max_pool2d_with_indices_backward(gradient, self, kernel, stride, padding, dilation,
-                                             ceil, within(places, self, 2));
+                                             ceil, places.to(at::kLong));
 }
 
 void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
