@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlashAttentionScore and its gradient, in float: softmax(scale * (q kᵀ + pse), masked) v, and with
+// FlashAttentionScore and its gradient, in float: softmax(scale q kᵀ + bias, masked) v, and with
 // p the probabilities, dv = pᵀ dy, ds = p (dp - sum(dp p)), dq = scale ds k, dk = scale dsᵀ q.
-#include <algorithm>
-
 #include "core/torch/aten/bits.h"
 #include "core/torch/aten/checks.h"
+#include "core/torch/aten/scores.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -53,18 +52,6 @@ Tensor summed(const Tensor& gradient, const Tensor& like) {
   return gradient.unflatten(1, {like.size(1), gradient.size(1) / like.size(1)}).sum(2);
 }
 
-// Returns what is masked in scores of S rows and K columns; undefined if nothing is. sparse 0 and
-// 1: the mask; 2: above the diagonal from the upper left; 3: above that from the lower right.
-Tensor left_out(const Tensor& mask, int64_t sparse, const Tensor& scores) {
-  const int64_t rows = scores.size(2), columns = scores.size(3);
-  if (sparse == 2 || sparse == 3)
-    return at::ones({rows, columns}, scores.options().dtype(at::kBool))
-        .triu(1 + (sparse == 3 ? columns - rows : 0));
-  if (sparse != 0 && sparse != 1)
-    throw Refusal("sparseMode must be in [0, 3], but got " + std::to_string(sparse));
-  return mask.defined() && mask.numel() > 0 ? mask.to(at::kBool) : Tensor();
-}
-
 // isinf has no form without data.
 Tensor finite_or_0(const Tensor& x) {
   return at::where((x == INFINITY).logical_or(x == -INFINITY), 0, x);
@@ -75,18 +62,16 @@ struct Attention {
 };
 
 Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, const Text& layout,
-                 int64_t heads, const Tensor& pse, const Tensor& drop, const Tensor& mask,
-                 double scale, double keep, int64_t sparse) {
+                 int64_t heads, const Bias& bias, const Tensor& drop, const Masking& masking,
+                 double scale, double keep) {
   require(heads > 0, "headNum must be at least 1, but got ", heads);
   Attention a;
   a.q = to_heads(query, "query", layout, heads, 0);
   a.k = to_heads(key, "key", layout, 0, a.q.size(3));
   require(a.k.size(1) > 0, "key must have heads, but has shape ", key.sizes());
   a.v = to_heads(value, "value", layout, a.k.size(1), 0);
-  Tensor s = at::matmul(a.q, repeated(a.k, a.q.size(1)).transpose(-1, -2));
-  if (pse.defined()) s = s + pse;
-  s = s * scale;
-  const Tensor out = left_out(mask, sparse, s);
+  Tensor s = scaled(at::matmul(a.q, repeated(a.k, a.q.size(1)).transpose(-1, -2)), scale, bias);
+  const Tensor out = left_out(masking, s);
   if (out.defined()) s = s.masked_fill(out, -INFINITY);
   a.largest = std::get<0>(s.max(-1, true));
   a.largest = finite_or_0(a.largest);
@@ -100,23 +85,27 @@ Attention attend(const Tensor& query, const Tensor& key, const Tensor& value, co
   return a;
 }
 
-void flash_attention(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop, Tensor,
-                     Tensor mask, Ints, double scale, double keep, int64_t, int64_t, int64_t heads,
-                     Text layout, int64_t, int64_t sparse, Out largest, Out total, Out, Out out) {
-  const Attention a =
-      attend(query, key, value, layout, heads, pse, drop, mask, scale, keep, sparse);
+void flash_attention_v2(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop, Tensor,
+                        Tensor mask, Ints prefix, Ints q_start, Ints kv_start, double scale,
+                        double keep, int64_t before, int64_t after, int64_t heads, Text layout,
+                        int64_t, int64_t sparse, int64_t pse_type, Out largest, Out total, Out,
+                        Out out) {
+  const Attention a = attend(query, key, value, layout, heads, {pse, pse_type, q_start, kv_start},
+                             drop, {mask, sparse, before, after, prefix}, scale, keep);
   const Tensor p = a.kept.defined() ? a.probabilities * a.kept : a.probabilities;
   largest = a.largest.expand({-1, -1, -1, 8});
   total = a.total.expand({-1, -1, -1, 8});
   out = from_heads(at::matmul(p, repeated(a.v, a.q.size(1))), layout);
 }
 
-void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
-                          Tensor drop, Tensor, Tensor mask, Tensor, Tensor, Tensor, Tensor, Ints,
-                          double scale, double keep, int64_t, int64_t, int64_t heads, Text layout,
-                          int64_t, int64_t sparse, Out dquery, Out dkey, Out dvalue, Out) {
-  const Attention a =
-      attend(query, key, value, layout, heads, pse, drop, mask, scale, keep, sparse);
+void flash_attention_grad_v2(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
+                             Tensor drop, Tensor, Tensor mask, Tensor, Tensor, Tensor, Tensor,
+                             Ints prefix, Ints q_start, Ints kv_start, double scale, double keep,
+                             int64_t before, int64_t after, int64_t heads, Text layout, int64_t,
+                             int64_t sparse, int64_t pse_type, Out dquery, Out dkey, Out dvalue,
+                             Out) {
+  const Attention a = attend(query, key, value, layout, heads, {pse, pse_type, q_start, kv_start},
+                             drop, {mask, sparse, before, after, prefix}, scale, keep);
   const Tensor dy = to_heads(gradient, "dy", layout, heads, 0);
   const Tensor k = repeated(a.k, a.q.size(1)), v = repeated(a.v, a.q.size(1));
   const Tensor p = a.kept.defined() ? a.probabilities * a.kept : a.probabilities;
@@ -129,18 +118,6 @@ void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradien
 }
 
 // ---- attention for inference ----
-
-// Returns where a matrix lies outside a band: row i, counted from the lower right, keeps the
-// columns from i - before to i + after.
-Tensor outside_band(const Tensor& scores, int64_t before, int64_t after) {
-  const int64_t rows = scores.size(2), columns = scores.size(3), shift = columns - rows;
-  const auto options = scores.options().dtype(at::kLong);
-  const Tensor distance =
-      at::arange(columns, options).unsqueeze(0) - at::arange(rows, options).unsqueeze(1);
-  const int64_t far = 2 * (rows + columns);  // what lies farther keeps or hides no more
-  before = std::clamp(before, -far, far), after = std::clamp(after, -far, far);
-  return (distance > after + shift).logical_or(distance < shift - before);
-}
 
 // Returns the positions of each batch from its length on; undefined without lengths.
 Tensor behind(const Ints& lengths, const Tensor& scores, int64_t places) {
@@ -203,7 +180,10 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
   Tensor s = at::matmul(q, repeated(k, q.size(1)).transpose(-1, -2)) * scale;
   if (pse.defined()) s = s + pse;
   const int64_t rows = s.size(2), columns = s.size(3);
-  const Tensor hidden = sparse == 4 ? outside_band(s, before, after) : left_out(mask, sparse, s);
+  require(sparse >= 0 && sparse <= 4, "sparseMode must be in [0, 4], but got ", sparse);
+  require(sparse < 2 || (mask.defined() && mask.numel() > 0),
+          "attenMask must be given in sparseMode 2, 3 and 4");
+  const Tensor hidden = left_out({mask, sparse, before, after, {}}, s);
   if (hidden.defined()) s = s.masked_fill(hidden, -INFINITY);
   const Tensor short_k = behind(kv_lengths, s, columns);
   if (short_k.defined()) s = s.masked_fill(short_k.unsqueeze(1).unsqueeze(1), -INFINITY);
@@ -216,32 +196,27 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
   if (lse) logarithm = total;
 }
 
-// pseType 1 adds pse before scaling, as the first version does.
-void refuse_other_types(int64_t pse_type, const Tensor& pse) {
-  if (pse_type != 1 && pse.defined())
-    throw Refusal("pseType must be 1 where pse is given, but got " + std::to_string(pse_type));
+// The first version adds the bias before it scales.
+constexpr int64_t kBeforeScaling = 1;
+
+void flash_attention(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop,
+                     Tensor padding, Tensor mask, Ints prefix, double scale, double keep,
+                     int64_t before, int64_t after, int64_t heads, Text layout, int64_t precise,
+                     int64_t sparse, Out largest, Out total, Out softmax, Out out) {
+  flash_attention_v2(query, key, value, pse, drop, padding, mask, prefix, {}, {}, scale, keep,
+                     before, after, heads, layout, precise, sparse, kBeforeScaling, largest, total,
+                     softmax, out);
 }
 
-void flash_attention_v2(Tensor query, Tensor key, Tensor value, Tensor pse, Tensor drop,
-                        Tensor padding, Tensor mask, Ints prefix, Ints, Ints, double scale,
-                        double keep, int64_t before, int64_t after, int64_t heads, Text layout,
-                        int64_t precise, int64_t sparse, int64_t pse_type, Out largest, Out total,
-                        Out softmax, Out out) {
-  refuse_other_types(pse_type, pse);
-  flash_attention(query, key, value, pse, drop, padding, mask, prefix, scale, keep, before, after,
-                  heads, layout, precise, sparse, largest, total, softmax, out);
-}
-
-void flash_attention_grad_v2(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
-                             Tensor drop, Tensor padding, Tensor mask, Tensor largest, Tensor total,
-                             Tensor softmax, Tensor out, Ints prefix, Ints, Ints, double scale,
-                             double keep, int64_t before, int64_t after, int64_t heads, Text layout,
-                             int64_t precise, int64_t sparse, int64_t pse_type, Out dquery,
-                             Out dkey, Out dvalue, Out dpse) {
-  refuse_other_types(pse_type, pse);
-  flash_attention_grad(query, key, value, gradient, pse, drop, padding, mask, largest, total,
-                       softmax, out, prefix, scale, keep, before, after, heads, layout, precise,
-                       sparse, dquery, dkey, dvalue, dpse);
+void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradient, Tensor pse,
+                          Tensor drop, Tensor padding, Tensor mask, Tensor largest, Tensor total,
+                          Tensor softmax, Tensor out, Ints prefix, double scale, double keep,
+                          int64_t before, int64_t after, int64_t heads, Text layout,
+                          int64_t precise, int64_t sparse, Out dquery, Out dkey, Out dvalue,
+                          Out dpse) {
+  flash_attention_grad_v2(query, key, value, gradient, pse, drop, padding, mask, largest, total,
+                          softmax, out, prefix, {}, {}, scale, keep, before, after, heads, layout,
+                          precise, sparse, kBeforeScaling, dquery, dkey, dvalue, dpse);
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
         std::string(parameter.name) +
         " is INT4 and must begin with a whole byte, at an even offset, but its offset is " +
         std::to_string(tensor.offset));
+  int64_t low = 0, high = 0;
+  if (!element_range(tensor, &low, &high))
+    throw Refusal(c10::str(parameter.name,
+                           " must have elements within 2^58 of its address, but has ", "shape ",
+                           sizes, " with strides ", strides));
   const bool empty = c10::multiply_integers(sizes) == 0;
   if (empty) return at::empty_strided(sizes, strides, options);
   if (tensor.data == nullptr)
@@ -189,7 +194,8 @@ static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
 void check_result(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
   std::ostringstream sentence;
-  if (!same_but_for_ones(out.sizes(), result.sizes())) {
+  const bool both_empty = out.numel() == 0 && result.numel() == 0;
+  if (!both_empty && !same_but_for_ones(out.sizes(), result.sizes())) {
     sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
     throw Refusal(sentence.str());
   }
@@ -203,7 +209,8 @@ void check_result(const Tensor& out, const Tensor& result) {
 void put(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
   check_result(out, result);
-  out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
+  if (out.numel() > 0)
+    out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }
 
 void Sized::operator=(const Tensor& result) const {

@@ -70,7 +70,8 @@ struct Call {
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
-// or fewer dims of size 1. Skips an undefined result and a missing tensor.
+// or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a
+// missing tensor.
 void put(const Tensor& out, const Tensor& result);
 // Where a form computes nothing for an output but the first, ATen returns a tensor of shape [0], as
 // for the statistics of batch_norm outside training. The output stays as it is.

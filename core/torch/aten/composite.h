@@ -31,6 +31,12 @@ struct OptionalTensors : Tensors {};
 
 using Text = std::string;
 
+// 16-bit floats in float, which rounds once at the end.
+inline Tensor at_least_float(const Tensor& x) {
+  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  return half ? x.to(at::kFloat) : x;
+}
+
 // A tensor or a number, for an operator and its form with an s at the end of the name.
 struct Either {
   IValue value;

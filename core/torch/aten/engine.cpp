@@ -10,9 +10,11 @@
 #include <atomic>
 
 #include "aclnn/aclnn_base.h"
+#include "core/aten/traced.h"
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
+#include "core/runtime/timeline.h"
 #include "core/torch/aten/composite.h"
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"
@@ -69,8 +71,8 @@ Call prepared(const Row& row, const Value* values) {
   return call;
 }
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
-  const Row& row = rows[index];
+static int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size,
+                        void** executor) {
   if (workspace_size == nullptr || executor == nullptr)
     return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
                 row.name)
@@ -142,13 +144,13 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
     if (!call.ranges.empty())
       openaclnn_works(row.name, call.ranges.data(), static_cast<int>(call.ranges.size()), stream);
+    const HostWork work(stream, row.name);
     compute_counted(call);
     return ACLNN_SUCCESS;
   });
 }
 
-int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
-  const Row& row = rows[index];
+static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* stream) {
   Call* found = calls().find(executor);
   int32_t code = 0;
   if (found == nullptr || found->row != &row) {
@@ -168,6 +170,14 @@ int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
     code = perform(row, take, stream);
   }
   return code == 0 ? code : npu::phase2_failed(code, stream);
+}
+
+int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+  return traced_plan(rows[index], values, workspace_size, executor, plan_now);
+}
+
+int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+  return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 
 const Composite* find_composite(const char* name) {

@@ -7,8 +7,8 @@
 namespace openaclnn::aten {
 namespace {
 
-// torch_npu passes an empty tensor of integers where ATen has None, and also where a mask takes
-// nothing. The second has an empty result.
+// torch_npu passes an empty tensor of self's dtype or of integers where ATen has None, and one of
+// integers where a mask takes nothing. The second has an empty result, as has an empty mask.
 void index(Tensor self, OptionalTensors indices, Out out) {
   const bool empty = std::any_of(indices.begin(), indices.end(), [](const Tensor& tensor) {
     return tensor.defined() && tensor.numel() == 0;
@@ -16,8 +16,8 @@ void index(Tensor self, OptionalTensors indices, Out out) {
   if (empty && out.tensor().defined() && out.tensor().numel() == 0) return;
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices) {
-    const bool all = !tensor.defined() || (indices.size() > 1 && tensor.numel() == 0 &&
-                                           tensor.dim() == 1 && tensor.scalar_type() != at::kBool);
+    const bool all =
+        !tensor.defined() || (indices.size() > 1 && tensor.numel() == 0 && tensor.dim() == 1);
     given.push_back(all ? std::nullopt : std::optional(tensor));
   }
   out = at::index(self, given);
@@ -63,6 +63,7 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
                            bool last_offset, int64_t padding) {
   const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
   if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
+  need_data(indices);  // ATen's form without data gives other shapes
   const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
       weight, indices, offsets, by_frequency, how, false, weights, last_offset, padding);
   out = value;
@@ -116,6 +117,15 @@ void unique_dim(Tensor self, bool sorted, bool inverse, int64_t dim, Sized out, 
   counts_out = counts;
 }
 
+// Entry i of a sparse tensor is part of entry groups[i] of the result, which begins as zeros.
+void coalesce(Tensor, Tensor groups, Tensor indices, Tensor values, Tensor new_indices,
+              Tensor new_values) {
+  const Tensor where = groups.to(at::kLong);
+  new_indices.index_copy_(0, where, indices.to(new_indices.scalar_type()));
+  const Tensor wide = at_least_float(new_values);
+  new_values.copy_(wide.index_add(0, where, values.to(wide.scalar_type())));
+}
+
 void index_fill_places(Tensor self, int64_t dim, Ints places, at::Scalar value, Out out) {
   out = at::index_fill(self, dim, at::tensor(places, self.options().dtype(at::kLong)), value);
 }
@@ -135,6 +145,16 @@ void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
 void inplace_copy(Tensor self, Tensor src) { self.copy_(src); }
 
 void inplace_zero(Tensor self) { self.zero_(); }
+
+// The value is a tensor of one element, of any rank.
+void inplace_fill(Tensor self, Tensor value) {
+  if (value.numel() != 1)
+    throw Refusal("value must have one element, but has " + std::to_string(value.numel()));
+  need_data(value);
+  self.fill_(value.item());  // a number, since ATen refuses a tensor for an expanded self
+}
+
+void fill_by_type(Tensor, Tensor value, Tensor out) { inplace_fill(out, value); }
 
 void inplace_one(Tensor self) { self.fill_(1); }
 
@@ -180,6 +200,9 @@ const Composite indexing_composites[] = {
     ENTRY(index_fill_places),
     ENTRY(scatter_nd_update),
     ENTRY(inplace_copy),
+    ENTRY(inplace_fill),
+    ENTRY(fill_by_type),
+    ENTRY(coalesce),
     ENTRY(inplace_zero),
     ENTRY(inplace_one),
     ENTRY(foreach_copy),

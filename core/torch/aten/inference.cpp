@@ -5,11 +5,6 @@
 namespace openaclnn::aten {
 namespace {
 
-Tensor at_least_float(const Tensor& x) {
-  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-  return half ? x.to(at::kFloat) : x;
-}
-
 void add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, double eps, Out out, Out rstd, Out sum) {
   const Tensor x = at_least_float(x1) + at_least_float(x2);
   const Tensor r = at::rsqrt(at::mean(at::square(x), trailing_dims(x, gamma, "x1"), true) + eps);
@@ -46,30 +41,17 @@ void ge_glu(Tensor x, int64_t dim, int64_t tanh, bool left, Out out, Out gelu) {
   gelu = active;
 }
 
-// ---- rotary position embedding: x cos + rotated(x) sin ----
-
-// mode: 0 halves (-b, a); 1 pairs; 2 quarters (-b, a, -d, c); 3 pairs, stored as halves.
-void rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int64_t mode, Out out) {
-  check_given(x, "x");
-  check_given(cos, "cos");
-  check_given(sin, "sin");
-  Tensor v = at_least_float(x), rotated;
-  const Tensors parts = equal_parts(v, mode == 2 ? 4 : 2, -1, "x");
-  if (mode == 3) v = at::cat({v.slice(-1, 0, {}, 2), v.slice(-1, 1, {}, 2)}, -1);
-  switch (mode) {
-    case 0:
-    case 3: {
-      const auto [first, second] = halves(v, -1);
-      rotated = at::cat({-second, first}, -1);
-      break;
-    }
-    case 1:
-      rotated = at::stack({-v.slice(-1, 1, {}, 2), v.slice(-1, 0, {}, 2)}, -1).flatten(-2);
-      break;
-    case 2: rotated = at::cat({-parts[1], parts[0], -parts[3], parts[2]}, -1); break;
-    default: throw Refusal("mode must be in [0, 3], but got " + std::to_string(mode));
-  }
-  out = v * at_least_float(cos) + rotated * at_least_float(sin);
+// In the order of x: the derivative by the activated half is dy b gelu'(a), by the other dy
+// gelu(a).
+void ge_glu_backward(Tensor gradient, Tensor x, Tensor, int64_t dim, int64_t tanh, bool left,
+                     Out out) {
+  const auto [first, second] = halves(at_least_float(x), dim);
+  const Tensor &active = left ? first : second, &other = left ? second : first;
+  const Text how = tanh != 0 ? "tanh" : "none";
+  const Tensor dy = at_least_float(gradient);
+  const Tensor by_active = at::gelu_backward(dy * other, active, how);
+  const Tensor by_other = dy * at::gelu(active, how);
+  out = left ? at::cat({by_active, by_other}, dim) : at::cat({by_other, by_active}, dim);
 }
 
 // loss = sum(labels (ln sum(exp x) - x)) of each row, backprop = softmax(x) - labels.
@@ -141,6 +123,27 @@ void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, T
   Tensor y = at::matmul(x.to(at::kFloat), w);
   if (bias.defined()) y = y + bias;
   out = y;
+}
+
+// rint(x / scale) + zero, as far as the integers of out reach; one scale, or one for each index
+// along axis.
+void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out out) {
+  const auto along = [&](const Tensor& given) {
+    if (given.numel() == 1) return given.reshape({}).to(at::kDouble);
+    Ints shape(static_cast<size_t>(x.dim()), 1);
+    shape[static_cast<size_t>(at::maybe_wrap_dim(axis, x.dim()))] = given.numel();
+    return given.to(at::kDouble).reshape(shape);
+  };
+  Tensor y = at::round(x.to(at::kDouble) / along(scales));
+  if (zeros.defined()) y = y + along(zeros);
+  const at::ScalarType whole = out.tensor().scalar_type();
+  switch (whole) {
+    case at::kChar: y = at::clamp(y, -128, 127); break;
+    case at::kByte: y = at::clamp(y, 0, 255); break;
+    case at::kInt: y = at::clamp(y, -2147483648.0, 2147483647.0); break;
+    default: throw Refusal("out must have dtype INT8, UINT8 or INT32");
+  }
+  out = y.to(whole);
 }
 
 // Matrices stay as they are: a CPU does not need another order in memory.
@@ -275,11 +278,12 @@ const Composite inference_composites[] = {
     ENTRY(add_rms_norm),
     ENTRY(gather_v2),
     ENTRY(ge_glu),
+    ENTRY(ge_glu_backward),
+    ENTRY(quantize),
     ENTRY(grouped_matmul),
     ENTRY(index_fill_ints),
     ENTRY(max_pool),
     ENTRY(recurrent_gated_delta),
-    ENTRY(rotary_position_embedding),
     ENTRY(softmax_cross_entropy),
     ENTRY(swi_glu),
     ENTRY(trans_matmul_weight),

@@ -56,11 +56,49 @@ void log_sigmoid_backward(Tensor gradient, Tensor self, Tensor, Out out) {
   out = gradient * at::sigmoid(-self);
 }
 
+// ---- classes as targets: INT32 too ----
+
+Tensor classes(const Tensor& target) {
+  return target.scalar_type() == at::kInt ? target.to(at::kLong) : target;
+}
+
+void nll_loss(Tensor self, Tensor target, Tensor weight, int64_t reduction, int64_t ignored,
+              Out out, Out total) {
+  const auto [loss, weights] =
+      at::nll_loss_forward(self, classes(target), weight, reduction, ignored);
+  out = loss;
+  total = weights;
+}
+
+void nll_loss_backward(Tensor gradient, Tensor self, Tensor target, Tensor weight,
+                       int64_t reduction, int64_t ignored, Tensor total, Out out) {
+  out = at::nll_loss_backward(gradient, self, classes(target), weight, reduction, ignored, total);
+}
+
+void nll_loss2d(Tensor self, Tensor target, Tensor weight, int64_t reduction, int64_t ignored,
+                Out out, Out total) {
+  const auto [loss, weights] =
+      at::nll_loss2d_forward(self, classes(target), weight, reduction, ignored);
+  out = loss;
+  total = weights;
+}
+
+void nll_loss2d_backward(Tensor gradient, Tensor self, Tensor target, Tensor weight,
+                         int64_t reduction, int64_t ignored, Tensor total, Out out) {
+  out = at::nll_loss2d_backward(gradient, self, classes(target), weight, reduction, ignored, total);
+}
+
+void multilabel_margin_loss(Tensor self, Tensor target, int64_t reduction, Out out, Out is_target) {
+  const auto [loss, places] = at::multilabel_margin_loss_forward(self, classes(target), reduction);
+  out = loss;
+  is_target = places;
+}
+
 // CANN's tensor for the backward pass has a last dim rounded up to 8.
 void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_lengths,
               int64_t blank, bool zero_infinity, Out loss, Tensor log_alpha) {
-  const auto [likelihood, alpha] =
-      at::_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+  const auto [likelihood, alpha] = at::_ctc_loss(at_least_float(log_probs), targets, input_lengths,
+                                                 target_lengths, blank, zero_infinity);
   loss = likelihood;
   log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
 }
@@ -71,8 +109,9 @@ void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints i
   check_rank(log_alpha, "logAlpha", 3, 3);
   int64_t longest = 0;
   for (const int64_t length : target_lengths) longest = std::max(longest, length);
-  out = at::_ctc_loss_backward(gradient, log_probs, targets, input_lengths, target_lengths,
-                               likelihood, log_alpha.narrow(-1, 0, 2 * longest + 1).contiguous(),
+  const Tensor alpha = at_least_float(log_alpha).narrow(-1, 0, 2 * longest + 1).contiguous();
+  out = at::_ctc_loss_backward(at_least_float(gradient), at_least_float(log_probs), targets,
+                               input_lengths, target_lengths, at_least_float(likelihood), alpha,
                                blank, zero_infinity);
 }
 
@@ -117,6 +156,11 @@ const Composite loss_composites[] = {
     ENTRY(bce_with_logits_backward),
     ENTRY(log_sigmoid_forward),
     ENTRY(log_sigmoid_backward),
+    ENTRY(nll_loss),
+    ENTRY(nll_loss_backward),
+    ENTRY(nll_loss2d),
+    ENTRY(nll_loss2d_backward),
+    ENTRY(multilabel_margin_loss),
     ENTRY(ctc_loss),
     ENTRY(ctc_loss_backward),
     ENTRY(prelu),

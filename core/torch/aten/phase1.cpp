@@ -102,6 +102,7 @@ bool without_data(const Call& call, Call& made) {
         Tensor tensor;
         if (element.isTensor() ? !without_data(element.toTensor(), tensor) : !element.isNone())
           return false;
+        any = true;
         list.push_back(element.isNone() ? std::nullopt : std::optional(tensor));
       }
       made.values.emplace_back(list);
@@ -118,7 +119,7 @@ bool needs_data(const c10::OperatorHandle& op) {
 }
 
 // The operator looks for numbers in a tensor without data.
-bool reads_data(const std::string& text) { return text.find("meta") != text.npos; }
+bool reads_data(const std::string& text) { return first_line(text).find("meta") != text.npos; }
 
 // In a process with Python most forms without data are written in it: what they raise has no type
 // here, but the name of its class in front. Other classes say that there is no such form.

@@ -129,6 +129,8 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
   torch::jit::Stack stack;
   const auto& arguments = op.schema().arguments();
   stack.reserve(arguments.size());
+  const IValue& out = call.values[static_cast<size_t>(row.outputs[0])];
+  const bool without_data = out.isTensor() && out.toTensor().is_meta();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i < static_cast<size_t>(row.argument_count)) {
       const Argument& from = row.arguments[i];
@@ -136,6 +138,8 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
       const IValue value = converted(argument(from, call), arguments[i].type(),
                                      named ? row.parameters[from.integer].name : "");
       stack.push_back(with_wide_positions(value, arguments[i].name()));
+    } else if (arguments[i].name() == "device" && without_data) {
+      stack.push_back(at::Device(at::kMeta));  // operators that make a tensor from numbers
     } else {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }
