@@ -131,7 +131,7 @@ class Calls:
         results = []
         for p, value in zip(given, values, strict=True):
             if p.written or (p is given[0] and not any(q.written for q in given)):
-                many = value if p.kind == "tensors" else [value]
+                many = (value or []) if p.kind == "tensors" else [value]
                 results += [None if one is None else one.tolist() for one in many]
         return [codes, results]
 
