@@ -37,14 +37,14 @@ COMPOSITES: list[Case] = [
     ("'aclnnRmsNormGrad', f32(3), f32(3), f32(1), f32(2, 2, 2, 3), out(3), out(2, 2, 2, 3)",
      [161002], "self must have shape [*, gamma], where gamma is [2, 2, 2, 3], but got [3]"),
     ("'aclnnAddLayerNormGrad', f32(3), f32(3), f32(3), f32(1), f32(1), f32(2, 2, 3), None, out(3), "
-     "out(2, 2, 3), out(2, 2, 3)", [161002], "but has shape [2, 2, 3]"),
+     "out(2, 2, 3), out(2, 2, 3)", [161002], "where gamma is [2, 2, 3], but got [3]"),
     ("'aclnnDeepNormGrad', f32(3), f32(3), f32(3), f32(2, 2, 3), f32(1), f32(1), 0.3, out(3), "
-     "out(3), out(2, 2, 3), out(2, 2, 3)", [161002], "but has shape [2, 2, 3]"),
+     "out(3), out(2, 2, 3), out(2, 2, 3)", [161002], "where gamma is [2, 2, 3], but got [3]"),
     ("'aclnnGemmaRmsNorm', f32(3), f32(2, 2, 3), 1e-6, out(3), out(1)", [161002],
-     "but has shape [2, 2, 3]"),
+     "where gamma is [2, 2, 3], but got [3]"),
     ("'aclnnAddRmsNorm', f32(3), f32(3), f32(2, 3), 1e-6, out(3), out(1), out(3)", [161002],
-     "but has shape [2, 3]"),
-    ("'aclnnBatchNormReduce', f32(3), out(3), out(3)", [161002], "but has shape [3]"),
+     "where gamma is [2, 3], but got [3]"),
+    ("'aclnnBatchNormReduce', f32(3), out(3), out(3)", [161002], "but got [3]"),
     ("'aclnnSwiGluGrad', f32(2, 1), f32(2, 1), 1, out(2, 1)", [161002],
      "self must have a size along dim 1 that is divisible by 2, but has shape [2, 1]"),
     ("'aclnnSwiGluGrad', f32(2, 2), f32(2, 4), 5, out(2, 4)", [161002],
@@ -55,7 +55,7 @@ COMPOSITES: list[Case] = [
     ("'aclnnRotaryPositionEmbeddingGrad', *[f32(1, 1, 1, 1)] * 4, 0, *[out(1, 1, 1, 1)] * 3",
      [161002], "shape [1, 1, 1, 1]"),
     ("'aclnnGroupNormSilu', f32(1, 4, 2), f32(4), f32(4), 0, 1e-5, out(1, 4, 2), out(1, 1), "
-     "out(1, 1)", [161002], "but is 0"),
+     "out(1, 1)", [161002], "group must be at least 1, but got 0"),
     ("'aclnnScatterNdUpdate', f32(3), np.zeros((2, 0), np.int64), f32(2, 3)", [161002],
      "but has shape [2, 0]"),
     ("'aclnnIndexPutImpl', f32(3), [], f32(1), False, False", [161002],
@@ -76,14 +76,14 @@ ATTENTION: list[Case] = [
           ("f32(1, 2, 0)", "f32(1, 2, 0)", 2, "BSH", "but has shape [1, 2, 0]"),
           ("f32(1, 2, 2, 4)", "f32(1, 0, 2, 4)", 2, "BNSD", "but has shape [1, 0, 2, 4]"),
           ("f32(1, 3, 2, 4)", "f32(1, 2, 2, 4)", 3, "BNSD", "but are 3 and 2"),
-          ("f32(3, 2, 4)", "f32(1, 2, 2, 4)", 3, "BNSD", "must have 4 dims, but has shape [3, 2, 4]"),
+          ("f32(3, 2, 4)", "f32(1, 2, 2, 4)", 3, "BNSD", "4 dims, but has shape [3, 2, 4]"),
       ]],
     ("'aclnnFlashAttentionScoreGrad', *[f32(1, 2, 4)] * 4, *[None] * 9, 1.0, 1.0, 0, 0, 0, 'BSH', "
      "0, 0, *[out(1, 2, 4)] * 3, None", [161002], "headNum must be at least 1, but got 0"),
     # The widest band masks nothing.
     ("'aclnnFusedInferAttentionScoreV2', f32(1, 1, 2), [f32(1, 1, 2)], [f32(1, 1, 2)], "
-     "None, np.zeros((1, 1), bool), *[None] * 19, 1, 1.0, (1 << 63) - 1, (1 << 63) - 1, 'BSH', 0, 4, 0, 0, 0, False, 0, 0, "
-     "out(1, 1, 2), None", [0, 0], [[[[1, 2]]], None]),
+     "None, np.zeros((1, 1), bool), *[None] * 19, 1, 1.0, (1 << 63) - 1, (1 << 63) - 1, 'BSH', 0, "
+     "4, 0, 0, 0, False, 0, 0, out(1, 1, 2), None", [0, 0], [[[[1, 2]]], None]),
 ]  # fmt: skip
 
 DELTA = "'aclnnRecurrentGatedDeltaRule', {q}, {q}, f32(2, 2, 3), f32(2, 2), f32(2, 2, 3, 3), "
@@ -110,8 +110,9 @@ POSITIONS: list[Case] = [
      [0, 0], [[[[[0, 0], [0, 1]]]]]),
     ("'aclnnMaxUnpool3d', f32(1, 1, 1, 1, 1), i32(3).reshape(1, 1, 1, 1, 1), [1, 2, 2], "
      "[1, 2, 2], [0, 0, 0], out(1, 1, 1, 2, 2)", [0, 0], [[[[[[0, 0], [0, 1]]]]]]),
-    ("'aclnnMultilabelMarginLoss', f32(1, 2)[:, ::-1], i32(1, -1).reshape(1, 2), 2, out(), out(1, 2)",
-     [0, 0], [1, [[0, 1]]]),
+    ("'aclnnMultilabelMarginLoss', f32(1, 2), i32(0, -1).reshape(1, 2), 2, out(), "
+     "out(1, 2)",
+     [0, 0], [1, [[1, 0]]]),
     ("'aclnnNLLLoss', f32(2, 3), i32(1, 2), f32(3), 2, -100, out(), out()", [0, 0], [-22, 5]),
     ("'aclnnNLLLossBackward', f32(), f32(2, 3), i32(1, 2), f32(3), 2, -100, f32(), out(2, 3)",
      [0, 0], [[[0, -2, 0], [0, 0, -3]]]),
