@@ -47,6 +47,18 @@ def test_expanded_tensors_are_filled(value):
     assert base.cpu().tolist() == [[float(value)] * 3]
 
 
+@pytest.mark.parametrize("dtype", [torch.float, torch.half, torch.int64, torch.bool])
+def test_tensors_are_filled_by_type(dtype):
+    """What operators are with compilation at run time."""
+    x = torch.zeros(2, 3, dtype=dtype, device="npu")
+    torch.npu.set_compile_mode(jit_compile=True)
+    try:
+        x.fill_(3)
+    finally:
+        torch.npu.set_compile_mode(jit_compile=False)
+    assert torch.equal(x.cpu(), torch.full((2, 3), 3).to(dtype))
+
+
 def test_a_tensor_is_filled_with_one_element(call):
     """torch itself refuses a value with dims, C programs pass one."""
     x = torch.zeros(2, 3)
