@@ -8,6 +8,7 @@
 #include "core/aten/provider.h"
 #include "core/aten/traced.h"
 #include "core/ops/foreign.h"
+#include "core/runtime/immortal.h"
 #include "core/base/list.h"
 
 namespace openaclnn::aten {
@@ -79,8 +80,8 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
 
 // Exists when `openaclnn trace` runs the program.
 const Tracer* tracer() {
-  static const auto* const found = static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer));
-  return found;
+  static constinit Immortal<const Tracer*> found;
+  return found.get([] { return static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer)); });
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Status check_place(const char* call, Space& space, void* address, const Physical
 
 Status map(void* address, size_t size, const void* handle) {
   constexpr const char* call = "aclrtMapMem";
-  PhysicalMemory* memory = nullptr;
+  PinnedMemory memory;
   if (Status status = find_physical(call, handle, &memory); !status.ok()) return status;
   if (size != memory->size) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: size must be that of the memory, %zu, but got %zu",
@@ -136,7 +136,7 @@ aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle
   }
   if (status.ok()) status = check_zero(call, "offset", offset);
   if (status.ok()) status = check_zero(call, "flags", flags);
-  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  if (status.ok() && !current_context()) status = no_context(call);
   if (status.ok()) status = map(virPtr, size, handle);
   return status.code();
 }

@@ -28,6 +28,6 @@ void openaclnn_listen_to_work(WorkListener listener) {
 
 const void* openaclnn_identity_of_stream(const void* handle) {
   if (handle != nullptr) return handle;
-  const Context* context = current_context();
-  return context == nullptr ? nullptr : context->stream;
+  const PinnedContext context = current_context();
+  return context ? context->stream : nullptr;
 }
