@@ -9,8 +9,8 @@ namespace openaclnn::check {
 namespace {
 
 int32_t device_of(const Stream& stream, int32_t otherwise) {
-  const Context* owner = stream.owner();
-  return owner != nullptr ? owner->device : otherwise;
+  const PinnedContext owner(contexts(), stream.owner());
+  return owner ? owner->device : otherwise;
 }
 
 // Returns the live allocation of device memory that contains the address.

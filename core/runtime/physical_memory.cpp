@@ -213,7 +213,6 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                   granularity_of(*prop), size);
   }
   if (status.ok()) status = check_zero(call, "flags", flags);
-  if (status.ok() && !current_context()) status = no_context(call);
   if (status.ok()) status = create(handle, size, static_cast<int32_t>(prop->location.id));
   return status.code();
 }
