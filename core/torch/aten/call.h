@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
 #include "core/base/tensor.h"
 #include "core/runtime/observer.h"
@@ -22,7 +23,24 @@ using c10::IValue;
 
 // The reason why a call is wrong, as the end of a sentence that starts with the operator.
 struct Refusal : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Refusal(const std::string& reason, int32_t code = ACLNN_ERR_PARAM_INVALID)
+      : std::runtime_error(reason), status(code) {}
+  int32_t status;
+};
+
+// An argument that is NULL and must not be.
+struct Missing : Refusal {
+  explicit Missing(const std::string& name)
+      : Refusal(name + " must not be NULL", ACLNN_ERR_PARAM_NULLPTR) {}
+};
+
+inline Missing missing_element(const char* list, size_t i) {
+  return Missing(std::string(list) + "[" + std::to_string(i) + "]");
+}
+
+// What a composite reads is not known in phase 1, when it gets tensors without data.
+struct NeedsData : std::runtime_error {
+  NeedsData() : std::runtime_error("the data are not known in phase 1") {}
 };
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -42,6 +60,7 @@ struct Call {
   // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
   int32_t refused = 0;
   std::string sentence{};
+  bool checked = false;  // by check_call
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
@@ -51,7 +70,8 @@ struct Call {
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
-// or fewer dims of size 1. Skips an undefined result and a missing tensor.
+// or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a
+// missing tensor.
 void put(const Tensor& out, const Tensor& result);
 // Where a form computes nothing for an output but the first, ATen returns a tensor of shape [0], as
 // for the statistics of batch_norm outside training. The output stays as it is.

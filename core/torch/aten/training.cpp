@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimisers, mixed precision, normalisation by the root mean square.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 // Decoupled weight decay, p -= lr * wd * p, then Adam. torch_npu passes the step minus one.
 void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor step, double lr,
            double beta1, double beta2, double decay, double eps, bool amsgrad, bool maximize) {
-  const double t = step.item().toDouble() + 1;
+  const double t = number_in<double>(step) + 1;
   if (maximize) gradient = -gradient;
   p.mul_(1 - lr * decay);
   m.lerp_(gradient, 1 - beta1);
@@ -21,7 +21,7 @@ void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor
 
 void unscale(Tensors gradients, Tensor found_inf, Tensor inverse_scale) {
   for (const Tensor& gradient : gradients) {
-    if (!at::isfinite(gradient).all().item().toBool()) found_inf.fill_(1);
+    if (!number_in<bool>(at::isfinite(gradient).all())) found_inf.fill_(1);
     gradient.mul_(inverse_scale);
   }
 }
@@ -35,23 +35,18 @@ void amp_update_scale(Tensor scale, Tensor growth, Tensor found_inf, double grow
 
 // ---- root mean square normalisation over the dims of gamma ----
 
-Ints last_dims(const Tensor& x, const Tensor& gamma) {
-  Ints dims;
-  for (int64_t i = x.dim() - gamma.dim(); i < x.dim(); ++i) dims.push_back(i);
-  return dims;
-}
-
 void rms_norm(Tensor x, Tensor gamma, double eps, Out out, Out rstd) {
   const Tensor wide = x.to(at::kFloat);
-  const Tensor r = at::rsqrt(at::mean(at::square(wide), last_dims(x, gamma), true) + eps);
+  const Tensor r =
+      at::rsqrt(at::mean(at::square(wide), trailing_dims(x, gamma, "self"), true) + eps);
   out = wide * r * gamma;
   rstd = r;
 }
 
 void rms_norm_grad(Tensor dy, Tensor x, Tensor rstd, Tensor gamma, Out dx, Out dgamma) {
-  const Ints dims = last_dims(x, gamma);
-  Ints shape = x.sizes().vec(), before;
-  for (const int64_t dim : dims) shape[static_cast<size_t>(dim)] = 1;
+  const Ints dims = trailing_dims(x, gamma, "self"), shape = reduced_shape(x, gamma);
+  check_shape(dy, "dy", x.sizes());
+  Ints before;
   for (int64_t i = 0; i < x.dim() - gamma.dim(); ++i) before.push_back(i);
   const Tensor r = rstd.to(at::kFloat).reshape(shape), wide = dy.to(at::kFloat);
   const Tensor h = x.to(at::kFloat) * r, g = wide * gamma.to(at::kFloat);
