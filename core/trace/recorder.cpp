@@ -63,6 +63,9 @@ std::string value_of(const Arguments& arguments, const char* name) {
 // What the program is called, without its folders.
 std::string program_name() { return program_invocation_short_name; }
 
+// While there is one thread: handlers of forks must be registered once.
+[[gnu::constructor]] void begin() { (void)Recorder::get(); }
+
 [[gnu::destructor]] void end() { Recorder::get().finish(); }
 
 }  // namespace
@@ -93,8 +96,8 @@ void Recorder::leave_to_parent() {
 }
 
 Recorder& Recorder::get() {
-  static Immortal<Recorder> recorder;
-  return *recorder;
+  static constinit Immortal<Recorder> recorder;
+  return recorder.get();
 }
 
 void Recorder::Figures::add(int64_t nanoseconds) {

@@ -185,10 +185,9 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
 }
 
 void Call::take(const Parameter& parameter, const Value& value) {
-  static const bool checked = openaclnn_is_checked();
   values.push_back(to_ivalue(parameter, value));
   handles.push_back(parameter.kind == Kind::tensor ? value.pointer : nullptr);
-  if (checked) add_ranges(parameter, value, &ranges);
+  if (openaclnn_is_checked()) add_ranges(parameter, value, &ranges);
 }
 
 // The same dimensions in the same order; callers add and leave out dimensions of one element.
