@@ -210,7 +210,7 @@ def test_the_double_benchmark():
     assert not verdict
     assert verdict.outputs[0].worst[0].index == (3,)
     assert "MARE where the benchmark is not finite 0.5 (must be <= 0.00122)" in str(verdict)
-    one, nan = np.float32(1), np.float32(np.nan)
+    one, nan = np.array(1, np.float32), np.float32(np.nan)
     assert openaclnn.compare(one, "elu", one, standard="double", benchmark=nan)
     assert not openaclnn.compare(2 * one, "elu", one, standard="double", benchmark=nan)
     with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
@@ -295,8 +295,49 @@ def test_arguments_in_the_order_of_the_function():
     changed = X.copy()
     openaclnn.leaky_relu_(changed, 0.1)
     assert openaclnn.compare(changed, "leaky_relu_", X, 0.1)
+
+
+def test_nothing_compared_is_not_passed():
     empty = np.zeros((0, 3), np.float32)
-    assert openaclnn.compare(empty, "elu", empty)
+    for options in ({}, {"standard": "allclose"}, {"standard": "peer", "benchmark": empty}):
+        found = openaclnn.compare(empty, "elu", empty, **options)
+        assert not found
+        lines = str(found).splitlines()
+        assert lines[0].startswith("NOTHING COMPARED aclnnElu, ")
+        assert lines[-1] == "out [0, 3] FLOAT: there are no elements"
+        data = found.as_data()
+        assert not data["passed"]
+        assert not data["outputs"][0]["passed"]
+
+
+def norm_that_overflows(dtype):
+    """Inputs and attributes of a group norm: y beyond 65504 in fp16, rstd beyond fp32."""
+    attributes = {"num_groups": 2, "data_format": None, "eps": 1e-5, "activate_swish": False}
+    attributes["swish_scale"] = 1.0
+    rng = np.random.default_rng(SEED)
+    if dtype == np.float16:
+        x, gamma = rng.normal(0, 1, (2, 4, 64)), rng.choice([-6e4, 6e4], 4)
+    else:
+        x, gamma = np.zeros((2, 4, 64)), np.ones(4)
+        attributes["eps"] = 1e-80
+    return [z.astype(dtype) for z in (x, gamma, np.zeros(4))], attributes
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_sums_that_overflow(dtype):
+    """An infinity is the right result where the formula's value is beyond the dtype, and wrong
+    where it is not or has the other sign."""
+    op = next(op for op in openaclnn.OPS if op.python == "group_norm_swish")
+    inputs, attributes = norm_that_overflows(dtype)
+    got = results(op, inputs, attributes)
+    assert any(np.isinf(x).any() for x in got)
+    assert compare(op, inputs, attributes, got)
+    for which, x in enumerate(got):
+        over = np.isinf(x)
+        for wrong in (np.where(over, -x, x), np.where(over, 1, x), np.full_like(x, np.inf)):
+            changed = [*got[:which], wrong.astype(dtype), *got[which + 1 :]]
+            same = np.array_equal(changed[which], x, equal_nan=True)
+            assert compare(op, inputs, attributes, tuple(changed)).passed == same, which
 
 
 NORMED = (np.ones((2, 6, 4), np.float32), np.ones(6, np.float32), np.ones(6, np.float32))
@@ -311,6 +352,10 @@ GROUPS = (NORMED[0], None, None)
         ((X, "elu", X), {"x": X}, TypeError, "compare: elu takes .*, but got 'x' twice"),
         ((X, "elu", X), {"alpha": X}, TypeError, "compare: alpha must be a number, but got "),
         ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean aclnnElu"),
+        ((X, "leaky_relu_backward", X, 0.01), {}, TypeError, "compare: leaky_relu_backward takes "
+         "grad_output, x, negative_slope, self_is_result; x must be an array or a tensor, but is "
+         "the number 0.01: is x missing?"),
+        ((X, "elu", np.float32(1)), {}, TypeError, "compare: elu takes .*; x must be an array"),
         ((X[1:], "elu", X), {}, ValueError, r"out must have the shape \[1000\], but got \[999\]"),
         ((X > 0, "elu", X), {}, ValueError, "mine must be a float|mine must have a float dtype"),
         ((X, "elu", X), {"standard": "best"}, ValueError, "standard must be one of ours, single"),
