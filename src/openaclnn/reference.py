@@ -126,8 +126,8 @@ def scaled_errors(op: Op, actual: Array, reference: Array, terms: Array) -> Arra
     form = FORMATS[dtype]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
-        least = math.ldexp(1, form.least - form.digits)
         got, due = _overflow_as_number(actual, reference, dtype)
+        least = np.ldexp(due.dtype.type(1), form.least - form.digits)  # 0 in float64 for DOUBLE
         error = np.abs(got - due) / (bound_of(op, dtype) * terms + step * np.abs(due) + least)
     same = (actual.astype(np.float64) == reference) | (np.isnan(actual) & np.isnan(reference))
     return np.where(same, 0, np.where(np.isnan(error) | np.isinf(reference), np.inf, error))
