@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AclnnError
+from ..output import unwritable, write_json, write_text, writing
 from ..settings import config
 from ..text_table import Paint
 from .arguments import (
@@ -25,7 +26,6 @@ from .arguments import (
     operator,
     refuse_others,
 )
-from .watch import unwritable, write_json, write_text
 
 if TYPE_CHECKING:
     from ..bench.running import Row, Setting
@@ -125,7 +125,8 @@ def _bench(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
     if sweep and not arguments.out:
         _draw(rows, dtypes, stream, paint)
     if picture is not None:
-        reporting.sweep_picture(setting, rows, picture)
+        with writing(picture):
+            reporting.sweep_picture(setting, rows, picture)
     if arguments.json:
         write_json(arguments.json, reporting.as_data(setting, rows, machine))
     if arguments.html:
