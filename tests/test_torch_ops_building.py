@@ -224,6 +224,8 @@ for op in openaclnn.OPS:
 print(refusal(lambda: o.group_norm_swish(x, w, w, 3, None, 1e-5, False)))
 print(refusal(lambda: o.group_norm_swish(x, w, w, 4)))
 print(refusal(lambda: o.leaky_relu(x.int())))
+jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=torch.jagged)
+print(refusal(lambda: ot.elu(jagged)))
 g, = torch.autograd.grad(ot.elu(x).sum(), x, create_graph=True)
 print(refusal(lambda: g.sum().backward()))
 y = o.group_norm_swish(x, w, w, 3)[0]
@@ -239,6 +241,7 @@ ValueError: group_norm_swish: activate_swish must be True where a gradient is re
 ValueError: group_norm_swish: num_groups must divide the 6 channels of x, but got 4
 ValueError: leaky_relu: x must have dtype float32, float16, float64 or bfloat16 on Atlas A2 \
 training / Atlas 800I A2 inference, but got int32
+ValueError: elu: input must be a dense tensor in CPU memory, but is a nested one
 NotImplementedError: elu_backward: there is no gradient by self_or_result, a second derivative
 NotImplementedError: group_norm_swish_grad: there is no gradient by dy
 """
