@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from browser import CHROMIUM, CONTRAST, NEEDED, Browser
 from support import all_rows
 
 import openaclnn
-from openaclnn.bench import measure, running
+from openaclnn.bench import measure, reporting, running
 from openaclnn.bench.comparing import compare
 from openaclnn.bench.measure import Samples
 from openaclnn.bench.peers import PEERS
@@ -119,6 +120,36 @@ def test_a_peer_that_computes_something_else_is_reported(capsys, monkeypatch, tm
     assert status == 1
     assert "(results differ)" in out
     assert "results of numpy differ from ours" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("load", [0.0, 3.2])
+def test_a_busy_machine_is_noted_on_the_page(load, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    page = tmp_path / "bench.html"
+    words = ["elu", "--shape", "64", "--peer", "none", *QUICK, "--html", str(page)]
+    _, _, err = run(words, capsys)
+    note = "load average 3.2: the machine is busy, distrust these times"
+    assert (note in err) == (note in page.read_text(encoding="utf-8")) == (load > 1)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "notes", "verdict"),
+    [
+        ((0.83, 2.66), (), "none"),
+        ((1.0, 2.66), (), "good"),
+        ((1.0, 2.66), ("busy",), "none"),
+        ((2.0,), (), "good"),
+    ],
+)
+def test_only_what_is_as_fast_everywhere_is_green(ratios, notes, verdict):
+    setting = running.Setting(openaclnn.OPS[0], {}, "numpy", 1, 1)
+    time = running.Time(1.0, 1.0, 1.0)
+    rows = [
+        running.Row("elu", "FLOAT", (i,), 1, {"ours": time, "numpy": time}, {"numpy": r}, False)
+        for i, r in enumerate(ratios, 1)
+    ]
+    shown = reporting.page(setting, rows, {"cpu": "one"}, False, notes)
+    assert f'<h1 class="{verdict}">' in shown
 
 
 def test_a_result_of_ours_that_breaks_the_promise_is_not_timed(capsys, monkeypatch):
@@ -270,7 +301,14 @@ def test_compare_command(tmp_path, capsys):
     assert status == 1
     assert "slower" in out
     assert "1 of 1 slower" in page.read_text(encoding="utf-8")
-    assert run(["--compare", str(new), str(old)], capsys)[0] == 0
+    assert run(["--compare", str(new), str(old), "--html", str(page)], capsys)[0] == 0
+    assert '<h1 class="good">' in page.read_text(encoding="utf-8")
+    old.write_text(json.dumps(json.loads(old.read_text()) | {"about": {"load_average_before": 9}}))
+    _, _, err = run(["--compare", str(new), str(old), "--html", str(page)], capsys)
+    note = f"load average 9.0 in {old}: the machine is busy, distrust these times"
+    assert note in err
+    assert note in page.read_text(encoding="utf-8")
+    assert '<h1 class="none">' in page.read_text(encoding="utf-8")
     status, out, err = run(["--compare", str(new), str(old), "--json", "-"], capsys)
     assert json.loads(out)["rows"][0]["verdict"] == "faster"
     assert "faster" in err
