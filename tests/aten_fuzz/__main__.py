@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls the functions that ATen computes with wrong arguments: nothing may die, hang or differ.
 
-    python tests/aten_fuzz --seconds 60
-    python tests/aten_fuzz --only aclnnGroupNorm --seed 7 --case 120
+python tests/aten_fuzz --seconds 60
+python tests/aten_fuzz --only aclnnGroupNorm --seed 7 --case 120
 """
 
 from __future__ import annotations

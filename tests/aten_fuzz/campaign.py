@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from .zygote import Answer
 
 FIRST_CASES = 60  # of each function, in the first round
 MORE_CASES = 300
+MOST_DEATHS = 20  # of a function, which is then left alone; a hang counts as five
 
 
 def aten_home() -> Path:
@@ -44,6 +46,7 @@ class Campaign:
         self.pair, self.seed, self.report = pair, seed, report
         self.runs = Runs(pair, seconds)
         self.pools: dict[str, list[Call]] = {}
+        self.deaths: Counter[str] = Counter()
 
     # ---- findings ----
 
@@ -68,8 +71,15 @@ class Campaign:
         detail = how(answer)
         if answer.stderr:
             detail += f": {answer.stderr[-300:]}"
-        if call is None:
-            return self.add(kind, signature, detail, Call("?", ()), number)
+        self.deaths[signature.name] += 5 if kind == "hang" else 1
+        if call is None or self.deaths[signature.name] > 5:  # enough is known
+            return self.add(
+                kind,
+                signature,
+                detail,
+                call or Call(signature.name, (None,) * len(signature.parameters)),
+                number,
+            )
         zygote = self.pair.zygotes[0]
         alone = self.runs.calls(zygote, signature, [call])
         if alone.status == 0:
@@ -101,14 +111,19 @@ class Campaign:
             self.death(signature, answer, [], f"--list  # candidate {answer.number}")
         self.report.calls += len(outcomes)
         if not found:
-            self.add("never accepted", signature, "no call was accepted", Call(
-                signature.name, (None,) * len(signature.parameters)), "--list")
+            self.add(
+                "never accepted",
+                signature,
+                "no call was accepted",
+                Call(signature.name, (None,) * len(signature.parameters)),
+                "--list",
+            )
         self.pools[signature.name] = found
         return found
 
     def cases(self, signature: Signature, first: int, last: int) -> None:
         pool = self.pools[signature.name]
-        if not pool:
+        if not pool or self.deaths[signature.name] > MOST_DEATHS:
             return
 
         def one(zygote) -> tuple[list[Answer], dict[int, Outcome]]:
@@ -165,7 +180,9 @@ class Campaign:
                     died = sum(n for (kind, _), n in self.report.counts.items() if kind == "death")
                     print(
                         f"round {rounds + 1}, {k + 1} of {len(order)} functions, {rate:.0f} "
-                        f"calls/s, {died} deaths", file=sys.stderr, flush=True,
+                        f"calls/s, {died} deaths",
+                        file=sys.stderr,
+                        flush=True,
                     )
             if time.monotonic() > end:
                 return

@@ -110,6 +110,4 @@ class Runs:
         return deaths, outcomes
 
     def calls(self, zygote: Zygote, signature: Signature, calls: list[Call]) -> Answer:
-        return zygote.ask(
-            Task("calls", signature, "", self.seconds, pool=calls, last=len(calls))
-        )
+        return zygote.ask(Task("calls", signature, "", self.seconds, pool=calls, last=len(calls)))

@@ -164,13 +164,16 @@ class Library:
 
     # ---- the call ----
 
-    def perform(self, call: Call, signature: Signature) -> Outcome:
+    def perform(self, call: Call, signature: Signature) -> Outcome | None:
+        """None: the call cannot be made."""
         kinds = [p.kind for p in signature.parameters]
         self.begin()
         try:
             made = self.arguments(call, kinds)
             outcome = self._phases(call, made)
             self._look(call, signature, outcome)
+        except memory.TooLarge:
+            return None
         finally:
             for kind, handle in reversed(self.handles):
                 getattr(self.base, f"aclDestroy{kind}")(handle)
@@ -225,6 +228,7 @@ class Library:
 
     def start_child(self) -> None:
         self.acl.aclrtSetDevice(0)
+        self.message()
         self.stderr = os.fstat(2).st_size
 
 

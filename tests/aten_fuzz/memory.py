@@ -37,7 +37,9 @@ _EDGES = [0, 1, -1, 2, -(1 << 63), (1 << 63) - 1, 1 << 31, -(1 << 31), 127, -128
 def pattern(dtype: int, numbers: list) -> bytes:
     name, size = DTYPES[dtype]
     if dtype in (FLOAT, DOUBLE):
-        return struct.pack(f"<{len(numbers)}{'f' if size == 4 else 'd'}", *map(_float(size), numbers))
+        return struct.pack(
+            f"<{len(numbers)}{'f' if size == 4 else 'd'}", *map(_float(size), numbers)
+        )
     if dtype == HALF:
         return b"".join(_half(x) for x in numbers)
     if dtype == BFLOAT16:
@@ -101,6 +103,10 @@ def contents(tensor: T, elements: int) -> bytes:
     return (rotated * (wanted // len(rotated) + 1))[:wanted]
 
 
+class TooLarge(Exception):
+    """A tensor that needs more memory than a call may have: there is no such call."""
+
+
 class Region:
     """The memory of one tensor."""
 
@@ -108,8 +114,10 @@ class Region:
         low, high = tensor.extent()
         size = DTYPES.get(tensor.dtype, ("", 1))[1]
         used = max(high, 0) * size
-        if used > MOST_BYTES or low < 0:
-            raise MemoryError("a tensor larger than a call may have")
+        if low < 0 or used >= 1 << 62:  # no address space has it
+            used = high = 0
+        if used > MOST_BYTES:
+            raise TooLarge
         pages = max(1, -(-used // PAGE))
         self.bytes = pages * PAGE
         self.base = arena.take(pages)

@@ -19,17 +19,18 @@ REALS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 1e308, -1e308, 1e10, float("nan"), f
          float("-inf"))  # fmt: skip
 CODES = (*DTYPES, -1, 5, 1000, 1 << 30)
 Mutation = tuple[str, Any]
+OTHER_DTYPES = tuple((f"dtype {named(code)}", {"dtype": code}) for code in CODES)
 SINGLES = 60  # cases with one change for each parameter, before those with several
 
 
-def tensors(t: T) -> Iterator[Mutation]:
+def tensors(t: T) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Changes of the fields."""
     shape, rank = t.shape, len(t.shape)
-    plain = replace(t, strides=None, offset=0)
 
-    def shaped(*sizes: int) -> T:
-        return replace(plain, shape=tuple(sizes))
+    def shaped(*sizes: int, **others: Any) -> dict[str, Any]:
+        return {"shape": sizes, "strides": None, "offset": 0, **others}
 
-    yield from ((f"dtype {named(code)}", replace(t, dtype=code)) for code in CODES)
+    yield from OTHER_DTYPES
     yield "rank 0", shaped()
     yield "rank 8", shaped(*[1] * (8 - rank), *shape)
     yield "rank 9", shaped(*[1] * (9 - rank), *shape)
@@ -40,7 +41,7 @@ def tensors(t: T) -> Iterator[Mutation]:
     yield "a 1 at the end", shaped(*shape, 1)
     yield "shape [1]", shaped(1)
     yield "shape [0]", shaped(0)
-    yield "no memory", replace(plain, no_memory=True)
+    yield "no memory", shaped(*shape, no_memory=True)
     if rank:
         yield "without the first dim", shaped(*shape[1:])
         yield "without the last dim", shaped(*shape[:-1])
@@ -50,21 +51,21 @@ def tensors(t: T) -> Iterator[Mutation]:
         yield "reversed", shaped(*reversed(shape))
         yield "twice all", shaped(*[2 * size for size in shape])
         zeros = (0,) * rank
-        yield "all stride 0", replace(plain, strides=zeros)
+        yield "all stride 0", shaped(*shape, strides=zeros)
         for size in HUGE:
             huge = (size, *shape[1:])
-            yield f"first dim {size} of stride 0", replace(plain, shape=huge, strides=zeros)
+            yield f"first dim {size} of stride 0", shaped(*huge, strides=zeros)
             huge = (*shape[:-1], size)
-            yield f"last dim {size} of stride 0", replace(plain, shape=huge, strides=zeros)
-        steps = plain.steps()
-        yield "gaps", replace(plain, strides=tuple(3 * s for s in steps))
-        yield "an offset", replace(plain, strides=steps, offset=3)
-        yield "overlapping", replace(plain, strides=tuple(min(s, 1) for s in steps))
-        yield "huge stride", replace(plain, strides=(LARGEST,) * rank)
+            yield f"last dim {size} of stride 0", shaped(*huge, strides=zeros)
+        steps = T(shape).steps()
+        yield "gaps", shaped(*shape, strides=tuple(3 * s for s in steps))
+        yield "an offset", shaped(*shape, strides=steps, offset=3)
+        yield "overlapping", shaped(*shape, strides=tuple(min(s, 1) for s in steps))
+        yield "huge stride", shaped(*shape, strides=(LARGEST,) * rank)
         backwards = T(tuple(reversed(shape))).steps()
-        yield "transposed", replace(plain, strides=tuple(reversed(backwards)))
+        yield "transposed", shaped(*shape, strides=tuple(reversed(backwards)))
         last = sum((size - 1) * s for size, s in zip(shape, steps, strict=True) if size)
-        yield "negative strides", replace(plain, strides=tuple(-s for s in steps), offset=last)
+        yield "negative strides", shaped(*shape, strides=tuple(-s for s in steps), offset=last)
     for k in range(rank):
         for size in (shape[k] - 1, shape[k] + 1, 0, 1, 2 * shape[k]):
             yield f"dim {k} of {size}", shaped(*shape[:k], max(size, 0), *shape[k + 1 :])
@@ -73,10 +74,10 @@ def tensors(t: T) -> Iterator[Mutation]:
         for fill in ("wild", "wild", "zero", "one", "unit", "const:-1", f"const:{limit}",
                      f"const:{limit - 1}", "const:1000000", f"const:{LARGEST}",
                      f"const:{LEAST}"):  # fmt: skip
-            yield fill, replace(t, fill=fill)
+            yield fill, {"fill": fill}
 
 
-def scalars(s: S) -> Iterator[Mutation]:
+def _scalars() -> Iterator[Mutation]:
     for code in CODES:
         yield f"dtype {named(code)}", S(1, code)
     for real in REALS:
@@ -86,6 +87,9 @@ def scalars(s: S) -> Iterator[Mutation]:
         yield f"{integer}", S(integer, INT64)
     yield "true", S(1, BOOL)
     yield "complex", S(2.5, COMPLEX[1])
+
+
+SCALARS = tuple(_scalars())
 
 
 def lists(value: List) -> Iterator[Mutation]:
@@ -108,13 +112,19 @@ def lists(value: List) -> Iterator[Mutation]:
         elif value.kind == "bools":
             yield f"[{k}] turned", having(*items[:k], not item, *items[k + 1 :])
         else:
-            inner = tensors(item) if isinstance(item, T) else scalars(item) if item else ()
             yield f"[{k}] NULL", having(*items[:k], None, *items[k + 1 :])
-            for what, one in inner:
+            for what, one in changes(item):
+                one = replace(item, **one) if isinstance(one, dict) else one
                 yield f"[{k}] {what}", having(*items[:k], one, *items[k + 1 :])
     if value.kind == "ints":
         yield from ((f"all {n}", having(*[n] * len(items))) for n in INTEGERS)
         yield "reversed", having(*reversed(items))
+
+
+def changes(item: T | S | None) -> Iterator[Mutation]:
+    if item is None:
+        return iter(())
+    return tensors(item) if isinstance(item, T) else iter(SCALARS)
 
 
 def _one(kind: str) -> Any:
@@ -137,7 +147,7 @@ TEXTS = ("", "unknown", "x" * 100_000, "BSND", "TND", "NONE", "%s%n", "\u00e9")
 
 
 def mutations(call: Call, i: int, signature: Signature) -> list[Mutation]:
-    """All changes of an argument."""
+    """All changes of an argument: another value, or other fields of a tensor."""
     kind, value = signature.parameters[i].kind, call.args[i]
     if kind in C_TYPES:
         return list(numbers(kind, value))
@@ -154,7 +164,7 @@ def mutations(call: Call, i: int, signature: Signature) -> list[Mutation]:
                 found.append((f"the handle of {p.name}", Same(k)))
         found.extend(tensors(value if isinstance(value, T) else T((2, 3))))
     elif kind == "scalar":
-        found.extend(scalars(value if isinstance(value, S) else S()))
+        found.extend(SCALARS)
     else:
         found.extend(lists(value if isinstance(value, List) else List(kind, (_one(kind),) * 2)))
     return found
@@ -172,6 +182,9 @@ def case(signature: Signature, pool: list[Call], seed: str, n: int) -> Call:
     for i in places:
         if single or not isinstance(call.args[i], Same):
             what, value = chance.choice(mutations(call, i, signature))
+            if isinstance(value, dict):
+                old = call.args[i] if isinstance(call.args[i], T) else T((2, 3))
+                value = replace(old, **value)
             call = call.having(i, value, f"{signature.parameters[i].name}: {what}")
     if chance.random() < 0.25:
         begin = tuple(replace(a, begin=True) if isinstance(a, T) else a for a in call.args)

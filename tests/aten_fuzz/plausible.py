@@ -10,7 +10,21 @@ from typing import Any
 from .hints import HINTS
 from .library import Signature
 from .values import (
-    BFLOAT16, BOOL, CODES, DOUBLE, FLOAT, FLOATS, HALF, INT32, INT64, UINT8, Call, List, S, T, Text,
+    BFLOAT16,
+    BOOL,
+    CODES,
+    DOUBLE,
+    FLOAT,
+    FLOATS,
+    HALF,
+    INT32,
+    INT64,
+    UINT8,
+    Call,
+    List,
+    S,
+    T,
+    Text,
 )  # fmt: skip
 
 # Names of tensors that hold places, masks, small vectors.
@@ -58,7 +72,7 @@ class Draw:
     def __init__(self, signature: Signature, chance: random.Random) -> None:
         self.signature, self.chance = signature, chance
         self.sizes = Symbols(chance)
-        kinds = (FLOATS[:1] * 6 + (DOUBLE, HALF, BFLOAT16, INT64, INT32, BOOL, CODES["complex64"]))
+        kinds = FLOATS[:1] * 6 + (DOUBLE, HALF, BFLOAT16, INT64, INT32, BOOL, CODES["complex64"])
         self.dtype = chance.choice(kinds)
         self.index_dtype = chance.choice((INT64, INT64, INT32))
         self.made: dict[str, Any] = {}
@@ -188,7 +202,7 @@ class Draw:
             return (chance.choice((1, 2, 2, 3)),) * n
         if re.search("stride|dilation", low):
             return (chance.choice((1, 1, 2)),) * n
-        if low == "padding" and "Pad" in self.signature.name or low == "pad":
+        if (low == "padding" and "Pad" in self.signature.name) or low == "pad":
             return tuple(chance.choice((0, 1, 1, 2)) for _ in range(2 * n))
         if re.search("pad", low):
             return (chance.choice((0, 0, 1)),) * n

@@ -76,7 +76,8 @@ def work(library: Library, task: Task, note: Note, send: Callable[[object], None
         signal.setitimer(signal.ITIMER_REAL, task.seconds)
         outcome = library.perform(call, task.signature)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        send((number, outcome))
+        if outcome is not None:
+            send((number, outcome))
         return outcome
 
     if task.what == "search":
