@@ -37,10 +37,39 @@ enum class Kind : uint8_t {
   text,
 };
 
+// A part of the shape that a parameter has (src/openaclnn/aten/parameters.py has the notation).
+struct Size {
+  enum class Kind : uint8_t {
+    named,     // the same size wherever the name stands; value: which name of the row
+    number,    // value
+    rest,      // any dims, the same ones everywhere
+    any,       // any dims
+    of_value,  // the number, the list or the shape of parameter `value`
+  } kind;
+  bool optional;  // may be missing, then everywhere
+  int64_t value;
+  const char* name;
+};
+
+// What a parameter accepts beyond what ATen checks.
+struct Limits {
+  const Size* shape = nullptr;  // of a tensor; the length of a list
+  int sizes = -1;               // -1: any shape
+  bool nullable = false;        // only asked of composites: ATen's operators have a schema
+  bool flat = false;            // only the number of elements counts
+  int condition = -1;           // the flag that they depend on
+  enum class Numbers : uint8_t { any, floating, integral } numbers = Numbers::any;
+  int64_t least = INT64_MIN, most = INT64_MAX;
+  const Size* bound = nullptr;  // the factors of the bound of indices
+  int factors = 0;
+  int ignored = -1;  // the parameter whose number is accepted beside them
+};
+
 struct Parameter {
   const char* name;
   Kind kind;
   bool written;
+  Limits limits{};
 };
 
 // An argument of the ATen operator: a parameter, or a value that the row itself gives.

@@ -40,6 +40,20 @@ def test_both_functions_of_every_row_are_exported(library):
         assert getattr(library, f"{row.name}GetWorkspaceSize")
 
 
+KEPT: list[torch.Tensor] = []
+
+
+def tensor(*shape: int) -> ctypes.c_void_p:
+    """A handle of zeros."""
+    base = ctypes.CDLL("libascendcl.so")
+    base.aclCreateTensor.restype = ctypes.c_void_p
+    sizes, rank = (ctypes.c_int64 * len(shape))(*shape), ctypes.c_uint64(len(shape))
+    KEPT.append(torch.zeros(shape))
+    data = ctypes.c_void_p(KEPT[-1].data_ptr())
+    made = base.aclCreateTensor(sizes, rank, 0, None, ctypes.c_int64(0), 2, sizes, rank, data)
+    return ctypes.c_void_p(made)
+
+
 def message(acl) -> str:
     acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
     return acl.aclGetRecentErrMsg().decode()
@@ -67,7 +81,9 @@ def test_what_is_wrong_is_answered(library):
     else:
         assert refused == 161002
         assert sentence in message(acl)
-    assert relu(None, None, ctypes.byref(size), ctypes.byref(executor)) == 0
+        assert relu(None, None, ctypes.byref(size), ctypes.byref(executor)) == 161001
+        assert "aclnnRelu: self must not be NULL" in message(acl)
+    assert relu(tensor(2), tensor(2), ctypes.byref(size), ctypes.byref(executor)) == 0
     # Another operator's executor, and one that has run, are refused.
     first = library.aclnnAbs(None, 0, executor, stream)
     if first != 0:  # without the queue; with it the stream reports the failure
@@ -80,16 +96,6 @@ def test_what_is_wrong_is_answered(library):
 def test_phase_1_looks_at_shapes(library):
     """That of the result too, and again where only the shape of out has changed."""
     base = ctypes.CDLL("libascendcl.so")
-    base.aclCreateTensor.restype = ctypes.c_void_p
-
-    def tensor(*shape: int) -> ctypes.c_void_p:
-        sizes, rank = (ctypes.c_int64 * len(shape))(*shape), ctypes.c_uint64(len(shape))
-        kept.append(torch.zeros(shape))
-        data = ctypes.c_void_p(kept[-1].data_ptr())
-        made = base.aclCreateTensor(sizes, rank, 0, None, ctypes.c_int64(0), 2, sizes, rank, data)
-        return ctypes.c_void_p(made)
-
-    kept: list[torch.Tensor] = []
     size, executor = ctypes.c_uint64(), ctypes.c_void_p()
     message(base)
 

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "core/torch/aten/call.h"
+#include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
 
@@ -24,9 +24,11 @@ inline void check_bits(const Tensor& mask, int64_t count) {
 
 inline void pack_bits(const Tensor& kept, const Tensor& mask) {
   check_bits(mask, kept.numel());
+  need_data(kept);
+  need_data(mask);
   const Tensor packed = at::zeros(mask.sizes(), at::kByte);
-  auto* bytes = packed.data_ptr<uint8_t>();
-  const bool* bit = kept.const_data_ptr<bool>();
+  auto* bytes = data_of<uint8_t>(packed);
+  const auto* bit = data_of<bool>(kept);
   for (int64_t i = 0; i < kept.numel(); ++i) {
     if (bit[i]) bytes[i / 8] = static_cast<uint8_t>(bytes[i / 8] | 1 << i % 8);
   }
@@ -34,11 +36,12 @@ inline void pack_bits(const Tensor& kept, const Tensor& mask) {
 }
 
 inline Tensor unpack_bits(const Tensor& mask, at::IntArrayRef shape) {
-  const Tensor kept = at::empty(shape, at::kBool);
-  check_bits(mask, kept.numel());
+  check_bits(mask, c10::multiply_integers(shape));
+  const Tensor kept = at::empty(shape, mask.options().dtype(at::kBool));
+  if (mask.is_meta()) return kept;
   const Tensor dense = mask.contiguous();
-  const auto* bytes = dense.const_data_ptr<uint8_t>();
-  bool* bit = kept.data_ptr<bool>();
+  const auto* bytes = data_of<uint8_t>(dense);
+  auto* bit = data_of<bool>(kept);
   for (int64_t i = 0; i < kept.numel(); ++i) bit[i] = (bytes[i / 8] >> i % 8 & 1) != 0;
   return kept;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
 #include "core/base/tensor.h"
 #include "core/runtime/observer.h"
@@ -22,7 +23,14 @@ using c10::IValue;
 
 // The reason why a call is wrong, as the end of a sentence that starts with the operator.
 struct Refusal : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Refusal(const std::string& reason, int32_t code = ACLNN_ERR_PARAM_INVALID)
+      : std::runtime_error(reason), status(code) {}
+  int32_t status;
+};
+
+// What a composite reads is not known in phase 1, when it gets tensors without data.
+struct NeedsData : std::runtime_error {
+  NeedsData() : std::runtime_error("the data are not known in phase 1") {}
 };
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -42,6 +50,7 @@ struct Call {
   // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
   int32_t refused = 0;
   std::string sentence{};
+  bool checked = false;  // by check_call
 
   void take(const Parameter& parameter, const Value& value);  // the next argument
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }

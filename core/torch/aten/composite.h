@@ -38,6 +38,27 @@ struct Either {
   }
 };
 
+inline void need_data(const Tensor& tensor) {
+  if (tensor.is_meta()) throw NeedsData();
+}
+
+// The elements of a dense tensor of that type.
+template <class T>
+T* data_of(const Tensor& tensor) {
+  need_data(tensor);
+  return tensor.data_ptr<T>();
+}
+
+// The one element of a tensor.
+template <class T = int64_t>
+T number_in(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.numel() != 1)
+    throw Refusal(c10::str("a tensor that is read as a number must have one element, but ",
+                           tensor.defined() ? c10::str("has ", tensor.numel()) : "is NULL"));
+  need_data(tensor);
+  return tensor.item().to<T>();
+}
+
 template <class T>
 T take(const Call& call, size_t i) {
   const IValue& value = call.values[i];
@@ -46,7 +67,7 @@ T take(const Call& call, size_t i) {
   } else if constexpr (std::is_same_v<T, Out>) {
     return Out(call.tensor(i));
   } else if constexpr (std::is_same_v<T, Sized>) {
-    return Sized(call.tensor(i), call.handles[i]);
+    return Sized(call.tensor(i), i < call.handles.size() ? call.handles[i] : nullptr);
   } else if constexpr (std::is_same_v<T, Either>) {
     return {value};
   } else if constexpr (std::is_same_v<T, Ints>) {
@@ -97,6 +118,7 @@ extern const Composite indexing_composites[];
 extern const Composite inference_composites[];
 extern const Composite loss_composites[];
 extern const Composite normalisation_composites[];
+extern const Composite padding_composites[];
 extern const Composite random_composites[];
 extern const Composite recurrent_composites[];
 extern const Composite training_composites[];

@@ -14,40 +14,15 @@
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/torch/aten/composite.h"
-#include "core/torch/aten/shapes.h"
+#include "core/torch/aten/compute.h"
+#include "core/torch/aten/limits.h"
+#include "core/torch/aten/phase1.h"
 #include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
 namespace {
 
 HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
-
-void put_results(const Call& call, const torch::jit::Stack& results) {
-  const int* outputs = call.row->outputs;
-  for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
-    const IValue& out = call.values[static_cast<size_t>(outputs[i])];
-    if (out.isNone()) continue;
-    if (out.isTensor()) {
-      if (is_not_computed(i, results[i])) continue;
-      put(out.toTensor(), results[i].toTensor());
-      continue;
-    }
-    const auto places = out.toListRef();
-    const std::vector<Tensor> made = results[i].toTensorVector();
-    if (places.size() != made.size())
-      throw Refusal("out must have " + std::to_string(made.size()) + " tensors, but has " +
-                    std::to_string(places.size()));
-    for (size_t k = 0; k < made.size(); ++k) put(places[k].toTensor(), made[k]);
-  }
-}
-
-void compute(const Call& call) {
-  const Resolved& found = resolved(*call.row);
-  if (found.composite != nullptr) return found.composite->run(call);
-  torch::jit::Stack stack = stack_of(call, *found.op);
-  found.op->callBoxed(stack);
-  if (!found.in_place) put_results(call, stack);
-}
 
 // Calls the CPU's kernels and nothing above them: the call was recorded already.
 struct KernelsOnly {
@@ -65,7 +40,7 @@ int32_t guarded(const Row& row, F f) {
   try {
     return f();
   } catch (const Refusal& refusal) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s", row.name, refusal.what()).code();
+    return fail(refusal.status, "%s: %s", row.name, refusal.what()).code();
   } catch (const c10::Error& error) {
     return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s", row.name,
                 first_line(error.what_without_backtrace()).c_str())
@@ -113,7 +88,7 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
       Call call = prepared(row, values);
       if (!deferred) {
         const KernelsOnly guard;
-        check_shapes(call);
+        check_call(call);
       }
       return keep(std::move(call));
     });
@@ -126,40 +101,16 @@ namespace {
 void compute_counted(const Call& call) {
   const KernelsOnly guard;
   counts()[static_cast<size_t>(call.row - rows)].fetch_add(1, std::memory_order_relaxed);
+  check_indices(call);
   compute(call);
-}
-
-// Finds a parameter that is NULL but must not be: a tensor that ATen needs, or the only place for a
-// result. nullptr: there is none. Composites check theirs themselves.
-const char* missing(const Call& call) {
-  const Row& row = *call.row;
-  const auto is_null = [&](int i) { return call.values[static_cast<size_t>(i)].isNone(); };
-  const bool one_output = row.outputs[0] >= 0 && row.outputs[1] < 0;
-  if (one_output && is_null(row.outputs[0])) return row.parameters[row.outputs[0]].name;
-  const Resolved& found = resolved(row);
-  if (!found.op) return nullptr;
-  const auto& arguments = found.op->schema().arguments();
-  for (int i = 0; i < row.argument_count; ++i) {
-    const Argument& from = row.arguments[i];
-    if (from.from != Argument::From::parameter || !is_null(static_cast<int>(from.integer)))
-      continue;
-    const auto kind = arguments[static_cast<size_t>(i)].type()->kind();
-    if (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::NumberType)
-      return row.parameters[from.integer].name;
-  }
-  return nullptr;
 }
 
 int32_t prepare_for_c(int index, const Value* values, void** call) {
   const Row& row = rows[index];
   return guarded(row, [&]() -> int32_t {
     auto made = std::make_unique<Call>(prepared(row, values));
-    if (const char* name = missing(*made); name != nullptr)
-      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name, name).code();
-    {
-      const KernelsOnly guard;
-      check_shapes(*made);
-    }
+    const KernelsOnly guard;
+    check_call(*made);
     *call = made.release();
     return ACLNN_SUCCESS;
   });
@@ -180,7 +131,8 @@ void drop_for_c(void* call) { delete static_cast<Call*>(call); }
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream) {
   return guarded(row, [&]() -> int32_t {
     const KernelsOnly guard;
-    const Call call = make();
+    Call call = make();
+    if (!call.checked) check_call(call);
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
     if (!call.ranges.empty())
       openaclnn_works(row.name, call.ranges.data(), static_cast<int>(call.ranges.size()), stream);
@@ -215,8 +167,8 @@ int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
 const Composite* find_composite(const char* name) {
   for (const Composite* table :
        {attention_composites, indexing_composites, inference_composites, loss_composites,
-        normalisation_composites, random_composites, recurrent_composites, training_composites,
-        transformer_composites, various_composites}) {
+        normalisation_composites, padding_composites, random_composites, recurrent_composites,
+        training_composites, transformer_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }

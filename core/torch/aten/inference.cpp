@@ -116,9 +116,10 @@ void max_pool(Tensor self, Ints kernel, Ints stride, int64_t auto_pad, Ints pads
 // 4-bit integers lie two in a byte, the first in the low half; their strides count halves of bytes.
 Tensor unpacked(const Tensor& packed) {
   if (packed.scalar_type() != at::ScalarType::Int4) return packed;
+  need_data(packed);
   const Tensor made = at::empty(packed.sizes(), at::kChar);
   const auto* bytes = static_cast<const uint8_t*>(packed.const_data_ptr());
-  auto* to = made.data_ptr<int8_t>();
+  auto* to = data_of<int8_t>(made);
   Ints at(static_cast<size_t>(packed.dim()));
   for (int64_t i = 0; i < made.numel(); ++i) {
     int64_t place = 0, rest = i;
@@ -183,7 +184,7 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
   int64_t begin = 0;
   std::vector<Tensor> made;
   for (int64_t i = 0; i < groups.numel() && i < static_cast<int64_t>(weight.size()); ++i) {
-    const int64_t end = groups[i].item().toLong();
+    const int64_t end = number_in(groups[i]);
     const auto k = static_cast<size_t>(i);
     made.push_back(product(x[0].slice(0, begin, end), weight[k], bias_of(k)));
     begin = end;
@@ -204,10 +205,10 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
   Tensor made = at::zeros_like(v);
   int64_t token = 0;
   for (int64_t b = 0; b < lengths.numel(); ++b) {
-    const int64_t length = lengths[b].item().toLong();
-    const int64_t last = accepted.defined() ? accepted[b].item().toLong() - 1 : 0;
+    const int64_t length = number_in(lengths[b]);
+    const int64_t last = accepted.defined() ? number_in(accepted[b]) - 1 : 0;
     if (length == 0) continue;
-    Tensor s = state[places[token + last].item().toLong()].to(at::kFloat);
+    Tensor s = state[number_in(places[token + last])].to(at::kFloat);
     for (const int64_t end = token + length; token < end; ++token) {
       const auto heads = [&](const Tensor& x) {  // [Nv, 1, Dk]
         return x[token].repeat_interleave(times, 0).unsqueeze(1);
@@ -217,7 +218,7 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
       const Tensor miss = v[token] - (s * heads(k)).sum(-1);
       s = s + (beta[token].to(at::kFloat).unsqueeze(-1) * miss).unsqueeze(-1) * heads(k);
       made[token].copy_((s * heads(q)).sum(-1));
-      state[places[token].item().toLong()].copy_(s);
+      state[number_in(places[token])].copy_(s);
     }
   }
   out = made;

@@ -101,8 +101,6 @@ void inplace_rrelu(Tensor self, Tensor noise, at::Scalar lower, at::Scalar upper
 
 // ---- the forms whose seed and offset are tensors: shift is added to the offset ----
 
-int64_t number_in(const Tensor& number) { return number.item().toLong(); }
-
 void inplace_normal_by_tensor(Tensor self, double mean, double std, Tensor seed, Tensor offset,
                               int64_t shift) {
   inplace_normal(self, mean, std, number_in(seed), number_in(offset) + shift);

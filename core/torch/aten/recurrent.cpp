@@ -134,7 +134,7 @@ void lstm(Tensor x, Tensor w, Tensor bias, Tensor lengths, Tensor h0, Tensor c0,
 // and o are 0, and f is 1. The gradient recognises it even though torch_npu passes no mask.
 Tensor steps_that_count(const Tensor (&gates)[5]) {
   const Tensor left_out = (gates[0] == 0) & (gates[1] == 0) & (gates[2] == 1) & (gates[3] == 0);
-  return left_out.any().item().toBool() ? left_out.logical_not().to(at::kFloat) : Tensor();
+  return number_in<bool>(left_out.any()) ? left_out.logical_not().to(at::kFloat) : Tensor();
 }
 
 struct LstmGradient {

@@ -33,7 +33,9 @@ const Resolved& resolved(const Row& row) {
 namespace {
 
 IValue as_scalar(const IValue& value) {
-  return value.isTensor() ? IValue(value.toTensor().item()) : value;
+  if (!value.isTensor()) return value;
+  need_data(value.toTensor());
+  return value.toTensor().item();
 }
 
 // The value as the schema wants it: what CANN passes as a tensor may be ATen's number, and the

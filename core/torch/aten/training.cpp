@@ -8,7 +8,7 @@ namespace {
 // Decoupled weight decay, p -= lr * wd * p, then Adam. torch_npu passes the step minus one.
 void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor step, double lr,
            double beta1, double beta2, double decay, double eps, bool amsgrad, bool maximize) {
-  const double t = step.item().toDouble() + 1;
+  const double t = number_in<double>(step) + 1;
   if (maximize) gradient = -gradient;
   p.mul_(1 - lr * decay);
   m.lerp_(gradient, 1 - beta1);
@@ -21,7 +21,7 @@ void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor
 
 void unscale(Tensors gradients, Tensor found_inf, Tensor inverse_scale) {
   for (const Tensor& gradient : gradients) {
-    if (!at::isfinite(gradient).all().item().toBool()) found_inf.fill_(1);
+    if (!number_in<bool>(at::isfinite(gradient).all())) found_inf.fill_(1);
     gradient.mul_(inverse_scale);
   }
 }

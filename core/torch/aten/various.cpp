@@ -27,7 +27,18 @@ void aminmax(Tensor self, Ints dims, bool keep, Out low, Out high) {
   high = at::amax(self, dims, keep);
 }
 
-void equal(Tensor self, Tensor other, Tensor out) { out.fill_(at::equal(self, other)); }
+// ATen divides by the step in the dtype of out.
+void range(at::Scalar start, at::Scalar end, at::Scalar step, Out out) {
+  const at::ScalarType dtype = out.tensor().scalar_type();
+  if (c10::isIntegralType(dtype, true) && step.toLong() == 0)
+    throw Refusal(c10::str("step must not round to 0 for an out of ", dtype, ", but got ", step));
+  out = at::range(start, end, step, out.tensor().options());
+}
+
+void equal(Tensor self, Tensor other, Tensor out) {
+  need_data(self);
+  out.fill_(at::equal(self, other));
+}
 
 // ---- pooling: a divisor of 0 means none ----
 
@@ -182,6 +193,7 @@ const Composite various_composites[] = {
     ENTRY(all),
     ENTRY(any),
     ENTRY(aminmax),
+    ENTRY(range),
     ENTRY(equal),
     ENTRY(avg_pool2d),
     ENTRY(avg_pool2d_backward),

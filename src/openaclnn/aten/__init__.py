@@ -3,13 +3,13 @@
 
     aclnnAdd Inplace(self, other, alpha: scalar, out!) = add.Tensor(self, other, alpha)
 
-On the left are the C function and its parameters in their order, a tensor unless a kind follows;
-! marks what is written. Inplace adds aclnnInplaceAdd, without out: self takes its place. On the
-right is the operator of ATen with its overload and leading arguments: parameters, none, true,
-false, numbers, "text", or the dtype of out. Its results go to the written parameters that are no
-arguments, in their order, or else to the first. `in float` computes 16-bit floats in float;
-`promoted` computes tensors of several dtypes in the one that holds them all and out. Where one
-operator of ATen is not enough, `composite name` stands for a function of core/torch/aten.
+On the left are the C function and its parameters in their order, with what they accept
+(parameters.py has their notation). Inplace adds aclnnInplaceAdd, without out: self takes its
+place. On the right is the operator of ATen with its overload and leading arguments: parameters,
+none, true, false, numbers, "text", or the dtype of out. Its results go to the written parameters
+that are no arguments, in their order, or else to the first. `in float` computes 16-bit floats in
+float; `promoted` computes tensors of several dtypes in the one that holds them all and out. Where
+one operator of ATen is not enough, `composite name` stands for a function of core/torch/aten.
 A name without acl is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
 Lines that start with a blank continue a row.
@@ -23,31 +23,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-# Kinds of parameters: their C type and the C++ name of their kind.
-KINDS = {
-    "tensor": ("const void*", "tensor"),
-    "tensors": ("const void*", "tensors"),
-    "scalar": ("const void*", "scalar"),
-    "scalars": ("const void*", "scalars"),
-    "ints": ("const void*", "ints"),
-    "bools": ("const void*", "bools"),
-    "floats": ("const void*", "floats"),
-    "text": ("const void*", "text"),
-    "int": ("int64_t", "integer"),
-    "int32": ("int32_t", "integer"),
-    "byte": ("int8_t", "integer"),
-    "double": ("double", "real"),
-    "float": ("float", "real"),
-    "bool": ("bool", "flag"),
-    "dtype": ("int32_t", "dtype"),
-}
+from .parameters import KINDS, Parameter, parameter
 
-
-@dataclass(frozen=True)
-class Parameter:
-    name: str
-    kind: str
-    written: bool
+__all__ = ["KINDS", "Parameter", "Row", "parse", "rows"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +67,7 @@ BRACES = re.compile(r"\{([^}]+)\}")
 
 def lines(text: str) -> Iterator[str]:
     """The rows of a file, each on one line, names in braces spelled out."""
-    joined = re.sub(r"\n[ \t]+", " ", text)
+    joined = re.sub(r"\s*\n[ \t]+", " ", text)
     for line in joined.splitlines():
         if not line or line.startswith("#"):
             continue
@@ -101,12 +79,6 @@ def lines(text: str) -> Iterator[str]:
             yield line
 
 
-def parameter(text: str) -> Parameter:
-    name, _, kind = text.partition(": ")
-    written = text.endswith("!")
-    return Parameter(name.rstrip("!"), kind.rstrip("!") or "tensor", written or name.endswith("!"))
-
-
 def parse(line: str) -> list[Row]:
     """The row, and its in-place form."""
     match = ROW.match(line)
@@ -114,9 +86,6 @@ def parse(line: str) -> list[Row]:
         raise ValueError(f"not a row: {line}")
     name, inplace, left, composite, op, overload, right, computed = match.groups()
     parameters = tuple(map(parameter, left.split(", ")))
-    unknown = [p.kind for p in parameters if p.kind not in KINDS]
-    if unknown:
-        raise ValueError(f"{name}: kinds must be one of {', '.join(KINDS)}, but got {unknown[0]}")
     arguments = () if composite else tuple(filter(None, right.split(", ")))
     row = Row(
         name, parameters, composite or op, None if composite else overload or "", arguments,

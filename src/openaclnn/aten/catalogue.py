@@ -13,7 +13,8 @@ from .prototypes import PLAIN, functions, headers, prototypes
 
 GENERAL = (
     "shapes and dtypes are those that ATen takes on a CPU, tensors of any strides; phase 1 refuses "
-    "shapes that do not fit, phase 2 what ATen cannot see without data"
+    "missing arguments, numbers out of range and shapes that do not fit, phase 2 what depends on "
+    "the data, such as indices out of range"
 )
 COMPUTED = {
     "as_given": "",
@@ -46,6 +47,11 @@ def own_limits(row: Row) -> list[str]:
     return [text for text in (refused, COMPUTED[row.computed]) if text]
 
 
+def accepted(row: Row) -> list[list[str]]:
+    """The parameters that have limits beyond those of all, and the limits."""
+    return [[p.name, p.accepts] for p in row.given if p.accepts]
+
+
 def limits(row: Row) -> str:
     return "; ".join([*own_limits(row), GENERAL])
 
@@ -74,6 +80,7 @@ def as_data(row: Row) -> dict[str, Any]:
         "header": f"aclnnop/{header(row.name)}",
         "prototypes": [" ".join(text.split()) for text in prototypes(row)],
         "computed_by": computed_by(row),
+        "arguments": {p.name: p.accepts for p in row.given if p.accepts},
         "limits": limits(row),
     }
 
@@ -84,6 +91,9 @@ def show(row: Row, paint: Paint) -> None:
     print(f'    #include "aclnnop/{header(row.name)}"')
     for prototype in prototypes(row):
         print(textwrap.indent(prototype, "    "))
+    if arguments := accepted(row):
+        print(f"\n{paint('Arguments', 'bold')}")
+        print(textwrap.indent("\n".join(columns(arguments)), "    "))
     print(f"\n{paint('Limits', 'bold')}")
     print(textwrap.indent(textwrap.fill(limits(row), 90), "    "))
 
@@ -120,4 +130,8 @@ def section(row: Row) -> str:
     own = "; ".join(own_limits(row))
     text = f"## {row.name}\n\nComputed by {computed_by(row)}" + (f"; {own}" if own else "")
     text += f'.\n\n```c\n#include "aclnnop/{header(row.name)}"\n'
-    return text + "\n".join(prototypes(row)) + "\n```\n"
+    text += "\n".join(prototypes(row)) + "\n```\n"
+    if arguments := accepted(row):
+        lines = "".join(f"| `{name}` | {accepts} |\n" for name, accepts in arguments)
+        text += f"\n| argument | accepts |\n| --- | --- |\n{lines}"
+    return text

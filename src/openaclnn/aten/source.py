@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 
-from . import KINDS, Row, rows
+from . import KINDS, Parameter, Row, rows
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Written by openaclnn/aten/source.py from the rows beside it.
@@ -41,12 +41,67 @@ def argument(row: Row, text: str) -> str:
         return f"{{Argument::From::real, 0, {float(text)!r}, nullptr}}"
 
 
+NUMBERS = {"any": "any", "float": "floating", "index": "integral"}
+
+
+class Sizes:
+    """The shapes and bounds of a row, one after the other in one array."""
+
+    def __init__(self, row: Row) -> None:
+        self.array = f"{row.name}_sizes"
+        self.parameters = [p.name for p in row.parameters]
+        self.names: list[str] = []  # of sizes, in the order in which they are met
+        self.entries: list[str] = []
+
+    def _entry(self, text: str) -> str:
+        name = text.removesuffix("?")
+        if name in ("*", "..."):
+            kind, value = ("rest" if name == "*" else "any"), 0
+        elif name.isdigit():
+            kind, value = "number", int(name)
+        elif name in self.parameters:
+            kind, value = "of_value", self.parameters.index(name)
+        else:
+            if name not in self.names:
+                self.names.append(name)
+            kind, value = "named", self.names.index(name)
+        return f'{{Size::Kind::{kind}, {str(name != text).lower()}, {value}, "{name}"}}'
+
+    def add(self, sizes: tuple[str, ...]) -> str:
+        """Where they begin."""
+        begin = len(self.entries)
+        self.entries += map(self._entry, sizes)
+        return f"{self.array} + {begin}" if sizes else "nullptr"
+
+    def limits(self, p: Parameter) -> str:
+        """The limits of a parameter as designated initialisers, in the order of the members."""
+        index = self.parameters.index
+        found = {
+            "shape": p.shape is not None and self.add(p.shape or ()),
+            "sizes": p.shape is not None and str(len(p.shape)),
+            "nullable": p.nullable and "true",
+            "flat": p.flat and "true",
+            "condition": p.condition is not None and str(index(p.condition)),
+            "numbers": p.of != "any" and f"Limits::Numbers::{NUMBERS[p.of]}",
+            "least": p.least is not None and str(p.least),
+            "most": p.most is not None and str(p.most),
+            "bound": p.bound != () and self.add(p.bound),
+            "factors": p.bound != () and str(len(p.bound)),
+            "ignored": p.ignored is not None and str(index(p.ignored)),
+        }
+        text = ", ".join(f".{name} = {value}" for name, value in found.items() if value)
+        return f", {{{text}}}" if text else ""
+
+
 def data(row: Row) -> str:
+    sizes = Sizes(row)
     parameters = ", ".join(
-        f'{{"{p.name}", Kind::{KINDS[p.kind][1]}, {str(p.written).lower()}}}'
+        f'{{"{p.name}", Kind::{KINDS[p.kind][1]}, {str(p.written).lower()}{sizes.limits(p)}}}'
         for p in row.parameters
     )
     text = f"constexpr Parameter {row.name}_parameters[] = {{{parameters}}};\n"
+    if sizes.entries:
+        text = f"constexpr Size {sizes.array}[] = {{{', '.join(sizes.entries)}}};\n" + text
     if row.arguments:
         arguments = ", ".join(argument(row, a) for a in row.arguments)
         text += f"constexpr Argument {row.name}_arguments[] = {{{arguments}}};\n"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torch/aten/shapes.h"
+#include "core/torch/aten/phase1.h"
 
 #include <array>
 #include <atomic>
 
+#include "core/torch/aten/compute.h"
+#include "core/torch/aten/limits.h"
 #include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
@@ -85,6 +87,7 @@ bool without_data(const Tensor& tensor, Tensor& made) {
 bool without_data(const Call& call, Call& made) {
   bool any = false;
   made.row = call.row;
+  made.handles.resize(call.handles.size());  // no handle: what the data decide stays as it is
   for (const IValue& value : call.values) {
     if (value.isTensor()) {
       Tensor tensor;
@@ -113,19 +116,8 @@ bool needs_data(const c10::OperatorHandle& op) {
          op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
-void check_results(const Call& call, const torch::jit::Stack& results) {
-  const int* outputs = call.row->outputs;
-  for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
-    const IValue& out = call.values[static_cast<size_t>(outputs[i])];
-    if (out.isTensor() && results[i].isTensor() && !is_not_computed(i, results[i]))
-      check_result(out.toTensor(), results[i].toTensor());
-  }
-}
-
 // The operator looks for numbers in a tensor without data.
-bool reads_data(const std::string& text) {
-  return text.find("meta tensor") != text.npos || text.find("got meta") != text.npos;
-}
+bool reads_data(const std::string& text) { return first_line(text).find("meta") != text.npos; }
 
 // In a process with Python most forms without data are written in it: what they raise has no type
 // here, but the name of its class in front. Other classes say that there is no such form.
@@ -138,19 +130,21 @@ void refused_in_python(const std::string& text) {
 
 }  // namespace
 
-void check_shapes(const Call& call) {
+void check_call(Call& call) {
+  call.checked = true;
   const uint64_t key = key_of(call);
   std::atomic<uint64_t>& place = place_of(key);
   if (place.load(std::memory_order_relaxed) == key) return;
+  check_missing(call);
+  check_limits(call);
   const Resolved& found = resolved(*call.row);
   Call made;
-  if (found.op && !needs_data(*found.op) && without_data(call, made)) {
+  if (!(found.op && needs_data(*found.op)) && without_data(call, made)) {
     try {
-      torch::jit::Stack stack = stack_of(made, *found.op);
-      found.op->callBoxed(stack);
-      if (!found.in_place) check_results(made, stack);
+      compute(made);
     } catch (const Refusal&) {
       throw;
+    } catch (const NeedsData&) {                 // of a composite
     } catch (const c10::NotImplementedError&) {  // no form without data
     } catch (const c10::Error& error) {
       if (!reads_data(error.what_without_backtrace())) throw;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torch/aten/compute.h"
+
+#include "core/torch/aten/stack.h"
+
+namespace openaclnn::aten {
+namespace {
+
+void put_list(const Parameter& parameter, const IValue& out, const std::vector<Tensor>& results) {
+  const auto places = out.toListRef();
+  if (places.size() != results.size())
+    throw Refusal(std::string(parameter.name) + " must have " + std::to_string(results.size()) +
+                  " tensors, but has " + std::to_string(places.size()));
+  for (size_t k = 0; k < results.size(); ++k)
+    if (!places[k].isNone()) put(places[k].toTensor(), results[k]);
+}
+
+void put_results(const Call& call, const torch::jit::Stack& results) {
+  const int* outputs = call.row->outputs;
+  for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
+    const IValue& out = call.values[static_cast<size_t>(outputs[i])];
+    if (out.isTensor()) {
+      if (!is_not_computed(i, results[i])) put(out.toTensor(), results[i].toTensor());
+    } else if (!out.isNone()) {
+      put_list(call.row->parameters[outputs[i]], out, results[i].toTensorVector());
+    }
+  }
+}
+
+}  // namespace
+
+void compute(const Call& call) {
+  const Resolved& found = resolved(*call.row);
+  if (found.composite != nullptr) return found.composite->run(call);
+  torch::jit::Stack stack = stack_of(call, *found.op);
+  found.op->callBoxed(stack);
+  if (!found.in_place) put_results(call, stack);
+}
+
+}  // namespace openaclnn::aten

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes that the tensors of one call give to the names of its row.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "core/torch/aten/call.h"
+
+namespace openaclnn::aten {
+
+class Sizes {
+ public:
+  explicit Sizes(const Call& call) : call_(call) {}
+
+  // Compares a shape, or the length of a list, with the limits, and learns the names that are new.
+  // Throws Refusal.
+  void check(const Parameter& parameter, at::IntArrayRef got);
+  // The product of the factors; nullopt where a tensor that would give one is missing.
+  std::optional<int64_t> product(const Size* factors, int count) const;
+
+ private:
+  struct Named {
+    int64_t size = -1;
+    bool missing = false;         // an optional dim that the first tensor did not have
+    const char* where = nullptr;  // the parameter that gave it
+  };
+  // One dim that is wanted, or any number of dims.
+  struct Wanted {
+    const Size* from;
+    std::optional<int64_t> size;
+    bool rest = false;
+  };
+
+  std::vector<Wanted> wanted(const Limits& limits) const;
+  bool append_value(const Size& size, std::vector<Wanted>* to) const;
+  bool fits(const Parameter& parameter, const std::vector<Wanted>& wanted, at::IntArrayRef got);
+  bool take(const Parameter& parameter, const Wanted& wanted, int64_t got);
+  bool take_rest(const Parameter& parameter, const Wanted& wanted, at::IntArrayRef got);
+  [[noreturn]] void refuse(const Parameter& parameter, at::IntArrayRef got) const;
+
+  const Call& call_;
+  std::array<Named, 16> named_{};
+  std::optional<std::vector<int64_t>> rest_;
+  const char* rest_where_ = nullptr;
+};
+
+}  // namespace openaclnn::aten

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a row, and what they accept.
+
+    self, out!, x: tensors, alpha: scalar      a tensor unless a kind follows; ! marks outputs
+    bias?                may be NULL; for operators of ATen, their own schema says it
+    self[N?,C,*]         the shape: a name is the same size wherever it stands in the row; N? may be
+                         missing, then everywhere; * is the same dims everywhere, ... any dims;
+                         a number is a number
+    gamma[normalizedShape], gradOutput[self], q[T,heads]
+                         the name of another parameter is its number, its list or its shape
+    mean[(N,group)]      as many elements, in whatever dims
+    padding[2]: ints     the length of a list
+    self: float tensor   floating-point numbers; `index tensor` has integers
+    target: index tensor < C, indices: index tensor < H*W or ignoreIndex
+                         every index is in [0, C), or is the number of ignoreIndex
+    saveMean[C] if train only where the flag is true
+    group: int >= 1, reduction: int in 0..2, kernelSize: ints >= 1
+                         the range of a number, or of all numbers of a list
+
+What ATen itself checks for every caller needs no limit here; an undefined tensor has none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Kinds of parameters: their C type and the C++ name of their kind.
+KINDS = {
+    "tensor": ("const void*", "tensor"),
+    "tensors": ("const void*", "tensors"),
+    "scalar": ("const void*", "scalar"),
+    "scalars": ("const void*", "scalars"),
+    "ints": ("const void*", "ints"),
+    "bools": ("const void*", "bools"),
+    "floats": ("const void*", "floats"),
+    "text": ("const void*", "text"),
+    "int": ("int64_t", "integer"),
+    "int32": ("int32_t", "integer"),
+    "byte": ("int8_t", "integer"),
+    "double": ("double", "real"),
+    "float": ("float", "real"),
+    "bool": ("bool", "flag"),
+    "dtype": ("int32_t", "dtype"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: str
+    written: bool
+    nullable: bool = False
+    shape: tuple[str, ...] | None = None  # None: any
+    flat: bool = False  # of the shape only the number of elements counts
+    of: str = "any"  # or float, index
+    least: int | None = None
+    most: int | None = None
+    below: str | None = None  # "C", "H*W": the bound of the elements of an index tensor
+    condition: str | None = None  # the flag that the limits depend on
+    ignored: str | None = None  # the parameter whose number is accepted beside them
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """The factors of `below`."""
+        return tuple(self.below.split("*")) if self.below else ()
+
+    @property
+    def accepts(self) -> str:
+        """The limits as people read them: "shape [N?, C]; from 0 to 2"."""
+        found = []
+        if self.shape is not None:
+            sizes = ", ".join(self.shape)
+            if self.kind != "tensor":
+                found.append(f"{sizes} elements")
+            elif self.flat:
+                found.append(f"as many elements as [{sizes}]")
+            else:
+                found.append(f"shape [{sizes}]")
+        if self.of != "any":
+            found.append("floating-point numbers" if self.of == "float" else "integers")
+        if self.below is not None:
+            also = f" or {self.ignored}" if self.ignored else ""
+            found.append(f"from 0, below {self.below}{also}")
+        if self.most is not None:
+            found.append(f"from {self.least} to {self.most}")
+        elif self.least is not None:
+            found.append(f"at least {self.least}")
+        if self.nullable:
+            found.append("may be NULL")
+        return "; ".join(found) + (f", if {self.condition}" if self.condition else "")
+
+
+PARAMETER = re.compile(
+    r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
+    r"(?:: (?:(?P<of>float|index) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
+    r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
+    r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
+    r"(?: if (?P<condition>\w+))?"
+)
+SIZE = re.compile(r"\w+\??|\*|\.\.\.")
+
+
+def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool]:
+    if text is None:
+        return None, False
+    flat = text.startswith("(") and text.endswith(")")
+    sizes = tuple(filter(None, text.strip("()").split(",")))
+    if not all(map(SIZE.fullmatch, sizes)) or len({"*", "..."} & set(sizes)) > 1:
+        raise ValueError(f"not a shape: [{text}]")
+    return sizes, flat
+
+
+def parameter(text: str) -> Parameter:
+    match = PARAMETER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a parameter: {text}")
+    kind = match["kind"] or "tensor"
+    if kind not in KINDS:
+        raise ValueError(
+            f"parameter {text}: kinds must be one of {', '.join(KINDS)}, but got {kind}"
+        )
+    shape, flat = _shape(match["shape"])
+    least, most = match["at_least"] or match["least"], match["most"]
+    return Parameter(
+        name=match["name"],
+        kind=kind,
+        written=bool(match["written"] or match["also_written"]),
+        nullable=bool(match["nullable"] or match["also_nullable"]),
+        shape=shape,
+        flat=flat,
+        of=match["of"] or "any",
+        least=None if least is None else int(least),
+        most=None if most is None else int(most),
+        condition=match["condition"],
+        below=match["below"],
+        ignored=match["ignored"],
+    )
