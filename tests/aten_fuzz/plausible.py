@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from typing import Any
@@ -72,10 +73,19 @@ class Draw:
     def __init__(self, signature: Signature, chance: random.Random) -> None:
         self.signature, self.chance = signature, chance
         self.sizes = Symbols(chance)
+        self.count = chance.choice((1, 1, 2, 2, 3))  # of the tensors of a list
         kinds = FLOATS[:1] * 6 + (DOUBLE, HALF, BFLOAT16, INT64, INT32, BOOL, CODES["complex64"])
         self.dtype = chance.choice(kinds)
         self.index_dtype = chance.choice((INT64, INT64, INT32))
+        self.places = {p.name: i for i, p in enumerate(signature.parameters)}
         self.made: dict[str, Any] = {}
+        self.missing: dict[str, bool] = {}
+        self.dims = self.some_dims()
+        self.named = {  # the numbers that are sizes
+            token
+            for p in signature.parameters
+            for token in (*(getattr(p, "shape", None) or ()), *(getattr(p, "bound", None) or ()))
+        }
         rank = chance.choice((1, 2, 2, 3, 3, 4, 4, 5))
         if found := SPATIAL.search(signature.name):
             self.spatial = int(found[1])
@@ -97,32 +107,47 @@ class Draw:
     def annotated(self, parameter: Any) -> tuple[int, ...] | None:
         """The shape that the row says, or None."""
         tokens = getattr(parameter, "shape", None)
-        if tokens is None:
+        if tokens is None or self.chance.random() < 0.02:
             return None
         shape: list[int] = []
         for token in tokens:
             name = token.rstrip("?")
-            if token.endswith("?") and name not in self.sizes and self.chance.random() < 0.3:
-                self.sizes[f"no {name}"] = 1
-            if token.endswith("?") and f"no {name}" in self.sizes:
+            if token != name and self.is_missing(name):
                 continue
             if name.isdigit():
                 shape.append(int(name))
-            elif name == "*":
-                if "*" not in self.made:
-                    few = self.chance.randrange(3)
-                    self.made["*"] = tuple(self.chance.randint(1, 4) for _ in range(few))
-                shape.extend(self.made["*"])
-            elif name == "...":
-                shape.extend(self.chance.randint(1, 4) for _ in range(self.chance.randrange(3)))
-            elif name in self.made or name in {p.name for p in self.signature.parameters}:
-                made = self.made.get(name)
-                if made is None:
-                    return None
-                shape.extend(made.shape if isinstance(made, T) else made.items)
+            elif name in ("*", "..."):
+                shape.extend(self.dims if name == "*" else self.some_dims())
+            elif name in self.places:
+                value = self.argument(name)
+                if isinstance(value, T | List):
+                    shape.extend(value.shape if isinstance(value, T) else value.items)
+                elif isinstance(value, int):
+                    shape.append(max(value, 0))
             else:
                 shape.append(self.sizes[name])
+        if getattr(parameter, "flat", False) and self.chance.random() < 0.3:
+            return (math.prod(shape),)
         return tuple(shape)
+
+    def some_dims(self) -> tuple[int, ...]:
+        return tuple(self.chance.randint(1, 4) for _ in range(self.chance.randrange(3)))
+
+    def is_missing(self, name: str) -> bool:
+        if name not in self.missing:
+            self.missing[name] = self.chance.random() < 0.3
+        return self.missing[name]
+
+    def limit(self, parameter: Any) -> int:
+        """Of the elements of an index tensor."""
+        factors = (getattr(parameter, "below", None) or "").split("*")
+        if factors == [""]:
+            return min(self.base)
+        found = 1
+        for factor in factors:
+            value = self.argument(factor) if factor in self.places else self.sizes[factor]
+            found *= value if isinstance(value, int) else 1
+        return found
 
     def guess(self, name: str) -> tuple[int, ...]:
         chance, base = self.chance, self.base
@@ -130,27 +155,27 @@ class Draw:
             return base
         if VECTOR.match(name) and chance.random() < 0.7:
             channel = base[1] if len(base) > 1 and chance.random() < 0.5 else base[-1]
-            return chance.choice(((channel,), (channel,), (base[0],), base[:-1] + (1,), (1,), ()))
+            return chance.choice(((channel,), (channel,), (base[0],), (*base[:-1], 1), (1,), ()))
         k = self.dim
         return chance.choice((
             base, base, base, base, base[:-1], base[1:], (), (1,), (base[-1],), (base[0],),
-            base[:-1] + (2 * base[-1],), base[:-1] + (base[-1] // 2,), base[:-2] + base[:-3:-1],
-            base[:k] + base[k + 1 :], base[:k] + (1,) + base[k + 1 :], base[:2], base[-2:],
-            tuple(reversed(base)), base[:-1] + (1,), (base[0], *base[2:]),
+            (*base[:-1], 2 * base[-1]), (*base[:-1], base[-1] // 2), base[:-2] + base[:-3:-1],
+            base[:k] + base[k + 1 :], (*base[:k], 1, *base[k + 1:]), base[:2], base[-2:],
+            tuple(reversed(base)), (*base[:-1], 1), (base[0], *base[2:]),
         ))  # fmt: skip
 
     def tensor(self, parameter: Any, late_inputs: bool) -> T | None:
         name, chance = parameter.name, self.chance
-        if OPTIONAL.match(name) and self.optional_null and chance.random() < 0.85:
+        optional = OPTIONAL.match(name) or getattr(parameter, "nullable", False)
+        if optional and self.optional_null and chance.random() < 0.85:
             return None
         shape = self.annotated(parameter)
         if shape is None:
             shape = self.guess(name)
         dtype, fill, roll = self.dtype, "random", chance.random()
         of = getattr(parameter, "of", "any")
-        below = getattr(parameter, "below", None)
-        if of == "index" or below is not None or INDEX.search(name):
-            limit = self.sizes[below] if below in self.sizes else min(self.base)
+        if of == "index" or getattr(parameter, "below", None) or INDEX.search(name):
+            limit = self.limit(parameter)
             if roll < 0.9 or of == "index":
                 dtype, fill = self.index_dtype, f"index:{limit}"
         elif of == "float":
@@ -170,6 +195,8 @@ class Draw:
     def integer(self, name: str, least: int | None, most: int | None) -> int:
         chance, base = self.chance, self.base
         low = name.lower()
+        if name in self.named and chance.random() < 0.95:
+            return self.sizes[name]
         if least is not None or most is not None:
             low_end = least if least is not None else 0
             high = min(most, low_end + 4) if most is not None else low_end + 3
@@ -238,9 +265,7 @@ class Draw:
         if kind == "tensor":
             return self.tensor(parameter, late_inputs)
         if kind in ("tensors", "scalars"):
-            if "count" not in self.made:
-                self.made["count"] = chance.choice((1, 1, 2, 2, 3))
-            n = self.made["count"]
+            n = self.count
             if kind == "scalars":
                 return List(kind, tuple(self.scalar() for _ in range(n)))
             items = [self.tensor(parameter, late_inputs) for _ in range(n)]
@@ -254,10 +279,17 @@ class Draw:
                 return S(self.dim, INT64)
             return self.scalar()
         if kind == "ints":
-            optional = OPTIONAL.match(name) and self.optional_null
-            return None if optional else List(kind, self.ints(name))
+            optional = OPTIONAL.match(name) or getattr(parameter, "nullable", False)
+            if optional and self.optional_null:
+                return None
+            items, length = self.ints(name), self.annotated(parameter)
+            if length is not None and len(items) != (n := math.prod(length)):
+                items = (items * n or (1,) * n)[:n]
+            return List(kind, items)
         if kind == "bools":
-            return List(kind, tuple(chance.random() < 0.8 for _ in range(chance.choice((2, 3, 3)))))
+            length = self.annotated(parameter)
+            n = chance.choice((2, 3, 3)) if length is None else math.prod(length)
+            return List(kind, tuple(chance.random() < 0.8 for _ in range(n)))
         if kind == "floats":
             return List(kind, tuple(chance.random() for _ in range(self.spatial)))
         if kind == "text":
@@ -274,29 +306,28 @@ class Draw:
         parameters = self.signature.parameters
         if self.signature.name in HINTS and self.chance.random() < 0.7:
             return self.hinted()
-        # Shapes that others are made of come first.
-        order = sorted(range(len(parameters)), key=lambda i: _depends(parameters[i], parameters))
-        values: dict[int, Any] = {}
-        for i in order:
-            values[i] = self.made[parameters[i].name] = self.value(i)
-        return Call(self.signature.name, tuple(values[i] for i in range(len(parameters))))
+        values = tuple(self.argument(p.name) for p in parameters)
+        return Call(self.signature.name, values)
+
+    def argument(self, name: str) -> Any:
+        """Made when it is first asked for: shapes name other arguments."""
+        if name not in self.made:
+            self.made[name] = None  # a row that goes in a circle
+            self.made[name] = self.value(self.places[name])
+        return self.made[name]
 
     def hinted(self) -> Call:
-        values = HINTS[self.signature.name](self)
-        made = []
-        for i, p in enumerate(self.signature.parameters):
-            value = values[p.name] if p.name in values else self.value(i)
-            if isinstance(value, list | tuple) and p.kind != "tensor":
-                value = List(p.kind, tuple(value))
-            elif isinstance(value, tuple):
-                fill = "poison" if p.written else "random"
+        """With the arguments of the table; () stands for a shape, or for a list."""
+        for name, value in HINTS[self.signature.name](self).items():
+            parameter = self.signature.parameters[self.places[name]]
+            if isinstance(value, tuple) and parameter.kind == "tensor":
+                fill = "poison" if parameter.written else "random"
                 value = T(value, self.dtype, fill=fill, salt=self.chance.randrange(500))
+            elif isinstance(value, tuple):
+                value = List(parameter.kind, value)
             elif isinstance(value, str):
                 value = Text(value)
-            made.append(value)
-        return Call(self.signature.name, tuple(made))
-
-
-def _depends(parameter: Any, parameters: tuple[Any, ...]) -> bool:
-    names = {p.name for p in parameters}
-    return any(token.rstrip("?") in names for token in getattr(parameter, "shape", None) or ())
+            self.made[name] = value
+        return Call(
+            self.signature.name, tuple(self.argument(p.name) for p in self.signature.parameters)
+        )

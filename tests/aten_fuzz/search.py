@@ -11,10 +11,11 @@ from .library import Outcome, Signature
 from .plausible import Draw
 from .values import CODES, Call, List, T
 
-CANDIDATES = 700
+CANDIDATES = 1500
 ENOUGH = 8
 SHAPE = re.compile(r"(\w+)(?:\[\d+\])? must have (?:the )?shape \[([\d, ]*)\]")
 DTYPE = re.compile(r"must have a dtype that takes ([\w:]+)")
+LENGTH = re.compile(r"(\w+) must have (\d+) elements")
 # Names of torch, as sentences have them.
 TORCH = {
     "float": "float", "double": "double", "half": "half", "bfloat16": "bfloat16", "bool": "bool",
@@ -25,6 +26,11 @@ TORCH = {
 
 def repaired(call: Call, sentence: str, signature: Signature, chance: random.Random) -> Call:
     """What the refusal asks for."""
+    if found := LENGTH.search(sentence):
+        for i, p in enumerate(signature.parameters):
+            if p.name == found[1] and isinstance(call.args[i], List):
+                items = (*call.args[i].items, *[1] * 6)[: int(found[2])]
+                return call.having(i, List(p.kind, items))
     written = [i for i, p in enumerate(signature.parameters) if p.written]
     if not written:
         return call
