@@ -8,6 +8,7 @@ python tests/aten_fuzz --only aclnnGroupNorm --seed 7 --case 120
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import re
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 if __package__ in (None, ""):  # python tests/aten_fuzz
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from aten_fuzz.campaign import Campaign, aten_home, aten_signatures
+from aten_fuzz.campaign import Campaign, Worker, aten_home, aten_signatures
 from aten_fuzz.children import Pair
 from aten_fuzz.report import Report
 
@@ -30,7 +31,9 @@ def main() -> int:
     parser.add_argument("--case", type=int, default=None, help="run this case of --only alone")
     parser.add_argument("--list", action="store_true", help="accepted calls of each function")
     parser.add_argument("--strict", action="store_true", help="unclear sentences fail, too")
-    parser.add_argument("--once", action="store_true", help="end after each function's first cases")
+    parser.add_argument(
+        "--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="of two processes each"
+    )
     wish = parser.parse_args()
     seed = wish.seed or str(random.SystemRandom().randrange(1 << 32))
     signatures = [s for s in aten_signatures() if re.search(wish.only, s.name)]
@@ -38,20 +41,23 @@ def main() -> int:
         parser.error(f"no function matches {wish.only}")
     print(f"seed {seed}, {len(signatures)} functions", file=sys.stderr)
     report = Report()
-    pair = Pair(aten_home(), "aclnnExp")
-    campaign = Campaign(pair, seed, report)
+    jobs = min(wish.jobs, -(-len(signatures) // 2))
+    pairs = [Pair(aten_home(), "aclnnExp") for _ in range(jobs)]
+    workers = [Worker(pair, seed, report) for pair in pairs]
     started = time.monotonic()
     try:
         if wish.case is not None:
             for signature in signatures:
-                campaign.show_case(signature, wish.case)
+                workers[0].show_case(signature, wish.case)
         elif wish.list:
             for signature in signatures:
-                print(f"{signature.name} {len(campaign.pool(signature))}", flush=True)
+                [(pool, _)] = workers[0].search([signature])
+                print(f"{signature.name} {len(pool)}", flush=True)
         else:
-            campaign.run(signatures, started + wish.seconds, wish.once)
+            Campaign(workers, seed, started + wish.seconds).run(signatures)
     finally:
-        pair.close()
+        for pair in pairs:
+            pair.close()
     spent = time.monotonic() - started
     report.summary()
     print(

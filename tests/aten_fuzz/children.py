@@ -49,9 +49,6 @@ class Pair:
         self.zygotes = [Zygote(folder, warm, fill) for fill in FILLS]
         self.threads = ThreadPoolExecutor(2)
 
-    def both(self, task: Task) -> list[Answer]:
-        return list(self.threads.map(lambda zygote: zygote.ask(task), self.zygotes))
-
     def close(self) -> None:
         for zygote in self.zygotes:
             zygote.close()
@@ -75,8 +72,8 @@ def how(answer: Answer) -> str:
 class Runs:
     """Runs tasks to their end: goes on after the call at which a child ended."""
 
-    def __init__(self, pair: Pair, seconds: float = 20.0) -> None:
-        self.pair, self.seconds = pair, seconds
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
 
     def search(
         self, zygote: Zygote, signature: Signature, seed: str

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from threading import Lock
 
 from .library import Outcome
 
@@ -36,14 +37,22 @@ class Report:
     counts: Counter = field(default_factory=Counter)
     calls: int = 0
     accepted: int = 0
+    lock: Lock = field(default_factory=Lock)
 
     def add(self, finding: Finding) -> None:
         key = (finding.kind, finding.function)
-        self.counts[key] += 1
-        if key not in self.found:
+        with self.lock:
+            self.counts[key] += 1
+            if key in self.found:
+                return
             self.found[key] = finding
             if finding.kind not in SOFT:
                 show(finding, sys.stderr)
+
+    def count(self, accepted: bool) -> None:
+        with self.lock:
+            self.calls += 1
+            self.accepted += accepted
 
     def failed(self, strict: bool) -> bool:
         return any(strict or kind not in SOFT for kind, _ in self.found)
@@ -74,7 +83,7 @@ def problem(name: str, outcome: Outcome) -> tuple[str, str] | None:
         return None
     sentence = outcome.sentence
     said = f"{status} {sentence!r}"
-    if not re.match(rf"(\S+: )?{name}(GetWorkspaceSize)?: \S", sentence):
+    if not re.match(rf"(\S+: )?{name}(GetWorkspaceSize)?: *\S", sentence):
         return "no sentence", said
     text = sentence.split(f"{name}: ", 1)[-1]
     if status == INTERNAL:

@@ -90,8 +90,7 @@ def search(
         if outcome is None:
             continue
         if outcome.accepted:
-            kinds = tuple((type(a), a.dtype, len(a.shape)) if isinstance(a, T) else type(a)
-                          for a in tried.args)  # fmt: skip
+            kinds = tuple(map(_kind, tried.args))
             accepted.setdefault(kinds, tried)
             found += 1
             if len(accepted) >= ENOUGH or (found >= 4 * ENOUGH):
@@ -105,3 +104,10 @@ def search(
         if better != tried and (is_new or chance.random() < 0.8):
             candidate = better
     return list(accepted.values())
+
+
+def _kind(value: object) -> object:
+    """Accepted calls that differ in this are kept."""
+    if isinstance(value, List):
+        return (len(value.items), *map(_kind, value.items[:2]))
+    return (value.dtype, len(value.shape)) if isinstance(value, T) else type(value)
