@@ -72,8 +72,8 @@ class Worker:
         """The call alone, and if that does not end the child, after those before it."""
         kind = "hang" if how(answer) == "hangs" else "death"
         detail = how(answer)
-        if answer.stderr:
-            detail += f": {answer.stderr[-300:]}"
+        if said := last_words(answer.stderr):
+            detail += f": {said}"
         zygote = self.pair.zygotes[0]
         if known > 5 or answer.call is None:  # enough is known
             pass
@@ -153,6 +153,13 @@ class Worker:
         self.cases(signature, pool, number, number + 1)
 
 
+def last_words(stderr: str) -> str:
+    """What a process says when it ends by itself, without warnings and frames."""
+    lines = [line for line in stderr.splitlines() if line and not line.startswith(("[W", "frame"))]
+    thrown = [line for line in lines if "what():" in line]
+    return (thrown or lines[:1] or [""])[0].strip()[:300]
+
+
 def _weight(answer: Answer) -> int:
     return 5 if how(answer) == "hangs" else 1
 
@@ -179,7 +186,9 @@ class Campaign:
         for signature, (pool, deaths) in zip(signatures, worker.search(signatures), strict=True):
             self.pools[signature.name] = pool
             self.deaths[signature.name] += deaths
-            self.some(worker, signature, len(pool) + (4 if self.late() else FIRST_CASES))
+            self.some(
+                worker, signature, len(pool) + (self.cases or (4 if self.late() else FIRST_CASES))
+            )
         self.free.put(worker)
 
     def more(self, signatures: list[Signature]) -> None:
@@ -196,7 +205,9 @@ class Campaign:
             last = self.done[name] = first + count
             self.deaths[name] += worker.cases(signature, self.pools[name], first, last)
 
-    def run(self, signatures: list[Signature]) -> None:
+    def run(self, signatures: list[Signature], cases: int | None = None) -> None:
+        """cases: of each function in the first round."""
+        self.cases = cases
         order = list(signatures)
         random.Random(self.seed).shuffle(order)
         pairs = [order[k : k + 2] for k in range(0, len(order), 2)]

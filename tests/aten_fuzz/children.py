@@ -22,11 +22,17 @@ FOLDER = Path(__file__).resolve().parent.parent
 
 
 class Zygote:
+    """One thread: with several, writes to the same place come in any order."""
+
     def __init__(self, folder: Path, warm: str, fill: str) -> None:
         environment = {
-            **os.environ, "MALLOC_PERTURB_": fill, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-            "GLIBC_TUNABLES": f"glibc.malloc.perturb={fill}", "PYTHONPATH": str(FOLDER),
-        }  # fmt: skip
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "OPENACLNN_NUM_THREADS": "1",
+            "MALLOC_PERTURB_": fill,
+            "GLIBC_TUNABLES": f"glibc.malloc.perturb={fill}",
+            "PYTHONPATH": str(FOLDER),
+        }
         words = [sys.executable, "-c", START, str(folder), warm]
         self.process = subprocess.Popen(
             words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -133,7 +133,9 @@ def answer(library: Library, task: Task) -> Answer:
                 outcomes[value[0]] = value[1]
     _, status = os.waitpid(pid, 0)
     number, call = note.get()
-    said = os.pread(text, 1 << 16, max(0, os.fstat(text).st_size - 2000)).decode(errors="replace")
+    said = os.pread(text, 1 << 16, max(0, os.fstat(text).st_size - (1 << 14))).decode(
+        errors="replace"
+    )
     os.close(text)
     note.memory.close()
     return Answer(outcomes, found, status, number, call, said.strip())
