@@ -45,6 +45,7 @@ class Zygote:
 
     def close(self) -> None:
         self.process.stdin.close()
+        self.process.stdout.close()
         self.process.wait()
 
 
