@@ -13,7 +13,7 @@ from pathlib import Path
 from rows import NOTE, ROOT, SPDX
 
 sys.path.insert(0, str(ROOT / "src" / "openaclnn" / "torch_npu"))
-from names import WORKING, Refused, refused
+from names import IGNORED, WORKING, Refused, refused
 
 
 def function(f: Refused) -> str:
@@ -21,16 +21,26 @@ def function(f: Refused) -> str:
     zeros = "".join(
         f"  if ({name} != nullptr) *{name} = {{}};\n" for _, name, result in f.parameters if result
     )
+    sentence = (
+        f"{f.name} is not supported by openaclnn: it has no meaning on a CPU, or nobody has "
+        "needed it yet"
+    )
+    aloud = (
+        "  [[maybe_unused]] static const int said = std::fputs("
+        f'"openaclnn: {sentence}\\n", stderr);\n'
+        if f.name in IGNORED
+        else ""
+    )
     return (
         f'extern "C" __attribute__((visibility("default"))) {f.returns} {f.name}'
-        f"({', '.join(shown)}) {{\n{zeros}"
-        f'  return openaclnn::fail(ACL_ERROR_API_NOT_SUPPORT, "{f.name} is not supported by '
-        'openaclnn: it has no meaning on a CPU, or nobody has needed it yet").code();\n}\n'
+        f"({', '.join(shown)}) {{\n{zeros}{aloud}"
+        f'  return openaclnn::fail_mildly(ACL_ERROR_API_NOT_SUPPORT, "{sentence}").code();\n}}\n'
     )
 
 
 def source() -> str:
-    head = f'// {SPDX}\n// {NOTE}\n#include "acl/acl_rt.h"\n#include "core/runtime/status.h"\n\n'
+    head = f"// {SPDX}\n// {NOTE}\n#include <cstdio>\n\n"
+    head += '#include "acl/acl_rt.h"\n#include "core/runtime/status.h"\n\n'
     return head + "\n".join(map(function, refused()))
 
 

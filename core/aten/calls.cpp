@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both phases of every row for C programs: executors are openaclnn's own, their work is ATen's.
-#include <dlfcn.h>
-
 #include <new>
 
 #include "aclnn/aclnn_base.h"
@@ -77,25 +75,14 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
   return run_foreign(row.name, &row, workspace, workspace_size, executor, stream);
 }
 
-// Exists when `openaclnn trace` runs the program.
-const Tracer* tracer() {
-  static const auto* const found = static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer));
-  return found;
-}
-
 }  // namespace
 
 int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
-  const Row& row = rows[index];
-  if (tracer() != nullptr) return tracer()->plan(row, values, workspace_size, executor, plan_now);
-  return plan_now(row, values, workspace_size, executor);
+  return traced_plan(rows[index], values, workspace_size, executor, plan_now);
 }
 
 int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
-  const Row& row = rows[index];
-  if (tracer() != nullptr)
-    return tracer()->run(row, workspace, workspace_size, executor, stream, run_now);
-  return run_now(row, workspace, workspace_size, executor, stream);
+  return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 
 }  // namespace openaclnn::aten

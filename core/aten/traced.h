@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `openaclnn trace` shows the calls of rows: it gets the arguments and makes the call.
+// How `openaclnn trace` shows the calls of rows: it gets the arguments and makes the call. Programs
+// that open the libraries themselves, as torch_npu does, cannot be interposed; so both libraries
+// with rows ask for the tracer.
 #pragma once
+
+#include <dlfcn.h>
 
 #include "core/aten/row.h"
 
@@ -18,5 +22,24 @@ struct Tracer {
                  void* stream, RunCall call);
 };
 inline constexpr char kTracer[] = "openaclnn_trace_rows";
+
+// Exists when `openaclnn trace` runs the program.
+inline const Tracer* tracer() {
+  static const auto* const found = static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer));
+  return found;
+}
+
+inline int32_t traced_plan(const Row& row, const Value* values, uint64_t* workspace_size,
+                           void** executor, PlanCall call) {
+  if (tracer() != nullptr) return tracer()->plan(row, values, workspace_size, executor, call);
+  return call(row, values, workspace_size, executor);
+}
+
+inline int32_t traced_run(const Row& row, void* workspace, uint64_t workspace_size, void* executor,
+                          void* stream, RunCall call) {
+  if (tracer() != nullptr)
+    return tracer()->run(row, workspace, workspace_size, executor, stream, call);
+  return call(row, workspace, workspace_size, executor, stream);
+}
 
 }  // namespace openaclnn::aten

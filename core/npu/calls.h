@@ -16,6 +16,14 @@ struct aclrtUuid {
   char bytes[16];
 };
 
+struct aclCANNPackageVersion {
+  char version[ACL_PKG_VERSION_MAX_SIZE];
+  char majorVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+  char minorVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+  char releaseVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+  char patchVersion[ACL_PKG_VERSION_PARTS_MAX_SIZE];
+};
+
 #define OPENACLNN_NPU extern "C" __attribute__((visibility("default")))
 
 // ---- the older operators: descriptions, buffers, attributes, execution by type ----
@@ -81,6 +89,7 @@ OPENACLNN_NPU aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* ac
 OPENACLNN_NPU aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo,
                                               int64_t* value);
 OPENACLNN_NPU aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value);
+OPENACLNN_NPU aclError aclsysGetCANNVersion(int32_t name, aclCANNPackageVersion* version);
 OPENACLNN_NPU aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid);
 OPENACLNN_NPU aclError aclrtDeviceGetBareTgid(int32_t* pid);
 OPENACLNN_NPU aclError aclmdlRICaptureGetInfo(aclrtStream stream, int* status, void** modelRI);

@@ -62,6 +62,25 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
       .code();
 }
 
+// The version of CANN whose interface this is, for each of its packages; there is no driver.
+aclError aclsysGetCANNVersion(int32_t name, aclCANNPackageVersion* version) {
+  constexpr const char* call = "aclsysGetCANNVersion";
+  constexpr int32_t kDriver = 7;  // the last of CANN, runtime, compiler, HCCL, toolkit, OPP, kernels
+  Status status = not_null(call, "version", version);
+  if (!status.ok()) return status.code();
+  *version = {};
+  if (name < 0 || name >= kDriver)
+    return fail_mildly(ACL_ERROR_INVALID_PARAM,
+                       "%s: name must be in [0, %d), a package other than the driver, but got %d",
+                       call, kDriver, name)
+        .code();
+  std::strcpy(version->version, "8.5.0");
+  std::strcpy(version->majorVersion, "8");
+  std::strcpy(version->minorVersion, "5");
+  std::strcpy(version->releaseVersion, "0");
+  return ACL_SUCCESS;
+}
+
 // "openaclnn" and the number of the device: the same on every machine, like nothing real.
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
   constexpr const char* call = "aclrtDeviceGetUuid";

@@ -26,6 +26,14 @@ void openaclnn_listen_to_work(WorkListener listener) {
   watched = true;
 }
 
+int64_t openaclnn_host_work_begins() { return work_is_reported() ? steady_nanoseconds() : -1; }
+
+void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begin) {
+  const WorkListener listener = work_listener.load(std::memory_order_relaxed);
+  if (listener != nullptr)
+    listener(openaclnn_identity_of_stream(stream), name, begin, steady_nanoseconds());
+}
+
 const void* openaclnn_identity_of_stream(const void* handle) {
   if (handle != nullptr) return handle;
   const Context* context = current_context();

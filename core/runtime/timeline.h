@@ -44,8 +44,31 @@ class Work {
 }  // namespace openaclnn
 
 extern "C" {
+// Work that the host does for a stream. The first returns -1 if nobody listens.
+int64_t openaclnn_host_work_begins();
+void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begin);
 void openaclnn_listen_to_work(openaclnn::WorkListener listener);
 // The pointer that the listener gets for a handle (NULL: the default stream), or NULL if there is
 // no such stream.
 const void* openaclnn_identity_of_stream(const void* handle);
 }
+
+namespace openaclnn {
+
+// As Work, for what the calling thread does in place of the stream with this handle.
+class HostWork {
+ public:
+  HostWork(const void* stream, const char* name) : stream_(stream), name_(name) {}
+  ~HostWork() {
+    if (begin_ >= 0) [[unlikely]]
+      openaclnn_host_work_ends(stream_, name_, begin_);
+  }
+  HostWork(const HostWork&) = delete;
+
+ private:
+  const void* stream_;
+  const char* name_;
+  int64_t begin_ = openaclnn_host_work_begins();
+};
+
+}  // namespace openaclnn

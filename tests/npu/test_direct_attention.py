@@ -41,27 +41,6 @@ def test_rotary_embedding_of_neighbours(call):
     assert_close(result, rotated(torch.cat([x[..., ::2], x[..., 1::2]], -1), cos, sin))
 
 
-@pytest.mark.parametrize("mode", [0, 1])
-def test_gradient_of_rotary_embedding(call, mode):
-    x, dy = torch.randn(2, 2, 4, 5, 8)
-    cos, sin = torch.randn(2, 1, 5, 8), torch.randn(2, 1, 5, 8)
-
-    def forward(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        turned = torch.empty_like(x)
-        first, second = (
-            (slice(0, 4), slice(4, 8)) if mode == 0 else (slice(0, 8, 2), slice(1, 8, 2))
-        )
-        turned = torch.zeros_like(x)
-        turned[..., first] = -x[..., second]
-        turned[..., second] = x[..., first]
-        return x * cos + turned * sin
-
-    results = [torch.zeros_like(t) for t in (x, cos, sin)]
-    call("aclnnRotaryPositionEmbeddingGrad", dy, cos, sin, x, mode, *results)
-    for result, expected in zip(results, gradients(forward, dy, x, cos, sin), strict=True):
-        assert_close(result, expected)
-
-
 def test_flash_attention_of_the_second_version(call):
     query, key, value, dy = torch.randn(4, 2, 3, 6, 8)
     largest, total, y = torch.zeros(2, 3, 6, 8), torch.zeros(2, 3, 6, 8), torch.zeros(2, 3, 6, 8)

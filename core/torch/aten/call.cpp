@@ -23,9 +23,18 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const at::IntArrayRef sizes(tensor.shape.at, static_cast<size_t>(tensor.shape.rank));
   const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
   const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
-  if (tensor.dtype == ACL_INT4 && (parameter.written || tensor.offset % 2 != 0))
-    throw Refusal(std::string(parameter.name) +
-                  " must be read, and begin with a byte, where it has 4-bit integers");
+  if (tensor.dtype == ACL_INT4 && parameter.written)
+    throw Refusal(std::string(parameter.name) + " must not be INT4, which only inputs can be");
+  if (tensor.dtype == ACL_INT4 && tensor.offset % 2 != 0)
+    throw Refusal(
+        std::string(parameter.name) +
+        " is INT4 and must begin with a whole byte, at an even offset, but its offset is " +
+        std::to_string(tensor.offset));
+  int64_t low = 0, high = 0;
+  if (!element_range(tensor, &low, &high))
+    throw Refusal(c10::str(parameter.name,
+                           " must have elements within 2^58 of its address, but has ", "shape ",
+                           sizes, " with strides ", strides));
   const bool empty = c10::multiply_integers(sizes) == 0;
   if (empty) return at::empty_strided(sizes, strides, options);
   if (tensor.data == nullptr)
@@ -185,7 +194,8 @@ static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
 void check_result(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
   std::ostringstream sentence;
-  if (!same_but_for_ones(out.sizes(), result.sizes())) {
+  const bool both_empty = out.numel() == 0 && result.numel() == 0;
+  if (!both_empty && !same_but_for_ones(out.sizes(), result.sizes())) {
     sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
     throw Refusal(sentence.str());
   }
@@ -199,17 +209,20 @@ void check_result(const Tensor& out, const Tensor& result) {
 void put(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
   check_result(out, result);
-  out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
+  if (out.numel() > 0)
+    out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }
 
 void Sized::operator=(const Tensor& result) const {
-  aclTensor* own = tensors().find(handle_);
-  if (own == nullptr || !room_.defined()) return;
+  if (!room_.defined()) return;
   if (result.numel() > room_.numel())
     throw Refusal("out must have room for " + std::to_string(result.numel()) +
                   " elements, but has room for " + std::to_string(room_.numel()));
   const Tensor dense = result.contiguous();
   room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
+  // The program may have destroyed the tensor after phase 1, but not its memory.
+  aclTensor* own = tensors().find(handle_);
+  if (own == nullptr) return;
   own->shape.rank = own->strides.rank = static_cast<int>(dense.dim());
   std::copy(dense.sizes().begin(), dense.sizes().end(), own->shape.at);
   std::copy(dense.strides().begin(), dense.strides().end(), own->strides.at);

@@ -28,6 +28,16 @@ struct Refusal : std::runtime_error {
   int32_t status;
 };
 
+// An argument that is NULL and must not be.
+struct Missing : Refusal {
+  explicit Missing(const std::string& name)
+      : Refusal(name + " must not be NULL", ACLNN_ERR_PARAM_NULLPTR) {}
+};
+
+inline Missing missing_element(const char* list, size_t i) {
+  return Missing(std::string(list) + "[" + std::to_string(i) + "]");
+}
+
 // What a composite reads is not known in phase 1, when it gets tensors without data.
 struct NeedsData : std::runtime_error {
   NeedsData() : std::runtime_error("the data are not known in phase 1") {}
@@ -60,7 +70,8 @@ struct Call {
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
-// or fewer dims of size 1. Skips an undefined result and a missing tensor.
+// or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a
+// missing tensor.
 void put(const Tensor& out, const Tensor& result);
 // Where a form computes nothing for an output but the first, ATen returns a tensor of shape [0], as
 // for the statistics of batch_norm outside training. The output stays as it is.

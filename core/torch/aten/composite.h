@@ -25,7 +25,17 @@ class Out {
 
 using Ints = std::vector<int64_t>;
 using Tensors = std::vector<Tensor>;
+
+// A list that may have NULL among its tensors.
+struct OptionalTensors : Tensors {};
+
 using Text = std::string;
+
+// 16-bit floats in float, which rounds once at the end.
+inline Tensor at_least_float(const Tensor& x) {
+  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  return half ? x.to(at::kFloat) : x;
+}
 
 // A tensor or a number, for an operator and its form with an s at the end of the name.
 struct Either {
@@ -62,6 +72,9 @@ T number_in(const Tensor& tensor) {
 template <class T>
 T take(const Call& call, size_t i) {
   const IValue& value = call.values[i];
+  if constexpr (std::is_same_v<T, Either> || std::is_same_v<T, at::Scalar>) {
+    if (value.isNone()) throw Missing(call.row->parameters[i].name);
+  }
   if constexpr (std::is_same_v<T, Tensor>) {
     return call.tensor(i);
   } else if constexpr (std::is_same_v<T, Out>) {
@@ -83,11 +96,15 @@ T take(const Call& call, size_t i) {
   } else if constexpr (std::is_same_v<T, int64_t>) {
     return value.toInt();
   } else {
-    static_assert(std::is_same_v<T, Tensors>);
-    Tensors made;
+    constexpr bool optional = std::is_same_v<T, OptionalTensors>;
+    static_assert(optional || std::is_same_v<T, Tensors>);
+    T made;
     if (value.isNone()) return made;
-    for (const IValue& element : value.toListRef())
+    for (const IValue& element : value.toListRef()) {
+      if (element.isNone() && !optional)
+        throw missing_element(call.row->parameters[i].name, made.size());
       made.push_back(element.isNone() ? Tensor() : element.toTensor());
+    }
     return made;
   }
 }
@@ -113,6 +130,7 @@ struct Unpacked<function> {
 #define ENTRY(name) {#name, Unpacked<name>::parameters, Unpacked<name>::run}
 
 // The tables, each ending with a name that is nullptr.
+extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite indexing_composites[];
 extern const Composite inference_composites[];

@@ -10,14 +10,18 @@
 #include <atomic>
 
 #include "aclnn/aclnn_base.h"
+#include "core/aten/traced.h"
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
+#include "core/runtime/timeline.h"
 #include "core/torch/aten/composite.h"
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/phase1.h"
+#include "core/torch/aten/sentences.h"
 #include "core/torch/aten/stack.h"
+#include "core/torch/aten/warnings.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -67,8 +71,8 @@ Call prepared(const Row& row, const Value* values) {
   return call;
 }
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
-  const Row& row = rows[index];
+static int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size,
+                        void** executor) {
   if (workspace_size == nullptr || executor == nullptr)
     return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
                 row.name)
@@ -88,7 +92,7 @@ int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** ex
       Call call = prepared(row, values);
       if (!deferred) {
         const KernelsOnly guard;
-        check_call(call);
+        explained(call, [&] { check_call(call); });
       }
       return keep(std::move(call));
     });
@@ -101,16 +105,19 @@ namespace {
 void compute_counted(const Call& call) {
   const KernelsOnly guard;
   counts()[static_cast<size_t>(call.row - rows)].fetch_add(1, std::memory_order_relaxed);
-  check_indices(call);
-  compute(call);
+  explained(call, [&] {
+    check_indices(call);
+    compute(call);
+  });
 }
 
 int32_t prepare_for_c(int index, const Value* values, void** call) {
   const Row& row = rows[index];
+  const WithoutWarnings quiet;
   return guarded(row, [&]() -> int32_t {
     auto made = std::make_unique<Call>(prepared(row, values));
     const KernelsOnly guard;
-    check_call(*made);
+    explained(*made, [&] { check_call(*made); });
     *call = made.release();
     return ACLNN_SUCCESS;
   });
@@ -118,6 +125,7 @@ int32_t prepare_for_c(int index, const Value* values, void** call) {
 
 int32_t compute_for_c(const void* call) {
   const Call& made = *static_cast<const Call*>(call);
+  const WithoutWarnings quiet;
   return guarded(*made.row, [&] {
     compute_counted(made);
     return ACLNN_SUCCESS;
@@ -132,17 +140,17 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
   return guarded(row, [&]() -> int32_t {
     const KernelsOnly guard;
     Call call = make();
-    if (!call.checked) check_call(call);
+    if (!call.checked) explained(call, [&] { check_call(call); });
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
     if (!call.ranges.empty())
       openaclnn_works(row.name, call.ranges.data(), static_cast<int>(call.ranges.size()), stream);
+    const HostWork work(stream, row.name);
     compute_counted(call);
     return ACLNN_SUCCESS;
   });
 }
 
-int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
-  const Row& row = rows[index];
+static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* stream) {
   Call* found = calls().find(executor);
   int32_t code = 0;
   if (found == nullptr || found->row != &row) {
@@ -164,11 +172,19 @@ int32_t run(int index, void*, uint64_t, void* executor, void* stream) {
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
+int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+  return traced_plan(rows[index], values, workspace_size, executor, plan_now);
+}
+
+int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+  return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
+}
+
 const Composite* find_composite(const char* name) {
   for (const Composite* table :
-       {attention_composites, indexing_composites, inference_composites, loss_composites,
-        normalisation_composites, padding_composites, random_composites, recurrent_composites,
-        training_composites, transformer_composites, various_composites}) {
+       {antialiased_composites, attention_composites, indexing_composites, inference_composites,
+        loss_composites, normalisation_composites, padding_composites, random_composites,
+        recurrent_composites, training_composites, transformer_composites, various_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::string(table->name) == name) return table;
     }

@@ -2,22 +2,22 @@
 // Indices, masks, and results whose shape depends on the data.
 #include <algorithm>
 
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
 
-// torch_npu passes an empty tensor of integers where ATen has None, and also where a mask takes
-// nothing. The second has an empty result.
-void index(Tensor self, Tensors indices, Out out) {
+// torch_npu passes an empty tensor of self's dtype or of integers where ATen has None, and one of
+// integers where a mask takes nothing. The second has an empty result, as has an empty mask.
+void index(Tensor self, OptionalTensors indices, Out out) {
   const bool empty = std::any_of(indices.begin(), indices.end(), [](const Tensor& tensor) {
     return tensor.defined() && tensor.numel() == 0;
   });
   if (empty && out.tensor().defined() && out.tensor().numel() == 0) return;
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices) {
-    const bool all = !tensor.defined() || (indices.size() > 1 && tensor.numel() == 0 &&
-                                           tensor.dim() == 1 && tensor.scalar_type() != at::kBool);
+    const bool all =
+        !tensor.defined() || (indices.size() > 1 && tensor.numel() == 0 && tensor.dim() == 1);
     given.push_back(all ? std::nullopt : std::optional(tensor));
   }
   out = at::index(self, given);
@@ -25,7 +25,8 @@ void index(Tensor self, Tensors indices, Out out) {
 
 // Here it passes an empty tensor of self's dtype where ATen has None. Beside an index of one
 // element an empty index of an integer self is taken for None; nothing tells the two apart.
-void index_put(Tensor self, Tensors indices, Tensor values, bool accumulate, bool) {
+void index_put(Tensor self, OptionalTensors indices, Tensor values, bool accumulate, bool) {
+  require(!indices.empty(), "indices must have a tensor, but has none");
   const auto may_be_all = [&](const Tensor& tensor) {
     return !tensor.defined() ||
            (tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == self.scalar_type());
@@ -51,6 +52,8 @@ void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reducti
 }
 
 void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Out out) {
+  require(depth > 0, "depth must be at least 1, but got ", depth);
+  need_data(self);
   const Tensor hot = at::one_hot(self.to(at::kLong), depth).to(at::kBool);
   out = at::where(hot.movedim(-1, axis), on, off);
 }
@@ -60,6 +63,7 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
                            bool last_offset, int64_t padding) {
   const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
   if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
+  need_data(indices);  // ATen's form without data gives other shapes
   const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
       weight, indices, offsets, by_frequency, how, false, weights, last_offset, padding);
   out = value;
@@ -113,12 +117,26 @@ void unique_dim(Tensor self, bool sorted, bool inverse, int64_t dim, Sized out, 
   counts_out = counts;
 }
 
+// Entry i of a sparse tensor is part of entry groups[i] of the result, which begins as zeros.
+void coalesce(Tensor, Tensor groups, Tensor indices, Tensor values, Tensor new_indices,
+              Tensor new_values) {
+  const Tensor where = groups.to(at::kLong);
+  new_indices.index_copy_(0, where, indices.to(new_indices.scalar_type()));
+  const Tensor wide = at_least_float(new_values);
+  new_values.copy_(wide.index_add(0, where, values.to(wide.scalar_type())));
+}
+
 void index_fill_places(Tensor self, int64_t dim, Ints places, at::Scalar value, Out out) {
-  out = at::index_fill(self, dim, at::tensor(places, at::kLong), value);
+  out = at::index_fill(self, dim, at::tensor(places, self.options().dtype(at::kLong)), value);
 }
 
 // The last dim of indices selects an element, or a slice, of self.
 void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
+  check_given(self, "self");
+  check_given(indices, "indices");
+  const int64_t depth = indices.dim() == 0 ? 0 : indices.size(-1);
+  require(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
+          "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
   for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
   self.index_put_(places, updates);
@@ -128,13 +146,23 @@ void inplace_copy(Tensor self, Tensor src) { self.copy_(src); }
 
 void inplace_zero(Tensor self) { self.zero_(); }
 
+// The value is a tensor of one element, of any rank.
+void inplace_fill(Tensor self, Tensor value) {
+  if (value.numel() != 1)
+    throw Refusal("value must have one element, but has " + std::to_string(value.numel()));
+  need_data(value);
+  self.fill_(value.item());  // a number, since ATen refuses a tensor for an expanded self
+}
+
+void fill_by_type(Tensor, Tensor value, Tensor out) { inplace_fill(out, value); }
+
 void inplace_one(Tensor self) { self.fill_(1); }
 
 // Modes of CANN's casts: 1 to nearest even, 2 down, 3 up, 5 towards zero, 7 what is behind the
 // point.
 void foreach_round_off(Tensors x, Either mode, Tensors out) {
   const int64_t how = mode.is_tensor() ? number_in(mode.tensor()) : mode.number().toLong();
-  for (size_t i = 0; i < x.size() && i < out.size(); ++i) {
+  for (size_t i = 0; i < x.size(); ++i) {
     switch (how) {
       case 1: put(out[i], at::round(x[i])); break;
       case 2: put(out[i], at::floor(x[i])); break;
@@ -147,7 +175,7 @@ void foreach_round_off(Tensors x, Either mode, Tensors out) {
 }
 
 void foreach_copy(Tensors from, Tensors out) {
-  for (size_t i = 0; i < from.size() && i < out.size(); ++i) out[i].copy_(from[i]);
+  for (size_t i = 0; i < from.size(); ++i) put(out[i], from[i]);
 }
 
 void foreach_zero(Tensors x) {
@@ -172,6 +200,9 @@ const Composite indexing_composites[] = {
     ENTRY(index_fill_places),
     ENTRY(scatter_nd_update),
     ENTRY(inplace_copy),
+    ENTRY(inplace_fill),
+    ENTRY(fill_by_type),
+    ENTRY(coalesce),
     ENTRY(inplace_zero),
     ENTRY(inplace_one),
     ENTRY(foreach_copy),

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers for inference. 16-bit floats are computed in float and rounded once.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
 
-Tensor at_least_float(const Tensor& x) {
-  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-  return half ? x.to(at::kFloat) : x;
-}
-
 void add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, double eps, Out out, Out rstd, Out sum) {
   const Tensor x = at_least_float(x1) + at_least_float(x2);
-  Ints dims;
-  for (int64_t i = x.dim() - gamma.dim(); i < x.dim(); ++i) dims.push_back(i);
-  const Tensor r = at::rsqrt(at::mean(at::square(x), dims, true) + eps);
+  const Tensor r = at::rsqrt(at::mean(at::square(x), trailing_dims(x, gamma, "x1"), true) + eps);
   out = x * r * gamma;
   rstd = r;
   sum = x;
@@ -31,58 +24,34 @@ void gather_v2(Tensor self, int64_t dim, Tensor index, Out out) {
 }
 
 void index_fill_ints(Tensor self, int64_t dim, Ints index, at::Scalar value) {
-  self.index_fill_(dim, at::tensor(index, at::kLong), value);
+  self.index_fill_(dim, at::tensor(index, self.options().dtype(at::kLong)), value);
 }
 
 // ---- gates: one half of x is activated and multiplies the other ----
 
-std::pair<Tensor, Tensor> halves(const Tensor& x, int64_t dim) {
-  const int64_t size = x.size(dim);
-  if (size % 2 != 0)
-    throw Refusal("the size along dim must be even, but is " + std::to_string(size));
-  return {at_least_float(x.narrow(dim, 0, size / 2)),
-          at_least_float(x.narrow(dim, size / 2, size / 2))};
-}
-
 void swi_glu(Tensor x, int64_t dim, Out out) {
-  const auto [gate, value] = halves(x, dim);
+  const auto [gate, value] = halves(at_least_float(x), dim);
   out = at::silu(gate) * value;
 }
 
 void ge_glu(Tensor x, int64_t dim, int64_t tanh, bool left, Out out, Out gelu) {
-  const auto [first, second] = halves(x, dim);
+  const auto [first, second] = halves(at_least_float(x), dim);
   const Tensor active = at::gelu(left ? first : second, tanh != 0 ? "tanh" : "none");
   out = active * (left ? second : first);
   gelu = active;
 }
 
-// ---- rotary position embedding: x cos + rotated(x) sin ----
-
-// mode: 0 halves (-b, a); 1 pairs; 2 quarters (-b, a, -d, c); 3 pairs, stored as halves.
-void rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int64_t mode, Out out) {
-  if (x.size(-1) % (mode == 2 ? 4 : 2) != 0)
-    throw Refusal("the last dim of x must divide by " + std::to_string(mode == 2 ? 4 : 2) +
-                  ", but is " + std::to_string(x.size(-1)));
-  Tensor v = at_least_float(x), rotated;
-  if (mode == 3) v = at::cat({v.slice(-1, 0, {}, 2), v.slice(-1, 1, {}, 2)}, -1);
-  switch (mode) {
-    case 0:
-    case 3: {
-      const auto parts = v.chunk(2, -1);
-      rotated = at::cat({-parts[1], parts[0]}, -1);
-      break;
-    }
-    case 1:
-      rotated = at::stack({-v.slice(-1, 1, {}, 2), v.slice(-1, 0, {}, 2)}, -1).flatten(-2);
-      break;
-    case 2: {
-      const auto parts = v.chunk(4, -1);
-      rotated = at::cat({-parts[1], parts[0], -parts[3], parts[2]}, -1);
-      break;
-    }
-    default: throw Refusal("mode must be in [0, 3], but got " + std::to_string(mode));
-  }
-  out = v * at_least_float(cos) + rotated * at_least_float(sin);
+// In the order of x: the derivative by the activated half is dy b gelu'(a), by the other dy
+// gelu(a).
+void ge_glu_backward(Tensor gradient, Tensor x, Tensor, int64_t dim, int64_t tanh, bool left,
+                     Out out) {
+  const auto [first, second] = halves(at_least_float(x), dim);
+  const Tensor &active = left ? first : second, &other = left ? second : first;
+  const Text how = tanh != 0 ? "tanh" : "none";
+  const Tensor dy = at_least_float(gradient);
+  const Tensor by_active = at::gelu_backward(dy * other, active, how);
+  const Tensor by_other = dy * at::gelu(active, how);
+  out = left ? at::cat({by_active, by_other}, dim) : at::cat({by_other, by_active}, dim);
 }
 
 // loss = sum(labels (ln sum(exp x) - x)) of each row, backprop = softmax(x) - labels.
@@ -137,7 +106,8 @@ Tensor unpacked(const Tensor& packed) {
 Tensor of_groups(const Tensor& given, const Tensor& weight, int64_t group) {
   const Tensor x = given.to(at::kFloat);
   if (x.numel() == 1 || group <= 0 || x.dim() < 2) return x;
-  return x.repeat_interleave(group, -2).narrow(-2, 0, weight.size(-2));
+  const int64_t rows = weight.size(-2);  // a longer group is cut off
+  return x.repeat_interleave(std::min(group, std::max<int64_t>(rows, 1)), -2).narrow(-2, 0, rows);
 }
 
 // x ((weight + offset) scale) + bias
@@ -145,13 +115,35 @@ void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, T
                          Tensor, Tensor bias, int64_t group, Out out) {
   if (quant_scale.defined())
     throw Refusal("quantScale must be NULL: results are not quantised here");
-  if (!scale.defined()) throw Refusal("antiquantScale must not be NULL");
+  check_rank(weight, "weight", 2, 6);
+  check_given(scale, "antiquantScale");
   Tensor w = unpacked(weight).to(at::kFloat);
   if (offset.defined()) w = w + of_groups(offset, w, group);
   w = w * of_groups(scale, w, group);
   Tensor y = at::matmul(x.to(at::kFloat), w);
   if (bias.defined()) y = y + bias;
   out = y;
+}
+
+// rint(x / scale) + zero, as far as the integers of out reach; one scale, or one for each index
+// along axis.
+void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out out) {
+  const auto along = [&](const Tensor& given) {
+    if (given.numel() == 1) return given.reshape({}).to(at::kDouble);
+    Ints shape(static_cast<size_t>(x.dim()), 1);
+    shape[static_cast<size_t>(at::maybe_wrap_dim(axis, x.dim()))] = given.numel();
+    return given.to(at::kDouble).reshape(shape);
+  };
+  Tensor y = at::round(x.to(at::kDouble) / along(scales));
+  if (zeros.defined()) y = y + along(zeros);
+  const at::ScalarType whole = out.tensor().scalar_type();
+  switch (whole) {
+    case at::kChar: y = at::clamp(y, -128, 127); break;
+    case at::kByte: y = at::clamp(y, 0, 255); break;
+    case at::kInt: y = at::clamp(y, -2147483648.0, 2147483647.0); break;
+    default: throw Refusal("out must have dtype INT8, UINT8 or INT32");
+  }
+  out = y.to(whole);
 }
 
 // Matrices stay as they are: a CPU does not need another order in memory.
@@ -170,22 +162,39 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
   for (const Tensors* list : {&scale, &offset, &antiquant_scale, &antiquant_offset}) {
     if (!list->empty()) throw Refusal("quantised groups are not computed here: use NULL");
   }
-  const auto bias_of = [&](size_t i) { return i < bias.size() ? bias[i] : Tensor(); };
+  const auto bias_of = [&](size_t i) { return bias.empty() ? Tensor() : bias[i]; };
+  const auto check_bias = [&] {
+    require(bias.empty() || bias.size() == weight.size(),
+            "bias must have a tensor or row for each of the ", weight.size(), " weights, but has ",
+            bias.size());
+  };
   if (!groups.defined()) {
-    if (x.size() != weight.size() || x.size() != out.size())
-      throw Refusal("x, weight and y must have as many tensors as each other without groupList");
+    require(x.size() == weight.size() && x.size() == out.size(),
+            "x, weight and y must have as many tensors as each other without groupList, but have ",
+            x.size(), ", ", weight.size(), " and ", out.size());
+    check_bias();
     for (size_t i = 0; i < x.size(); ++i) put(out[i], product(x[i], weight[i], bias_of(i)));
     return;
   }
   if (type != 0 || x.size() != 1 || out.size() != 1)
     throw Refusal("groupType must be 0, with one tensor in x and in y, where groupList is given");
-  if (weight.size() == 1) weight = weight[0].unbind(0);
-  if (bias.size() == 1) bias = bias[0].unbind(0);
+  if (weight.size() == 1) {
+    check_rank(weight[0], "weight[0]", 3, 3);
+    weight = weight[0].unbind(0);
+  }
+  if (bias.size() == 1) {
+    check_rank(bias[0], "bias[0]", 2, 2);
+    bias = bias[0].unbind(0);
+  }
+  check_rank(x[0], "x[0]", 2, 2);
+  check_shape(groups, "groupList", {static_cast<int64_t>(weight.size())});
+  check_bias();
   int64_t begin = 0;
-  std::vector<Tensor> made;
-  for (int64_t i = 0; i < groups.numel() && i < static_cast<int64_t>(weight.size()); ++i) {
-    const int64_t end = number_in(groups[i]);
-    const auto k = static_cast<size_t>(i);
+  Tensors made;
+  for (size_t k = 0; k < weight.size(); ++k) {
+    const auto end = number_in(groups[static_cast<int64_t>(k)]);
+    require(begin <= end && end <= x[0].size(0), "groupList must ascend up to the rows of x[0], ",
+            x[0].size(0), ", but goes from ", begin, " to ", end);
     made.push_back(product(x[0].slice(0, begin, end), weight[k], bias_of(k)));
     begin = end;
   }
@@ -194,21 +203,60 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
 
 // ---- linear attention whose state forgets and is corrected ----
 
+// The lengths of sequences that lie one behind the other, together at most `tokens`.
+Ints sequence_lengths(const Tensor& lengths, int64_t tokens) {
+  Ints counts;
+  int64_t sum = 0;
+  for (int64_t b = 0; b < lengths.numel(); ++b) {
+    counts.push_back(number_in(lengths[b]));
+    require(counts.back() >= 0 && counts.back() <= tokens - sum,
+            "actualSeqLengths must be at least 0 and together at most the tokens, ", tokens,
+            ", but sequence ", b, " has ", counts.back());
+    sum += counts.back();
+  }
+  return counts;
+}
+
 // For each token, with the state S of its sequence and head: S = S exp(g), S += beta (v - S k) kᵀ,
 // out = S q scale. A sequence goes on from the state of its last accepted token, and every token
 // leaves a state at its own index.
 void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, Tensor state,
                            Tensor lengths, Tensor places, Tensor decay, Tensor key_decay,
                            Tensor accepted, double scale, Out out) {
+  check_rank(key, "key", 3, 3);
+  check_rank(value, "value", 3, 3);
+  const int64_t tokens = key.size(0), heads_of_k = key.size(1), size_k = key.size(2);
+  const int64_t heads_of_v = value.size(1), size_v = value.size(2);
+  require(heads_of_k > 0 && heads_of_v % heads_of_k == 0,
+          "the heads of value must be a multiple of those of key, but are ", heads_of_v, " and ",
+          heads_of_k);
+  check_shape(query, "query", key.sizes());
+  check_shape(value, "value", {tokens, heads_of_v, size_v});
+  check_shape(beta, "beta", {tokens, heads_of_v});
+  check_rank(state, "state", 4, 4);
+  check_shape(state, "state", {state.size(0), heads_of_v, size_v, size_k});
+  check_rank(lengths, "actualSeqLengths", 1, 1);
+  check_shape(places, "ssmStateIndices", {tokens});
+  check_optional(decay, "g", {tokens, heads_of_v});
+  check_optional(key_decay, "gk", {tokens, heads_of_v, size_k});
+  check_optional(accepted, "numAcceptedTokens", lengths.sizes());
+  check_result(out.tensor(), value);
+  const Ints counts = sequence_lengths(lengths, tokens);
   const Tensor q = query.to(at::kFloat) * scale, k = key.to(at::kFloat), v = value.to(at::kFloat);
-  const int64_t times = v.size(1) / k.size(1);
+  const int64_t times = heads_of_v / heads_of_k;
+  const auto slot = [&](int64_t i) {
+    check_positions(places[i], "ssmStateIndices", state.size(0));
+    return number_in(places[i]);
+  };
   Tensor made = at::zeros_like(v);
   int64_t token = 0;
-  for (int64_t b = 0; b < lengths.numel(); ++b) {
-    const int64_t length = number_in(lengths[b]);
-    const int64_t last = accepted.defined() ? number_in(accepted[b]) - 1 : 0;
+  for (size_t b = 0; b < counts.size(); ++b) {
+    const int64_t length = counts[b];
     if (length == 0) continue;
-    Tensor s = state[number_in(places[token + last])].to(at::kFloat);
+    const auto before = accepted.defined() ? number_in(accepted[static_cast<int64_t>(b)]) : 1;
+    require(1 <= before && before <= tokens - token, "numAcceptedTokens must be at least 1 and at ",
+            "most the tokens from its sequence on, ", tokens - token, ", but is ", before);
+    Tensor s = state[slot(token + before - 1)].to(at::kFloat);
     for (const int64_t end = token + length; token < end; ++token) {
       const auto heads = [&](const Tensor& x) {  // [Nv, 1, Dk]
         return x[token].repeat_interleave(times, 0).unsqueeze(1);
@@ -218,7 +266,7 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
       const Tensor miss = v[token] - (s * heads(k)).sum(-1);
       s = s + (beta[token].to(at::kFloat).unsqueeze(-1) * miss).unsqueeze(-1) * heads(k);
       made[token].copy_((s * heads(q)).sum(-1));
-      state[number_in(places[token])].copy_(s);
+      state[slot(token)].copy_(s);
     }
   }
   out = made;
@@ -230,11 +278,12 @@ const Composite inference_composites[] = {
     ENTRY(add_rms_norm),
     ENTRY(gather_v2),
     ENTRY(ge_glu),
+    ENTRY(ge_glu_backward),
+    ENTRY(quantize),
     ENTRY(grouped_matmul),
     ENTRY(index_fill_ints),
     ENTRY(max_pool),
     ENTRY(recurrent_gated_delta),
-    ENTRY(rotary_position_embedding),
     ENTRY(softmax_cross_entropy),
     ENTRY(swi_glu),
     ENTRY(trans_matmul_weight),

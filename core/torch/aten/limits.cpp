@@ -23,6 +23,14 @@ void check_numbers(const Parameter& parameter, const Tensor& tensor) {
   throw Refusal(text.str());
 }
 
+void check_dtype(const Call& call, const Parameter& parameter, const Tensor& tensor) {
+  const Tensor other = call.tensor(static_cast<size_t>(parameter.limits.like));
+  if (!other.defined() || other.scalar_type() == tensor.scalar_type()) return;
+  throw Refusal(c10::str(parameter.name, " must have the dtype of ",
+                         call.row->parameters[parameter.limits.like].name, ", ",
+                         other.scalar_type(), ", but is ", tensor.scalar_type()));
+}
+
 void check_range(const Parameter& parameter, int64_t number) {
   const auto [least, most] = std::pair(parameter.limits.least, parameter.limits.most);
   if (number >= least && number <= most) return;
@@ -34,6 +42,14 @@ void check_range(const Parameter& parameter, int64_t number) {
     text << "from " << least << " to " << most;
   text << ", but got " << number;
   throw Refusal(text.str());
+}
+
+void check_multiple(const Call& call, const Parameter& parameter, int64_t number) {
+  const int64_t by = call.values[static_cast<size_t>(parameter.limits.multiple)].toInt();
+  if (by == 0 || number % by == 0) return;  // the range of the other refuses 0
+  throw Refusal(c10::str(parameter.name, " must be a multiple of ",
+                         call.row->parameters[parameter.limits.multiple].name, ", ", by,
+                         ", but got ", number));
 }
 
 template <class F>
@@ -50,18 +66,25 @@ int64_t length(const IValue& value) {
                                                      : value.toListRef().size());
 }
 
-void check(const Parameter& parameter, const IValue& value, Sizes* sizes) {
+void check_parameter(const Call& call, const Parameter& parameter, const IValue& value,
+                     Sizes* sizes) {
   const Limits& limits = parameter.limits;
   if (value.isTensor()) {
     const Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return;
     if (limits.numbers != Limits::Numbers::any) check_numbers(parameter, tensor);
+    if (limits.like >= 0) check_dtype(call, parameter, tensor);
     if (limits.sizes >= 0) sizes->check(parameter, tensor.sizes());
   } else if (value.isList() && limits.sizes >= 0) {
     sizes->check(parameter, {length(value)});
   }
   if (limits.least != INT64_MIN || limits.most != INT64_MAX)
     for_each_number(value, [&](int64_t number) { check_range(parameter, number); });
+  if (limits.multiple >= 0) check_multiple(call, parameter, value.toInt());
+}
+
+bool flag(const Call& call, int parameter, bool without) {
+  return parameter < 0 ? without : call.values[static_cast<size_t>(parameter)].toBool();
 }
 
 // Inputs give the names their sizes before outputs do: a sentence should blame the output.
@@ -70,10 +93,9 @@ Sizes checked(const Call& call) {
   for (const bool written : {false, true}) {
     for (int i = 0; i < call.row->parameter_count; ++i) {
       const Parameter& parameter = call.row->parameters[i];
-      const int flag = parameter.limits.condition;
-      if (flag >= 0 && !call.values[static_cast<size_t>(flag)].toBool()) continue;
+      if (!flag(call, parameter.limits.condition, true)) continue;
       if (parameter.written == written)
-        check(parameter, call.values[static_cast<size_t>(i)], &sizes);
+        check_parameter(call, parameter, call.values[static_cast<size_t>(i)], &sizes);
     }
   }
   return sizes;
@@ -104,6 +126,8 @@ bool is_needed(const Call& call, int i) {
   const Row& row = *call.row;
   const Parameter& parameter = row.parameters[i];
   if (row.outputs[0] == i) return row.outputs[1] < 0;  // the only result
+  if (parameter.limits.condition >= 0) return flag(call, parameter.limits.condition, true);
+  if (parameter.limits.unless >= 0) return !flag(call, parameter.limits.unless, true);
   if (parameter.limits.nullable) return false;
   if (parameter.kind == Kind::tensors) return true;
   const bool handle = parameter.kind == Kind::tensor || parameter.kind == Kind::scalar;

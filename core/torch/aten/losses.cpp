@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses and gradients for which ATen has no operator of its own, or keeps other tensors for the
 // backward pass.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -56,22 +56,89 @@ void log_sigmoid_backward(Tensor gradient, Tensor self, Tensor, Out out) {
   out = gradient * at::sigmoid(-self);
 }
 
+// ---- classes as targets: INT32 too ----
+
+Tensor classes(const Tensor& target) {
+  return target.scalar_type() == at::kInt ? target.to(at::kLong) : target;
+}
+
+void nll_loss(Tensor self, Tensor target, Tensor weight, int64_t reduction, int64_t ignored,
+              Out out, Out total) {
+  const auto [loss, weights] =
+      at::nll_loss_forward(self, classes(target), weight, reduction, ignored);
+  out = loss;
+  total = weights;
+}
+
+void nll_loss_backward(Tensor gradient, Tensor self, Tensor target, Tensor weight,
+                       int64_t reduction, int64_t ignored, Tensor total, Out out) {
+  out = at::nll_loss_backward(gradient, self, classes(target), weight, reduction, ignored, total);
+}
+
+void nll_loss2d(Tensor self, Tensor target, Tensor weight, int64_t reduction, int64_t ignored,
+                Out out, Out total) {
+  const auto [loss, weights] =
+      at::nll_loss2d_forward(self, classes(target), weight, reduction, ignored);
+  out = loss;
+  total = weights;
+}
+
+void nll_loss2d_backward(Tensor gradient, Tensor self, Tensor target, Tensor weight,
+                         int64_t reduction, int64_t ignored, Tensor total, Out out) {
+  out = at::nll_loss2d_backward(gradient, self, classes(target), weight, reduction, ignored, total);
+}
+
+void multilabel_margin_loss(Tensor self, Tensor target, int64_t reduction, Out out, Out is_target) {
+  const auto [loss, places] = at::multilabel_margin_loss_forward(self, classes(target), reduction);
+  out = loss;
+  is_target = places;
+}
+
+// ATen's backward kernel trusts what its forward kernel has checked.
+void check_ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
+               const Ints& target_lengths, int64_t blank) {
+  const int64_t classes = log_probs.size(-1), time = log_probs.size(0);
+  if (blank < 0 || blank >= classes)
+    throw Refusal(c10::str("blank must be a class, from 0 to ", classes - 1, ", but got ", blank));
+  for (const int64_t length : input_lengths) {
+    if (length > time)
+      throw Refusal(c10::str("inputLengths must be at most ", time, ", but has ", length));
+  }
+  int64_t sum = 0, longest = 0;
+  for (const int64_t length : target_lengths) {
+    if (__builtin_add_overflow(sum, length, &sum)) sum = INT64_MAX;
+    longest = std::max(longest, length);
+  }
+  const bool joined = targets.dim() == 1;
+  const int64_t wanted = joined ? sum : longest;
+  if (targets.dim() > 2 || targets.dim() == 0 || targets.size(-1) < wanted)
+    throw Refusal(c10::str("targets must have ", wanted, joined ? "" : " columns of",
+                           " elements, as targetLengths says, but has shape ", targets.sizes()));
+}
+
 // CANN's tensor for the backward pass has a last dim rounded up to 8.
 void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_lengths,
               int64_t blank, bool zero_infinity, Out loss, Tensor log_alpha) {
-  const auto [likelihood, alpha] =
-      at::_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+  check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
+  const auto [likelihood, alpha] = at::_ctc_loss(at_least_float(log_probs), targets, input_lengths,
+                                                 target_lengths, blank, zero_infinity);
   loss = likelihood;
-  log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
+  const Tensor room = log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
+  // ATen leaves the steps after the end of an input as they were in memory.
+  for (size_t n = 0; n < input_lengths.size() && room.dim() == 3; ++n)
+    room[static_cast<int64_t>(n)].slice(0, input_lengths[n]).fill_(-INFINITY);
 }
 
 void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints input_lengths,
                        Ints target_lengths, Tensor likelihood, Tensor log_alpha, int64_t blank,
                        bool zero_infinity, Out out) {
+  check_rank(log_alpha, "logAlpha", 3, 3);
+  check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
   int64_t longest = 0;
   for (const int64_t length : target_lengths) longest = std::max(longest, length);
-  out = at::_ctc_loss_backward(gradient, log_probs, targets, input_lengths, target_lengths,
-                               likelihood, log_alpha.narrow(-1, 0, 2 * longest + 1).contiguous(),
+  const Tensor alpha = at_least_float(log_alpha).narrow(-1, 0, 2 * longest + 1).contiguous();
+  out = at::_ctc_loss_backward(at_least_float(gradient), at_least_float(log_probs), targets,
+                               input_lengths, target_lengths, at_least_float(likelihood), alpha,
                                blank, zero_infinity);
 }
 
@@ -116,6 +183,11 @@ const Composite loss_composites[] = {
     ENTRY(bce_with_logits_backward),
     ENTRY(log_sigmoid_forward),
     ENTRY(log_sigmoid_backward),
+    ENTRY(nll_loss),
+    ENTRY(nll_loss_backward),
+    ENTRY(nll_loss2d),
+    ENTRY(nll_loss2d_backward),
+    ENTRY(multilabel_margin_loss),
     ENTRY(ctc_loss),
     ENTRY(ctc_loss_backward),
     ENTRY(prelu),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation over several devices, in parts; layer normalisation of sums; group
 // normalisation with an activation. All in float.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -11,6 +11,7 @@ Tensor as_float(const Tensor& x) { return x.defined() ? x.to(at::kFloat) : x; }
 // ---- batch normalisation: dim 1 is the channel ----
 
 Ints all_but_channels(const Tensor& x) {
+  check_rank(x, "input", 2, 8);
   Ints dims;
   for (int64_t i = 0; i < x.dim(); ++i) {
     if (i != 1) dims.push_back(i);
@@ -20,6 +21,7 @@ Ints all_but_channels(const Tensor& x) {
 
 // Gives a vector of channels the rank of x.
 Tensor along_channels(const Tensor& vector, const Tensor& x) {
+  check_rank(x, "input", 2, 8);
   Ints shape(static_cast<size_t>(x.dim()), 1);
   shape[1] = x.size(1);
   return as_float(vector).reshape(shape);
@@ -109,6 +111,8 @@ struct Normalised {
 };
 
 Normalised normalised(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
+  (void)trailing_dims(x, gamma);
+  check_optional(beta, "beta", gamma.sizes());
   auto [y, mean, rstd] =
       at::native_layer_norm(x, gamma.sizes(), as_float(gamma), as_float(beta), eps);
   return {mean, rstd, y};
@@ -117,8 +121,8 @@ Normalised normalised(const Tensor& x, const Tensor& gamma, const Tensor& beta, 
 std::tuple<Tensor, Tensor, Tensor> layer_norm_gradients(const Tensor& dy, const Tensor& x,
                                                         const Tensor& mean, const Tensor& rstd,
                                                         const Tensor& gamma) {
-  Ints shape = x.sizes().vec();
-  for (int64_t i = x.dim() - gamma.dim(); i < x.dim(); ++i) shape[static_cast<size_t>(i)] = 1;
+  const Ints shape = reduced_shape(x, gamma);
+  check_shape(dy, "dy", x.sizes());
   return at::native_layer_norm_backward(
       as_float(dy), x, gamma.sizes(), as_float(mean).reshape(shape), as_float(rstd).reshape(shape),
       as_float(gamma), at::zeros_like(as_float(gamma)), {true, true, true});
@@ -165,8 +169,7 @@ void deep_norm_grad(Tensor dy, Tensor x, Tensor gx, Tensor gamma, Tensor mean, T
 
 // Like RmsNorm, with 1 + gamma in place of gamma.
 void gemma_rms_norm(Tensor x, Tensor gamma, double eps, Out y, Out rstd) {
-  Ints dims;
-  for (int64_t i = x.dim() - gamma.dim(); i < x.dim(); ++i) dims.push_back(i);
+  const Ints dims = trailing_dims(x, gamma);
   const Tensor r = at::rsqrt(at::mean(at::square(as_float(x)), dims, true) + eps);
   y = as_float(x) * r * (1 + as_float(gamma));
   rstd = r;
@@ -174,7 +177,12 @@ void gemma_rms_norm(Tensor x, Tensor gamma, double eps, Out y, Out rstd) {
 
 void group_norm_silu(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double eps, Out out,
                      Out mean, Out rstd) {
+  check_rank(x, "self", 2, 8);
   const int64_t n = x.size(0), channels = x.size(1);
+  require(groups > 0 && channels % groups == 0,
+          "group must be at least 1 and divide the channels, ", channels, ", but is ", groups);
+  check_optional(gamma, "gamma", {channels});
+  check_optional(beta, "beta", {channels});
   const int64_t positions = n * channels == 0 ? 1 : x.numel() / (n * channels);
   const auto [y, m, r] = at::native_group_norm(as_float(x).contiguous(), as_float(gamma),
                                                as_float(beta), n, channels, positions, groups, eps);

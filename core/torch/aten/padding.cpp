@@ -5,33 +5,25 @@
 namespace openaclnn::aten {
 namespace {
 
-using Pad = Tensor (*)(const Tensor& self, at::IntArrayRef padding);
 using PadBackward = Tensor (*)(const Tensor& gradient, const Tensor& self, at::IntArrayRef padding);
 
-template <Pad forward, PadBackward backward>
+template <PadBackward backward>
 void pad_backward(Tensor gradient, Tensor self, Ints padding, Out out) {
-  if (self.is_meta()) {  // phase 1
-    const auto padded = forward(self, padding).sizes().vec();
-    if (gradient.sizes() != at::IntArrayRef(padded))
-      throw Refusal(c10::str("gradOutput must have shape ", at::IntArrayRef(padded),
-                             ", that of self with padding ", at::IntArrayRef(padding), ", but got ",
-                             gradient.sizes()));
-  }
+  Ints padded = self.sizes().vec();
+  for (size_t i = 0; i < padding.size(); ++i) padded[padded.size() - 1 - i / 2] += padding[i];
+  if (gradient.sizes() != at::IntArrayRef(padded))
+    throw Refusal(c10::str("gradOutput must have shape ", at::IntArrayRef(padded),
+                           ", that of self with padding ", at::IntArrayRef(padding), ", but got ",
+                           gradient.sizes()));
   out = backward(gradient, self, padding);
 }
 
-constexpr auto reflection_pad1d_backward =
-    pad_backward<at::reflection_pad1d, at::reflection_pad1d_backward>;
-constexpr auto reflection_pad2d_backward =
-    pad_backward<at::reflection_pad2d, at::reflection_pad2d_backward>;
-constexpr auto reflection_pad3d_backward =
-    pad_backward<at::reflection_pad3d, at::reflection_pad3d_backward>;
-constexpr auto replication_pad1d_backward =
-    pad_backward<at::replication_pad1d, at::replication_pad1d_backward>;
-constexpr auto replication_pad2d_backward =
-    pad_backward<at::replication_pad2d, at::replication_pad2d_backward>;
-constexpr auto replication_pad3d_backward =
-    pad_backward<at::replication_pad3d, at::replication_pad3d_backward>;
+constexpr auto reflection_pad1d_backward = pad_backward<at::reflection_pad1d_backward>;
+constexpr auto reflection_pad2d_backward = pad_backward<at::reflection_pad2d_backward>;
+constexpr auto reflection_pad3d_backward = pad_backward<at::reflection_pad3d_backward>;
+constexpr auto replication_pad1d_backward = pad_backward<at::replication_pad1d_backward>;
+constexpr auto replication_pad2d_backward = pad_backward<at::replication_pad2d_backward>;
+constexpr auto replication_pad3d_backward = pad_backward<at::replication_pad3d_backward>;
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"
+#include "core/torch/aten/sentences.h"
 #include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
@@ -121,10 +122,10 @@ bool reads_data(const std::string& text) { return first_line(text).find("meta") 
 
 // In a process with Python most forms without data are written in it: what they raise has no type
 // here, but the name of its class in front. Other classes say that there is no such form.
-void refused_in_python(const std::string& text) {
+void refused_in_python(const Call& call, const std::string& text) {
   if (reads_data(text)) return;
   for (const std::string name : {"RuntimeError: ", "IndexError: ", "ValueError: "}) {
-    if (text.rfind(name, 0) == 0) throw Refusal(first_line(text.substr(name.size())));
+    if (text.rfind(name, 0) == 0) throw refusal_of(call, text.substr(name.size()));
   }
 }
 
@@ -149,7 +150,7 @@ void check_call(Call& call) {
     } catch (const c10::Error& error) {
       if (!reads_data(error.what_without_backtrace())) throw;
     } catch (const std::exception& error) {
-      refused_in_python(error.what());
+      refused_in_python(call, error.what());
     }
   }
   place.store(key, std::memory_order_relaxed);

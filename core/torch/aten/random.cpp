@@ -4,7 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "core/torch/aten/bits.h"
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -37,12 +37,16 @@ void inplace_bernoulli(Tensor self, Either p, int64_t seed, int64_t offset) {
 }
 
 void normal(Either mean, Either std, int64_t seed, int64_t offset, Out out) {
-  const Tensor drawn = at::empty(out.tensor().sizes(), at::kFloat);
+  check_given(out.tensor(), "out");
+  const Tensor drawn = at::empty(out.tensor().sizes(), out.tensor().options().dtype(at::kFloat));
   drawn.normal_(0, 1, generator(seed, offset));
   out = drawn * std.tensor() + mean.tensor();
 }
 
 void randperm(int64_t n, int64_t seed, int64_t offset, Out out) {
+  require(n >= 0, "n must be at least 0, but got ", n);
+  check_shape(out.tensor(), "out", {n});
+  need_data(out.tensor());
   out = at::randperm(n, generator(seed, offset), out.tensor().options());
 }
 
@@ -53,8 +57,12 @@ void multinomial(Tensor self, int64_t count, bool replacement, int64_t seed, int
 
 // ---- dropout ----
 
-Tensor drawn_bits(int64_t count, double p, int64_t seed, int64_t offset) {
-  return at::empty({count}, at::kBool).bernoulli_(1 - p, generator(seed, offset));
+void write_bits(const Ints& shape, double p, int64_t seed, int64_t offset, const Tensor& mask) {
+  const int64_t count = count_of(shape, "shape");
+  check_bits(mask, count);
+  require(p >= 0 && p <= 1, "the probability must be in [0, 1], but got ", p);
+  need_data(mask);
+  pack_bits(at::empty({count}, at::kBool).bernoulli_(1 - p, generator(seed, offset)), mask);
 }
 
 Tensor dropped(const Tensor& x, const Tensor& bits, double p) {
@@ -62,7 +70,7 @@ Tensor dropped(const Tensor& x, const Tensor& bits, double p) {
 }
 
 void dropout_gen_mask(Ints shape, double p, int64_t seed, int64_t offset, int64_t, Tensor out) {
-  pack_bits(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
+  write_bits(shape, p, seed, offset, out);
 }
 
 void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
@@ -70,7 +78,7 @@ void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
 }
 
 void dropout_gen_mask_v1(Ints shape, double p, int64_t seed, int64_t offset, Tensor out) {
-  pack_bits(drawn_bits(c10::multiply_integers(shape), p, seed, offset), out);
+  write_bits(shape, p, seed, offset, out);
 }
 
 void masked_scale(Tensor self, Tensor mask, double scale, Out out) {
@@ -82,10 +90,11 @@ void masked_scale(Tensor self, Tensor mask, double scale, Out out) {
 Tensor rrelu_of(const Tensor& x, const Tensor& noise, const at::Scalar& lower,
                 const at::Scalar& upper, bool training, int64_t seed, int64_t offset) {
   if (!training) return at::leaky_relu(x, (lower.toDouble() + upper.toDouble()) / 2);
-  const Tensor slope = at::empty(x.sizes(), at::kFloat)
+  const auto options = x.options().dtype(at::kFloat);
+  const Tensor slope = at::empty(x.sizes(), options)
                            .uniform_(lower.toDouble(), upper.toDouble(), generator(seed, offset));
-  const Tensor factor = at::where(x <= 0, slope, at::ones({}, at::kFloat));
-  noise.copy_(factor);
+  const Tensor factor = at::where(x <= 0, slope, at::ones({}, options));
+  put(noise, factor);
   return x.to(at::kFloat) * factor;
 }
 

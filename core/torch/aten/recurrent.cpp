@@ -5,7 +5,7 @@
 // GRU, n the candidate:   n = tanh(a + r m),  h' = (1 - z) n + z h,  m = h W + b.
 #include <sstream>
 
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -26,6 +26,7 @@ struct Order {
 
 // The steps in order; the last one comes first in the reverse direction.
 Ints steps(const Tensor& x, const Text& direction) {
+  check_rank(x, "x", 3, 3);
   Ints order;
   for (int64_t t = 0; t < x.size(0); ++t) order.push_back(t);
   if (direction == "REDIRECTIONAL") {
@@ -40,7 +41,8 @@ Tensor wide(const Tensor& x) { return x.to(at::kFloat); }
 
 // A state [B, H]; zeros if it is left out.
 Tensor state(const Tensor& given, const Tensor& x, int64_t hidden) {
-  if (!given.defined()) return at::zeros({x.size(1), hidden}, at::kFloat);
+  check_rank(x, "x", 3, 3);
+  if (!given.defined()) return at::zeros({x.size(1), hidden}, x.options().dtype(at::kFloat));
   return wide(given).reshape({x.size(1), hidden});
 }
 
@@ -61,7 +63,8 @@ void must_be_absent(const char* name, const Tensor& given) {
 }
 
 Tensor stacked(const Tensor& x, int64_t hidden) {
-  return at::empty({x.size(0), x.size(1), hidden}, at::kFloat);
+  check_rank(x, "x", 3, 3);
+  return at::empty({x.size(0), x.size(1), hidden}, x.options().dtype(at::kFloat));
 }
 
 void check_weights(const Tensor& input, const Tensor& hidden, int64_t gates) {
@@ -93,7 +96,7 @@ void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, T
   const int64_t hidden = weight_hidden.size(0);
   const Tensor wi = wide(weight_input), wh = wide(weight_hidden);
   Tensor inputs = at::matmul(wide(x), wi);
-  if (bias.defined()) inputs = inputs + wide(bias);
+  if (bias.defined()) inputs = inputs + wide(bias).flatten();
   Tensor h = state(h0, x, hidden), c = state(c0, x, hidden);
   const Tensor all[] = {stacked(x, hidden), stacked(x, hidden), stacked(x, hidden),
                         stacked(x, hidden), stacked(x, hidden), stacked(x, hidden),
@@ -163,7 +166,7 @@ LstmGradient lstm_backward(const Tensor& given_x, const Tensor& weight_input,
   Tensor dh = state(dh_last, x, hidden), dc = state(dc_last, x, hidden);
   LstmGradient sum = {at::zeros_like(wi.t()),
                       at::zeros_like(wh.t()),
-                      at::zeros({4 * hidden}, at::kFloat),
+                      at::zeros({4 * hidden}, wi.options()),
                       stacked(x, features),
                       {},
                       {}};
@@ -247,14 +250,14 @@ void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input,
   const int64_t hidden = weight_hidden.size(0);
   const Tensor wh = wide(weight_hidden);
   Tensor inputs = at::matmul(wide(x), wide(weight_input));
-  if (bias_input.defined()) inputs = inputs + wide(bias_input);
+  if (bias_input.defined()) inputs = inputs + wide(bias_input).flatten();
   Tensor h = state(h0, x, hidden);
   const Tensor all[] = {stacked(x, hidden), stacked(x, hidden), stacked(x, hidden),
                         stacked(x, hidden), stacked(x, hidden)};
   for (const int64_t t : steps(x, direction)) {
     const std::vector<Tensor> a = inputs[t].chunk(3, 1);
     Tensor recurrent = at::matmul(h, wh);
-    if (bias_hidden.defined()) recurrent = recurrent + wide(bias_hidden);
+    if (bias_hidden.defined()) recurrent = recurrent + wide(bias_hidden).flatten();
     const std::vector<Tensor> b = recurrent.chunk(3, 1);
     const Tensor r = at::sigmoid(r_first ? a[0] + b[0] : a[1] + b[1]);
     const Tensor z = at::sigmoid(r_first ? a[1] + b[1] : a[0] + b[0]);
@@ -279,7 +282,7 @@ void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tenso
   const Tensor first = state(h0, x, hidden);
   Tensor dh = state(dh_last, x, hidden);
   Tensor sum_wi = at::zeros_like(wi), sum_wh = at::zeros_like(wh);
-  Tensor sum_bi = at::zeros({3 * hidden}, at::kFloat), sum_bh = at::zeros_like(sum_bi);
+  Tensor sum_bi = at::zeros({3 * hidden}, wi.options()), sum_bh = at::zeros_like(sum_bi);
   const Tensor all_dx = stacked(x, x.size(2));
   const Ints order_of_steps = steps(x, direction);
   for (size_t k = order_of_steps.size(); k-- > 0;) {

@@ -38,9 +38,17 @@ IValue as_scalar(const IValue& value) {
   return value.toTensor().item();
 }
 
+// A device takes 32-bit positions wherever it takes 64-bit ones; many operators of ATen do not.
+IValue with_wide_positions(const IValue& value, const std::string& argument) {
+  const bool positions = argument == "index" || argument == "indices" || argument == "target";
+  if (!positions || !value.isTensor() || !value.toTensor().defined()) return value;
+  const Tensor& tensor = value.toTensor();
+  return tensor.scalar_type() == at::kInt ? tensor.to(at::kLong) : tensor;
+}
+
 // The value as the schema wants it: what CANN passes as a tensor may be ATen's number, and the
 // other way round.
-IValue converted(IValue value, c10::TypePtr type) {
+IValue converted(IValue value, c10::TypePtr type, const char* name) {
   bool optional = false;
   if (const auto inner = type->cast<c10::OptionalType>()) {
     optional = true;
@@ -65,8 +73,10 @@ IValue converted(IValue value, c10::TypePtr type) {
     if (value.isTensor())
       list.push_back(value.toTensor());
     else if (!value.isNone())
-      for (const IValue& e : value.toListRef())
-        list.push_back(e.isNone() ? Tensor() : e.toTensor());
+      for (const IValue& e : value.toListRef()) {
+        if (e.isNone()) throw missing_element(name, list.size());
+        list.push_back(e.toTensor());
+      }
     return list;
   }
   if (value.isNone()) return c10::List<int64_t>();
@@ -119,9 +129,17 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
   torch::jit::Stack stack;
   const auto& arguments = op.schema().arguments();
   stack.reserve(arguments.size());
+  const IValue& out = call.values[static_cast<size_t>(row.outputs[0])];
+  const bool without_data = out.isTensor() && out.toTensor().is_meta();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i < static_cast<size_t>(row.argument_count)) {
-      stack.push_back(converted(argument(row.arguments[i], call), arguments[i].type()));
+      const Argument& from = row.arguments[i];
+      const bool named = from.from == Argument::From::parameter;
+      const IValue value = converted(argument(from, call), arguments[i].type(),
+                                     named ? row.parameters[from.integer].name : "");
+      stack.push_back(with_wide_positions(value, arguments[i].name()));
+    } else if (arguments[i].name() == "device" && without_data) {
+      stack.push_back(at::Device(at::kMeta));  // operators that make a tensor from numbers
     } else {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimisers, mixed precision, normalisation by the root mean square.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -35,23 +35,18 @@ void amp_update_scale(Tensor scale, Tensor growth, Tensor found_inf, double grow
 
 // ---- root mean square normalisation over the dims of gamma ----
 
-Ints last_dims(const Tensor& x, const Tensor& gamma) {
-  Ints dims;
-  for (int64_t i = x.dim() - gamma.dim(); i < x.dim(); ++i) dims.push_back(i);
-  return dims;
-}
-
 void rms_norm(Tensor x, Tensor gamma, double eps, Out out, Out rstd) {
   const Tensor wide = x.to(at::kFloat);
-  const Tensor r = at::rsqrt(at::mean(at::square(wide), last_dims(x, gamma), true) + eps);
+  const Tensor r =
+      at::rsqrt(at::mean(at::square(wide), trailing_dims(x, gamma, "self"), true) + eps);
   out = wide * r * gamma;
   rstd = r;
 }
 
 void rms_norm_grad(Tensor dy, Tensor x, Tensor rstd, Tensor gamma, Out dx, Out dgamma) {
-  const Ints dims = last_dims(x, gamma);
-  Ints shape = x.sizes().vec(), before;
-  for (const int64_t dim : dims) shape[static_cast<size_t>(dim)] = 1;
+  const Ints dims = trailing_dims(x, gamma, "self"), shape = reduced_shape(x, gamma);
+  check_shape(dy, "dy", x.sizes());
+  Ints before;
   for (int64_t i = 0; i < x.dim() - gamma.dim(); ++i) before.push_back(i);
   const Tensor r = rstd.to(at::kFloat).reshape(shape), wide = dy.to(at::kFloat);
   const Tensor h = x.to(at::kFloat) * r, g = wide * gamma.to(at::kFloat);

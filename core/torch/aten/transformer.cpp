@@ -1,55 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused operators of transformer models: rotary embedding, gated activations, masked softmax.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
 
 // ---- rotary embedding: y = x cos + turned(x) sin ----
 
-// mode 0: of the halves (a, b) it is (-b, a); mode 1: of neighbours.
+// Mode 0: of the halves (a, b) it is (-b, a); 1: of neighbours; 2: of the quarters (a, b, c, d) it
+// is (-b, a, -d, c). Its transpose is its negative: it rotates by 90 degrees.
 Tensor turned(const Tensor& x, int64_t mode) {
-  if (mode == 0) {
-    const auto halves = x.chunk(2, -1);
-    return at::cat({-halves[1], halves[0]}, -1);
+  require(mode >= 0 && mode <= 2, "mode must be in [0, 3], but got ", mode);
+  if (mode == 1) {
+    const int64_t pairs = halves(x, -1).first.size(-1);
+    const auto parts = x.unflatten(-1, {pairs, 2}).unbind(-1);
+    return at::stack({-parts[1], parts[0]}, -1).flatten(-2);
   }
-  if (mode != 1) throw Refusal("mode must be 0 or 1, but got " + std::to_string(mode));
-  const auto pairs = x.unflatten(-1, {-1, 2}).unbind(-1);
-  return at::stack({-pairs[1], pairs[0]}, -1).flatten(-2);
+  const Tensors p = equal_parts(x, mode == 2 ? 4 : 2, -1, "x");
+  return mode == 0 ? at::cat({-p[1], p[0]}, -1) : at::cat({-p[1], p[0], -p[3], p[2]}, -1);
+}
+
+// Neighbours become halves, and back.
+Tensor halved(const Tensor& x) {
+  return x.unflatten(-1, {halves(x, -1).first.size(-1), 2}).transpose(-1, -2).flatten(-2);
+}
+Tensor paired(const Tensor& x) {
+  return x.unflatten(-1, {2, halves(x, -1).first.size(-1)}).transpose(-1, -2).flatten(-2);
+}
+
+Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode) {
+  check_given(cos, "cos");
+  check_given(sin, "sin");
+  return x * at_least_float(cos) + turned(x, mode) * at_least_float(sin);
+}
+
+// mode 3: neighbours, which become halves.
+void rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int64_t mode, Out out) {
+  check_given(x, "x");
+  const Tensor v = at_least_float(x);
+  out = mode == 3 ? rotated(halved(v), cos, sin, 0) : rotated(v, cos, sin, mode);
 }
 
 void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out dx, Out dcos,
                  Out dsin) {
   const Tensor g = dy.to(at::kFloat);
-  // Turning is a rotation by 90 degrees: its transpose is its negative.
-  dx = g * cos - turned(g * sin, mode);
+  const int64_t turn = mode == 3 ? 0 : mode;
+  const Tensor back = g * cos - turned(g * sin, turn);
+  dx = mode == 3 ? paired(back) : back;
   if (!x.defined()) return;
-  const Tensor wide = x.to(at::kFloat);
-  dcos = at::sum_to(g * wide, cos.sizes());
-  dsin = at::sum_to(g * turned(wide, mode), sin.sizes());
+  check_shape(x, "x", dy.sizes());
+  const Tensor wide = mode == 3 ? halved(x.to(at::kFloat)) : x.to(at::kFloat);
+  dcos = (g * wide).sum_to_size(cos.sizes());
+  dsin = (g * turned(wide, turn)).sum_to_size(sin.sizes());
 }
 
-void rotate_in_place(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode) {
-  const Tensor wide = x.to(at::kFloat);
-  x.copy_(wide * cos + turned(wide, mode) * sin);
+// layout: 1 BSND, 2 SBND, 3 BNSD, 4 TND; cos and sin have one head.
+void apply_rotary_v2(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t layout, Text text) {
+  if (layout < 1 || layout > 4)
+    throw Refusal("layout must be in [1, 4], but got " + std::to_string(layout));
+  const int64_t mode = text == "half" ? 0 : text == "interleave" ? 1 : text == "quarter" ? 2 : -1;
+  if (mode < 0) throw Refusal("rotaryMode must be half, interleave or quarter, but got " + text);
+  for (const Tensor& x : {query, key}) x.copy_(rotated(at_least_float(x), cos, sin, mode));
 }
 
-// layout: 1 BSND, the only one of ApplyRotaryPosEmb; cos and sin have one head.
 void apply_rotary(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t layout) {
-  if (layout != 1) throw Refusal("layout must be 1, BSND, but got " + std::to_string(layout));
-  rotate_in_place(query, cos, sin, 0);
-  rotate_in_place(key, cos, sin, 0);
+  apply_rotary_v2(query, key, cos, sin, layout, "half");
 }
 
-void apply_rotary_v2(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t layout, Text mode) {
-  if (mode != "half") throw Refusal("rotaryMode must be half, but got " + mode);
-  apply_rotary(query, key, cos, sin, layout);
-}
-
-// The neighbours become halves first.
 void interleave_rope(Tensor x, Tensor cos, Tensor sin, Out out) {
-  const Tensor halves = x.to(at::kFloat).unflatten(-1, {-1, 2}).transpose(-1, -2).flatten(-2);
-  out = halves * cos + turned(halves, 0) * sin;
+  out = rotated(halved(x.to(at::kFloat)), cos, sin, 0);
 }
 
 // ---- activations ----
@@ -66,15 +85,16 @@ void fast_gelu_backward(Tensor gradient, Tensor x, Out out) {
 }
 
 void gelu_mul(Tensor x, Text approximate, Out out) {
-  const auto halves = x.to(at::kFloat).chunk(2, -1);
-  out = at::gelu(halves[0], approximate) * halves[1];
+  const auto [first, second] = halves(x.to(at::kFloat), -1, "input");
+  out = at::gelu(first, approximate) * second;
 }
 
 // y = silu(a) b of the halves (a, b).
 void swi_glu_grad(Tensor gradient, Tensor x, int64_t dim, Out out) {
-  const auto halves = x.to(at::kFloat).chunk(2, dim);
+  const auto [a, b] = halves(x.to(at::kFloat), dim, "self");
+  check_shape(gradient, "gradOutput", a.sizes());
   const Tensor g = gradient.to(at::kFloat);
-  out = at::cat({at::silu_backward(g * halves[1], halves[0]), g * at::silu(halves[0])}, dim);
+  out = at::cat({at::silu_backward(g * b, a), g * at::silu(a)}, dim);
 }
 
 // ---- softmax ----
@@ -87,7 +107,9 @@ void masked_softmax_with_bias(Tensor x, Tensor mask, Tensor bias, double scale, 
 }
 
 Tensor masked_out(const Tensor& mask, const Tensor& x, bool triangle) {
-  return triangle ? at::ones({x.size(-2), x.size(-1)}, at::kBool).triu(1) : mask.to(at::kBool);
+  if (triangle) return at::ones({x.size(-2), x.size(-1)}, x.options().dtype(at::kBool)).triu(1);
+  check_given(mask, "mask");
+  return mask.to(at::kBool);
 }
 
 // Masked elements count as -10000.
@@ -107,6 +129,7 @@ void scaled_masked_softmax_backward(Tensor gradient, Tensor y, Tensor mask, doub
 
 const Composite transformer_composites[] = {
     ENTRY(rotary_grad),
+    ENTRY(rotary_position_embedding),
     ENTRY(apply_rotary),
     ENTRY(apply_rotary_v2),
     ENTRY(interleave_rope),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators whose attributes differ in meaning from ATen's.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/checks.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -27,17 +27,67 @@ void aminmax(Tensor self, Ints dims, bool keep, Out low, Out high) {
   high = at::amax(self, dims, keep);
 }
 
+void equal(Tensor self, Tensor other, Tensor out) {
+  need_data(self);
+  out.fill_(at::equal(self, other));
+}
+
+// ---- sequences fill an out of any shape, in order ----
+
+void in_order(const Out& out, const Tensor& numbers) {
+  const Tensor& room = out.tensor();
+  out = room.numel() == numbers.numel() ? numbers.reshape(room.sizes()) : numbers;
+}
+
+void arange(at::Scalar start, at::Scalar end, at::Scalar step, Out out) {
+  in_order(out, at::arange(start, end, step, out.tensor().options()));
+}
+
 // ATen divides by the step in the dtype of out.
 void range(at::Scalar start, at::Scalar end, at::Scalar step, Out out) {
   const at::ScalarType dtype = out.tensor().scalar_type();
   if (c10::isIntegralType(dtype, true) && step.toLong() == 0)
     throw Refusal(c10::str("step must not round to 0 for an out of ", dtype, ", but got ", step));
-  out = at::range(start, end, step, out.tensor().options());
+  in_order(out, at::range(start, end, step, out.tensor().options()));
 }
 
-void equal(Tensor self, Tensor other, Tensor out) {
-  need_data(self);
-  out.fill_(at::equal(self, other));
+void linspace(at::Scalar start, at::Scalar end, int64_t steps, Out out) {
+  in_order(out, at::linspace(start, end, steps, out.tensor().options()));
+}
+
+// Counts integers too; bins are those of double.
+void histc(Tensor self, int64_t bins, at::Scalar low, at::Scalar high, Out out) {
+  const bool whole = c10::isIntegralType(self.scalar_type(), true);
+  const Tensor counts =
+      at::histc(whole ? self.to(at::kDouble) : at_least_float(self), bins, low, high);
+  out = counts.to(out.tensor().scalar_type());
+}
+
+// Slices along dim whose norm exceeds the limit are scaled down to it. Unlike ATen takes p = 0, the
+// number of elements that are not 0.
+void renorm(Tensor self, at::Scalar p, int64_t dim, at::Scalar limit, Out out) {
+  if (p.isComplex() || p.toDouble() != 0) {
+    out = at::renorm(self, p, dim, limit);
+    return;
+  }
+  const Tensor x = at_least_float(self);
+  Ints others;
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    if (i != at::maybe_wrap_dim(dim, x.dim())) others.push_back(i);
+  }
+  const Tensor norm = at::linalg_vector_norm(x, 0, others, true);
+  out = x * at::where(norm > limit, limit / (norm + 1e-7), 1);
+}
+
+// The result may have another dtype than the gradient.
+void softmax_backward(Tensor gradient, Tensor y, int64_t dim, Out out) {
+  const at::ScalarType dtype = c10::promoteTypes(gradient.scalar_type(), y.scalar_type());
+  out = at::_softmax_backward_data(gradient.to(dtype), y.to(dtype), dim, dtype);
+}
+
+void log_softmax_backward(Tensor gradient, Tensor y, int64_t dim, Out out) {
+  const at::ScalarType dtype = c10::promoteTypes(gradient.scalar_type(), y.scalar_type());
+  out = at::_log_softmax_backward_data(gradient.to(dtype), y.to(dtype), dim, dtype);
 }
 
 // ---- pooling: a divisor of 0 means none ----
@@ -59,13 +109,13 @@ void avg_pool2d_backward(Tensor gradient, Tensor self, Ints kernel, Ints stride,
 
 void avg_pool3d(Tensor self, Ints kernel, Ints stride, Ints padding, bool ceil, bool pad,
                 int64_t divide, Out out) {
-  out = at::avg_pool3d(self, kernel, stride, padding, ceil, pad, divisor(divide));
+  out = at::avg_pool3d(at_least_float(self), kernel, stride, padding, ceil, pad, divisor(divide));
 }
 
 void avg_pool3d_backward(Tensor gradient, Tensor self, Ints kernel, Ints stride, Ints padding,
                          bool ceil, bool pad, int64_t divide, Out out) {
-  out =
-      at::avg_pool3d_backward(gradient, self, kernel, stride, padding, ceil, pad, divisor(divide));
+  out = at::avg_pool3d_backward(at_least_float(gradient), at_least_float(self), kernel, stride,
+                                padding, ceil, pad, divisor(divide));
 }
 
 // The mask serves only the backward pass, which finds the positions anew; so it is zero.
@@ -106,11 +156,36 @@ void confusion_transpose(Tensor self, Ints perm, Ints shape, bool transpose_firs
 }
 
 void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor out) {
+  check_given(out, "out");
+  check_given(repeats, "repeats");
+  need_data(repeats);
   const Tensor wide = at::zeros(out.sizes(), gradient.options());
   const Tensor places = repeats.numel() == 1
                             ? at::repeat_interleave(repeats.expand({out.size(dim)}).contiguous())
                             : at::repeat_interleave(repeats);
   out.copy_(wide.index_add(dim, places, gradient));
+}
+
+// ATen's kernel trusts that every tensor has the dim.
+void chunk_cat(Tensors tensors, int64_t dim, int64_t chunks, Out out) {
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined() || dim < 0 || tensor.dim() <= dim)
+      throw Refusal(c10::str("dim must be a dim of every tensor, but is ", dim, " where one has ",
+                             tensor.defined() ? tensor.dim() : 0, " dims"));
+  }
+  out = at::_chunk_cat(tensors, dim, chunks);
+}
+
+// ATen's kernel trusts that the gradient has the shape of the unfolded tensor.
+void unfold_grad(Tensor gradient, Ints sizes, int64_t dim, int64_t size, int64_t step, Out out) {
+  if (gradient.is_meta()) {  // phase 1
+    const auto unfolded =
+        at::empty(sizes, gradient.options()).unfold(dim, size, step).sizes().vec();
+    if (gradient.sizes() != at::IntArrayRef(unfolded))
+      throw Refusal(c10::str("gradOut must have shape ", at::IntArrayRef(unfolded),
+                             ", that of the unfolded tensor, but got ", gradient.sizes()));
+  }
+  out = at::unfold_backward(gradient, sizes, dim, size, step);
 }
 
 // ---- matrices ----
@@ -166,6 +241,17 @@ void lp_norm_update(Tensor self, Out out, double p) {
   out = std::isinf(exponent) ? self : at::pow(self, 1 / exponent);
 }
 
+// ATen's kernel trusts that the gradient has the batch that x1 and x2 broadcast to.
+void cdist_backward(Tensor gradient, Tensor x1, Tensor x2, Tensor distance, double p, Out out) {
+  const auto batch = [](const Tensor& x) { return x.sizes().slice(0, x.dim() - 2); };
+  const auto broadcast = at::infer_size(batch(x1), batch(x2));
+  if (batch(gradient) != at::IntArrayRef(broadcast))
+    throw Refusal(c10::str("grad must have the batch ", at::IntArrayRef(broadcast),
+                           " that x1 and x2 broadcast to, but has ", batch(gradient)));
+  out = at::_cdist_backward(gradient.contiguous(), x1.contiguous(), x2.contiguous(), p,
+                            distance.contiguous());
+}
+
 // The gradient of cdist by its first input. Where that is [..., R, M] and the second [..., C, M],
 // torch_npu passes every tensor as [..., R, C, M], and -1 for an infinite p.
 void cdist_grad(Tensor gradient, Tensor one, Tensor two, Tensor distance, Out out, double p) {
@@ -179,7 +265,9 @@ void cdist_grad(Tensor gradient, Tensor one, Tensor two, Tensor distance, Out ou
     out = at::zeros(sizes, one.options());
     return;
   }
-  const auto along = [](const Tensor& all, int64_t dim) { return all.select(dim, 0).contiguous(); };
+  const auto along = [](const Tensor& all, int64_t dim) {
+    return at_least_float(all.select(dim, 0)).contiguous();
+  };
   out = at::_cdist_backward(along(gradient, -1), along(one, -2), along(two, -3),
                             p < 0 ? INFINITY : p, along(distance, -1))
             .sum_to_size(sizes);
@@ -193,8 +281,14 @@ const Composite various_composites[] = {
     ENTRY(all),
     ENTRY(any),
     ENTRY(aminmax),
-    ENTRY(range),
     ENTRY(equal),
+    ENTRY(arange),
+    ENTRY(range),
+    ENTRY(linspace),
+    ENTRY(histc),
+    ENTRY(renorm),
+    ENTRY(softmax_backward),
+    ENTRY(log_softmax_backward),
     ENTRY(avg_pool2d),
     ENTRY(avg_pool2d_backward),
     ENTRY(avg_pool3d),
@@ -206,9 +300,12 @@ const Composite various_composites[] = {
     ENTRY(conv_depthwise2d),
     ENTRY(confusion_transpose),
     ENTRY(repeat_interleave_grad),
+    ENTRY(chunk_cat),
+    ENTRY(unfold_grad),
     ENTRY(svd),
     ENTRY(triangular_solve),
     ENTRY(qr),
+    ENTRY(cdist_backward),
     ENTRY(cdist_grad),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),

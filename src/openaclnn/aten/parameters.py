@@ -11,11 +11,15 @@
     mean[(N,group)]      as many elements, in whatever dims
     padding[2]: ints     the length of a list
     self: float tensor   floating-point numbers; `index tensor` has integers
+    qkvBias: dtype of qkv  a tensor with the dtype of another one
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
-    saveMean[C] if train only where the flag is true
+    saveMean[C] if train needed where the flag is true; elsewhere it is not looked at
+    runningMean[C] unless training
+                         may be NULL only where the flag is true
     group: int >= 1, reduction: int in 0..2, kernelSize: ints >= 1
                          the range of a number, or of all numbers of a list
+    C: int % group       a multiple of another number
 
 What ATen itself checks for every caller needs no limit here; an undefined tensor has none.
 """
@@ -54,10 +58,13 @@ class Parameter:
     shape: tuple[str, ...] | None = None  # None: any
     flat: bool = False  # of the shape only the number of elements counts
     of: str = "any"  # or float, index
+    like: str | None = None  # the tensor that has its dtype
     least: int | None = None
     most: int | None = None
+    multiple: str | None = None  # the parameter that divides it
     below: str | None = None  # "C", "H*W": the bound of the elements of an index tensor
-    condition: str | None = None  # the flag that the limits depend on
+    condition: str | None = None  # the flag without which it is not looked at
+    unless: str | None = None  # the flag with which it may be NULL
     ignored: str | None = None  # the parameter whose number is accepted beside them
 
     @property
@@ -79,6 +86,8 @@ class Parameter:
                 found.append(f"shape [{sizes}]")
         if self.of != "any":
             found.append("floating-point numbers" if self.of == "float" else "integers")
+        if self.like is not None:
+            found.append(f"the dtype of {self.like}")
         if self.below is not None:
             also = f" or {self.ignored}" if self.ignored else ""
             found.append(f"from 0, below {self.below}{also}")
@@ -86,17 +95,23 @@ class Parameter:
             found.append(f"from {self.least} to {self.most}")
         elif self.least is not None:
             found.append(f"at least {self.least}")
+        if self.multiple is not None:
+            found.append(f"a multiple of {self.multiple}")
         if self.nullable:
             found.append("may be NULL")
+        if self.unless is not None:
+            found.append(f"may be NULL if {self.unless}")
         return "; ".join(found) + (f", if {self.condition}" if self.condition else "")
 
 
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
-    r"(?:: (?:(?P<of>float|index) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
+    r"(?:: dtype of (?P<like>\w+)"
+    r"|: (?:(?P<of>float|index) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
-    r"(?: if (?P<condition>\w+))?"
+    r"(?: % (?P<multiple>\w+))?"
+    r"(?: if (?P<condition>\w+)| unless (?P<unless>\w+))?"
 )
 SIZE = re.compile(r"\w+\??|\*|\.\.\.")
 
@@ -130,9 +145,12 @@ def parameter(text: str) -> Parameter:
         shape=shape,
         flat=flat,
         of=match["of"] or "any",
+        like=match["like"],
         least=None if least is None else int(least),
         most=None if most is None else int(most),
         condition=match["condition"],
+        unless=match["unless"],
+        multiple=match["multiple"],
         below=match["below"],
         ignored=match["ignored"],
     )

@@ -10,7 +10,7 @@ from ..settings import home
 from .names import NEEDED, WANTED
 from .provider import provider
 
-# The variables of an installed CANN: torch_npu would look there for operators first.
+# The variables of an installed CANN: torch_npu looks there for operators first.
 FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)
 # What openaclnn chooses unless the user has chosen.
 DEFAULTS = {
@@ -27,6 +27,9 @@ def settings(base: Mapping[str, str]) -> dict[str, str]:
     found["ASCEND_OPP_PATH"] = f"{root}/opp"
     found["ASCEND_AICPU_PATH"] = root
     found |= {name: "" for name in FOREIGN if base.get(name)}
+    traced = home() / "lib64" / "trace"
+    if str(traced) in base.get("LD_PRELOAD", ""):  # `openaclnn trace` runs this process
+        found["ASCEND_CUSTOM_OPP_PATH"] = str(traced)
     return found | {name: value for name, value in DEFAULTS.items() if name not in base}
 
 

@@ -56,6 +56,7 @@ WORKING = {
     "aclrtSetOpExecuteTimeOutV2": "accepts every time limit and enforces none",
     "aclGetDeviceCapability": "cores are threads, the L2 cache is the last cache of the CPU",
     "aclGetCannAttribute": "infinities and NaN: yes; bfloat16: yes; compilation at run time: no",
+    "aclsysGetCANNVersion": "8.5.0, whose interface this is; there is no driver",
     "aclrtDeviceGetUuid": '"openaclnn CPU" and the number of the device',
     "aclrtDeviceGetBareTgid": "the number of the process",
     "aclmdlRICaptureGetInfo": "says that no stream is being captured",
@@ -109,6 +110,10 @@ int32_t rtGetC2cCtrlAddr(uint64_t* address!, uint32_t* length!)
 int32_t rtKernelLaunch(const void* function, uint32_t blocks, void* arguments, uint32_t size,
     void* description, void* stream)
 """
+
+
+# Of these, torch_npu ignores the status: their sentence goes to stderr, once.
+IGNORED = {"aclmdlInitDump", "aclmdlSetDump"}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torch/aten/sentences.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace openaclnn::aten {
+namespace {
+
+bool has_any(const std::string& text, std::initializer_list<const char*> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* part) { return text.find(part) != text.npos; });
+}
+
+bool is_foreign(const std::string& text) {
+  return has_any(text, {"INTERNAL ASSERT", "report a bug", "itensor", "IValue", "isTensor()",
+                        "isIntList()", "vector::", "could not create a", "Expected Tensor but got",
+                        "without overflow", "_cpu\" not implemented"});
+}
+
+bool needs_a_tensor(const std::string& text) {
+  return has_any(text, {"undefined Tensor", "undefined tensor", "does not have a device",
+                        "no tensor arguments", "Expected a proper Tensor", "but got None",
+                        "doesn't have storage"});
+}
+
+std::string shown(const Tensor& tensor) {
+  return c10::str(tensor.scalar_type(), " ", tensor.sizes());
+}
+
+std::string shown(const IValue& value) {
+  if (value.isTensor()) return shown(value.toTensor());
+  if (value.isIntList()) return c10::str(at::IntArrayRef(value.toIntVector()));
+  if (value.isList()) return c10::str("a list of ", value.toListRef().size());
+  if (value.isScalar()) return c10::str(value.toScalar());
+  return "";
+}
+
+// "self Float [2, 3], other Int [4]", cut off where it gets long.
+std::string arguments_of(const Call& call) {
+  constexpr size_t kLong = 300;
+  std::string text;
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const std::string one = shown(call.values[i]);
+    if (one.empty()) continue;
+    if (text.size() > kLong) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + std::string(call.row->parameters[i].name) + " " + one;
+  }
+  return text;
+}
+
+// The inputs that are NULL.
+std::string missing_of(const Call& call) {
+  std::string names;
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    const Parameter& parameter = call.row->parameters[i];
+    if (call.values[i].isNone() && !parameter.written)
+      names += (names.empty() ? "" : " and ") + std::string(parameter.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Refusal refusal_of(const Call& call, const std::string& text) {
+  if (has_any(text, {"can't allocate memory"}))
+    return Refusal(
+        "memory must be available, but it ran out; the arguments are " + arguments_of(call),
+        ACLNN_ERR_INNER);
+  if (has_any(text, {"ZeroDivisionError"}))
+    return Refusal("integers must not be divided by 0, but a divisor is 0");
+  const std::string missing = missing_of(call);
+  if (needs_a_tensor(text) && !missing.empty()) return Missing(missing);
+  if (has_any(text, {"without overflow"}))
+    return Refusal("the numbers must fit the dtype in which they are computed, but one does not: " +
+                   arguments_of(call));
+  if (has_any(text, {"not implemented for '"}))
+    return Refusal("ATen must have a kernel for these dtypes, but has none: " + arguments_of(call));
+  if (is_foreign(text) || needs_a_tensor(text))
+    return Refusal("the arguments must go together, but ATen refuses them: " + arguments_of(call));
+  return Refusal(first_line(text));
+}
+
+}  // namespace openaclnn::aten

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A C program did not ask for PyTorch: what PyTorch warns its own users of stays off its stderr.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+namespace openaclnn::aten {
+
+struct NoWarnings : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+// On this thread, as long as it lives.
+class WithoutWarnings {
+ public:
+  WithoutWarnings() = default;
+
+ private:
+  static inline NoWarnings handler_;
+  c10::WarningUtils::WarningHandlerGuard guard_{&handler_};
+};
+
+}  // namespace openaclnn::aten
