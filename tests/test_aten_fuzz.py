@@ -5,13 +5,11 @@ a function for each. Whether the functions are right is what the step `fuzz` of 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from aten_fuzz.campaign import Campaign, Worker
-from aten_fuzz.children import Pair
+from aten_fuzz.children import Pair, built
 from aten_fuzz.library import Signature
 from aten_fuzz.report import Report
 
@@ -24,6 +22,10 @@ MISTAKES = {
     "aclnnReadsPast": "death",
     "aclnnWritesPast": "death",
     "aclnnReadsBefore": "death",
+    "aclnnHeapFront": "death",
+    "aclnnHeapPast": "death",
+    "aclnnHeapFreed": "death",
+    "aclnnHeapReadPast": "death",
     "aclnnChangesInput": "input changed",
     "aclnnStray": "stray write",
     "aclnnSays": "stderr",
@@ -52,14 +54,12 @@ PARAMETERS = (
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> Report:
     folder = tmp_path_factory.mktemp("fake")
-    made = folder / "libopapi.so"
-    source = Path(__file__).parent / "aten_fuzz" / "fake.c"
-    words = ["cc", "-Wall", "-Werror", "-O1", "-fno-builtin-malloc", "-shared", "-fPIC"]
-    subprocess.run([*words, source, "-o", made], check=True)
+    made = built("fake.c", folder / "libopapi.so", "-Wall", "-Werror", "-fno-builtin-malloc")
+    fence = built("fence.c", folder / "fence.so", "-Wall", "-Werror")
     for other in ("libascendcl.so", "libnnopbase.so"):
         (folder / other).symlink_to(made)
     report = Report()
-    pair = Pair(folder, "")
+    pair = Pair(folder, "", fence)
     try:
         worker = Worker(pair, "1", report, seconds=1.0)
         signatures = [Signature(name, PARAMETERS) for name in ("aclnnRight", *MISTAKES)]

@@ -12,6 +12,7 @@ import os
 import random
 import re
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ if __package__ in (None, ""):  # python tests/aten_fuzz
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from aten_fuzz.campaign import Campaign, Worker, aten_home, aten_signatures
-from aten_fuzz.children import Pair
+from aten_fuzz.children import Pair, built
 from aten_fuzz.report import Report
 
 
@@ -42,7 +43,9 @@ def main() -> int:
     print(f"seed {seed}, {len(signatures)} functions", file=sys.stderr)
     report = Report()
     jobs = min(wish.jobs, -(-len(signatures) // 2))
-    pairs = [Pair(aten_home(), "aclnnExp") for _ in range(jobs)]
+    folder = tempfile.TemporaryDirectory()
+    fence = built("fence.c", Path(folder.name) / "fence.so")
+    pairs = [Pair(aten_home(), "aclnnExp", fence) for _ in range(jobs)]
     workers = [Worker(pair, seed, report) for pair in pairs]
     started = time.monotonic()
     try:
@@ -58,6 +61,7 @@ def main() -> int:
     finally:
         for pair in pairs:
             pair.close()
+        folder.cleanup()
     spent = time.monotonic() - started
     report.summary()
     print(

@@ -21,12 +21,22 @@ START = "from aten_fuzz.zygote import main; main()"
 FOLDER = Path(__file__).resolve().parent.parent
 
 
+def built(source: str, made: Path, *words: str) -> Path:
+    """The library of a C source of this folder."""
+    compiler = os.environ.get("CC", "cc")
+    path = Path(__file__).parent / source
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", *words, path, "-o", made], check=True)
+    return made
+
+
 class Zygote:
     """One thread: with several, writes to the same place come in any order."""
 
-    def __init__(self, folder: Path, warm: str, fill: str) -> None:
+    def __init__(self, folder: Path, warm: str, fill: str, fence: Path | None) -> None:
+        fences = {} if fence is None else {"LD_PRELOAD": str(fence), "ATEN_FUZZ_FILL": fill}
         environment = {
             **os.environ,
+            **fences,
             "OMP_NUM_THREADS": "1",
             "OPENACLNN_NUM_THREADS": "1",
             "MALLOC_PERTURB_": fill,
@@ -52,8 +62,8 @@ class Zygote:
 class Pair:
     """One of each fill; each has a thread, so that both work at once."""
 
-    def __init__(self, folder: Path, warm: str) -> None:
-        self.zygotes = [Zygote(folder, warm, fill) for fill in FILLS]
+    def __init__(self, folder: Path, warm: str, fence: Path | None = None) -> None:
+        self.zygotes = [Zygote(folder, warm, fill, fence) for fill in FILLS]
         self.threads = ThreadPoolExecutor(2)
 
     def close(self) -> None:

@@ -66,6 +66,19 @@ static int plan(const char* name, const Tensor* a, int64_t number, const Tensor*
   return 0;
 }
 
+// Memory as ATen allocates it: a byte of it, or beside it.
+static void use(int byte, int writes, int freed) {
+  void* memory = NULL;
+  if (posix_memalign(&memory, 64, 60) != 0) abort();
+  volatile char* const at = memory;
+  if (freed) free(memory);
+  if (writes)
+    at[byte] = 1;
+  else
+    (void)at[byte];
+  if (!freed) free(memory);
+}
+
 // out = x, both [n]; the mistake is made with mode 7.
 #define FUNCTION(name, most, mistake)                                                      \
   int name##GetWorkspaceSize(const Tensor* a, int64_t number, Tensor* out, uint64_t* size, \
@@ -90,6 +103,10 @@ FUNCTION(aclnnDiffers, 9, {
 FUNCTION(aclnnReadsPast, 9, *(volatile float*)&x->data[x->count])
 FUNCTION(aclnnWritesPast, 9, y->data[y->count] = 1)
 FUNCTION(aclnnReadsBefore, 9, *(volatile float*)&x->data[-1])
+FUNCTION(aclnnHeapFront, 9, use(-1, 1, 0))
+FUNCTION(aclnnHeapPast, 9, use(61, 1, 0))
+FUNCTION(aclnnHeapReadPast, 9, use(64, 0, 0))
+FUNCTION(aclnnHeapFreed, 9, use(0, 0, 1))
 FUNCTION(aclnnChangesInput, 9, x->data[0] = 42)
 FUNCTION(aclnnStray, 9, y->data[-1] = 42)
 FUNCTION(aclnnSays, 9, fputs("a warning\n", stderr))

@@ -77,7 +77,7 @@ class Library:
             self.handles.append((kind, handle))
         return handle
 
-    def tensor(self, t: T, keep: bool = True) -> int | None:
+    def tensor(self, t: T) -> int | None:
         rank = len(t.shape)
         numbers = ctypes.c_int64 * max(rank, 1)
         dims = numbers(*t.shape)
@@ -95,7 +95,9 @@ class Library:
             dims, ctypes.c_uint64(rank), t.dtype, strides, ctypes.c_int64(t.offset), 2, storage,
             ctypes.c_uint64(storage_rank), address,
         )  # fmt: skip
-        return self._keep("Tensor", handle) if keep else handle
+        if not handle and not t.no_memory:  # the function gets NULL
+            self.regions.pop()
+        return self._keep("Tensor", handle)
 
     def scalar(self, s: S) -> int | None:
         name = DTYPES.get(s.dtype, ("", 8))[0]
@@ -206,7 +208,7 @@ class Library:
         accepted = outcome.accepted
         written = {id(r) for i, p in enumerate(signature.parameters) if p.written
                    for r in self.of.get(i, ())}  # fmt: skip
-        shared = {a.index for a in call.args if isinstance(a, Same)}
+        shared = any(isinstance(a, Same) for a in call.args)
         digest = 0
         for i, p in enumerate(signature.parameters):
             for region in self.of.get(i, ()):
@@ -217,7 +219,7 @@ class Library:
                         faults.append(("input changed", p.name))
                 elif region.stray(now):
                     faults.append(("stray write", f"{p.name}: memory beside its elements changed"))
-                elif accepted and i not in shared and region.is_untouched(now):
+                elif accepted and not shared and region.is_untouched(now):
                     faults.append(("untouched", p.name))
         if accepted:
             outcome.digest = digest
@@ -227,6 +229,8 @@ class Library:
         getattr(self.ops, name + "GetWorkspaceSize")(None, None, self._size, self._executor)
 
     def start_child(self) -> None:
+        if fill := os.environ.get("ATEN_FUZZ_FILL"):  # fence.c is loaded
+            ctypes.CDLL(None).fence_start(int(fill))
         self.acl.aclrtSetDevice(0)
         self.message()
         self.stderr = os.fstat(2).st_size

@@ -261,7 +261,9 @@ class Draw:
         kind, name = parameter.kind, parameter.name
         least, most = getattr(parameter, "least", None), getattr(parameter, "most", None)
         after = self.signature.parameters[i + 1 :]
-        late_inputs = any(p.kind in ("tensor", "tensors") and not p.written for p in after)
+        late_inputs = i == 0 or any(
+            p.kind in ("tensor", "tensors") and not p.written for p in after
+        )
         if kind == "tensor":
             return self.tensor(parameter, late_inputs)
         if kind in ("tensors", "scalars"):
