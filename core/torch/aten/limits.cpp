@@ -52,6 +52,14 @@ void check_multiple(const Call& call, const Parameter& parameter, int64_t number
                          ", but got ", number));
 }
 
+// ATen divides by a positive scale and makes an index of the result.
+void check_scale(const Parameter& parameter, double scale) {
+  constexpr double kLeast = 1e-6;
+  if (!(scale > 0) || scale >= kLeast) return;
+  throw Refusal(c10::str(parameter.name, " must be 0 or less, which leaves it to the sizes, or at ",
+                         "least ", kLeast, ", but got ", scale));
+}
+
 template <class F>
 void for_each_number(const IValue& value, F f) {
   if (value.isInt()) f(value.toInt());
@@ -80,6 +88,7 @@ void check_parameter(const Call& call, const Parameter& parameter, const IValue&
   }
   if (limits.least != INT64_MIN || limits.most != INT64_MAX)
     for_each_number(value, [&](int64_t number) { check_range(parameter, number); });
+  if (limits.numbers == Limits::Numbers::scale) check_scale(parameter, value.toDouble());
   if (limits.multiple >= 0) check_multiple(call, parameter, value.toInt());
 }
 

@@ -109,11 +109,15 @@ void check_ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input
     if (__builtin_add_overflow(sum, length, &sum)) sum = INT64_MAX;
     longest = std::max(longest, length);
   }
-  const bool joined = targets.dim() == 1;
-  const int64_t wanted = joined ? sum : longest;
-  if (targets.dim() > 2 || targets.dim() == 0 || targets.size(-1) < wanted)
-    throw Refusal(c10::str("targets must have ", wanted, joined ? "" : " columns of",
-                           " elements, as targetLengths says, but has shape ", targets.sizes()));
+  if (targets.dim() == 1) {
+    require(targets.size(0) >= sum, "targets must have ", sum,
+            " elements, the sum of targetLengths, but has ", targets.size(0));
+    return;
+  }
+  const auto batch = static_cast<int64_t>(target_lengths.size());
+  require(targets.dim() == 2 && targets.size(0) == batch && targets.size(1) >= longest,
+          "targets must have shape [", batch, ", ", longest,
+          "] or more columns, as targetLengths says, but got ", targets.sizes());
 }
 
 // CANN's tensor for the backward pass has a last dim rounded up to 8.
@@ -124,9 +128,12 @@ void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_
                                                  target_lengths, blank, zero_infinity);
   loss = likelihood;
   const Tensor room = log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
-  // ATen leaves the steps after the end of an input as they were in memory.
-  for (size_t n = 0; n < input_lengths.size() && room.dim() == 3; ++n)
-    room[static_cast<int64_t>(n)].slice(0, input_lengths[n]).fill_(-INFINITY);
+  // ATen leaves what is after the end of an input or a target as it was in memory.
+  for (size_t n = 0; n < input_lengths.size() && room.dim() == 3; ++n) {
+    const Tensor own = room[static_cast<int64_t>(n)];
+    own.slice(0, input_lengths[n]).fill_(-INFINITY);
+    own.slice(1, 2 * target_lengths[n] + 1).fill_(-INFINITY);
+  }
 }
 
 void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints input_lengths,

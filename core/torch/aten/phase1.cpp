@@ -102,6 +102,7 @@ bool without_data(const Call& call, Call& made) {
         Tensor tensor;
         if (element.isTensor() ? !without_data(element.toTensor(), tensor) : !element.isNone())
           return false;
+        any = true;
         list.push_back(element.isNone() ? std::nullopt : std::optional(tensor));
       }
       made.values.emplace_back(list);

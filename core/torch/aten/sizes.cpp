@@ -59,6 +59,7 @@ std::vector<Sizes::Wanted> Sizes::wanted(const Limits& limits) const {
 }
 
 bool Sizes::take(const Parameter& parameter, const Wanted& wanted, int64_t got) {
+  if (wanted.from->positive && got == 0) return false;
   if (wanted.size) return *wanted.size == got;
   if (wanted.from->kind == Size::Kind::named)
     named_[static_cast<size_t>(wanted.from->value)] = {got, false, parameter.name};
@@ -148,7 +149,7 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
   for (int i = 0; i < limits.sizes; ++i) {
     const Size& size = limits.shape[i];
     if (i > 0) text << ", ";
-    text << size.name << (size.optional ? "?" : "");
+    text << size.name << (size.optional ? "?" : size.positive ? " > 0" : "");
     const auto add = [&](const std::string& value, const char* where) {
       if (is_list && size.kind == Size::Kind::number) return;
       known << (known.tellp() > 0 ? ", " : ", where ") << size.name << " is " << value;

@@ -5,12 +5,13 @@
     bias?                may be NULL; for operators of ATen, their own schema says it
     self[N?,C,*]         the shape: a name is the same size wherever it stands in the row; N? may be
                          missing, then everywhere; * is the same dims everywhere, ... any dims;
-                         a number is a number
+                         a number is a number; H+ is at least 1
     gamma[normalizedShape], gradOutput[self], q[T,heads]
                          the name of another parameter is its number, its list or its shape
     mean[(N,group)]      as many elements, in whatever dims
     padding[2]: ints     the length of a list
     self: float tensor   floating-point numbers; `index tensor` has integers
+    scalesH: scale double  0 or less, or not so small that an index overflows
     qkvBias: dtype of qkv  a tensor with the dtype of another one
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
@@ -49,6 +50,14 @@ KINDS = {
 }
 
 
+# What the words before a kind mean.
+OF = {
+    "float": "floating-point numbers",
+    "index": "integers",
+    "scale": "0 or less, or at least 1e-6",
+}
+
+
 @dataclass(frozen=True)
 class Parameter:
     name: str
@@ -57,7 +66,7 @@ class Parameter:
     nullable: bool = False
     shape: tuple[str, ...] | None = None  # None: any
     flat: bool = False  # of the shape only the number of elements counts
-    of: str = "any"  # or float, index
+    of: str = "any"  # or float, index, scale
     like: str | None = None  # the tensor that has its dtype
     least: int | None = None
     most: int | None = None
@@ -85,7 +94,7 @@ class Parameter:
             else:
                 found.append(f"shape [{sizes}]")
         if self.of != "any":
-            found.append("floating-point numbers" if self.of == "float" else "integers")
+            found.append(OF[self.of])
         if self.like is not None:
             found.append(f"the dtype of {self.like}")
         if self.below is not None:
@@ -107,13 +116,13 @@ class Parameter:
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
     r"(?:: dtype of (?P<like>\w+)"
-    r"|: (?:(?P<of>float|index) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
+    r"|: (?:(?P<of>float|index|scale) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
     r"(?: % (?P<multiple>\w+))?"
     r"(?: if (?P<condition>\w+)| unless (?P<unless>\w+))?"
 )
-SIZE = re.compile(r"\w+\??|\*|\.\.\.")
+SIZE = re.compile(r"\w+[?+]?|\*|\.\.\.")
 
 
 def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool]:

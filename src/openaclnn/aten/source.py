@@ -41,7 +41,7 @@ def argument(row: Row, text: str) -> str:
         return f"{{Argument::From::real, 0, {float(text)!r}, nullptr}}"
 
 
-NUMBERS = {"any": "any", "float": "floating", "index": "integral"}
+NUMBERS = {"any": "any", "float": "floating", "index": "integral", "scale": "scale"}
 
 
 class Sizes:
@@ -54,7 +54,7 @@ class Sizes:
         self.entries: list[str] = []
 
     def _entry(self, text: str) -> str:
-        name = text.removesuffix("?")
+        name = text.rstrip("?+")
         if name in ("*", "..."):
             kind, value = ("rest" if name == "*" else "any"), 0
         elif name.isdigit():
@@ -65,7 +65,8 @@ class Sizes:
             if name not in self.names:
                 self.names.append(name)
             kind, value = "named", self.names.index(name)
-        return f'{{Size::Kind::{kind}, {str(name != text).lower()}, {value}, "{name}"}}'
+        optional, positive = (str(text.endswith(mark)).lower() for mark in "?+")
+        return f'{{Size::Kind::{kind}, {optional}, {positive}, {value}, "{name}"}}'
 
     def add(self, sizes: tuple[str, ...]) -> str:
         """Where they begin."""
