@@ -16,6 +16,8 @@ ENOUGH = 8
 SHAPE = re.compile(r"(\w+)(?:\[\d+\])? must have (?:the )?shape \[([\d, ]*)\]")
 DTYPE = re.compile(r"must have a dtype that takes ([\w:]+)")
 LENGTH = re.compile(r"(\w+) must have (\d+) elements")
+MISSING = re.compile(r"(\w+) must not be NULL")
+RANK = re.compile(r"(\w+) must have (\d+) dims, but has shape \[([\d, ]*)\]")
 # Names of torch, as sentences have them.
 TORCH = {
     "float": "float", "double": "double", "half": "half", "bfloat16": "bfloat16", "bool": "bool",
@@ -26,18 +28,25 @@ TORCH = {
 
 def repaired(call: Call, sentence: str, signature: Signature, chance: random.Random) -> Call:
     """What the refusal asks for."""
+    places = {p.name: i for i, p in enumerate(signature.parameters)}
     if found := LENGTH.search(sentence):
-        for i, p in enumerate(signature.parameters):
-            if p.name == found[1] and isinstance(call.args[i], List):
-                items = (*call.args[i].items, *[1] * 6)[: int(found[2])]
-                return call.having(i, List(p.kind, items))
+        i = places.get(found[1])
+        if i is not None and isinstance(call.args[i], List):
+            items = (*call.args[i].items, *[1] * 6)[: int(found[2])]
+            return call.having(i, List(call.args[i].kind, items))
+    for pattern in (MISSING, RANK):
+        found = pattern.search(sentence)
+        i = places.get(found[1]) if found else None
+        if i is not None and signature.parameters[i].kind == "tensor":
+            rank = int(found[2]) if pattern is RANK else chance.randrange(1, 5)
+            return with_tensor(call, i, chance, shape=_sizes(call, rank, chance))
     written = [i for i, p in enumerate(signature.parameters) if p.written]
     if not written:
         return call
     if found := SHAPE.search(sentence):
-        named = [i for i, p in enumerate(signature.parameters) if p.name == found[1]]
         shape = tuple(int(x) for x in found[2].split(",") if x.strip())
-        at = named[0] if named and found[1] != "out" else chance.choice(written)
+        named = places.get(found[1]) if found[1] != "out" else None
+        at = chance.choice(written) if named is None else named
         return with_tensor(call, at, chance, shape=shape)
     if found := DTYPE.search(sentence):
         dtype = CODES.get(TORCH.get(found[1].lower().removeprefix("torch."), "float"), 0)
@@ -47,7 +56,7 @@ def repaired(call: Call, sentence: str, signature: Signature, chance: random.Ran
 
 def with_tensor(call: Call, i: int, chance: random.Random, shape=None, dtype=None) -> Call:
     def made(t: T | None) -> T:
-        t = t if t is not None else T((), fill="poison")
+        t = t if t is not None else T(())
         return T(
             t.shape if shape is None else shape, t.dtype if dtype is None else dtype,
             fill=t.fill, salt=t.salt,
@@ -62,6 +71,12 @@ def with_tensor(call: Call, i: int, chance: random.Random, shape=None, dtype=Non
         items[k] = made(items[k])
         return call.having(i, List(value.kind, tuple(items)))
     return call.having(i, made(value)) if value is None or isinstance(value, T) else call
+
+
+def _sizes(call: Call, rank: int, chance: random.Random) -> tuple[int, ...]:
+    """Of tensors of the call, mostly."""
+    seen = [n for a in call.args if isinstance(a, T) for n in a.shape] or [2]
+    return tuple(chance.choice(seen) for _ in range(rank))
 
 
 def crossed(a: Call, b: Call, chance: random.Random) -> Call:
