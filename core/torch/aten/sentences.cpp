@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <regex>
 
 namespace openaclnn::aten {
 namespace {
@@ -22,6 +23,12 @@ bool needs_a_tensor(const std::string& text) {
   return has_any(text, {"undefined Tensor", "undefined tensor", "does not have a device",
                         "no tensor arguments", "Expected a proper Tensor", "but got None",
                         "doesn't have storage"});
+}
+
+// CPUFloatType is Float, as is MetaFloatType where there are no data.
+std::string with_plain_types(const std::string& text) {
+  static const std::regex typed("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type");
+  return std::regex_replace(text, typed, "$1");
 }
 
 std::string shown(const Tensor& tensor) {
@@ -78,7 +85,7 @@ Refusal refusal_of(const Call& call, const std::string& text) {
     return Refusal("ATen must have a kernel for these dtypes, but has none: " + arguments_of(call));
   if (is_foreign(text) || needs_a_tensor(text))
     return Refusal("the arguments must go together, but ATen refuses them: " + arguments_of(call));
-  return Refusal(first_line(text));
+  return Refusal(with_plain_types(first_line(text)));
 }
 
 }  // namespace openaclnn::aten
