@@ -57,6 +57,7 @@ struct Limits {
   const Size* shape = nullptr;  // of a tensor; the length of a list
   int sizes = -1;               // -1: any shape
   bool nullable = false;        // only asked of composites: ATen's operators have a schema
+  bool or_one = false;          // one element will do, too
   bool flat = false;            // only the number of elements counts
   int condition = -1;           // the flag without which it is not looked at
   int unless = -1;              // the flag with which it may be NULL

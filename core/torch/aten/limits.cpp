@@ -129,6 +129,10 @@ void check_values(const Call& call, const Parameter& parameter, const Tensor& in
   throw Refusal(text.str());
 }
 
+bool is_list(Kind kind) {
+  return kind == Kind::ints || kind == Kind::bools || kind == Kind::floats;
+}
+
 // Whether ATen's operator needs a tensor, a number or a list there; of a composite every input that
 // its row does not call nullable.
 bool is_needed(const Call& call, int i) {
@@ -138,7 +142,8 @@ bool is_needed(const Call& call, int i) {
   if (parameter.limits.condition >= 0) return flag(call, parameter.limits.condition, true);
   if (parameter.limits.unless >= 0) return !flag(call, parameter.limits.unless, true);
   if (parameter.limits.nullable) return false;
-  if (parameter.kind == Kind::tensors) return true;
+  if (parameter.kind == Kind::tensors || (parameter.limits.sizes >= 0 && is_list(parameter.kind)))
+    return true;
   const bool handle = parameter.kind == Kind::tensor || parameter.kind == Kind::scalar;
   const Resolved& found = resolved(row);
   if (!found.op) return handle && !parameter.written;

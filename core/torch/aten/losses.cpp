@@ -89,7 +89,8 @@ void nll_loss2d_backward(Tensor gradient, Tensor self, Tensor target, Tensor wei
 }
 
 void multilabel_margin_loss(Tensor self, Tensor target, int64_t reduction, Out out, Out is_target) {
-  const auto [loss, places] = at::multilabel_margin_loss_forward(self, classes(target), reduction);
+  const auto [loss, places] =
+      at::multilabel_margin_loss_forward(at_least_float(self), classes(target), reduction);
   out = loss;
   is_target = places;
 }

@@ -105,6 +105,7 @@ bool Sizes::fits(const Parameter& parameter, const std::vector<Wanted>& wanted,
 
 void Sizes::check(const Parameter& parameter, at::IntArrayRef got) {
   const Limits& limits = parameter.limits;
+  if (limits.or_one && c10::multiply_integers(got) == 1) return;
   if (!limits.flat) {
     if (!fits(parameter, wanted(limits), got)) refuse(parameter, got);
     return;

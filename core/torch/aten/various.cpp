@@ -212,7 +212,7 @@ void qr(Tensor self, int64_t mode, Out q, Out r) {
   constexpr const char* modes[] = {"reduced", "complete", "r"};
   if (mode < 0 || mode > 2)
     throw Refusal("mode must be in [0, 2], but got " + std::to_string(mode));
-  const auto [orthogonal, upper] = at::linalg_qr(self, modes[mode]);
+  const auto [orthogonal, upper] = at::linalg_qr(at_least_float(self), modes[mode]);
   if (mode < 2) q = orthogonal;
   r = upper;
 }

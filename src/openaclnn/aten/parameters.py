@@ -8,6 +8,7 @@
                          a number is a number; H+ is at least 1
     gamma[normalizedShape], gradOutput[self], q[T,heads]
                          the name of another parameter is its number, its list or its shape
+    gradOutput[1|self]   one element, or that shape
     mean[(N,group)]      as many elements, in whatever dims
     padding[2]: ints     the length of a list
     self: float tensor   floating-point numbers; `index tensor` has integers
@@ -65,6 +66,7 @@ class Parameter:
     written: bool
     nullable: bool = False
     shape: tuple[str, ...] | None = None  # None: any
+    or_one: bool = False  # one element will do, too
     flat: bool = False  # of the shape only the number of elements counts
     of: str = "any"  # or float, index, scale
     like: str | None = None  # the tensor that has its dtype
@@ -92,7 +94,7 @@ class Parameter:
             elif self.flat:
                 found.append(f"as many elements as [{sizes}]")
             else:
-                found.append(f"shape [{sizes}]")
+                found.append(("one element, or " if self.or_one else "") + f"shape [{sizes}]")
         if self.of != "any":
             found.append(OF[self.of])
         if self.like is not None:
@@ -125,14 +127,17 @@ PARAMETER = re.compile(
 SIZE = re.compile(r"\w+[?+]?|\*|\.\.\.")
 
 
-def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool]:
+def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
+    """The sizes, whether they are flat, and whether one element will do, too."""
     if text is None:
-        return None, False
+        return None, False, False
+    or_one = text.startswith("1|")
+    text = text.removeprefix("1|")
     flat = text.startswith("(") and text.endswith(")")
     sizes = tuple(filter(None, text.strip("()").split(",")))
     if not all(map(SIZE.fullmatch, sizes)) or len({"*", "..."} & set(sizes)) > 1:
         raise ValueError(f"not a shape: [{text}]")
-    return sizes, flat
+    return sizes, flat, or_one
 
 
 def parameter(text: str) -> Parameter:
@@ -144,7 +149,7 @@ def parameter(text: str) -> Parameter:
         raise ValueError(
             f"parameter {text}: kinds must be one of {', '.join(KINDS)}, but got {kind}"
         )
-    shape, flat = _shape(match["shape"])
+    shape, flat, or_one = _shape(match["shape"])
     least, most = match["at_least"] or match["least"], match["most"]
     return Parameter(
         name=match["name"],
@@ -152,6 +157,7 @@ def parameter(text: str) -> Parameter:
         written=bool(match["written"] or match["also_written"]),
         nullable=bool(match["nullable"] or match["also_nullable"]),
         shape=shape,
+        or_one=or_one,
         flat=flat,
         of=match["of"] or "any",
         like=match["like"],

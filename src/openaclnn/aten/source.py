@@ -81,6 +81,7 @@ class Sizes:
             "shape": p.shape is not None and self.add(p.shape or ()),
             "sizes": p.shape is not None and str(len(p.shape)),
             "nullable": p.nullable and "true",
+            "or_one": p.or_one and "true",
             "flat": p.flat and "true",
             "condition": p.condition is not None and str(index(p.condition)),
             "unless": p.unless is not None and str(index(p.unless)),
