@@ -47,7 +47,8 @@ MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empt
 DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
 # Tests of the rows that torch_npu does not call under the name of this device.
 NPU_TESTS = Path(__file__).parent.parent / "tests" / "npu"
-DIRECT = [*map(str, NPU_TESTS.glob("test_direct_*.py")), str(NPU_TESTS / "test_provider.py")]
+OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py")
+DIRECT = [*map(str, (*NPU_TESTS.glob("test_direct_*.py"), *(NPU_TESTS / name for name in OTHERS)))]
 ATTENTION = "attention"
 SKIPPED = re.compile(r"sparse|^to_sparse|jiterator|_jvp|tensorrt")
 # PyTorch's samples make the tensors of indices on the CPU for every device, where ATen wants them.

@@ -145,8 +145,7 @@ bool map(const char* call, const void* address, size_t size) {
 void* obtain(const char* call, size_t size, size_t reserved) {
   const bool huge = size >= kHugePage;
   const Stack made = stack_here();
-  const Context* context = current_context();
-  const int32_t device = context != nullptr ? context->device : 0;
+  const int32_t device = current_device();
   std::lock_guard lock(arena.mutex);
   const size_t count = arena.count.load(std::memory_order_relaxed);
   const size_t begin = round_up(arena.used, huge ? kHugePage : arena.page);

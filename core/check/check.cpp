@@ -142,8 +142,8 @@ bool missed_leaks() {
 State::State() { hold_across_fork(mutex); }
 
 State& State::get() {
-  static Immortal<State> state;
-  return *state;
+  static constinit Immortal<State> state;
+  return state.get();
 }
 
 uintptr_t block_of(uintptr_t address) {

@@ -134,8 +134,8 @@ bool is_kept_until_exit(const Stack& made) {
 // Streams of a device end with it when it is reset.
 bool is_left_behind(const char* thing, const void* handle) {
   if (std::strcmp(thing, "aclrtStream") != 0) return false;
-  const Stream* stream = streams().find(handle);
-  return stream == nullptr || stream->owner() == nullptr;
+  const PinnedStream stream(streams(), handle);
+  return !stream || stream->owner() == nullptr;
 }
 
 // Distinguishes objects that were made on one line.

@@ -80,7 +80,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     return status;
   }
   if (Status status = executor->check_addresses(name); !status.ok()) return status;
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(stream_handle, &stream, name); !status.ok()) {
     return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: ", name);
   }

@@ -45,6 +45,8 @@ struct TaskFailure {
 
 class Stream {
  public:
+  static constexpr bool kPinned = true;  // whoever works on a stream found by its handle pins it
+
   explicit Stream(Context* owner, bool awaited = true) : owner_(owner), awaited_(awaited) {}
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
@@ -66,8 +68,6 @@ class Stream {
     const Waiter waiter(*this);
     return waiter.wait(deadline);
   }
-  // The destructor of the stream waits while a Waiter exists. Make it under visiting(), unless no
-  // other thread can destroy the stream.
   class Waiter {
    public:
     explicit Waiter(Stream& stream);
@@ -82,7 +82,7 @@ class Stream {
    private:
     Stream& stream_;
     uint64_t target_;
-    bool present_;  // false: all tasks are done without failure; the stream is not touched again
+    bool present_;  // false: all tasks are done without failure
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks submitted so far; 0 when nothing is queued or running
@@ -154,6 +154,8 @@ class Stream {
   TaskFailure failure_;
   std::atomic<bool> failed_ = false;
 };
+
+using PinnedStream = HandlePool<Stream>::Pin;
 
 }  // namespace openaclnn
 

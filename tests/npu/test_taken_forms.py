@@ -47,6 +47,18 @@ def test_expanded_tensors_are_filled(value):
     assert base.cpu().tolist() == [[float(value)] * 3]
 
 
+@pytest.mark.parametrize("dtype", [torch.float, torch.half, torch.int64, torch.bool])
+def test_tensors_are_filled_by_type(dtype):
+    """What operators are with compilation at run time."""
+    x = torch.zeros(2, 3, dtype=dtype, device="npu")
+    torch.npu.set_compile_mode(jit_compile=True)
+    try:
+        x.fill_(3)
+    finally:
+        torch.npu.set_compile_mode(jit_compile=False)
+    assert torch.equal(x.cpu(), torch.full((2, 3), 3).to(dtype))
+
+
 def test_a_tensor_is_filled_with_one_element(call):
     """torch itself refuses a value with dims, C programs pass one."""
     x = torch.zeros(2, 3)
@@ -116,9 +128,39 @@ def test_16_bits(name, dtype):
     half_against_double(function, torch.randn(shape).to(dtype), gradient=True)
 
 
+def multilabel(x):
+    return F.multilabel_margin_loss(x, torch.tensor([[2, 0, -1], [0, 1, 2]]).to(x.device))
+
+
+def factor(x):
+    return torch.linalg.qr(x)[1].abs()
+
+
+FORWARD = {
+    "pdist": (F.pdist, (4, 3)),
+    "multilabel_margin_loss": (lambda x: multilabel(x[:2]), (4, 3)),
+    "qr": (factor, (4, 3)),
+    "cholesky": (lambda x: torch.linalg.cholesky(x @ x.mT + torch.eye(3).to(x)), (3, 3)),
+}
+
+
 @pytest.mark.parametrize("dtype", HALVES)
-def test_16_bit_distances_within_a_set(dtype):
-    half_against_double(F.pdist, torch.randn(4, 3).to(dtype), gradient=False)
+@pytest.mark.parametrize("name", FORWARD)
+def test_16_bits_forward(name, dtype):
+    function, shape = FORWARD[name]
+    half_against_double(function, torch.randn(shape).to(dtype), gradient=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float, *HALVES])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag(mode, dtype):
+    weight, places = torch.randn(5, 3).to(dtype), torch.tensor([0, 1, 4, 2])
+    offsets = torch.tensor([0, 1])
+
+    def bags(w: torch.Tensor) -> torch.Tensor:
+        return F.embedding_bag(places.to(w.device), w, offsets.to(w.device), mode=mode)
+
+    half_against_double(bags, weight, gradient=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float, *HALVES])

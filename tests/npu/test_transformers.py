@@ -28,6 +28,7 @@ MODELS = {
     "BertForMaskedLM": ("BertConfig", SIZES),
     "GPT2LMHeadModel": ("GPT2Config", GPT2 | {"bos_token_id": 0, "eos_token_id": 1}),
     "LlamaForCausalLM": ("LlamaConfig", GROUPED),
+    "MixtralForCausalLM": ("MixtralConfig", GROUPED | {"num_local_experts": 4}),
     "Qwen2ForCausalLM": ("Qwen2Config", GROUPED),
     "T5ForConditionalGeneration": ("T5Config", T5 | {"decoder_start_token_id": 0}),
     "ViTForImageClassification": ("ViTConfig", IMAGES),

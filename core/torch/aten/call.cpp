@@ -109,6 +109,17 @@ void add_ranges(const Parameter& parameter, const Value& value, std::vector<Rang
   for (const aclTensor* tensor : alive(tensor_lists(), parameter, value.pointer)) add(tensor);
 }
 
+// ATen takes a number below -2^62 for the handle of a symbolic one.
+IValue numbers(const Parameter& parameter, const aclIntArray& list) {
+  c10::List<int64_t> made;
+  for (const int64_t number : list) {
+    if (number < -(int64_t{1} << 61))
+      throw Refusal(c10::str(parameter.name, " must have numbers from -2^61, but has ", number));
+    made.push_back(number);
+  }
+  return made;
+}
+
 template <class To, class List>
 IValue list_of(const List& list) {
   c10::List<To> made;
@@ -159,7 +170,7 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
     case Kind::tensor: return wrap(parameter, alive(tensors(), parameter, handle));
     case Kind::tensors: return list_of_tensors(parameter, alive(tensor_lists(), parameter, handle));
     case Kind::scalar: return number(parameter, alive(scalars(), parameter, handle));
-    case Kind::ints: return list_of<int64_t>(alive(int_arrays(), parameter, handle));
+    case Kind::ints: return numbers(parameter, alive(int_arrays(), parameter, handle));
     case Kind::bools: return list_of<bool>(alive(bool_arrays(), parameter, handle));
     case Kind::floats: return list_of<double>(alive(float_arrays(), parameter, handle));
     case Kind::text: return std::string(static_cast<const char*>(handle));
@@ -174,10 +185,9 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
 }
 
 void Call::take(const Parameter& parameter, const Value& value) {
-  static const bool checked = openaclnn_is_checked();
   values.push_back(to_ivalue(parameter, value));
   handles.push_back(parameter.kind == Kind::tensor ? value.pointer : nullptr);
-  if (checked) add_ranges(parameter, value, &ranges);
+  if (openaclnn_is_checked()) add_ranges(parameter, value, &ranges);
 }
 
 // The same dimensions in the same order; callers add and leave out dimensions of one element.

@@ -61,6 +61,7 @@ void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Ou
 void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor weights, Out out,
                            Out bag, Out size, Out largest, Text mode, bool by_frequency, bool,
                            bool last_offset, int64_t padding) {
+  need_data(weight);  // ATen's form without data has other shapes
   const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
   if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
   need_data(indices);  // ATen's form without data gives other shapes

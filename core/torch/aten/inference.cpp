@@ -131,7 +131,10 @@ void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out 
   const auto along = [&](const Tensor& given) {
     if (given.numel() == 1) return given.reshape({}).to(at::kDouble);
     Ints shape(static_cast<size_t>(x.dim()), 1);
-    shape[static_cast<size_t>(at::maybe_wrap_dim(axis, x.dim()))] = given.numel();
+    const int64_t dim = at::maybe_wrap_dim(axis, x.dim(), /*wrap_scalar=*/false);
+    require(given.numel() == x.size(dim), "scales and zeroPoints must have 1 or ", x.size(dim),
+            " elements, the size of x along axis, but have ", given.numel());
+    shape[static_cast<size_t>(dim)] = given.numel();
     return given.to(at::kDouble).reshape(shape);
   };
   Tensor y = at::round(x.to(at::kDouble) / along(scales));

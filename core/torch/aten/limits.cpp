@@ -44,6 +44,22 @@ void check_range(const Parameter& parameter, int64_t number) {
   throw Refusal(text.str());
 }
 
+void check_multiple(const Call& call, const Parameter& parameter, int64_t number) {
+  const int64_t by = call.values[static_cast<size_t>(parameter.limits.multiple)].toInt();
+  if (by == 0 || number % by == 0) return;  // the range of the other refuses 0
+  throw Refusal(c10::str(parameter.name, " must be a multiple of ",
+                         call.row->parameters[parameter.limits.multiple].name, ", ", by,
+                         ", but got ", number));
+}
+
+// ATen divides by a positive scale and makes an index of the result.
+void check_scale(const Parameter& parameter, double scale) {
+  constexpr double kLeast = 1e-6;
+  if (!(scale > 0) || scale >= kLeast) return;
+  throw Refusal(c10::str(parameter.name, " must be 0 or less, which leaves it to the sizes, or at ",
+                         "least ", kLeast, ", but got ", scale));
+}
+
 template <class F>
 void for_each_number(const IValue& value, F f) {
   if (value.isInt()) f(value.toInt());
@@ -72,6 +88,8 @@ void check_parameter(const Call& call, const Parameter& parameter, const IValue&
   }
   if (limits.least != INT64_MIN || limits.most != INT64_MAX)
     for_each_number(value, [&](int64_t number) { check_range(parameter, number); });
+  if (limits.numbers == Limits::Numbers::scale) check_scale(parameter, value.toDouble());
+  if (limits.multiple >= 0) check_multiple(call, parameter, value.toInt());
 }
 
 bool flag(const Call& call, int parameter, bool without) {
@@ -111,6 +129,10 @@ void check_values(const Call& call, const Parameter& parameter, const Tensor& in
   throw Refusal(text.str());
 }
 
+bool is_list(Kind kind) {
+  return kind == Kind::ints || kind == Kind::bools || kind == Kind::floats;
+}
+
 // Whether ATen's operator needs a tensor, a number or a list there; of a composite every input that
 // its row does not call nullable.
 bool is_needed(const Call& call, int i) {
@@ -120,7 +142,8 @@ bool is_needed(const Call& call, int i) {
   if (parameter.limits.condition >= 0) return flag(call, parameter.limits.condition, true);
   if (parameter.limits.unless >= 0) return !flag(call, parameter.limits.unless, true);
   if (parameter.limits.nullable) return false;
-  if (parameter.kind == Kind::tensors) return true;
+  if (parameter.kind == Kind::tensors || (parameter.limits.sizes >= 0 && is_list(parameter.kind)))
+    return true;
   const bool handle = parameter.kind == Kind::tensor || parameter.kind == Kind::scalar;
   const Resolved& found = resolved(row);
   if (!found.op) return handle && !parameter.written;

@@ -89,24 +89,59 @@ void nll_loss2d_backward(Tensor gradient, Tensor self, Tensor target, Tensor wei
 }
 
 void multilabel_margin_loss(Tensor self, Tensor target, int64_t reduction, Out out, Out is_target) {
-  const auto [loss, places] = at::multilabel_margin_loss_forward(self, classes(target), reduction);
+  const auto [loss, places] =
+      at::multilabel_margin_loss_forward(at_least_float(self), classes(target), reduction);
   out = loss;
   is_target = places;
+}
+
+// ATen's backward kernel trusts what its forward kernel has checked.
+void check_ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
+               const Ints& target_lengths, int64_t blank) {
+  const int64_t classes = log_probs.size(-1), time = log_probs.size(0);
+  if (blank < 0 || blank >= classes)
+    throw Refusal(c10::str("blank must be a class, from 0 to ", classes - 1, ", but got ", blank));
+  for (const int64_t length : input_lengths) {
+    if (length > time)
+      throw Refusal(c10::str("inputLengths must be at most ", time, ", but has ", length));
+  }
+  int64_t sum = 0, longest = 0;
+  for (const int64_t length : target_lengths) {
+    if (__builtin_add_overflow(sum, length, &sum)) sum = INT64_MAX;
+    longest = std::max(longest, length);
+  }
+  if (targets.dim() == 1) {
+    require(targets.size(0) >= sum, "targets must have ", sum,
+            " elements, the sum of targetLengths, but has ", targets.size(0));
+    return;
+  }
+  const auto batch = static_cast<int64_t>(target_lengths.size());
+  require(targets.dim() == 2 && targets.size(0) == batch && targets.size(1) >= longest,
+          "targets must have shape [", batch, ", ", longest,
+          "] or more columns, as targetLengths says, but got ", targets.sizes());
 }
 
 // CANN's tensor for the backward pass has a last dim rounded up to 8.
 void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_lengths,
               int64_t blank, bool zero_infinity, Out loss, Tensor log_alpha) {
+  check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
   const auto [likelihood, alpha] = at::_ctc_loss(at_least_float(log_probs), targets, input_lengths,
                                                  target_lengths, blank, zero_infinity);
   loss = likelihood;
-  log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
+  const Tensor room = log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
+  // ATen leaves what is after the end of an input or a target as it was in memory.
+  for (size_t n = 0; n < input_lengths.size() && room.dim() == 3; ++n) {
+    const Tensor own = room[static_cast<int64_t>(n)];
+    own.slice(0, input_lengths[n]).fill_(-INFINITY);
+    own.slice(1, 2 * target_lengths[n] + 1).fill_(-INFINITY);
+  }
 }
 
 void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints input_lengths,
                        Ints target_lengths, Tensor likelihood, Tensor log_alpha, int64_t blank,
                        bool zero_infinity, Out out) {
   check_rank(log_alpha, "logAlpha", 3, 3);
+  check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
   int64_t longest = 0;
   for (const int64_t length : target_lengths) longest = std::max(longest, length);
   const Tensor alpha = at_least_float(log_alpha).narrow(-1, 0, 2 * longest + 1).contiguous();

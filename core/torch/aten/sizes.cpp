@@ -59,6 +59,7 @@ std::vector<Sizes::Wanted> Sizes::wanted(const Limits& limits) const {
 }
 
 bool Sizes::take(const Parameter& parameter, const Wanted& wanted, int64_t got) {
+  if (wanted.from->positive && got == 0) return false;
   if (wanted.size) return *wanted.size == got;
   if (wanted.from->kind == Size::Kind::named)
     named_[static_cast<size_t>(wanted.from->value)] = {got, false, parameter.name};
@@ -104,6 +105,7 @@ bool Sizes::fits(const Parameter& parameter, const std::vector<Wanted>& wanted,
 
 void Sizes::check(const Parameter& parameter, at::IntArrayRef got) {
   const Limits& limits = parameter.limits;
+  if (limits.or_one && c10::multiply_integers(got) == 1) return;
   if (!limits.flat) {
     if (!fits(parameter, wanted(limits), got)) refuse(parameter, got);
     return;
@@ -142,13 +144,14 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
   const bool is_list = parameter.kind != Kind::tensor && parameter.kind != Kind::tensors;
   std::ostringstream text, known;
   text << parameter.name
-       << (is_list       ? " must have "
-           : limits.flat ? " must have as many elements as ["
-                         : " must have shape [");
+       << (is_list         ? " must have "
+           : limits.flat   ? " must have as many elements as ["
+           : limits.or_one ? " must have one element or shape ["
+                           : " must have shape [");
   for (int i = 0; i < limits.sizes; ++i) {
     const Size& size = limits.shape[i];
     if (i > 0) text << ", ";
-    text << size.name << (size.optional ? "?" : "");
+    text << size.name << (size.optional ? "?" : size.positive ? " > 0" : "");
     const auto add = [&](const std::string& value, const char* where) {
       if (is_list && size.kind == Size::Kind::number) return;
       known << (known.tellp() > 0 ? ", " : ", where ") << size.name << " is " << value;

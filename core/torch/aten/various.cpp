@@ -166,6 +166,16 @@ void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor
   out.copy_(wide.index_add(dim, places, gradient));
 }
 
+// ATen's kernel trusts that every tensor has the dim.
+void chunk_cat(Tensors tensors, int64_t dim, int64_t chunks, Out out) {
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined() || dim < 0 || tensor.dim() <= dim)
+      throw Refusal(c10::str("dim must be a dim of every tensor, but is ", dim, " where one has ",
+                             tensor.defined() ? tensor.dim() : 0, " dims"));
+  }
+  out = at::_chunk_cat(tensors, dim, chunks);
+}
+
 // ATen's kernel trusts that the gradient has the shape of the unfolded tensor.
 void unfold_grad(Tensor gradient, Ints sizes, int64_t dim, int64_t size, int64_t step, Out out) {
   if (gradient.is_meta()) {  // phase 1
@@ -202,7 +212,7 @@ void qr(Tensor self, int64_t mode, Out q, Out r) {
   constexpr const char* modes[] = {"reduced", "complete", "r"};
   if (mode < 0 || mode > 2)
     throw Refusal("mode must be in [0, 2], but got " + std::to_string(mode));
-  const auto [orthogonal, upper] = at::linalg_qr(self, modes[mode]);
+  const auto [orthogonal, upper] = at::linalg_qr(at_least_float(self), modes[mode]);
   if (mode < 2) q = orthogonal;
   r = upper;
 }
@@ -229,6 +239,17 @@ void lp_norm_reduce(Tensor self, Out out, double p, Ints axes, bool keep) {
 void lp_norm_update(Tensor self, Out out, double p) {
   const double exponent = power(p);
   out = std::isinf(exponent) ? self : at::pow(self, 1 / exponent);
+}
+
+// ATen's kernel trusts that the gradient has the batch that x1 and x2 broadcast to.
+void cdist_backward(Tensor gradient, Tensor x1, Tensor x2, Tensor distance, double p, Out out) {
+  const auto batch = [](const Tensor& x) { return x.sizes().slice(0, x.dim() - 2); };
+  const auto broadcast = at::infer_size(batch(x1), batch(x2));
+  if (batch(gradient) != at::IntArrayRef(broadcast))
+    throw Refusal(c10::str("grad must have the batch ", at::IntArrayRef(broadcast),
+                           " that x1 and x2 broadcast to, but has ", batch(gradient)));
+  out = at::_cdist_backward(gradient.contiguous(), x1.contiguous(), x2.contiguous(), p,
+                            distance.contiguous());
 }
 
 // The gradient of cdist by its first input. Where that is [..., R, M] and the second [..., C, M],
@@ -279,10 +300,12 @@ const Composite various_composites[] = {
     ENTRY(conv_depthwise2d),
     ENTRY(confusion_transpose),
     ENTRY(repeat_interleave_grad),
+    ENTRY(chunk_cat),
     ENTRY(unfold_grad),
     ENTRY(svd),
     ENTRY(triangular_solve),
     ENTRY(qr),
+    ENTRY(cdist_backward),
     ENTRY(cdist_grad),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),

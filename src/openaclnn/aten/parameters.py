@@ -5,12 +5,14 @@
     bias?                may be NULL; for operators of ATen, their own schema says it
     self[N?,C,*]         the shape: a name is the same size wherever it stands in the row; N? may be
                          missing, then everywhere; * is the same dims everywhere, ... any dims;
-                         a number is a number
+                         a number is a number; H+ is at least 1
     gamma[normalizedShape], gradOutput[self], q[T,heads]
                          the name of another parameter is its number, its list or its shape
+    gradOutput[1|self]   one element, or that shape
     mean[(N,group)]      as many elements, in whatever dims
     padding[2]: ints     the length of a list
     self: float tensor   floating-point numbers; `index tensor` has integers
+    scalesH: scale double  0 or less, or not so small that an index overflows
     qkvBias: dtype of qkv  a tensor with the dtype of another one
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
@@ -19,6 +21,7 @@
                          may be NULL only where the flag is true
     group: int >= 1, reduction: int in 0..2, kernelSize: ints >= 1
                          the range of a number, or of all numbers of a list
+    C: int % group       a multiple of another number
 
 What ATen itself checks for every caller needs no limit here; an undefined tensor has none.
 """
@@ -48,6 +51,14 @@ KINDS = {
 }
 
 
+# What the words before a kind mean.
+OF = {
+    "float": "floating-point numbers",
+    "index": "integers",
+    "scale": "0 or less, or at least 1e-6",
+}
+
+
 @dataclass(frozen=True)
 class Parameter:
     name: str
@@ -55,11 +66,13 @@ class Parameter:
     written: bool
     nullable: bool = False
     shape: tuple[str, ...] | None = None  # None: any
+    or_one: bool = False  # one element will do, too
     flat: bool = False  # of the shape only the number of elements counts
-    of: str = "any"  # or float, index
+    of: str = "any"  # or float, index, scale
     like: str | None = None  # the tensor that has its dtype
     least: int | None = None
     most: int | None = None
+    multiple: str | None = None  # the parameter that divides it
     below: str | None = None  # "C", "H*W": the bound of the elements of an index tensor
     condition: str | None = None  # the flag without which it is not looked at
     unless: str | None = None  # the flag with which it may be NULL
@@ -81,9 +94,9 @@ class Parameter:
             elif self.flat:
                 found.append(f"as many elements as [{sizes}]")
             else:
-                found.append(f"shape [{sizes}]")
+                found.append(("one element, or " if self.or_one else "") + f"shape [{sizes}]")
         if self.of != "any":
-            found.append("floating-point numbers" if self.of == "float" else "integers")
+            found.append(OF[self.of])
         if self.like is not None:
             found.append(f"the dtype of {self.like}")
         if self.below is not None:
@@ -93,6 +106,8 @@ class Parameter:
             found.append(f"from {self.least} to {self.most}")
         elif self.least is not None:
             found.append(f"at least {self.least}")
+        if self.multiple is not None:
+            found.append(f"a multiple of {self.multiple}")
         if self.nullable:
             found.append("may be NULL")
         if self.unless is not None:
@@ -102,22 +117,27 @@ class Parameter:
 
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
-    r"(?:: dtype of (?P<like>\w+)|: (?:(?P<of>float|index) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
+    r"(?:: dtype of (?P<like>\w+)"
+    r"|: (?:(?P<of>float|index|scale) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
+    r"(?: % (?P<multiple>\w+))?"
     r"(?: if (?P<condition>\w+)| unless (?P<unless>\w+))?"
 )
-SIZE = re.compile(r"\w+\??|\*|\.\.\.")
+SIZE = re.compile(r"\w+[?+]?|\*|\.\.\.")
 
 
-def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool]:
+def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
+    """The sizes, whether they are flat, and whether one element will do, too."""
     if text is None:
-        return None, False
+        return None, False, False
+    or_one = text.startswith("1|")
+    text = text.removeprefix("1|")
     flat = text.startswith("(") and text.endswith(")")
     sizes = tuple(filter(None, text.strip("()").split(",")))
     if not all(map(SIZE.fullmatch, sizes)) or len({"*", "..."} & set(sizes)) > 1:
         raise ValueError(f"not a shape: [{text}]")
-    return sizes, flat
+    return sizes, flat, or_one
 
 
 def parameter(text: str) -> Parameter:
@@ -129,7 +149,7 @@ def parameter(text: str) -> Parameter:
         raise ValueError(
             f"parameter {text}: kinds must be one of {', '.join(KINDS)}, but got {kind}"
         )
-    shape, flat = _shape(match["shape"])
+    shape, flat, or_one = _shape(match["shape"])
     least, most = match["at_least"] or match["least"], match["most"]
     return Parameter(
         name=match["name"],
@@ -137,6 +157,7 @@ def parameter(text: str) -> Parameter:
         written=bool(match["written"] or match["also_written"]),
         nullable=bool(match["nullable"] or match["also_nullable"]),
         shape=shape,
+        or_one=or_one,
         flat=flat,
         of=match["of"] or "any",
         like=match["like"],
@@ -144,6 +165,7 @@ def parameter(text: str) -> Parameter:
         most=None if most is None else int(most),
         condition=match["condition"],
         unless=match["unless"],
+        multiple=match["multiple"],
         below=match["below"],
         ignored=match["ignored"],
     )

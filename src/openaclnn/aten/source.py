@@ -41,7 +41,7 @@ def argument(row: Row, text: str) -> str:
         return f"{{Argument::From::real, 0, {float(text)!r}, nullptr}}"
 
 
-NUMBERS = {"any": "any", "float": "floating", "index": "integral"}
+NUMBERS = {"any": "any", "float": "floating", "index": "integral", "scale": "scale"}
 
 
 class Sizes:
@@ -54,7 +54,7 @@ class Sizes:
         self.entries: list[str] = []
 
     def _entry(self, text: str) -> str:
-        name = text.removesuffix("?")
+        name = text.rstrip("?+")
         if name in ("*", "..."):
             kind, value = ("rest" if name == "*" else "any"), 0
         elif name.isdigit():
@@ -65,7 +65,8 @@ class Sizes:
             if name not in self.names:
                 self.names.append(name)
             kind, value = "named", self.names.index(name)
-        return f'{{Size::Kind::{kind}, {str(name != text).lower()}, {value}, "{name}"}}'
+        optional, positive = (str(text.endswith(mark)).lower() for mark in "?+")
+        return f'{{Size::Kind::{kind}, {optional}, {positive}, {value}, "{name}"}}'
 
     def add(self, sizes: tuple[str, ...]) -> str:
         """Where they begin."""
@@ -80,6 +81,7 @@ class Sizes:
             "shape": p.shape is not None and self.add(p.shape or ()),
             "sizes": p.shape is not None and str(len(p.shape)),
             "nullable": p.nullable and "true",
+            "or_one": p.or_one and "true",
             "flat": p.flat and "true",
             "condition": p.condition is not None and str(index(p.condition)),
             "unless": p.unless is not None and str(index(p.unless)),
@@ -87,6 +89,7 @@ class Sizes:
             "like": p.like is not None and str(index(p.like)),
             "least": p.least is not None and str(p.least),
             "most": p.most is not None and str(p.most),
+            "multiple": p.multiple is not None and str(index(p.multiple)),
             "bound": p.bound != () and self.add(p.bound),
             "factors": p.bound != () and str(len(p.bound)),
             "ignored": p.ignored is not None and str(index(p.ignored)),

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fuzzer of the functions that ATen computes reports each kind of mistake: aten_fuzz/fake.c has
+a function for each. Whether the functions are right is what the step `fuzz` of CI looks at."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+import pytest
+from aten_fuzz.campaign import Campaign, Worker
+from aten_fuzz.children import Pair, built
+from aten_fuzz.library import Signature
+from aten_fuzz.report import Report
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+MISTAKES = {
+    "aclnnDies": "death",
+    "aclnnHangs": "hang",
+    "aclnnDiffers": "differs",
+    "aclnnReadsPast": "death",
+    "aclnnWritesPast": "death",
+    "aclnnReadsBefore": "death",
+    "aclnnHeapFront": "death",
+    "aclnnHeapPast": "death",
+    "aclnnHeapFreed": "death",
+    "aclnnHeapReadPast": "death",
+    "aclnnChangesInput": "input changed",
+    "aclnnStray": "stray write",
+    "aclnnSays": "stderr",
+    "aclnnSilent": "no sentence",
+    "aclnnOddStatus": "status",
+    "aclnnInternal": "unclear",
+    "aclnnUntouched": "untouched",
+    "aclnnNever": "never accepted",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: str
+    written: bool = False
+
+
+PARAMETERS = (
+    Parameter("self", "tensor"),
+    Parameter("mode", "int"),
+    Parameter("out", "tensor", True),
+)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory) -> Report:
+    folder = tmp_path_factory.mktemp("fake")
+    made = built("fake.c", folder / "libopapi.so", "-Wall", "-Werror", "-fno-builtin-malloc")
+    fence = built("fence.c", folder / "fence.so", "-Wall", "-Werror")
+    for other in ("libascendcl.so", "libnnopbase.so"):
+        (folder / other).symlink_to(made)
+    report = Report()
+    pair = Pair(folder, "", fence)
+    try:
+        worker = Worker(pair, "1", report, seconds=1.0)
+        signatures = [Signature(name, PARAMETERS) for name in ("aclnnRight", *MISTAKES)]
+        Campaign([worker], "1", 0).run(signatures, cases=400)
+    finally:
+        pair.close()
+    return report
+
+
+@pytest.mark.parametrize("function", MISTAKES)
+def test_a_mistake_is_reported(found, function):
+    kinds = {kind for kind, name in found.found if name == function}
+    assert MISTAKES[function] in kinds
+    finding = found.found[MISTAKES[function], function]
+    assert f"--only '^{function}$'" in finding.command
+
+
+def test_a_right_function_is_not_reported(found):
+    assert not [finding for finding in found.found.values() if finding.function == "aclnnRight"]
