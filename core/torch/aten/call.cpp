@@ -232,6 +232,8 @@ void leave(const Tensor& out, int64_t first) {
 
 void Sized::operator=(const Tensor& result) const {
   if (!room_.defined()) return;
+  if (!room_.is_contiguous())
+    throw Refusal("out must be contiguous where the data decide its shape");
   if (result.numel() > room_.numel())
     throw Refusal("out must have room for " + std::to_string(result.numel()) +
                   " elements, but has room for " + std::to_string(room_.numel()));

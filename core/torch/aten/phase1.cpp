@@ -42,6 +42,15 @@ void add_number(Key& key, double value) {
 }
 
 void Key::add(const IValue& value) {
+  // The type first: NULL and a number with its bits are two keys.
+  add(value.isNone()     ? 0
+      : value.isTensor() ? 1
+      : value.isInt()    ? 2
+      : value.isBool()   ? 3
+      : value.isDouble() ? 4
+      : value.isString() ? 5
+      : value.isList()   ? 6
+                         : 7);
   if (value.isTensor()) return add(value.toTensor());
   if (value.isInt()) return add(static_cast<uint64_t>(value.toInt()));
   if (value.isBool()) return add(uint64_t{value.toBool()});
@@ -58,8 +67,6 @@ void Key::add(const IValue& value) {
   } else if (value.isComplexDouble()) {
     add_number(*this, value.toComplexDouble().real());
     add_number(*this, value.toComplexDouble().imag());
-  } else {
-    add(uint64_t{1} << 63);  // none
   }
 }
 
