@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/torch/aten/composite.h"
+#include "core/torch/aten/floats.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -35,12 +36,21 @@ void index_put(Tensor self, Tensors indices, Tensor values, bool accumulate, boo
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices)
     given.push_back(!nothing && may_be_all(tensor) ? std::nullopt : std::optional(tensor));
-  self.index_put_(given, values, accumulate);
+  if (!accumulate || !has_16_bits(self.scalar_type())) {
+    self.index_put_(given, values, accumulate);
+    return;
+  }
+  Tensor sums = self.to(at::kFloat);  // rounded once, however many values an element takes
+  put(self, sums.index_put_(given, values.to(at::kFloat), true));
 }
 
 // reduction: 0 none, 1 add, 2 multiply.
 void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reduction, Out out) {
   const char* reduce = reduction == 1 ? "add" : "multiply";
+  if (reduction != 0 && has_16_bits(self.scalar_type())) {
+    self = self.to(at::kFloat);
+    if (src.is_tensor()) src.value = src.tensor().to(at::kFloat);
+  }
   if (src.is_tensor()) {
     out = reduction == 0 ? at::scatter(self, dim, index, src.tensor())
                          : at::scatter(self, dim, index, src.tensor(), reduce);

@@ -71,6 +71,17 @@ IValue converted(IValue value, c10::TypePtr type) {
   return value;
 }
 
+// 16-bit dtypes that the call names are float for an operator in float: put() rounds.
+IValue dtype_in_float(const Argument& from, const Call& call, IValue value) {
+  const bool is_dtype = from.from == Argument::From::dtype_of_out ||
+                        (from.from == Argument::From::parameter &&
+                         call.row->parameters[from.integer].kind == Kind::dtype);
+  if (!is_dtype || !value.isInt()) return value;
+  return has_16_bits(static_cast<at::ScalarType>(value.toInt()))
+             ? IValue(static_cast<int64_t>(at::kFloat))
+             : value;
+}
+
 IValue argument(const Argument& from, const Call& call) {
   switch (from.from) {
     case Argument::From::parameter: return call.values[static_cast<size_t>(from.integer)];
@@ -86,12 +97,13 @@ IValue argument(const Argument& from, const Call& call) {
   return {};
 }
 
-void in_float(torch::jit::Stack& stack) {
-  for (IValue& value : stack) {
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::ScalarType dtype = value.toTensor().scalar_type();
-    if (dtype == at::kHalf || dtype == at::kBFloat16) value = value.toTensor().to(at::kFloat);
+// Whether the operator writes the argument, and not put(): running statistics.
+bool changes_argument(const Row& row, const Argument& from) {
+  if (from.from != Argument::From::parameter || !row.parameters[from.integer].written) return false;
+  for (const int* output = row.outputs; *output >= 0; ++output) {
+    if (*output == from.integer) return false;
   }
+  return true;
 }
 
 // The tensors in the dtype that holds all of them and out: what is multiplied in 16 bits for an out
@@ -112,19 +124,29 @@ void promoted(torch::jit::Stack& stack, const Call& call) {
 
 }  // namespace
 
-torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
+torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, FloatCopies* written) {
   const Row& row = *call.row;
+  const bool floats = row.computed == Row::Computed::in_float && !keeps_bfloat16(call);
   torch::jit::Stack stack;
   const auto& arguments = op.schema().arguments();
   stack.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (i < static_cast<size_t>(row.argument_count)) {
-      stack.push_back(converted(argument(row.arguments[i], call), arguments[i].type()));
+      IValue value = argument(row.arguments[i], call);
+      if (floats) value = dtype_in_float(row.arguments[i], call, std::move(value));
+      stack.push_back(converted(std::move(value), arguments[i].type()));
     } else {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }
   }
-  if (row.computed == Row::Computed::in_float) in_float(stack);
+  if (floats) {
+    const at::ScalarType wide = wide_of(stack);
+    for (size_t i = 0; i < stack.size(); ++i) {
+      const bool is_given = i < static_cast<size_t>(row.argument_count);
+      const bool changes = is_given && changes_argument(row, row.arguments[i]);
+      stack[i] = in_float(stack[i], wide, changes ? written : nullptr);
+    }
+  }
   if (row.computed == Row::Computed::promoted) promoted(stack, call);
   return stack;
 }

@@ -6,6 +6,7 @@
 #include <ATen/core/stack.h>
 
 #include "core/torch/aten/composite.h"
+#include "core/torch/aten/floats.h"
 
 namespace openaclnn::aten {
 
@@ -19,6 +20,8 @@ struct Resolved {
 Resolved resolve(const Row& row);          // throws Refusal
 const Resolved& resolved(const Row& row);  // the same, kept
 
-torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op);
+// written takes the copies in float of the arguments that the operator changes.
+torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op,
+                           FloatCopies* written = nullptr);
 
 }  // namespace openaclnn::aten

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows `in float`: ATen gets 16-bit floats as float, or as double beside doubles, and put() rounds
+// its results once.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include "core/torch/aten/call.h"
+
+namespace openaclnn::aten {
+
+inline bool has_16_bits(at::ScalarType dtype) {
+  return dtype == at::kHalf || dtype == at::kBFloat16;
+}
+
+// Arguments that the operator changes: the program's tensor, and its copy.
+using FloatCopies = std::vector<std::pair<Tensor, Tensor>>;
+
+// double where a tensor has it, otherwise float.
+at::ScalarType wide_of(const std::vector<IValue>& values);
+
+// The tensor, or the tensors of the list, with floats of 16 bits in the wide dtype.
+IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written = nullptr);
+
+// The call with what it only reads in float, for a composite.
+Call in_float(const Call& call);
+
+// Whether ATen itself sums in float, faster than in_float.
+bool keeps_bfloat16(const Call& call);
+
+}  // namespace openaclnn::aten
