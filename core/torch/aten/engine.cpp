@@ -44,8 +44,9 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
 void compute(const Call& call) {
   const Resolved& found = resolved(*call.row);
   if (found.composite != nullptr) {
-    const bool floats = call.row->computed == Row::Computed::in_float;
-    return found.composite->run(floats ? in_float(call) : call);
+    if (found.dense || call.row->computed == Row::Computed::in_float)
+      return found.composite->run(prepared_for_composite(call, found.dense));
+    return found.composite->run(call);
   }
   FloatCopies written;
   torch::jit::Stack stack = stack_of(call, *found.op, &written);

@@ -13,6 +13,22 @@ bool is_list_of_tensors(const IValue& value) {
   return type->isSubtypeOf(*c10::OptionalType::create(c10::TensorType::get()));
 }
 
+// The tensor, or the tensors of a list, as f returns them.
+template <class F>
+IValue each(const IValue& value, F f) {
+  if (value.isTensor()) return f(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<Tensor> list;
+    for (const Tensor& tensor : value.toTensorVector()) list.push_back(f(tensor));
+    return list;
+  }
+  if (!is_list_of_tensors(value)) return value;
+  c10::List<std::optional<Tensor>> list;
+  for (const IValue& element : value.toListRef())
+    list.push_back(element.isNone() ? std::nullopt : std::optional(f(element.toTensor())));
+  return list;
+}
+
 // oneDNN has kernels for bfloat16 on this CPU: AVX-512 and above.
 bool has_bfloat16_kernels() {
   static const bool has = [] {
@@ -38,31 +54,30 @@ at::ScalarType wide_of(const std::vector<IValue>& values) {
 }
 
 IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written) {
-  const auto converted = [&](const Tensor& tensor) {
+  return each(value, [&](const Tensor& tensor) {
     if (!tensor.defined() || !has_16_bits(tensor.scalar_type())) return tensor;
-    const Tensor copy = tensor.to(wide);
-    if (written != nullptr) written->emplace_back(tensor, copy);
-    return copy;
-  };
-  if (value.isTensor()) return converted(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<Tensor> list;
-    for (const Tensor& tensor : value.toTensorVector()) list.push_back(converted(tensor));
-    return list;
-  }
-  if (!is_list_of_tensors(value)) return value;
-  c10::List<std::optional<Tensor>> list;
-  for (const IValue& element : value.toListRef())
-    list.push_back(element.isNone() ? std::nullopt : std::optional(converted(element.toTensor())));
-  return list;
+    const Tensor wider = tensor.to(wide);
+    if (written != nullptr) written->emplace_back(tensor, wider);
+    return wider;
+  });
 }
 
-Call in_float(const Call& call) {
+IValue dense(const IValue& value) {
+  return each(value,
+              [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; });
+}
+
+Call prepared_for_composite(const Call& call, bool contiguous) {
   Call made{call.row, {}, call.handles};
+  const bool floats = call.row->computed == Row::Computed::in_float;
   const at::ScalarType wide = wide_of(call.values);
   for (size_t i = 0; i < call.values.size(); ++i) {
-    const bool is_written = call.row->parameters[i].written;
-    made.values.push_back(is_written ? call.values[i] : in_float(call.values[i], wide));
+    IValue value = call.values[i];
+    if (!call.row->parameters[i].written) {
+      if (floats) value = in_float(value, wide);
+      if (contiguous) value = dense(value);
+    }
+    made.values.push_back(std::move(value));
   }
   return made;
 }

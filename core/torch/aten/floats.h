@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows `in float`: ATen gets 16-bit floats as float, or as double beside doubles, and put() rounds
-// its results once.
+// What ATen gets instead of the program's tensors. Rows `in float`: 16-bit floats as float, or as
+// double beside doubles; put() rounds the results once. Rows of dense(): contiguous tensors.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -22,8 +22,11 @@ at::ScalarType wide_of(const std::vector<IValue>& values);
 // The tensor, or the tensors of the list, with floats of 16 bits in the wide dtype.
 IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written = nullptr);
 
-// The call with what it only reads in float, for a composite.
-Call in_float(const Call& call);
+// The tensor, or the tensors of the list, contiguous.
+IValue dense(const IValue& value);
+
+// For a composite: what the call only reads, contiguous, and in float where its row says so.
+Call prepared_for_composite(const Call& call, bool contiguous);
 
 // Whether ATen itself sums in float, faster than in_float.
 bool keeps_bfloat16(const Call& call);

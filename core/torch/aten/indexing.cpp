@@ -35,7 +35,9 @@ void index_put(Tensor self, Tensors indices, Tensor values, bool accumulate, boo
   const bool nothing = std::all_of(indices.begin(), indices.end(), may_be_all);
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices)
-    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt : std::optional(tensor));
+    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt
+                                                   : std::optional(apart(tensor, self)));
+  values = apart(values, self);
   if (!accumulate || !has_16_bits(self.scalar_type())) {
     self.index_put_(given, values, accumulate);
     return;
@@ -130,11 +132,11 @@ void index_fill_places(Tensor self, int64_t dim, Ints places, at::Scalar value, 
 // The last dim of indices selects an element, or a slice, of self.
 void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   c10::List<std::optional<Tensor>> places;
-  for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
-  self.index_put_(places, updates);
+  for (const Tensor& place : apart(indices, self).to(at::kLong).unbind(-1)) places.push_back(place);
+  self.index_put_(places, apart(updates, self));
 }
 
-void inplace_copy(Tensor self, Tensor src) { self.copy_(src); }
+void inplace_copy(Tensor self, Tensor src) { copy_into(self, src); }
 
 void inplace_zero(Tensor self) { self.zero_(); }
 
@@ -157,7 +159,7 @@ void foreach_round_off(Tensors x, Either mode, Tensors out) {
 }
 
 void foreach_copy(Tensors from, Tensors out) {
-  for (size_t i = 0; i < from.size() && i < out.size(); ++i) out[i].copy_(from[i]);
+  for (size_t i = 0; i < from.size() && i < out.size(); ++i) copy_into(out[i], from[i]);
 }
 
 void foreach_zero(Tensors x) {

@@ -2,11 +2,33 @@
 #include "core/torch/aten/stack.h"
 
 #include <mutex>
+#include <set>
 
 namespace openaclnn::aten {
 
+// Kernels that take any strides for contiguous, give wrong results for broadcast tensors (median)
+// or refuse other strides: above them, ATen's functions for people make their tensors contiguous.
+static bool is_for_dense(const std::string& op) {
+  static const std::set<std::string> all = {"native_group_norm",
+                                            "native_group_norm_backward",
+                                            "native_layer_norm_backward",
+                                            "group_norm_silu",
+                                            "add_layer_norm_grad",
+                                            "deep_norm_grad",
+                                            "median",
+                                            "nanmedian",
+                                            "_pdist_forward",
+                                            "conv_tbc",
+                                            "conv_tbc_backward",
+                                            "nll_loss2d_backward",
+                                            "_foreach_addcdiv",
+                                            "_foreach_addcmul"};
+  return all.count(op) != 0;
+}
+
 Resolved resolve(const Row& row) {
   Resolved found;
+  found.dense = is_for_dense(row.op);
   if (row.overload == nullptr) {
     found.composite = find_composite(row.op);
     if (found.composite == nullptr || found.composite->parameters != row.parameter_count)
@@ -148,6 +170,9 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, Floa
     }
   }
   if (row.computed == Row::Computed::promoted) promoted(stack, call);
+  if (resolved(row).dense) {
+    for (IValue& value : stack) value = dense(value);
+  }
   return stack;
 }
 

@@ -15,6 +15,7 @@ struct Resolved {
   const Composite* composite = nullptr;
   std::optional<c10::OperatorHandle> op;
   bool in_place = false;  // the operator writes where the program wants the result
+  bool dense = false;     // its kernels read tensors as if they were contiguous
 };
 
 Resolved resolve(const Row& row);          // throws Refusal
