@@ -104,6 +104,9 @@ def call(row: Row, given: list[Any], results: list[Any]) -> str:
             values[parameter.name] = {"correction": 1}.get(
                 parameter.name, {"int": 0, "double": 0.0, "float": 0.0, "dtype": "f"}.get(parameter.kind)
             )
+    in_place = row.inplace or names[row.outputs[0]] in row.arguments
+    if in_place and given[0].shape != results[0].shape:  # self would take a larger result
+        raise Unusable
     words = [repr(values.get(p.name, 0 if p.kind in ("int", "byte") else None)) for p in row.given]
     return f"{row.name}({', '.join(words)})"
 

@@ -28,7 +28,7 @@ IValue dense(const IValue& value);
 // For a composite: what the call only reads, contiguous, and in float where its row says so.
 Call prepared_for_composite(const Call& call, bool contiguous);
 
-// Whether ATen itself sums in float, faster than in_float.
-bool keeps_bfloat16(const Call& call);
+// Whether ATen itself rounds the call's 16-bit results once, and faster.
+bool rounds_once(const Call& call);
 
 }  // namespace openaclnn::aten

@@ -148,7 +148,7 @@ void promoted(torch::jit::Stack& stack, const Call& call) {
 
 torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, FloatCopies* written) {
   const Row& row = *call.row;
-  const bool floats = row.computed == Row::Computed::in_float && !keeps_bfloat16(call);
+  const bool floats = row.computed == Row::Computed::in_float && !rounds_once(call);
   torch::jit::Stack stack;
   const auto& arguments = op.schema().arguments();
   stack.reserve(arguments.size());
