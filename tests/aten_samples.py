@@ -31,7 +31,8 @@ CODES = {
     torch.bfloat16: 27,
 }  # fmt: skip
 LETTERS = {
-    "F": torch.float32, "s": torch.int8, "i": torch.int64, "b": torch.bool, "u": torch.uint8, "w": torch.int32,
+    "F": torch.float32, "s": torch.int8, "i": torch.int64, "b": torch.bool, "u": torch.uint8,
+    "w": torch.int32,
 }  # fmt: skip
 NUMBERS = {
     "int": ctypes.c_int64, "int32": ctypes.c_int32, "byte": ctypes.c_int8,
@@ -62,15 +63,19 @@ class Sample:
                     yield parameter, one
 
 
+def sample(line: str) -> Sample:
+    name, _, rest = line.partition("(")
+    return Sample(ROWS[name], tuple(eval(f"[{rest[:-1]}]", NAMES)))
+
+
 @cache
 def samples() -> tuple[Sample, ...]:
-    found = []
-    for file in sorted(CALLS.glob("*.txt")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            name, _, rest = line.partition("(")
-            if line and not line.startswith("#"):
-                found.append(Sample(ROWS[name], tuple(eval(f"[{rest[:-1]}]", NAMES))))
-    return tuple(found)
+    return tuple(
+        sample(line)
+        for file in sorted(CALLS.glob("*.txt"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    )
 
 
 def of_float(dtype: torch.dtype, letter: str) -> torch.dtype:
@@ -189,21 +194,19 @@ class Library:
             return ctypes.c_void_p(self.array("FloatArray", ctypes.c_float, value))
         if kind == "bools":
             return ctypes.c_void_p(self.array("BoolArray", ctypes.c_bool, value))
-        one, name = (self.scalar, "ScalarList") if kind == "scalars" else (self.tensor, "TensorList")
+        one = self.scalar if kind == "scalars" else self.tensor
         items = [None if v is None else one(v) for v in value]
+        name = "ScalarList" if kind == "scalars" else "TensorList"
         return ctypes.c_void_p(self.array(name, ctypes.c_void_p, items))
 
     def __call__(self, row: Row, values: list[Any]) -> list[Tensor]:
         """Runs both phases; returns what the row writes."""
         self.made: list[tuple[str, int]] = []
-        given = [self.argument(p.kind, v) for p, v in zip(row.given, values, strict=True)]
-        size, executor = ctypes.c_uint64(), ctypes.c_void_p()
-        plan = getattr(self.rows, f"{row.name}GetWorkspaceSize")
-        code = plan(*given, ctypes.byref(size), ctypes.byref(executor))
-        if code == 0:
-            code = getattr(self.rows, row.name)(None, size, executor, self.stream)
-        if code != 0:
-            raise Refused((self.base.aclGetRecentErrMsg() or b"").decode())
+        try:
+            self.run(row, values)
+        finally:
+            for name, made in reversed(self.made):
+                getattr(self.base, f"aclDestroy{name}")(ctypes.c_void_p(made))
         written = [
             v
             for i, (p, v) in enumerate(zip(row.given, values, strict=True))
@@ -213,3 +216,13 @@ class Library:
         for value in written:
             found += value if isinstance(value, list) else [value]
         return [value for value in found if value is not None]
+
+    def run(self, row: Row, values: list[Any]) -> None:
+        given = [self.argument(p.kind, v) for p, v in zip(row.given, values, strict=True)]
+        size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+        plan = getattr(self.rows, f"{row.name}GetWorkspaceSize")
+        code = plan(*given, ctypes.byref(size), ctypes.byref(executor))
+        if code == 0:
+            code = getattr(self.rows, row.name)(None, size, executor, self.stream)
+        if code != 0:
+            raise Refused((self.base.aclGetRecentErrMsg() or b"").decode())

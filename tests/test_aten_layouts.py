@@ -90,7 +90,9 @@ def overlapping(sample: Sample, dtype=torch.float32) -> tuple[list, list] | None
 
 
 def is_in_place(sample: Sample) -> bool:
-    return sample.row.inplace or sample.row.given[0].written
+    """Self is the only one that is written: what several results overlap is nobody's order."""
+    written = [i for i, p in enumerate(sample.row.given) if p.written]
+    return written == ([] if sample.row.inplace else [0])
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +102,10 @@ def library() -> Library:
 
 # What depends on the last bits: a singular matrix; and outputs that get the shape of the result.
 ILL = {"aclnnSlogdet"}
-SIZED = {"aclnnMaskedSelect", "aclnnNonzero"}
+SIZED = {
+    "aclnnMaskedSelect", "aclnnNonzero", "aclnnUnique", "aclnnUnique2", "aclnnUniqueConsecutive",
+    "aclnnUniqueDim",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -143,7 +148,7 @@ def test_operands_that_overlap_self_are_read_before_self_is_written(library):
         if not near(got[0], expected[0]):
             failed.append(str(sample))
     assert failed == []
-    assert compared > 40
+    assert compared > 30
 
 
 def test_a_matrix_takes_its_transpose(library):

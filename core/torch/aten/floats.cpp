@@ -86,7 +86,8 @@ Call prepared_for_composite(const Call& call, bool contiguous) {
 
 // oneDNN's kernels for bfloat16 sum in float, and are several times as fast as those for float.
 static bool is_bfloat16_convolution(const Call& call) {
-  if (std::string(call.row->op) != "convolution") return false;
+  const std::string op = call.row->op;
+  if (op != "convolution" && op != "convolution_backward") return false;
   for (const IValue& value : call.values) {
     if (value.isTensor() && value.toTensor().scalar_type() != at::kBFloat16) return false;
   }
