@@ -4,7 +4,9 @@
 #include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <set>
+#include <cstring>
+
+#include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -84,20 +86,19 @@ Call prepared_for_composite(const Call& call, bool contiguous) {
   return made;
 }
 
-// oneDNN's kernels for bfloat16 sum in float, and are several times as fast as those for float.
-static bool is_bfloat16_convolution(const Call& call) {
-  const std::string op = call.row->op;
-  if (op != "convolution" && op != "convolution_backward") return false;
+// oneDNN's kernels for bfloat16 sum in float, and with AMX are several times as fast as those for
+// float. In half it has none for gradients.
+static bool is_for_bfloat16_kernels(const Call& call) {
   for (const IValue& value : call.values) {
     if (value.isTensor() && value.toTensor().scalar_type() != at::kBFloat16) return false;
   }
   return at::globalContext().userEnabledMkldnn() && has_bfloat16_kernels();
 }
 
-// A sum without a factor: ATen rounds the product of alpha and other, and then the sum.
-static bool is_plain_sum(const Call& call) {
+// ATen rounds the product of alpha and other, and then the sum.
+static bool has_no_factor(const Call& call) {
   for (int i = 0; i < call.row->parameter_count; ++i) {
-    if (std::string(call.row->parameters[i].name) != "alpha") continue;
+    if (std::strcmp(call.row->parameters[i].name, "alpha") != 0) continue;
     const IValue& alpha = call.values[static_cast<size_t>(i)];
     if (alpha.isNone()) return false;
     if (!alpha.isTensor()) return alpha.toScalar().equal(1);
@@ -107,10 +108,8 @@ static bool is_plain_sum(const Call& call) {
   return false;
 }
 
-bool rounds_once(const Call& call) {
-  static const std::set<std::string> sums = {"add", "sub", "rsub", "_foreach_add", "_foreach_sub"};
-  if (sums.count(call.row->op) != 0) return is_plain_sum(call);
-  return is_bfloat16_convolution(call);
+bool rounds_once(const Call& call, const Resolved& found) {
+  return found.is_sum ? has_no_factor(call) : found.is_convolution && is_for_bfloat16_kernels(call);
 }
 
 }  // namespace openaclnn::aten

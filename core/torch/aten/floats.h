@@ -28,7 +28,4 @@ IValue dense(const IValue& value);
 // For a composite: what the call only reads, contiguous, and in float where its row says so.
 Call prepared_for_composite(const Call& call, bool contiguous);
 
-// Whether ATen itself rounds the call's 16-bit results once, and faster.
-bool rounds_once(const Call& call);
-
 }  // namespace openaclnn::aten

@@ -8,34 +8,35 @@ namespace openaclnn::aten {
 
 // Kernels that take any strides for contiguous, give wrong results for broadcast tensors (median)
 // or refuse other strides: above them, ATen's functions for people make their tensors contiguous.
-static bool is_for_dense(const std::string& op) {
-  static const std::set<std::string> all = {"native_group_norm",
-                                            "native_group_norm_backward",
-                                            "native_layer_norm_backward",
-                                            "group_norm_silu",
-                                            "add_layer_norm_grad",
-                                            "deep_norm_grad",
-                                            "median",
-                                            "nanmedian",
-                                            "_pdist_forward",
-                                            "conv_tbc",
-                                            "conv_tbc_backward",
-                                            "nll_loss2d_backward",
-                                            "_foreach_addcdiv",
-                                            "_foreach_addcmul"};
-  return all.count(op) != 0;
-}
+static const std::set<std::string> kForDense = {"native_group_norm",
+                                                "native_group_norm_backward",
+                                                "native_layer_norm_backward",
+                                                "group_norm_silu",
+                                                "add_layer_norm_grad",
+                                                "deep_norm_grad",
+                                                "median",
+                                                "nanmedian",
+                                                "_pdist_forward",
+                                                "conv_tbc",
+                                                "conv_tbc_backward",
+                                                "nll_loss2d_backward",
+                                                "_foreach_addcdiv",
+                                                "_foreach_addcmul"};
+
+static const std::set<std::string> kSums = {"add", "sub", "rsub", "_foreach_add", "_foreach_sub"};
 
 Resolved resolve(const Row& row) {
   Resolved found;
-  found.dense = is_for_dense(row.op);
+  const std::string name = row.op;
+  found.dense = kForDense.count(name) != 0;
+  found.is_sum = kSums.count(name) != 0;
+  found.is_convolution = name == "convolution" || name == "convolution_backward";
   if (row.overload == nullptr) {
     found.composite = find_composite(row.op);
     if (found.composite == nullptr || found.composite->parameters != row.parameter_count)
       throw Refusal(std::string("there is no composite ") + row.op + " of that many parameters");
     return found;
   }
-  const std::string name = row.op;
   found.op = c10::Dispatcher::singleton().findSchema({"aten::" + name, row.overload});
   if (!found.op) throw Refusal("this torch has no operator " + name + "." + row.overload);
   if (found.op->schema().arguments().size() < static_cast<size_t>(row.argument_count))
@@ -148,7 +149,8 @@ void promoted(torch::jit::Stack& stack, const Call& call) {
 
 torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, FloatCopies* written) {
   const Row& row = *call.row;
-  const bool floats = row.computed == Row::Computed::in_float && !rounds_once(call);
+  const Resolved& found = resolved(row);
+  const bool floats = row.computed == Row::Computed::in_float && !rounds_once(call, found);
   torch::jit::Stack stack;
   const auto& arguments = op.schema().arguments();
   stack.reserve(arguments.size());
@@ -170,7 +172,7 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, Floa
     }
   }
   if (row.computed == Row::Computed::promoted) promoted(stack, call);
-  if (resolved(row).dense) {
+  if (found.dense) {
     for (IValue& value : stack) value = dense(value);
   }
   return stack;
