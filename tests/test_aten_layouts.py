@@ -167,3 +167,10 @@ def test_values_of_an_assignment_by_index_may_be_part_of_self(library):
     x = torch.arange(6.0)
     library(rows["aclnnScatterNdUpdate"], [x, torch.tensor([[1], [2], [3], [4], [5]]), x[:5]])
     assert x.tolist() == [0, 0, 1, 2, 3, 4]
+
+
+def test_an_output_may_lie_where_the_input_is_read_later(library):
+    row = next(sample.row for sample in samples() if sample.row.name == "aclnnSlice")
+    x = torch.arange(6.0)
+    library(row, [x, 0, 0, 5, 1, x[1:]])
+    assert x.tolist() == [0, 0, 1, 2, 3, 4]
