@@ -68,14 +68,15 @@ def sample(line: str) -> Sample:
     return Sample(ROWS[name], tuple(eval(f"[{rest[:-1]}]", NAMES)))
 
 
+def lines() -> list[str]:
+    text = "\n".join(file.read_text(encoding="utf-8") for file in sorted(CALLS.glob("*.txt")))
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
 @cache
 def samples() -> tuple[Sample, ...]:
-    return tuple(
-        sample(line)
-        for file in sorted(CALLS.glob("*.txt"))
-        for line in file.read_text(encoding="utf-8").splitlines()
-        if line and not line.startswith("#")
-    )
+    """Of the rows; a function that has become openaclnn's own keeps its calls."""
+    return tuple(sample(line) for line in lines() if line.partition("(")[0] in ROWS)
 
 
 def of_float(dtype: torch.dtype, letter: str) -> torch.dtype:
