@@ -35,9 +35,14 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
 
 void compute(const Call& call) {
   const Resolved& found = resolved(*call.row);
-  if (found.composite != nullptr) return found.composite->run(call);
-  torch::jit::Stack stack = stack_of(call, *found.op);
+  if (found.composite != nullptr) {
+    const bool changed = found.dense || call.row->computed == Row::Computed::in_float;
+    return found.composite->run(changed ? prepared_for_composite(call, found.dense) : call);
+  }
+  FloatCopies written;
+  torch::jit::Stack stack = stack_of(call, *found.op, &written);
   found.op->callBoxed(stack);
+  for (const auto& [tensor, copy] : written) tensor.copy_(copy);
   if (!found.in_place) put_results(call, stack);
 }
 
