@@ -154,6 +154,11 @@ LISTS: list[Case] = [
 ]  # fmt: skip
 
 SENTENCES: list[Case] = [
+    # A message that asks its reader for an enhancement request, and one with a type of C++.
+    ("'aclnnInplaceBernoulliTensor', f32(2), f32(2) * 9, 1, 2", [0, 161002],
+     "ATen refuses them: self Float [2], prob Float [2], seed 1, offset 2"),
+    ("'aclnnLerp', f32(2), f32(2).astype('float16'), f32(2), out(2)", [161002],
+     "expected dtype float for `end` but got dtype Half"),
     ("'aclnnRemainderTensorTensor', i32(1, 2), i32(0, 2), out(2, dtype='int32')", [0, 161002],
      "integers must not be divided by 0, but a divisor is 0"),
     ("'aclnnDivMod', i32(1, 2), i32(0, 2), 1, out(2, dtype='int32')", [0, 161002],

@@ -14,9 +14,9 @@ bool has_any(const std::string& text, std::initializer_list<const char*> parts) 
 }
 
 bool is_foreign(const std::string& text) {
-  return has_any(text, {"INTERNAL ASSERT", "report a bug", "itensor", "IValue", "isTensor()",
-                        "isIntList()", "vector::", "could not create a", "Expected Tensor but got",
-                        "without overflow", "_cpu\" not implemented"});
+  return has_any(text, {"INTERNAL ASSERT", "report a", "to be true, but got false", "itensor",
+                        "IValue", "isTensor()", "isIntList()", "vector::", "could not create a",
+                        "Expected Tensor but got", "without overflow", "_cpu\" not implemented"});
 }
 
 bool needs_a_tensor(const std::string& text) {
@@ -25,9 +25,9 @@ bool needs_a_tensor(const std::string& text) {
                         "doesn't have storage"});
 }
 
-// CPUFloatType is Float, as is MetaFloatType where there are no data.
+// CPUFloatType is Float, as is MetaFloatType where there are no data; c10::Half is Half.
 std::string with_plain_types(const std::string& text) {
-  static const std::regex typed("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type");
+  static const std::regex typed("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type|c10::");
   return std::regex_replace(text, typed, "$1");
 }
 
