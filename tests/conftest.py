@@ -18,6 +18,7 @@ from openaclnn import _core
 #   pytest -n auto -m "not programs"
 PROGRAMS = {
     "test_aten_programs",
+    "test_aten_refusals",
     "test_aten_programs_watched",
     "test_building",
     "test_builds",

@@ -34,6 +34,13 @@ def run(home: Path, calls: list[str]) -> subprocess.CompletedProcess[str]:
 
 # More dims in gamma than in x, halves of what has none, nothing to divide by.
 COMPOSITES: list[Case] = [
+    # Nothing is written by a call that is refused.
+    ("'aclnnApplyAdamWV2', f32(3), f32(3), f32(3), None, f32(2), f32(1), .1, .9, .99, .1, 1e-8, "
+     "False, False", [161002], "grad must have shape [3], but got [2]"),
+    ("'aclnnApplyAdamWV2', f32(3), f32(3), f32(3), None, f32(3), f32(1), .1, .9, .99, .1, 1e-8, "
+     "True, False", [161001], "maxGradNorm must not be NULL"),
+    ("'aclnnGroupedMatmulV3', [f32(4, 2)], [f32(2, 3, 3)], *[None] * 5, i64(1, 4), 2, 0, "
+     "[out(4, 3)]", [161002], "columns, 2, but one has shape [3, 3]"),
     ("'aclnnRmsNormGrad', f32(3), f32(3), f32(1), f32(2, 2, 2, 3), out(3), out(2, 2, 2, 3)",
      [161002], "self must have shape [*, gamma], where gamma is [2, 2, 2, 3], but got [3]"),
     ("'aclnnAddLayerNormGrad', f32(3), f32(3), f32(3), f32(1), f32(1), f32(2, 2, 3), None, out(3), "

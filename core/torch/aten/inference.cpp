@@ -192,6 +192,10 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
   check_rank(x[0], "x[0]", 2, 2);
   check_shape(groups, "groupList", {static_cast<int64_t>(weight.size())});
   check_bias();
+  for (size_t k = 0; k < weight.size(); ++k)
+    require(weight[k].dim() == 2 && weight[k].size(0) == x[0].size(1),
+            "weights must have as many rows as x[0] has columns, ", x[0].size(1),
+            ", but one has shape ", weight[k].sizes());
   int64_t begin = 0;
   Tensors made;
   for (size_t k = 0; k < weight.size(); ++k) {

@@ -8,6 +8,11 @@ namespace {
 // Decoupled weight decay, p -= lr * wd * p, then Adam. torch_npu passes the step minus one.
 void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor step, double lr,
            double beta1, double beta2, double decay, double eps, bool amsgrad, bool maximize) {
+  check_given(p, "var");
+  check_shape(m, "m", p.sizes());
+  check_shape(v, "v", p.sizes());
+  check_shape(gradient, "grad", p.sizes());
+  if (amsgrad) check_shape(largest, "maxGradNorm", p.sizes());
   const double t = number_in<double>(step) + 1;
   if (maximize) gradient = -gradient;
   p.mul_(1 - lr * decay);
@@ -20,6 +25,10 @@ void adamw(Tensor p, Tensor m, Tensor v, Tensor largest, Tensor gradient, Tensor
 }
 
 void unscale(Tensors gradients, Tensor found_inf, Tensor inverse_scale) {
+  check_given(found_inf, "foundInf");
+  check_given(inverse_scale, "inverseScale");
+  require(inverse_scale.numel() == 1, "inverseScale must have one element, but has shape ",
+          inverse_scale.sizes());
   for (const Tensor& gradient : gradients) {
     if (!number_in<bool>(at::isfinite(gradient).all())) found_inf.fill_(1);
     gradient.mul_(inverse_scale);
