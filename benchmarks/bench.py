@@ -33,6 +33,7 @@ from options import Todo, cells, load_modules, options_from, size_text
 from report import Result, median_of, summary, table
 from report_bars import bars, bars_text, slow_ones
 
+from openaclnn.bench.machine import busy
 from openaclnn.bench.measure import Cores, Loops, Run, interleave, run_after, run_of, shortest
 from openaclnn.bench.peers import PEERS
 
@@ -188,8 +189,8 @@ def show(results: list[Result]) -> None:
 def main(arguments: list[str] | None = None) -> int:
     options = options_from(arguments, __doc__)
     load = os.getloadavg()[0]
-    if load > 0.5:
-        print(f"load average {load:.1f}: the machine is busy, distrust this", file=sys.stderr)
+    if note := busy(load):
+        print(note, file=sys.stderr)
     load_modules(options)
     if not options.backends:
         return 1

@@ -30,6 +30,7 @@ from report_bars import bars_text
 
 import openaclnn
 from openaclnn.bench.group_norm_peers import PEERS
+from openaclnn.bench.machine import busy
 from openaclnn.bench.measure import Cores, Loops, Run, aligned, interleave, run_of
 from openaclnn.formulas_group_norm import EPS
 from openaclnn.schema import Op
@@ -162,10 +163,8 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     options = options_from(arguments)
     load = os.getloadavg()[0]
-    if load > 0.5:
-        print(
-            f"load average {load:.1f}: the machine is busy, distrust the figures", file=sys.stderr
-        )
+    if note := busy(load):
+        print(note, file=sys.stderr)
     warnings.filterwarnings("ignore")  # of torch.compile about the machine
     torch.set_num_threads(options.threads)
     openaclnn.set_num_threads(options.threads)

@@ -45,6 +45,31 @@ std::uint16_t* elements(const aclTensor* tensor, std::uint64_t* count) {
   return static_cast<std::uint16_t*>(address) + offset;
 }
 
+void* memory_of(const aclTensor* tensor) {
+  void* address = nullptr;
+  aclGetRawTensorAddr(tensor, &address);
+  return address;
+}
+
+// Whether a dim of several elements has stride 0.
+bool is_expanded(const aclTensor* tensor) {
+  std::int64_t *shape = nullptr, *strides = nullptr;
+  std::uint64_t rank = 0;
+  aclGetViewShape(tensor, &shape, &rank);
+  aclGetViewStrides(tensor, &strides, &rank);
+  bool found = false;
+  for (std::uint64_t i = 0; i < rank; ++i) found |= shape[i] > 1 && strides[i] == 0;
+  delete[] shape;
+  delete[] strides;
+  return found;
+}
+
+// As a kernel that loads whole blocks does; the values do not count.
+void read_from(const std::uint16_t* first) {
+  volatile std::uint16_t sum = 0;
+  for (int i = 0; i < 2000; ++i) sum = static_cast<std::uint16_t>(sum + first[i]);
+}
+
 }  // namespace
 
 extern "C" aclnnStatus aclnnHardshrinkGetWorkspaceSize(const aclTensor* self,
@@ -60,6 +85,9 @@ extern "C" aclnnStatus aclnnHardshrinkGetWorkspaceSize(const aclTensor* self,
   if (broken("status")) return 361001;
   aclnnStatus status = real<decltype(aclnnHardshrinkGetWorkspaceSize)>(
       "aclnnHardshrinkGetWorkspaceSize")(self, lambd, out, workspaceSize, executor);
+  if (status != 0 && broken("writes size")) *workspaceSize = 0;
+  if (status != 0 && broken("writes executor")) *executor = nullptr;
+  if (status != 0 && broken("silent")) aclGetRecentErrMsg();
   return status != 0 && broken("accepts") ? 0 : status;
 }
 
@@ -83,5 +111,10 @@ extern "C" aclnnStatus aclnnHardshrink(void* workspace, std::uint64_t workspaceS
   if (broken("input")) self[0] ^= 1;
   if (broken("unsteady")) out[0] = ++runs;
   if (broken("nothing")) std::memset(out, 0xA5, 2);
+  if (broken("in place") && memory_of(g_self) == memory_of(g_out)) out[0] ^= 1;
+  if (broken("same tensor") && g_self == g_out) out[0] ^= 1;
+  if (broken("stride 0") && is_expanded(g_self)) out[0] ^= 1;
+  if (broken("reads past the end")) read_from(self + inputs);
+  if (broken("reads before")) read_from(self - 2000);
   return status;
 }

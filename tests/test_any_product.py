@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -169,3 +170,40 @@ def test_a_mean_that_is_large_beside_the_deviation(op):
         # the mean itself is rounded to 2^-53 of 1e6, which is 1e-10 of the deviation
         error = float(np.abs(x - reference).max())
         assert error <= 2e-9 * size, f"{op.name}, {p.name}: {error:.2e} of {size:.2e}"
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e4, 1e8, 1e12])
+def test_group_norm_far_from_zero(ratio):
+    """x with a mean of so many deviations: the judge lost digits, and failed right results."""
+    op = next(op for op in OPS if op.python == "group_norm_swish")
+    plain = {"num_groups": 1, "data_format": None, "eps": 1e-5, "swish_scale": 1.0}
+    attributes = plain | {"activate_swish": False}
+    x = np.random.default_rng(SEED).normal(ratio, 1, (1, 1, 500))
+    inputs = [x, np.ones(1), np.zeros(1)]
+    got = results(op, inputs, attributes)
+    with localcontext(prec=50):
+        exact = [Decimal(v) for v in x.reshape(-1)]
+        mean = sum(exact) / x.size
+        variance = sum((v - mean) ** 2 for v in exact) / x.size
+        rstd = 1 / (variance + Decimal(attributes["eps"])).sqrt()
+        for y, v in zip(got[0].reshape(-1), exact, strict=True):
+            assert abs(Decimal(y) - (v - mean) * rstd) <= Decimal("1e-15") * abs((v - mean) * rstd)
+    assert openaclnn.compare(got, op.python, *inputs, **attributes)
+    assert_accurate(op, inputs, attributes, got, SEED)
+
+
+@pytest.mark.parametrize("beta", [-690.0, -710.0, -744.0, -760.0, -1e4])
+def test_group_norm_where_the_logistic_function_ends(beta):
+    """From t = -700 on it counts as 0, as docs/numerics.md says; the judge takes that."""
+    forward, gradient = (next(op for op in OPS if op.python == f"group_norm_swish{end}")
+                         for end in ("", "_grad"))  # fmt: skip
+    x = np.random.default_rng(SEED).normal(0, 1, (1, 2, 8))
+    gamma, shift = np.zeros(2), np.full(2, beta)
+    attributes = {"num_groups": 1, "data_format": None, "swish_scale": 1.0}
+    first = attributes | {"eps": 1e-5, "activate_swish": True}
+    got = results(forward, [x, gamma, shift], first)
+    assert openaclnn.compare(got, forward.python, x, gamma, shift, **first)
+    inputs = [np.ones_like(x), got[1], got[2], x, gamma, shift]
+    second = attributes | {"dgamma_is_require": True, "dbeta_is_require": True}
+    got = results(gradient, inputs, second)
+    assert openaclnn.compare(got, gradient.python, *inputs, **second)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ from support import all_rows
 
 import openaclnn
 from openaclnn.bench import measure, running
-from openaclnn.bench.comparing import compare
 from openaclnn.bench.measure import Samples
 from openaclnn.bench.peers import PEERS
 from openaclnn.bench.tensors import ours, tensors
@@ -121,6 +121,16 @@ def test_a_peer_that_computes_something_else_is_reported(capsys, monkeypatch, tm
     assert "results of numpy differ from ours" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("load", [0.0, 3.2])
+def test_a_busy_machine_is_noted_on_the_page(load, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    page = tmp_path / "bench.html"
+    words = ["elu", "--shape", "64", "--peer", "none", *QUICK, "--html", str(page)]
+    _, _, err = run(words, capsys)
+    note = "load average 3.2: the machine is busy, distrust these times"
+    assert (note in err) == (note in page.read_text(encoding="utf-8")) == (load > 1)
+
+
 def test_a_result_of_ours_that_breaks_the_promise_is_not_timed(capsys, monkeypatch):
     monkeypatch.setattr(openaclnn, "elu", lambda x, *rest, out: np.multiply(x, 2, out=out))
     status, out, err = run(["elu", "--shape", "64", "--peer", "none", *QUICK], capsys)
@@ -222,60 +232,6 @@ def test_a_document_on_standard_output_is_alone(name, capsys, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-# ---- two records ----
-
-
-def record(low, median, high, peer=1.0, shape=(4,)):
-    return {
-        "op": "elu",
-        "attributes": {},
-        "rows": [
-            {
-                "dtype": "FLOAT",
-                "shape": list(shape),
-                "seconds": {"ours": {"low": low, "median": median, "high": high}},
-                "ratios": {"ours": 1.0, "torch": peer / median},
-            }
-        ],
-    }
-
-
-@pytest.mark.parametrize(
-    ("new", "verdict", "faster"),
-    [
-        ((0.4, 0.5, 0.6), "faster", 2.0),
-        ((1.9, 2.0, 2.1), "slower", 0.5),
-        ((0.5, 0.5, 0.95), "same", 2.0),  # the quartiles meet
-        ((1.0, 1.0, 1.0), "same", 1.0),
-    ],
-)
-def test_verdicts(new, verdict, faster):
-    (found,) = compare(record(0.9, 1.0, 1.1), record(*new))
-    assert (found["verdict"], found["times_faster"]) == (verdict, faster)
-    assert found["times_faster_beside"] == faster  # the peer took as long as before
-
-
-def test_a_slow_day_of_the_machine_is_seen_beside_the_peer():
-    (found,) = compare(record(0.9, 1.0, 1.1, peer=1.0), record(1.9, 2.0, 2.1, peer=2.0))
-    assert (found["times_faster"], found["times_faster_beside"]) == (0.5, 1.0)
-
-
-def test_compare_command(tmp_path, capsys):
-    old, new = tmp_path / "old.json", tmp_path / "new.json"
-    for path, median in ((old, 1.0), (new, 2.0)):
-        data = record(median, median, median) | {"schema": running.SCHEMA}
-        path.write_text(json.dumps(data))
-    page = tmp_path / "c.html"
-    status, out, _ = run(["--compare", str(old), str(new), "--html", str(page)], capsys)
-    assert status == 1
-    assert "slower" in out
-    assert "1 of 1 slower" in page.read_text(encoding="utf-8")
-    assert run(["--compare", str(new), str(old)], capsys)[0] == 0
-    status, out, err = run(["--compare", str(new), str(old), "--json", "-"], capsys)
-    assert json.loads(out)["rows"][0]["verdict"] == "faster"
-    assert "faster" in err
-
-
 # ---- wrong use ----
 
 
@@ -328,14 +284,6 @@ def test_wrong_use_is_one_sentence(words, sentence, tmp_path, monkeypatch, capsy
     assert (status, out, len(said)) == (2, "", 1)
     assert said[0].startswith(f"openaclnn bench: {sentence}")
     assert not Path("-").exists()
-
-
-def test_records_of_different_things_are_not_compared():
-    other = record(1, 1, 1) | {"attributes": {"alpha": 2.0}}
-    with pytest.raises(ValueError, match="one operator with the same attributes"):
-        compare(record(1, 1, 1), other)
-    with pytest.raises(ValueError, match="no dtype and shape in common"):
-        compare(record(1, 1, 1), record(1, 1, 1, shape=(5,)))
 
 
 def test_references_draw_numbers():

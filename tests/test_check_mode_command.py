@@ -15,6 +15,7 @@ import pytest
 from check_mode import PAGE, PROGRAMS, REPORT, needs_compiler, openaclnn_command, program
 
 from openaclnn.commands.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
+from openaclnn.output import NOT_WRITTEN
 
 pytestmark = needs_compiler
 
@@ -166,11 +167,24 @@ def test_files_that_cannot_be_written(programs, tmp_path):
                         done.stderr)  # fmt: skip
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_reports_that_are_lost(option, programs):
+    """The status of mistakes stays; without them it is not 0."""
+    done = openaclnn_command("check", option, "/dev/full", str(program(PROGRAMS[0], programs)))
+    assert done.returncode == MISTAKES_MADE
+    sentence = "openaclnn check: /dev/full could not be written: No space left on device\n"
+    assert sentence in done.stderr
+    clean = openaclnn_command("check", option, "/dev/full", "--exit-code", "0", "true")
+    assert clean.returncode == NOT_WRITTEN
+    assert "Traceback" not in done.stderr + clean.stderr
+
+
 def test_help_names_the_options():
     shown = openaclnn_command("check", "--help").stdout
     for word in ("--json", "--exit-code", "OPENACLNN_CHECK=1", "docs check_mode"):
         assert word in shown
-    for number in (MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE, 126, 127):
+    for number in (MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE, NOT_WRITTEN, 126, 127):
         assert re.search(rf"\b{number}\b", shown), number
         assert re.search(rf"\b{number}\b", PAGE.partition("## How it knows")[0]), number
     for last_line in ("no mistakes", "nothing was checked: ", "ended by signal N", "consequences"):

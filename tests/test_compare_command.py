@@ -73,6 +73,13 @@ def test_calls_that_no_operator_accepts_are_not_judged(tmp_path, monkeypatch, ca
         assert capsys.readouterr().err.startswith(f"openaclnn compare: {sentence}")
 
 
+def test_empty_files_are_not_compared(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.ones((0, 4), np.float32))
+    assert main(["compare", "x.npy", "x.npy", "--op", "elu"]) == 2
+    assert capsys.readouterr().out.startswith("NOTHING COMPARED aclnnElu")
+
+
 def test_negative_numbers_are_values(tmp_path, monkeypatch, capsys):
     """Those with an exponent too, which argparse takes for options."""
     monkeypatch.chdir(tmp_path)

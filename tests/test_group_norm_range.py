@@ -56,6 +56,21 @@ def test_forward_without_eps(positions, scale, activate):
         assert name == "constant" or scaled.max() <= 4e-6, f"{name}: {scaled.max()}"
 
 
+@pytest.mark.parametrize("scale", [1e-44, 1e-46, -1e-46, 5e-324, 0.0])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_infinite_beta_and_a_scale_that_fp32_rounds_to_0(positions, scale):
+    """swish(±inf) is an infinity or NaN by the sign of the scale; 0 alone makes NaN of both."""
+    x = np.linspace(-1, 1, 4 * positions, dtype=np.float32).reshape(1, 4, positions)
+    beta = np.array([np.inf, 0, -np.inf, 1], np.float32)
+    attributes = attributes_of(FORWARD, swish_scale=scale)
+    y = results(FORWARD, [x, GAMMA, beta], attributes)[0]
+    with np.errstate(all="ignore"):
+        exact = evaluate(FORWARD, [x, GAMMA, beta], attributes)[0]
+    assert (np.isnan(y) == np.isnan(exact)).all()
+    assert (y == exact)[np.isinf(exact)].all()
+    assert np.isinf(exact).any() == (scale != 0)
+
+
 @pytest.mark.parametrize("activate", [True, False], ids=["swish", "plain"])
 @pytest.mark.parametrize("positions", [8, 32, 600])
 def test_forward_of_a_mean_that_fp32_rounds_up(positions, activate):

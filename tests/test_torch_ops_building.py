@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from torch_support import torch
 
 import openaclnn
@@ -82,7 +83,24 @@ def test_two_processes_at_once_compile_once(tmp_path):
     assert sum("compiling the PyTorch operators" in err for _, err in ended) == 1
     assert finish(start(**environment)) == ([COMPILED], "")  # and later ones say nothing
     assert runs(tmp_path) == 1
-    assert [path.suffix for path in sorted(cache.iterdir())] == [".lock", ".so"]
+    assert [path.suffix for path in sorted(cache.iterdir())] == [".lock", ".sha256", ".so"]
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 1.0], ids=["empty", "cut off", "other bytes"])
+def test_a_build_that_was_damaged_is_compiled_again(kept, tmp_path):
+    """A file that was cut off ended the process with SIGBUS, each time; an empty one meant Python
+    for ever."""
+    environment = {"OPENACLNN_CACHE": tmp_path / "cache", "CXX": compiler(tmp_path)}
+    finish(start(**environment))
+    (file,) = (tmp_path / "cache").glob("*.so")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(kept * len(whole))] if kept < 1 else bytes(len(whole)))
+    out, err = finish(start(**environment))
+    assert out == [COMPILED]
+    assert err.startswith(f"openaclnn: {file} is not what was compiled; compiling the PyTorch")
+    assert file.read_bytes() == whole
+    assert finish(start(**environment)) == ([COMPILED], "")
+    assert runs(tmp_path) == 2
 
 
 def test_a_compiler_that_fails(tmp_path):
@@ -206,6 +224,8 @@ for op in openaclnn.OPS:
 print(refusal(lambda: o.group_norm_swish(x, w, w, 3, None, 1e-5, False)))
 print(refusal(lambda: o.group_norm_swish(x, w, w, 4)))
 print(refusal(lambda: o.leaky_relu(x.int())))
+jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=torch.jagged)
+print(refusal(lambda: ot.elu(jagged)))
 g, = torch.autograd.grad(ot.elu(x).sum(), x, create_graph=True)
 print(refusal(lambda: g.sum().backward()))
 y = o.group_norm_swish(x, w, w, 3)[0]
@@ -221,6 +241,7 @@ ValueError: group_norm_swish: activate_swish must be True where a gradient is re
 ValueError: group_norm_swish: num_groups must divide the 6 channels of x, but got 4
 ValueError: leaky_relu: x must have dtype float32, float16, float64 or bfloat16 on Atlas A2 \
 training / Atlas 800I A2 inference, but got int32
+ValueError: elu: input must be a dense tensor in CPU memory, but is a nested one
 NotImplementedError: elu_backward: there is no gradient by self_or_result, a second derivative
 NotImplementedError: group_norm_swish_grad: there is no gradient by dy
 """

@@ -47,6 +47,21 @@ def test_tensors_of_another_kind(op, kind):
 
 
 @pytest.mark.parametrize("op", all_rows())
+def test_jagged_tensors(op):
+    """torch's class of them raised NotImplementedError with the name of the operator alone."""
+    jagged = torch.nested.nested_tensor([torch.rand(2, 3), torch.rand(1, 3)], layout=torch.jagged)
+    for i, p in enumerate(op.inputs_):
+        inputs = [torch.rand(2, 3) for _ in op.inputs_]
+        inputs[i] = jagged
+        message = refused(lambda inputs=inputs: call(op, inputs))
+        assert message == f"{op.python}: {p.python_name} {DENSE}a nested one"
+    if not op.inplace:
+        outs = {a.name: jagged for a in operator(op, "out")._schema.arguments if a.kwarg_only}
+        message = refused(lambda: operator(op, "out")(*arguments(op, tensors(op, "FLOAT")), **outs))
+        assert message == f"{op.python}: {next(iter(outs))} {DENSE}a nested one"
+
+
+@pytest.mark.parametrize("op", all_rows())
 def test_meta_tensors_go_with_meta_tensors_only(op):
     inputs = tensors(op, "FLOAT")
     imagined = operator(op)(*arguments(op, [x.to("meta") for x in inputs]))

@@ -333,6 +333,15 @@ def test_files_that_cannot_be_written(leaky_relu, tmp_path):
         assert done.stderr.startswith(f"openaclnn trace: {option} must be a file that can be")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("option", ["-o", "--text"])
+def test_a_trace_that_is_lost(leaky_relu, option):
+    done = command("trace", option, "/dev/full", str(leaky_relu))
+    assert done.returncode == 74
+    sentence = "openaclnn trace: /dev/full could not be written: No space left on device"
+    assert sentence in done.stderr.splitlines()
+
+
 def test_help_names_the_options():
     shown = command("trace", "--help").stdout
     for word in ("--output", "--text", "perfetto", "openaclnn docs trace"):

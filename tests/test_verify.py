@@ -14,6 +14,7 @@ import pytest
 from support import FLOATS
 
 import openaclnn
+from openaclnn.layouts import EXPANDED
 from openaclnn.reference import REFERENCES
 from openaclnn.standards import Standard
 from openaclnn.table import OPS, PRODUCTS
@@ -41,7 +42,9 @@ def test_cases_cover_the_rows():
             sets = {repr(case.attributes) for case in own}
             assert sets == {repr(a) for a in REFERENCES[op.kernel].attributes}
             assert {case.values for case in own} == set(values.names(op, dtype))
-            assert len({case.layout for case in own}) == 6 + (not op.pointwise)
+            layouts = {case.layout for case in own}
+            assert len(layouts) == 6 + (not op.pointwise) + (0 if op.inplace else len(EXPANDED))
+            assert any(case.alias for case in own) == (not op.inplace)
             ranks = {len(case.shapes[0]) for case in own}
             assert {2, 3, 8} <= ranks
             assert any(sum(case.shapes[0]) == 0 for case in own) == op.pointwise

@@ -143,6 +143,13 @@ GN = "group_norm_swish"
         ({"op": "elu", "seed": None}, "case 0: seed must be an integer of at least 0, but is None"),
         ({"op": "elu", "seed": -1}, "case 0: seed must be an integer of at least 0, but is -1"),
         ({"op": "elu", "layout": []}, "case 0: layout must be one of contiguous"),
+        ({"op": "elu_", "layout": "expanded"}, "case 0: elu_ writes its input, which must not have "
+         "layout expanded"),
+        ({"op": "elu", "alias": "alpha"}, "case 0: alias must be one of x, but is 'alpha'"),
+        ({"op": "elu_", "alias": "x"}, 'case 0: elu_ has no input that "alias" can name'),
+        ({"op": "elu", "alias": "x", "out": "fp64"}, 'case 0: "alias" goes with no "out"'),
+        ({"op": "hardshrink_backward", "shapes": [[3, 1], [1, 4]], "alias": "x"},
+         'case 0: hardshrink_backward has no input that "alias" can name'),
         ({"op": "elu", "shapes": None}, "case 0: shapes must be a list, but is None"),
         ({"op": GN, "attributes": {"num_groups": 0}}, "case 0: num_groups must be greater than 0"),
         ({"op": GN, "attributes": {"num_groups": "x"}}, "case 0: num_groups must be an integer"),
@@ -250,4 +257,5 @@ def test_torch_compiled():
         "torch:compiled has the first attribute set of an operator only",
         "torch has no status codes",
         "torch's operators keep one dtype",
+        "torch's operators make their outputs",
     }

@@ -5,6 +5,7 @@ interrupted goes on where it stopped, with the results of one that was not."""
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -136,6 +137,8 @@ def test_a_state_of_something_else_is_refused_and_kept(tmp_path, capsys):
         assert main(command) == 2
         assert "must be a state file of --exhaustive or not exist" in capsys.readouterr().err
         assert file.read_bytes() == other
+    assert main([*command[:-2], os.devnull, "--quiet"]) == 2  # /dev/zero would have no end
+    assert "must be a state file of --exhaustive or not exist" in capsys.readouterr().err
 
 
 def test_the_command_reports_and_names_a_chunk_again(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "aclnn/aclnn_base.h"
+#include "core/aten/calling.h"
 #include "core/aten/provider.h"
 #include "core/aten/traced.h"
 #include "core/ops/foreign.h"
@@ -13,11 +14,18 @@ namespace {
 
 class AtenWork : public ForeignWork {
  public:
-  AtenWork(const Provider& provider, void* call) : provider_(provider), call_(call) {}
+  AtenWork(const Row& row, const Provider& provider, void* call)
+      : row_(row), provider_(provider), call_(call) {}
   ~AtenWork() override { provider_.drop(call_); }
-  int32_t run() const override { return provider_.compute(call_); }
+  int32_t run() const override {
+    return with_stack_room(row_.name, [this] {
+      compute_alone_after_fork(provider_);
+      return provider_.compute(call_);
+    });
+  }
 
  private:
+  const Row& row_;
   const Provider& provider_;
   void* call_;
 };
@@ -50,14 +58,16 @@ int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, 
                 workspace_size == nullptr ? "workspaceSize" : "executor")
         .code();
   const Provider* provider = nullptr;
-  if (const Status status = find_provider(row.name, &provider); !status.ok()) return status.code();
   void* call = nullptr;
-  if (const int32_t code = provider->prepare(static_cast<int>(&row - rows), values, &call);
-      code != 0) {
-    return code;
-  }
+  const int32_t code = with_stack_room(row.name, [&] {
+    if (const Status status = find_provider(row.name, &provider); !status.ok())
+      return status.code();
+    compute_alone_after_fork(*provider);
+    return provider->prepare(static_cast<int>(&row - rows), values, &call);
+  });
+  if (code != 0) return code;
   try {
-    const auto work = std::make_shared<AtenWork>(*provider, call);
+    const auto work = std::make_shared<AtenWork>(row, *provider, call);
     add_tensors(*work, row, values);
     aclOpExecutor* made = nullptr;
     if (const Status status = plan_foreign(row.name, &row, work, &made); !status.ok())

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/immortal.h"
 #include "core/runtime/parallel.h"
 
 namespace openaclnn::aten {
@@ -65,7 +66,8 @@ Loaded load() {
 }  // namespace
 
 Status find_provider(const char* call, const Provider** found) {
-  static const Loaded loaded = load();
+  static constinit Immortal<Loaded> place;
+  const Loaded& loaded = place.get(load);
   if (loaded.provider == nullptr)
     return fail(ACLNN_ERR_INNER, "%s: %s", call, loaded.problem.c_str());
   *found = loaded.provider;

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include "core/aten/row.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn::aten {
 
@@ -25,8 +26,8 @@ inline constexpr char kTracer[] = "openaclnn_trace_rows";
 
 // Exists when `openaclnn trace` runs the program.
 inline const Tracer* tracer() {
-  static const auto* const found = static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer));
-  return found;
+  static constinit Immortal<const Tracer*> found;
+  return found.get([] { return static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer)); });
 }
 
 inline int32_t traced_plan(const Row& row, const Value* values, uint64_t* workspace_size,

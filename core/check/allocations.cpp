@@ -145,8 +145,7 @@ bool map(const char* call, const void* address, size_t size) {
 void* obtain(const char* call, size_t size, size_t reserved) {
   const bool huge = size >= kHugePage;
   const Stack made = stack_here();
-  const Context* context = current_context();
-  const int32_t device = context != nullptr ? context->device : 0;
+  const int32_t device = current_device();
   std::lock_guard lock(arena.mutex);
   const size_t count = arena.count.load(std::memory_order_relaxed);
   const size_t begin = round_up(arena.used, huge ? kHugePage : arena.page);
@@ -182,6 +181,12 @@ void give_back(void* address) {
 void* reachable(const void* address) {
   if (!is_device_address(address)) return const_cast<void*>(address);
   return library_address(reinterpret_cast<uintptr_t>(address));
+}
+
+uintptr_t address_of_program(const void* reachable) {
+  const auto own = reinterpret_cast<uintptr_t>(reachable);
+  const bool of_library = is_device_address(reinterpret_cast<void*>(own - arena.distance));
+  return of_library ? own - arena.distance : own;
 }
 
 }  // namespace openaclnn::check

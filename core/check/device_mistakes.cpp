@@ -9,8 +9,8 @@ namespace openaclnn::check {
 namespace {
 
 int32_t device_of(const Stream& stream, int32_t otherwise) {
-  const Context* owner = stream.owner();
-  return owner != nullptr ? owner->device : otherwise;
+  const PinnedContext owner(contexts(), stream.owner());
+  return owner ? owner->device : otherwise;
 }
 
 // Returns the live allocation of device memory that contains the address.
@@ -39,8 +39,8 @@ void report_memory(const char* op, const char* name, const Block& own, const voi
 }  // namespace
 
 bool check_stream_device(const char* call, const Stream& stream) {
-  const Context* current = current_context();
-  if (current == nullptr) return true;
+  const PinnedContext current = current_context();
+  if (!current) return true;
   const int32_t device = device_of(stream, current->device);
   if (device == current->device) return true;
   Report report("wrong_device");

@@ -12,6 +12,7 @@
 
 #include "core/check/allocations.h"
 #include "core/check/report.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn::check {
 namespace {
@@ -80,7 +81,8 @@ void on_fault(int number, siginfo_t* info, void* context) {
   if (reported.exchange(true)) {
     while (true) pause();  // another thread is about to end the process
   }
-  static Report report("host_access");  // too large for the stack of a handler
+  static constinit Immortal<Report> place;  // too large for the stack of a handler
+  Report& report = place.get([] { return Report("host_access"); });
   report.at("here", nullptr, stack_of_fault(context));
   describe(report, info->si_addr, way_of(context));
   report.advice =

@@ -99,8 +99,8 @@ Status check_end(const char* call, const char* argument, const void* address, si
 }  // namespace
 
 void add_stream(Sentence& sentence, const Stream* stream) {
-  const Context* owner = stream == nullptr ? nullptr : stream->owner();
-  if (owner != nullptr && owner->stream == stream) {
+  const PinnedContext owner(contexts(), stream == nullptr ? nullptr : stream->owner());
+  if (owner && owner->stream == stream) {
     sentence.add("the default stream");
   } else {
     sentence.add("stream ").pointer(stream);

@@ -11,6 +11,7 @@
 #include "core/npu/provider.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
@@ -31,10 +32,11 @@ int32_t code_of(Result result) {
 }
 
 Engine& engine() {
-  static Engine* const found = [] {
+  static constinit Immortal<Engine*> known;
+  Engine* const found = known.get([] {
     const auto find = reinterpret_cast<FindEngine>(npu::find_provided(kFindEngine));
     return find == nullptr ? nullptr : find();
-  }();
+  });
   if (found == nullptr)
     throw Failure(kNotSupported,
                   "communication must find the library that `openaclnn npu` compiles, but it is "
@@ -45,9 +47,11 @@ Engine& engine() {
 // Read once, so that an unusable value is reported once.
 const Timeouts& timeouts() {
   constexpr int64_t longest = INT32_MAX / 1000;  // in milliseconds it is an int
-  static const Timeouts found{environment_number("HCCL_CONNECT_TIMEOUT", 1, longest, 120),
-                              environment_number("HCCL_EXEC_TIMEOUT", 1, longest, 1836)};
-  return found;
+  static constinit Immortal<Timeouts> found;
+  return found.get([] {
+    return Timeouts{environment_number("HCCL_CONNECT_TIMEOUT", 1, longest, 120),
+                    environment_number("HCCL_EXEC_TIMEOUT", 1, longest, 1836)};
+  });
 }
 
 // In check mode the program's addresses of device memory are not those that can be read.

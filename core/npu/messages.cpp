@@ -45,8 +45,8 @@ extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* c
 // terminal if ASCEND_SLOG_PRINT_TO_STDOUT is 1. There are no log files.
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
                const char* fmt, ...) {
-  static const int lowest = number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR);
-  static const bool shown = number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0) == 1;
+  const int lowest = number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR);
+  const bool shown = number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0) == 1;
   const int level = static_cast<int>(logLevel);
   if (!shown || fmt == nullptr || level < lowest || level > ACL_ERROR) return;
   constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};

@@ -24,8 +24,8 @@ struct Options {
   std::map<aclrtStream, uint32_t> overflow;
 
   static Options& get() {
-    static Immortal<Options> options;
-    return *options;
+    static constinit Immortal<Options> options;
+    return options.get();
   }
 };
 

@@ -3,10 +3,14 @@
 
 #include <dlfcn.h>
 
+#include "core/runtime/immortal.h"
+
 namespace openaclnn::npu {
 
 void* find_provided(const char* function) {
-  static void* const library = dlopen("libaclnn_math.so", RTLD_LAZY | RTLD_LOCAL);
+  static constinit Immortal<void*> opened;
+  void* const library =
+      opened.get([] { return dlopen("libaclnn_math.so", RTLD_LAZY | RTLD_LOCAL); });
   return library == nullptr ? nullptr : dlsym(library, function);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/runtime/immortal.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
 
@@ -14,24 +15,24 @@ namespace openaclnn::npu {
 
 // TASK_QUEUE_ENABLE is 1 unless it is set; ASCEND_LAUNCH_BLOCKING=1 turns the queue off.
 inline bool queued() {
-  static const bool is = [] {
+  static constinit Immortal<bool> is;
+  return is.get([] {
     const char* blocking = std::getenv("ASCEND_LAUNCH_BLOCKING");
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");
     return (blocking == nullptr || std::strcmp(blocking, "1") != 0) &&
            (queue == nullptr || std::strcmp(queue, "0") != 0);
-  }();
-  return is;
+  });
 }
 
 // In its mode 2 torch_npu runs phase 1 from its queue too, and a refusal there makes it drop all
 // later operators in silence. So phase 2 reports what phase 1 refuses, and ATen's shapes are left
 // to it.
 inline bool phase1_queued() {
-  static const bool is = queued() && [] {
+  static constinit Immortal<bool> is;
+  return is.get([] {
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");
-    return queue != nullptr && std::strcmp(queue, "2") == 0;
-  }();
-  return is;
+    return queued() && queue != nullptr && std::strcmp(queue, "2") == 0;
+  });
 }
 
 // What phase 2 returns for a failure whose sentence is this thread's newest.

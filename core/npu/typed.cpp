@@ -7,6 +7,7 @@
 #include "aclnn/acl_meta.h"
 #include "core/npu/description.h"
 #include "core/npu/provider.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn::npu {
 namespace {
@@ -101,7 +102,9 @@ class Handles {
 
 Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known) {
   *known = false;
-  static const auto run = reinterpret_cast<RunTyped>(find_provided(kTypedFunction));
+  static constinit Immortal<RunTyped> provided;
+  const RunTyped run =
+      provided.get([] { return reinterpret_cast<RunTyped>(find_provided(kTypedFunction)); });
   if (run == nullptr) return {};
   const TypedCall question = {given.type, nullptr, 0, nullptr, 0, nullptr, -1};
   if (run(&question, nullptr) != 0) return {};

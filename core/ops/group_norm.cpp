@@ -302,7 +302,8 @@ Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& 
   call.swish = g.backward() || g.argument("activateSwish").flag;
   const double scale = g.argument("swishScale").real;
   call.wide_scale = scale;
-  call.scale = static_cast<float>(std::clamp<double>(scale, -0x1.fffffep127, 0x1.fffffep127));
+  const auto narrow = static_cast<float>(std::clamp(scale, -0x1.fffffep127, 0x1.fffffep127));
+  call.scale = narrow != 0 ? static_cast<double>(narrow) : scale;
   if (g.x->dtype == ACL_DOUBLE) {
     add_double_steps(g, call, executor);
     return {};

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/runtime/environment.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 
@@ -59,8 +60,8 @@ const Kernels& choose() {
 }  // namespace
 
 const Kernels& kernels() {
-  static const Kernels& chosen = choose();
-  return chosen;
+  static constinit Immortal<const Kernels*> chosen;
+  return *chosen.get([] { return &choose(); });
 }
 
 #else

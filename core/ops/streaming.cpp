@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/runtime/environment.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 namespace {
@@ -16,9 +17,11 @@ namespace {
 constexpr int64_t kStreamingBytes = int64_t{32} << 20;
 
 std::atomic<int64_t>& threshold() {
-  static std::atomic<int64_t> bytes =
-      environment_number("OPENACLNN_STREAMING_BYTES", 1, int64_t{1} << 62, kStreamingBytes);
-  return bytes;
+  static constinit Immortal<std::atomic<int64_t>> bytes;
+  return bytes.get([] {
+    return std::atomic<int64_t>(
+        environment_number("OPENACLNN_STREAMING_BYTES", 1, int64_t{1} << 62, kStreamingBytes));
+  });
 }
 
 thread_local bool outputs_are_new = false;

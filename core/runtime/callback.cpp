@@ -66,8 +66,8 @@ struct Reporters {
   }
 
   static Reporters& get() {
-    static Immortal<Reporters> reporters;
-    return *reporters;
+    static constinit Immortal<Reporters> reporters;
+    return reporters.get();
   }
 
   // Threads and queues stayed in the parent. Without destructors: somebody may wait there.
@@ -142,14 +142,14 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   if (block != ACL_CALLBACK_NO_BLOCK && block != ACL_CALLBACK_BLOCK) {
     return fail(ACL_ERROR_INVALID_PARAM, "%s: blockType must be 0 or 1, but got %d", call, block);
   }
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
   Reporters& reporters = Reporters::get();
   {
     std::lock_guard lock(reporters.mutex);
-    if (reporters.of_stream.count(stream) == 0) {
+    if (reporters.of_stream.count(stream.get()) == 0) {
       return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
                   "%s: a thread must be subscribed to stream: call aclrtSubscribeReport first",
                   call);
@@ -157,8 +157,9 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   }
   auto own = std::make_unique<Launch>();
   const bool waits = block == ACL_CALLBACK_BLOCK;
-  own->node.push_back({function, data, stream, waits ? std::make_shared<Turn>() : nullptr});
-  notify_recorded(&own->node.front(), stream);  // whose callback runs then knows what came before
+  own->node.push_back({function, data, stream.get(), waits ? std::make_shared<Turn>() : nullptr});
+  notify_recorded(&own->node.front(),
+                  stream.get());  // whose callback runs then knows what came before
   const auto run = [](void* context) { static_cast<Launch*>(context)->run(); };
   if (!waits && stream->run_if_idle(run, own.get())) return {};
   const auto drop = [](void* context) { delete static_cast<Launch*>(context); };
@@ -169,13 +170,13 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
 
 Status subscribe(uint64_t thread, aclrtStream handle) {
   constexpr const char* call = "aclrtSubscribeReport";
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
   Reporters& reporters = Reporters::get();
   std::lock_guard lock(reporters.mutex);
-  const auto [subscription, is_new] = reporters.of_stream.emplace(stream, thread);
+  const auto [subscription, is_new] = reporters.of_stream.emplace(stream.get(), thread);
   if (!is_new) {
     return fail(ACL_ERROR_REPEAT_SUBSCRIBE,
                 "%s: stream must have no thread yet, but is subscribed by thread %llu", call,
@@ -192,7 +193,7 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
 
 Status unsubscribe(uint64_t thread, aclrtStream handle) {
   constexpr const char* call = "aclrtUnSubscribeReport";
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
@@ -200,7 +201,7 @@ Status unsubscribe(uint64_t thread, aclrtStream handle) {
   std::list<Callback> dropped;
   {
     std::lock_guard lock(reporters.mutex);
-    const auto found = reporters.of_stream.find(stream);
+    const auto found = reporters.of_stream.find(stream.get());
     if (found == reporters.of_stream.end()) {
       return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, "%s: stream must be subscribed, but is not",
                   call);

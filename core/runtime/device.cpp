@@ -38,8 +38,8 @@ struct Devices {
   Devices() { hold_across_fork(mutex); }
 
   static Devices& get() {
-    static Immortal<Devices> devices;
-    return *devices;
+    static constinit Immortal<Devices> devices;
+    return devices.get();
   }
 
   std::mutex mutex;
@@ -86,10 +86,10 @@ int32_t count_devices() {
   return count;
 }
 
-Status find_context(const char* call, aclrtContext handle, Context** context) {
+Status find_context(const char* call, aclrtContext handle, PinnedContext* context) {
   if (Status status = not_null(call, "context", handle); !status.ok()) return status;
-  *context = contexts().find(handle);
-  if (*context != nullptr) return {};
+  *context = PinnedContext(contexts(), handle);
+  if (*context) return {};
   notify_refused(call, kContextThing, "context", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: context must be alive, but %p was destroyed or never created", call, handle);
@@ -107,10 +107,11 @@ Context* create_context(const char* call, int32_t device, bool is_default) {
   return nullptr;
 }
 
-// Waits for its work. Streams made in it stay as handles that can only be destroyed.
+// Waits for its work. Streams made in it stay as handles that can only be destroyed. Calls of other
+// threads that have found its default stream end before that does.
 Status destroy_context(const char* call, Context* context) {
-  Stream* stream = context->stream;
-  if (!contexts().destroy(context)) {
+  Stream* stream = nullptr;
+  if (!contexts().destroy(context, [&](const Context& own) { stream = own.stream; })) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: context was destroyed by another thread", call);
   }
   drain_streams([](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); },
@@ -168,11 +169,13 @@ Context* enter_device(const char* call, int32_t device, uint64_t users) {
 
 }  // namespace
 
-HandlePool<Context>& contexts() { return pool_of<Context>(kMaxContexts); }
+HandlePool<Context>& contexts() {
+  return pool_of<Context>(kMaxContexts, [] { contexts().forget_pins(); });
+}
 
 int32_t device_count() {
-  static const int32_t count = count_devices();
-  return count;
+  static constinit Immortal<int32_t> count;
+  return count.get(count_devices);
 }
 
 Status check_device(const char* call, const char* argument, int32_t device) {
@@ -182,10 +185,19 @@ Status check_device(const char* call, const char* argument, int32_t device) {
               argument, count, device);
 }
 
-Context* current_context() {
-  Context* found = contexts().find(current);
-  if (found != nullptr || default_device < 0) return found;
-  return enter_device("aclInit", default_device, 0);
+PinnedContext current_context() {
+  PinnedContext found(contexts(), current);
+  while (!found && default_device >= 0) {
+    const Context* entered = enter_device("aclInit", default_device, 0);
+    if (entered == nullptr) break;
+    found = PinnedContext(contexts(), entered);  // unless it was reset meanwhile
+  }
+  return found;
+}
+
+int32_t current_device() {
+  const PinnedContext context = current_context();
+  return context ? context->device : 0;
 }
 
 void set_default_device(int32_t device) { default_device = device; }
@@ -219,8 +231,8 @@ aclError aclrtResetDeviceForce(int32_t deviceId) {
 aclError aclrtGetDevice(int32_t* deviceId) {
   if (Status null = not_null("aclrtGetDevice", "deviceId", deviceId); !null.ok())
     return null.code();
-  const Context* context = current_context();
-  if (context == nullptr) return no_context("aclrtGetDevice").code();
+  const PinnedContext context = current_context();
+  if (!context) return no_context("aclrtGetDevice").code();
   *deviceId = context->device;
   return ACL_SUCCESS;
 }
@@ -257,7 +269,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
 }
 
 aclError aclrtDestroyContext(aclrtContext context) {
-  Context* own;
+  PinnedContext own;
   if (Status status = find_context("aclrtDestroyContext", context, &own); !status.ok()) {
     return status.code();
   }
@@ -267,20 +279,22 @@ aclError aclrtDestroyContext(aclrtContext context) {
                 "context of a device ends with aclrtResetDevice")
         .code();
   }
-  if (own == Stream::owner_here()) {
+  Context* ending = own.get();
+  if (ending == Stream::owner_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
         .code();
   }
-  notify_ending("aclrtDestroyContext", kContextThing, own);
-  return destroy_context("aclrtDestroyContext", own).code();
+  own.release();
+  notify_ending("aclrtDestroyContext", kContextThing, ending);
+  return destroy_context("aclrtDestroyContext", ending).code();
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
-  Context* own;
+  PinnedContext own;
   Status status = find_context("aclrtSetCurrentContext", context, &own);
   if (!status.ok()) return status.code();
-  current = own;
+  current = own.get();
   withdraw(ACL_ERROR_RT_CONTEXT_NULL);
   return ACL_SUCCESS;
 }
@@ -288,8 +302,8 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 aclError aclrtGetCurrentContext(aclrtContext* context) {
   if (Status null = not_null("aclrtGetCurrentContext", "context", context); !null.ok())
     return null.code();
-  Context* own = current_context();
-  if (own == nullptr) return no_context("aclrtGetCurrentContext").code();
-  *context = own;
+  const PinnedContext own = current_context();
+  if (!own) return no_context("aclrtGetCurrentContext").code();
+  *context = own.get();
   return ACL_SUCCESS;
 }

@@ -16,6 +16,8 @@ namespace openaclnn {
 inline constexpr int kContextOptions = 3;
 
 struct Context {
+  static constexpr bool kPinned = true;
+
   int32_t device;
   bool is_default;  // made by aclrtSetDevice, shared by all threads on that device, ends with
                     // aclrtResetDevice
@@ -26,13 +28,15 @@ struct Context {
 };
 
 HandlePool<Context>& contexts();
+using PinnedContext = HandlePool<Context>::Pin;
 
 // OPENACLNN_DEVICES (default LOCAL_WORLD_SIZE, or 1), restricted to the devices that
 // ASCEND_RT_VISIBLE_DEVICES lists.
 int32_t device_count();
 // Returns the context of the calling thread. If it has none, or a destroyed one, returns that of
-// the default device, or nullptr if there is no default device.
-Context* current_context();
+// the default device, or nothing if there is no default device.
+PinnedContext current_context();
+int32_t current_device();  // of that context, or 0
 
 // The device of threads that set none (aclInit); negative for none.
 void set_default_device(int32_t device);

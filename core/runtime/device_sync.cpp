@@ -11,20 +11,21 @@ namespace openaclnn {
 namespace {
 
 bool on_device(Stream& stream, void* wanted) {
-  const Context* owner = contexts().find(stream.owner());
-  return owner != nullptr && stream.awaited() && owner->device == *static_cast<int32_t*>(wanted);
+  const PinnedContext owner(contexts(), stream.owner());
+  return owner && stream.awaited() && owner->device == *static_cast<int32_t*>(wanted);
 }
 
 }  // namespace
 
 Status synchronize_device(const char* call, Deadline deadline) {
-  const Context* context = current_context();
-  if (context == nullptr) return no_context(call);
+  PinnedContext context = current_context();
+  if (!context) return no_context(call);
   if (Stream::owner_here() != nullptr) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a task must not wait for the device it runs on",
                 call);
   }
   int32_t device = context->device;
+  context.release();  // the wait may be long
   if (!drain_streams(on_device, &device, deadline)) {
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                 "%s: the work of device %d must be done within the timeout, but was not", call,

@@ -38,17 +38,15 @@ std::mutex& event_mutex() {
     Held() { hold_across_fork(mutex); }
     std::mutex mutex;
   };
-  static Immortal<Held> held;
-  return (*held).mutex;
+  static constinit Immortal<Held> held;
+  return held.get().mutex;
 }
 
 HandlePool<Event>& events() {
-  static auto& pool = []() -> HandlePool<Event>& {
-    event_mutex();
-    after_fork_in_child([] { events().for_each(reset_after_fork); });
-    return pool_of<Event>(kMaxEvents);
-  }();
-  return pool;
+  return pool_of<Event>(kMaxEvents, [] {
+    events().forget_pins();
+    events().for_each(reset_after_fork);
+  });
 }
 
 }  // namespace openaclnn

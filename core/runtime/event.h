@@ -35,6 +35,8 @@ inline constexpr const char* kEventThing = "aclrtEvent";
 enum class EventMaker { plain, with_flag, ex_with_flag };
 
 struct Event {
+  static constexpr bool kPinned = true;
+
   EventMaker maker;
   uint32_t flags;
   std::shared_ptr<Point> point;             // the newest; nullptr before the first
@@ -57,9 +59,9 @@ Status with_event(const char* call, const void* handle, F f, const char* argumen
   if (Status status = not_null(call, argument, handle); !status.ok()) return status;
   HandlePool<Event>& pool = events();  // the first call takes locks
   {
+    const HandlePool<Event>::Pin event(pool, handle);
     std::lock_guard lock(event_mutex());
-    Event* event = pool.find(handle);
-    if (event != nullptr && !event->destroyed) return f(*event);
+    if (event && !event->destroyed) return f(*event);
   }
   notify_refused(call, kEventThing, argument, handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,

@@ -35,7 +35,7 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag must be made of the bits %#x, but got %#x",
                 call, accepted, flags);
   }
-  if (current_context() == nullptr) return no_context(call);
+  if (!current_context()) return no_context(call);
   Event* made =
       events().create(Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false});
   if (made == nullptr) {
@@ -73,14 +73,14 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   if (Status status = with_event(call, handle, [](Event&) { return Status(); }); !status.ok()) {
     return status;
   }
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
-  notify_recorded(handle, stream);
-  auto point = std::make_shared<Point>(stream);
+  notify_recorded(handle, stream.get());
+  auto point = std::make_shared<Point>(stream.get());
   const auto run = [](void* own) { static_cast<Recording*>(own)->run(); };
-  Recording now{point, stream};
+  Recording now{point, stream.get()};
   if (!stream->run_if_idle(run, &now)) {
     const auto drop = [](void* own) {
       const std::unique_ptr<Recording> owned(static_cast<Recording*>(own));
@@ -97,16 +97,16 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
 }
 
 // In the stream, after its waits for the event: then the event is as if never recorded, unless it
-// was recorded anew meanwhile.
+// was recorded again meanwhile.
 struct Reset {
   aclrtEvent handle;
   std::shared_ptr<Point> point;  // the newest when the reset was submitted
 
   void run() {
     std::shared_ptr<Point> released;
+    const HandlePool<Event>::Pin event(events(), handle);
     std::lock_guard lock(event_mutex());
-    Event* event = events().find(handle);
-    if (event == nullptr || event->destroyed || event->point != point) return;
+    if (!event || event->destroyed || event->point != point) return;
     released.swap(event->point);
   }
 };
@@ -122,7 +122,7 @@ Status reset(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
                 "%s: event must come from aclrtCreateEventWithFlag with ACL_EVENT_SYNC", call);
   });
   if (!status.ok()) return status;
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
     return prefix_newest(found.code(), "%s: ", call);
   }
@@ -168,13 +168,13 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
     return Status();
   });
   if (!status.ok()) return status;
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
     return prefix_newest(found.code(), "%s: ", call);
   }
-  notify_waits(stream, handle);
+  notify_waits(stream.get(), handle);
   if (own->point == nullptr || own->point->reached.came()) return {};
-  own->stream = stream;
+  own->stream = stream.get();
   own->seconds = seconds;
   const auto run = [](void* self) { static_cast<Wait*>(self)->run(); };
   const auto drop = [](void* self) { delete static_cast<Wait*>(self); };

@@ -5,10 +5,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-
-#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 
@@ -20,58 +19,50 @@ namespace {
 template <class T>
 struct List {
   void add(T item) {
+    if (std::find(begin(), end(), item) != end()) return;
     if (count == sizeof items / sizeof *items) std::abort();
     items[count++] = item;
   }
   const T* begin() const { return items; }
   const T* end() const { return items + count; }
 
-  T items[64];
+  T items[64] = {};
   size_t count = 0;
 };
 
-struct ForkHandlers {
-  ForkHandlers() { pthread_atfork(lock_all, unlock_all, child); }
+constinit std::mutex handlers;  // guards the lists
+constinit List<std::mutex*> held;
+constinit List<void (*)()> resets;
 
-  static ForkHandlers& get() {
-    static Immortal<ForkHandlers> handlers;
-    return *handlers;
-  }
-  static void lock_all() {
-    ForkHandlers& handlers = get();
-    handlers.mutex.lock();
-    for (std::mutex* mutex : handlers.held) mutex->lock();
-  }
-  static void unlock_all() {
-    ForkHandlers& handlers = get();
-    for (std::mutex* mutex : handlers.held) mutex->unlock();
-    handlers.mutex.unlock();
-  }
-  static void child() {
-    generation.fetch_add(1, std::memory_order_relaxed);
-    unlock_all();
-    for (auto reset : get().resets) reset();
-  }
+void lock_all() {
+  handlers.lock();
+  for (std::mutex* mutex : held) mutex->lock();
+}
 
-  std::mutex mutex;
-  List<std::mutex*> held;
-  List<void (*)()> resets;
-};
+void unlock_all() {
+  for (std::mutex* mutex : held) mutex->unlock();
+  handlers.unlock();
+}
+
+void child() {
+  generation.fetch_add(1, std::memory_order_relaxed);
+  unlock_all();
+  for (auto reset : resets) reset();
+}
+
+// When the library is loaded: locks that survive a fork rely on the count from the first one on.
+[[gnu::constructor]] void begin() { pthread_atfork(lock_all, unlock_all, child); }
 
 }  // namespace
 
-void count_forks() { ForkHandlers::get(); }
-
 void hold_across_fork(std::mutex& mutex) {
-  ForkHandlers& handlers = ForkHandlers::get();
-  std::lock_guard lock(handlers.mutex);
-  handlers.held.add(&mutex);
+  std::lock_guard lock(handlers);
+  held.add(&mutex);
 }
 
 void after_fork_in_child(void (*reset)()) {
-  ForkHandlers& handlers = ForkHandlers::get();
-  std::lock_guard lock(handlers.mutex);
-  handlers.resets.add(reset);
+  std::lock_guard lock(handlers);
+  resets.add(reset);
 }
 
 }  // namespace openaclnn

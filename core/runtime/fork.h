@@ -13,14 +13,11 @@
 
 namespace openaclnn {
 
-void hold_across_fork(std::mutex& mutex);
+void hold_across_fork(std::mutex& mutex);  // a second time: no effect
 
 // Runs in the child, after the mutexes are released: worker threads do not survive a fork, their
-// owners start anew.
+// owners start again. Registered a second time: no effect.
 void after_fork_in_child(void (*reset)());
-
-// Makes sure that forks are counted.
-void count_forks();
 
 extern std::atomic<uint32_t> generation;
 // 1, and one more in each child than in its parent.

@@ -8,9 +8,11 @@
 //
 // A thread that works on an object which another thread may end holds it meanwhile:
 //
-//   HandlePool<T>::Hold hold(pool, handle);
+//   HandlePool<T>::Hold hold(pool, handle);   // one thread at a time
 //   if (!hold) return fail(…);
 //   hold->work();
+//
+// or, where several threads work on one object at a time, pins it (kinds with T::kPinned).
 #pragma once
 
 #include <sys/mman.h>
@@ -130,6 +132,47 @@ class HandlePool {
     bool ends_ = false;
   };
 
+  // The live object behind a handle from outside. It is not destroyed while a pin on it exists; the
+  // thread that destroys it waits, so a pin lasts for one call and no thread destroys what it pins.
+  class Pin {
+   public:
+    Pin() = default;
+    Pin(const HandlePool& pool, const void* handle) : slot_(pool.slot_of(handle)) {
+      static_assert(T::kPinned);
+      if (slot_ == nullptr) return;
+      // Before or after the fetch_or of wait_for_pins: that sees the pin, or we see the null.
+      slot_->pins.fetch_add(1, std::memory_order_acq_rel);
+      object_ = slot_->live.load(std::memory_order_acquire);
+      if (object_ == nullptr || object_ != handle) release();
+    }
+    Pin(Pin&& other) noexcept
+        : slot_(std::exchange(other.slot_, nullptr)),
+          object_(std::exchange(other.object_, nullptr)) {}
+    Pin& operator=(Pin&& other) noexcept {
+      std::swap(slot_, other.slot_);
+      std::swap(object_, other.object_);
+      return *this;
+    }
+    ~Pin() { release(); }
+
+    explicit operator bool() const { return object_ != nullptr; }
+    T* operator->() const { return object_; }
+    T& operator*() const { return *object_; }
+    T* get() const { return object_; }
+
+    void release() {
+      object_ = nullptr;
+      Slot* slot = std::exchange(slot_, nullptr);
+      if (slot == nullptr) return;
+      if (slot->pins.fetch_sub(1, std::memory_order_release) == kEnding + 1) [[unlikely]]
+        slot->pins.notify_all();
+    }
+
+   private:
+    Slot* slot_ = nullptr;
+    T* object_ = nullptr;
+  };
+
   // Returns false if the handle is not alive: if two threads destroy the same object, one gets
   // false.
   bool destroy(const void* handle) {
@@ -142,6 +185,7 @@ class HandlePool {
     Hold hold(*this, handle);
     if (!hold) return false;
     hold.withdraw(End::destroyed);
+    if constexpr (kIsPinned) wait_for_pins(slot_of(handle));
     last(*hold);
     return true;
   }
@@ -153,19 +197,32 @@ class HandlePool {
     return turn < kTurns && (slot->consumed.load(std::memory_order_relaxed) >> turn & 1) != 0;
   }
 
-  // Calls f(T&) for every object that lives all the while; others may be left out. An object found
-  // alive may be on its way out in another thread: its destructor has to wait for f.
+  // Calls f(T&) for every object that lives all the while, pinned; others may be left out. Of a kind
+  // that is not pinned no other thread may destroy objects meanwhile.
   template <class F>
   void for_each(F f) {
     for (size_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
-      if (T* object = slots_[i].live.load(std::memory_order_acquire)) f(*object);
+      T* object = slots_[i].live.load(std::memory_order_acquire);
+      if constexpr (kIsPinned) {
+        const Pin pin(*this, object);
+        if (pin) f(*pin);
+      } else if (object != nullptr) {
+        f(*object);
+      }
     }
+  }
+
+  // In a child of fork, whose parent's threads left theirs behind.
+  void forget_pins() {
+    for (size_t i = 0; i < used_; ++i) slots_[i].pins = 0;
   }
 
  private:
   static constexpr size_t kRest = 16;
   static constexpr size_t kTurns = 8;
   static constexpr size_t kStep = alignof(T) > 16 ? alignof(T) : 16;
+  static constexpr uint32_t kEnding = 1u << 31;
+  static constexpr bool kIsPinned = requires { T::kPinned; };
 
   struct Slot {
     std::atomic<T*> live;  // where in `bytes`; nullptr when none
@@ -173,6 +230,7 @@ class HandlePool {
     size_t turn;
     ForkSafeLock lock;               // of a hold
     std::atomic<uint32_t> consumed;  // bit i: the last object of turn i was
+    std::atomic<uint32_t> pins;      // their number, and kEnding while a thread waits for them
     alignas(kStep) unsigned char bytes[sizeof(T) + kStep * (kTurns - 1)];
   };
 
@@ -180,6 +238,16 @@ class HandlePool {
     const auto distance = reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slots_);
     const size_t range = used_.load(std::memory_order_relaxed) * sizeof(Slot);
     return distance < range ? slots_ + distance / sizeof(Slot) : nullptr;
+  }
+
+  // After the object was withdrawn.
+  static void wait_for_pins(Slot* slot) {
+    uint32_t pins = slot->pins.fetch_or(kEnding, std::memory_order_acq_rel) | kEnding;
+    while (pins != kEnding) {
+      slot->pins.wait(pins, std::memory_order_acquire);
+      pins = slot->pins.load(std::memory_order_acquire);
+    }
+    slot->pins.fetch_and(~kEnding, std::memory_order_relaxed);  // a late pin may look meanwhile
   }
 
   // Only the thread that has the slot to itself calls this.
@@ -227,8 +295,18 @@ class HandlePool {
 // Pools live as long as the process: exit handlers of the program may still free what they hold.
 template <class T>
 HandlePool<T>& pool_of(size_t capacity) {
-  static Immortal<HandlePool<T>> pool(capacity);
-  return *pool;
+  static constinit Immortal<HandlePool<T>> pool;
+  return pool.get([=] { return HandlePool<T>(capacity); });
+}
+
+// The same, where `in_child` also runs in the child of a fork.
+template <class T>
+HandlePool<T>& pool_of(size_t capacity, void (*in_child)()) {
+  static constinit Immortal<HandlePool<T>> pool;
+  return pool.get([=] {
+    after_fork_in_child(in_child);
+    return HandlePool<T>(capacity);
+  });
 }
 
 }  // namespace openaclnn

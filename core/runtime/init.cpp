@@ -29,8 +29,8 @@ struct Initialisation {
   Initialisation() { hold_across_fork(mutex); }
 
   static Initialisation& get() {
-    static Immortal<Initialisation> state;
-    return *state;
+    static constinit Immortal<Initialisation> state;
+    return state.get();
   }
 
   std::mutex mutex;

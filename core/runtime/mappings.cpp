@@ -4,7 +4,6 @@
 // where one ends.
 #include "acl/acl_rt.h"
 #include "core/runtime/arguments.h"
-#include "core/runtime/device.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/physical_memory.h"
@@ -56,7 +55,7 @@ Status check_place(const char* call, Space& space, void* address, const Physical
 
 Status map(void* address, size_t size, const void* handle) {
   constexpr const char* call = "aclrtMapMem";
-  PhysicalMemory* memory = nullptr;
+  PinnedMemory memory;
   if (Status status = find_physical(call, handle, &memory); !status.ok()) return status;
   if (size != memory->size) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: size must be that of the memory, %zu, but got %zu",
@@ -136,12 +135,10 @@ aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle
   }
   if (status.ok()) status = check_zero(call, "offset", offset);
   if (status.ok()) status = check_zero(call, "flags", flags);
-  if (status.ok() && current_context() == nullptr) status = no_context(call);
   if (status.ok()) status = map(virPtr, size, handle);
   return status.code();
 }
 
-// Works without a device and after aclFinalize, too.
 aclError aclrtUnmapMem(void* virPtr) {
   Status status = not_null("aclrtUnmapMem", "virPtr", virPtr);
   if (status.ok()) status = unmap(virPtr);

@@ -45,8 +45,8 @@ struct Allocations {
   Allocations() { hold_across_fork(mutex); }
 
   static Allocations& get() {
-    static Immortal<Allocations> allocations;
-    return *allocations;
+    static constinit Immortal<Allocations> allocations;
+    return allocations.get();
   }
 
   struct Block {
@@ -96,11 +96,15 @@ size_t pages(int name) {
 
 }  // namespace
 
+size_t total_memory() {
+  static constinit Immortal<size_t> total;  // the system reads a file for it
+  return total.get([] { return pages(_SC_PHYS_PAGES); });
+}
+
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address) {
-  static const size_t total = pages(_SC_PHYS_PAGES);
   const size_t reserved = (size + kUnit - 1) / kUnit * kUnit + spare;
   void* base = nullptr;
-  void* block = size > total ? nullptr : obtain(call, size, reserved, kind, &base);
+  void* block = size > total_memory() ? nullptr : obtain(call, size, reserved, kind, &base);
   if (block == nullptr) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
@@ -108,8 +112,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     const auto drop = [kind](void* own) { give_back(own, kind); };
     std::unique_ptr<void, decltype(drop)> owned(base, drop);
-    const Context* context = current_context();
-    const int32_t device = context != nullptr ? context->device : 0;
+    const int32_t device = current_device();
     {
       Allocations& allocations = Allocations::get();
       std::lock_guard lock(allocations.mutex);
@@ -202,7 +205,7 @@ aclError allocate_for(const char* call, const char* argument, void** address, si
                 kMostBytes, size)
         .code();
   }
-  if (current_context() == nullptr) return no_context(call).code();
+  if (!current_context()) return no_context(call).code();
   return allocate(call, size, spare, kind, address).code();
 }
 
@@ -216,8 +219,8 @@ aclError release_for(const char* call, const char* argument, void* address, Memo
 Status check_config(const char* call, const aclrtMallocConfig& config) {
   if (config.numAttrs == 0) return {};
   if (Status status = not_null(call, "cfg->attrs", config.attrs); !status.ok()) return status;
-  const Context* context = current_context();
-  if (context == nullptr) return no_context(call);
+  const PinnedContext context = current_context();
+  if (!context) return no_context(call);
   for (size_t i = 0; i < config.numAttrs; ++i) {
     const aclrtMallocAttribute& given = config.attrs[i];
     int type;  // whatever the program wrote there
@@ -287,7 +290,7 @@ aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
                 free == nullptr ? "free" : "total")
         .code();
   }
-  if (current_context() == nullptr) return no_context("aclrtGetMemInfo").code();
+  if (!current_context()) return no_context("aclrtGetMemInfo").code();
   *free = pages(_SC_AVPHYS_PAGES);
   *total = pages(_SC_PHYS_PAGES);
   return ACL_SUCCESS;

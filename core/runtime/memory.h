@@ -28,6 +28,8 @@ struct Allocation {
 };
 Allocation find_allocation(const void* address);
 
+size_t total_memory();  // of this machine, in bytes
+
 // The bytes from `address` to the end of its allocation; 0 if it lies in none.
 size_t bytes_behind(const void* address);
 

@@ -27,8 +27,10 @@ struct Transfer {
   size_t count;
   int value;
   const char* call;
+  mutable bool ran = false;
 
   void run() const {
+    ran = true;
     if (watched) [[unlikely]] {
       const Work work(call);
       Transfer{reachable(dst), src == nullptr ? nullptr : reachable(src), count, value, call}
@@ -45,11 +47,11 @@ struct Transfer {
     }
   }
 
+  Range written() const { return {src == nullptr ? "devPtr" : "dst", dst, count, true}; }
   void notify(const Stream* stream) const {
     if (observer == nullptr) [[likely]]
       return;
-    const Range ranges[] = {{src == nullptr ? "devPtr" : "dst", dst, count, true},
-                            {"src", src, count, false}};
+    const Range ranges[] = {written(), {"src", src, count, false}};
     observer->touches(call, ranges, src == nullptr ? 1 : 2, stream);
   }
 };
@@ -88,7 +90,7 @@ Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemc
   if (status.ok()) status = check_limit(call, "destMax", room, copy.count);
   if (status.ok()) status = check_range(call, "dst", copy.dst, copy.count);
   if (status.ok()) status = check_range(call, "src", copy.src, copy.count);
-  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  if (status.ok() && !current_context()) status = no_context(call);
   return status;
 }
 
@@ -100,40 +102,44 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
   Status status = not_null(call, "devPtr", fill.dst);
   if (status.ok()) status = check_limit(call, "maxCount", room, fill.count);
   if (status.ok()) status = check_range(call, "devPtr", fill.dst, fill.count);
-  if (status.ok() && current_context() == nullptr) status = no_context(call);
+  if (status.ok() && !current_context()) status = no_context(call);
   return status;
 }
 
 // Memory that acl did not allocate may go away when the call returns, so the call waits for it.
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
   const bool foreign = bytes_behind(transfer.dst) == 0 ||
                        (transfer.src != nullptr && bytes_behind(transfer.src) == 0);
-  if (foreign && stream == Stream::running_here()) {
+  if (foreign && stream.get() == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: a task may enqueue work on its own stream only for memory that acl allocated",
                 call);
   }
-  transfer.notify(stream);
+  transfer.notify(stream.get());
   const auto run = [](void* own) { static_cast<const Transfer*>(own)->run(); };
   if (foreign || transfer.count <= kBriefBytes) {
     Transfer now = transfer;
     if (stream->run_if_idle(run, &now)) {
-      if (foreign) notify_synchronised(stream);
+      if (foreign) notify_synchronised(stream.get());
       return {};
     }
   }
-  const auto drop = [](void* own) { delete static_cast<Transfer*>(own); };
+  const auto drop = [](void* own) {
+    const std::unique_ptr<const Transfer> owned(static_cast<Transfer*>(own));
+    if (!owned->ran && observer != nullptr) [[unlikely]]
+      observer->dropped(owned->call, owned->written());
+  };
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     auto later = std::make_unique<Transfer>(transfer);
     stream->submit({run, drop, later.get()});
     (void)later.release();
     if (foreign) {
       (void)stream->synchronize();
-      notify_synchronised(stream);
+      notify_synchronised(stream.get());
     }
     return {};
   });

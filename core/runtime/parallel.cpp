@@ -195,8 +195,8 @@ Pool& pool() {
     }
     Pool only;
   };
-  static Immortal<Registered> instance;
-  return (*instance).only;
+  static constinit Immortal<Registered> instance;
+  return instance.get().only;
 }
 
 // A region on torch's threads, with shares as in the pool. It lies on the caller's stack, so it has
@@ -239,8 +239,8 @@ class TorchRegion {
 };
 
 std::atomic<int>& thread_count() {
-  static std::atomic<int> count = threads_from_environment();
-  return count;
+  static constinit Immortal<std::atomic<int>> count;
+  return count.get([] { return std::atomic<int>(threads_from_environment()); });
 }
 
 }  // namespace

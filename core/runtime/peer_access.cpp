@@ -17,8 +17,8 @@ Status check_peer(const char* call, int32_t device, int32_t peer) {
 }
 
 Status check_peer_of_current(const char* call, int32_t peer) {
-  const Context* context = current_context();
-  if (context == nullptr) return no_context(call);
+  const PinnedContext context = current_context();
+  if (!context) return no_context(call);
   return check_peer(call, context->device, peer);
 }
 

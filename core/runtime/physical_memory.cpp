@@ -14,6 +14,8 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
+#include "core/runtime/immortal.h"
+#include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/virtual_memory.h"
 
@@ -83,7 +85,8 @@ size_t granularity_of(const aclrtPhysicalMemProp& prop) {
 }
 
 bool system_copies_mappings() {
-  static const bool does = [] {
+  static constinit Immortal<bool> does;
+  return does.get([] {
     constexpr int kUse = PROT_READ | PROT_WRITE;
     void* page = mmap(nullptr, kGranularity, kUse, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return false;
@@ -91,8 +94,7 @@ bool system_copies_mappings() {
     if (copy != MAP_FAILED) munmap(copy, kGranularity);
     munmap(page, kGranularity);
     return copy != MAP_FAILED;
-  }();
-  return does;
+  });
 }
 
 // The pages of a new handle, and their file where one is needed; MAP_FAILED when there are none.
@@ -118,10 +120,8 @@ void give_up(void* home, size_t size, int file) {
 
 Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   constexpr const char* call = "aclrtMallocPhysical";
-  static const size_t total =
-      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   int file = -1;
-  void* home = size > total ? MAP_FAILED : obtain(size, &file);
+  void* home = size > total_memory() ? MAP_FAILED : obtain(size, &file);
   if (home == MAP_FAILED) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
                 "%s: size must be available as memory, but %zu bytes are not", call, size);
@@ -138,12 +138,14 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
 
 }  // namespace
 
-HandlePool<PhysicalMemory>& physical_memory() { return pool_of<PhysicalMemory>(kMostHandles); }
+HandlePool<PhysicalMemory>& physical_memory() {
+  return pool_of<PhysicalMemory>(kMostHandles, [] { physical_memory().forget_pins(); });
+}
 
-Status find_physical(const char* call, const void* handle, PhysicalMemory** memory) {
+Status find_physical(const char* call, const void* handle, PinnedMemory* memory) {
   if (Status status = not_null(call, "handle", handle); !status.ok()) return status;
-  *memory = physical_memory().find(handle);
-  if (*memory != nullptr) return {};
+  *memory = PinnedMemory(physical_memory(), handle);
+  if (*memory) return {};
   notify_refused(call, kMemoryThing, "handle", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: handle must be alive, but %p was freed or never allocated", call, handle);
@@ -211,7 +213,6 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
                   granularity_of(*prop), size);
   }
   if (status.ok()) status = check_zero(call, "flags", flags);
-  if (status.ok() && current_context() == nullptr) status = no_context(call);
   if (status.ok()) status = create(handle, size, static_cast<int32_t>(prop->location.id));
   return status.code();
 }
@@ -219,14 +220,15 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
 // What is mapped stays until it is unmapped, and needs the handle no more.
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   constexpr const char* call = "aclrtFreePhysical";
-  PhysicalMemory* memory = nullptr;
+  PinnedMemory memory;
   Status status = find_physical(call, handle, &memory);
   if (status.ok()) {
     const auto lock = lock_mappings();
     status = leave_home(call, *memory);
   }
   if (!status.ok()) return status.code();
-  notify_ending(call, kMemoryThing, memory);
-  physical_memory().destroy(memory);
+  memory.release();
+  notify_ending(call, kMemoryThing, handle);
+  physical_memory().destroy(handle);
   return ACL_SUCCESS;
 }

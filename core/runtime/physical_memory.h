@@ -16,6 +16,8 @@ inline constexpr size_t kGranularity = size_t{2} << 20;  // of addresses and of 
 // `home`, which others are copied from, and where the system cannot copy mappings a file of these
 // pages; both go when the handle is freed.
 struct PhysicalMemory {
+  static constexpr bool kPinned = true;
+
   const size_t size;
   const int32_t device;
   void* home;
@@ -27,7 +29,8 @@ struct PhysicalMemory {
 
 HandlePool<PhysicalMemory>& physical_memory();
 
-Status find_physical(const char* call, const void* handle, PhysicalMemory** memory);
+using PinnedMemory = HandlePool<PhysicalMemory>::Pin;
+Status find_physical(const char* call, const void* handle, PinnedMemory* memory);
 
 // The pages also appear at `address`, in place of what was mapped there.
 Status show_at(const char* call, const PhysicalMemory& memory, void* address);

@@ -11,6 +11,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/guard.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 
@@ -80,10 +81,11 @@ Status set_product(const char* key) {
 using namespace openaclnn;
 
 const char* aclrtGetSocName() {
-  static const char* const wish = [] {  // copied: setenv moves the environment
+  static constinit Immortal<const char*> copy;  // setenv moves the environment
+  const char* wish = copy.get([]() -> const char* {
     const char* value = std::getenv("OPENACLNN_SOC_NAME");
     return value == nullptr ? nullptr : strdup(value);
-  }();
+  });
   if (wish != nullptr) return *wish == '\0' ? nullptr : wish;
   return guarded("aclrtGetSocName", ACL_ERROR_RT_MEMORY_ALLOCATION,
                  [] { return products[current_product()].soc_name; });

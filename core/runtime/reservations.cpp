@@ -7,7 +7,6 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/arguments.h"
-#include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
 #include "core/runtime/immortal.h"
@@ -122,8 +121,8 @@ Space::Space() {
 }
 
 Space& Space::get() {
-  static Immortal<Space> space;
-  return *space;
+  static constinit Immortal<Space> space;
+  return space.get();
 }
 
 Reservations::iterator Space::around(uintptr_t address) {
@@ -173,7 +172,6 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
                   "%s: flags must be 0, for normal pages, or 1, for huge ones, but got %llu", call,
                   static_cast<unsigned long long>(flags));
   }
-  if (status.ok() && current_context() == nullptr) status = no_context(call);
   if (status.ok()) status = reserve(virPtr, size, expectPtr);
   return status.code();
 }

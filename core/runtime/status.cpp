@@ -20,6 +20,7 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
 
 namespace openaclnn {
@@ -89,16 +90,17 @@ Failure* Failures::newest_of_this_thread() {
 
 // A thread's messages end with it. An exit handler that fails after that gets new ones.
 Messages* make_own() {
-  static const pthread_key_t key = [] {
+  static constinit Immortal<pthread_key_t> key;
+  key.get([] {
     pthread_key_t made = 0;
     pthread_key_create(&made, [](void* messages) {
       own = nullptr;
       std::free(messages);
     });
     return made;
-  }();
+  });
   own = static_cast<Messages*>(std::calloc(1, sizeof(Messages)));
-  if (own != nullptr) pthread_setspecific(key, own);
+  if (own != nullptr) pthread_setspecific(key.get(), own);
   return own;
 }
 
@@ -276,14 +278,11 @@ void withdraw(int32_t code) {
 
 void share_sentences() {
   // Not held across fork: failures are recorded under locks that are. The child starts with none.
-  static const bool registered = [] {
-    after_fork_in_child([] {
-      new (&sharing) std::mutex;
-      common.failures.count = 0;
-    });
-    return true;
-  }();
-  shared = registered;
+  after_fork_in_child([] {
+    new (&sharing) std::mutex;
+    common.failures.count = 0;
+  });
+  shared = true;
 }
 
 namespace {

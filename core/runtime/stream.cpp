@@ -30,9 +30,8 @@ const Stream* Stream::running_here() { return running; }
 
 Context* Stream::owner_here() {
   if (running == nullptr) return nullptr;
-  std::lock_guard lock(visiting());  // found alive, it stays until we are done
-  const Stream* own = streams().find(running);
-  return own == nullptr ? nullptr : own->owner();
+  const PinnedStream own(streams(), running);
+  return own ? own->owner() : nullptr;
 }
 
 void Stream::run_as(const Stream* stream, void (*run)(void*), void* context) {
@@ -43,13 +42,11 @@ void Stream::run_as(const Stream* stream, void (*run)(void*), void* context) {
 }
 
 Stream::~Stream() {
-  visiting().lock();  // a visitor that found this stream alive has left it after this
-  visiting().unlock();
   std::unique_lock lock(mutex_);
   stopping_ = true;
   wake_worker_.notify_all();
   ++waiters_;
-  wake_waiters_.wait(lock, [this] { return idle() && waiters_ == 1; });
+  wake_waiters_.wait(lock, [this] { return idle(); });
   lock.unlock();
   if (worker_.joinable()) worker_.join();
   forget_reporter(this);
@@ -167,7 +164,6 @@ Stream::Waiter::~Waiter() {
   if (!present_) return;
   std::lock_guard lock(stream_.mutex_);
   --stream_.waiters_;
-  if (stream_.stopping_) stream_.wake_waiters_.notify_all();  // the destructor is one of them
 }
 
 TaskFailure Stream::Waiter::forget_failure() const {

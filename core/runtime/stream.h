@@ -45,6 +45,8 @@ struct TaskFailure {
 
 class Stream {
  public:
+  static constexpr bool kPinned = true;  // whoever works on a stream found by its handle pins it
+
   explicit Stream(Context* owner, bool awaited = true) : owner_(owner), awaited_(awaited) {}
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
@@ -66,8 +68,6 @@ class Stream {
     const Waiter waiter(*this);
     return waiter.wait(deadline);
   }
-  // The destructor of the stream waits while a Waiter exists. Make it under visiting(), unless no
-  // other thread can destroy the stream.
   class Waiter {
    public:
     explicit Waiter(Stream& stream);
@@ -82,7 +82,7 @@ class Stream {
    private:
     Stream& stream_;
     uint64_t target_;
-    bool present_;  // false: all tasks are done without failure; the stream is not touched again
+    bool present_;  // false: all tasks are done without failure
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks submitted so far; 0 when nothing is queued or running
@@ -155,6 +155,8 @@ class Stream {
   std::atomic<bool> failed_ = false;
 };
 
+using PinnedStream = HandlePool<Stream>::Pin;
+
 }  // namespace openaclnn
 
 // ---- for libraries beside this one ----
@@ -168,6 +170,9 @@ extern "C" bool openaclnn_is_checked();
 // on this thread, reads and writes.
 extern "C" void openaclnn_works(const char* call, const openaclnn::Range* ranges, int count,
                                 void* stream);
+// Tells check mode that work leaves these bytes of its outputs as they were, at an address of
+// openaclnn_reachable.
+extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
 // Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
 // take it for one of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);

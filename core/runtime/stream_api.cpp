@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions of streams.
-#include <mutex>
-#include <optional>
-
 #include "acl/acl_rt.h"
 #include "core/runtime/arguments.h"
 #include "core/runtime/device.h"
@@ -20,9 +17,9 @@ constexpr uint32_t kUnawaited =
 
 Status create(const char* call, aclrtStream* stream, uint32_t flags) {
   if (Status status = not_null(call, "stream", stream); !status.ok()) return status;
-  Context* context = current_context();
-  if (context == nullptr) return no_context(call);
-  *stream = streams().create(context, (flags & kUnawaited) == 0);
+  const PinnedContext context = current_context();
+  if (!context) return no_context(call);
+  *stream = streams().create(context.get(), (flags & kUnawaited) == 0);
   if (*stream == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
                 call);
@@ -32,20 +29,20 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
 }
 
 // A stream that its context left behind may be destroyed from anywhere.
-Status find_own(const char* call, aclrtStream handle, Stream** stream) {
+Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
   if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
-  *stream = streams().find(handle);
-  if (*stream == nullptr) {
+  *stream = PinnedStream(streams(), handle);
+  if (!*stream) {
     notify_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed or never created", call, handle);
   }
-  if (*stream == Stream::running_here()) {
+  if (stream->get() == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: stream must not be destroyed by a task of its own",
                 call);
   }
   const Context* owner = (*stream)->owner();
-  if (owner != nullptr && owner != current_context()) {
+  if (contexts().find(owner) != nullptr && owner != current_context().get()) {
     return fail(ACL_ERROR_RT_STREAM_CONTEXT,
                 "%s: stream must belong to the current context, but %p belongs to another", call,
                 handle);
@@ -53,46 +50,43 @@ Status find_own(const char* call, aclrtStream handle, Stream** stream) {
   return {};
 }
 
-void destroy(const char* call, const Stream* stream) {
+Status destroy(const char* call, aclrtStream handle, bool by_force) {
+  PinnedStream own;
+  if (Status status = find_own(call, handle, &own); !status.ok()) return status;
+  const Stream* stream = own.get();
+  if (by_force) own->discard_pending();
+  own.release();
   notify_ending(call, kStreamThing, stream);
-  streams().destroy(stream);
+  if (!streams().destroy(stream)) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE,
+                "%s: stream must be alive, but %p was destroyed by another thread", call, handle);
+  }
   notify_synchronised(stream);
+  return {};
 }
 
 // Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr, and
 // then it is not the program that waits.
 Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailure* failure) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
-  Stream* stream = nullptr;
+  PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
     return prefix_newest(status.code(), "%s: ", call);
   }
-  std::optional<Stream::Waiter> waiter;
-  bool awaited = true;
-  {
-    std::lock_guard lock(visiting());  // another thread may be destroying it
-    if (streams().find(stream) != nullptr) {
-      waiter.emplace(*stream);
-      awaited = stream->awaited();
-    }
-  }
-  if (!waiter) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "%s: stream must be alive, but %p was destroyed by another thread", call, handle);
-  }
-  if (!awaited) return {};
-  if (stream == Stream::running_here()) {
+  if (!stream->awaited()) return {};
+  if (stream.get() == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a task must not wait for the stream it runs on",
                 call);
   }
-  if (!waiter->wait(Deadline::in_milliseconds(timeout))) {
+  const Stream::Waiter waiter(*stream);
+  if (!waiter.wait(Deadline::in_milliseconds(timeout))) {
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                 "%s: the work of stream must be done within %d milliseconds, but was not", call,
                 timeout);
   }
   if (failure == nullptr) return {};
-  notify_synchronised(stream);
-  *failure = waiter->forget_failure();
+  notify_synchronised(stream.get());
+  *failure = waiter.forget_failure();
   return {};
 }
 
@@ -114,22 +108,11 @@ aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t fla
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
-  Stream* own = nullptr;
-  if (Status status = find_own("aclrtDestroyStream", stream, &own); !status.ok()) {
-    return status.code();
-  }
-  destroy("aclrtDestroyStream", own);
-  return ACL_SUCCESS;
+  return destroy("aclrtDestroyStream", stream, false).code();
 }
 
 aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  Stream* own = nullptr;
-  if (Status status = find_own("aclrtDestroyStreamForce", stream, &own); !status.ok()) {
-    return status.code();
-  }
-  own->discard_pending();
-  destroy("aclrtDestroyStreamForce", own);
-  return ACL_SUCCESS;
+  return destroy("aclrtDestroyStreamForce", stream, true).code();
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
@@ -143,12 +126,12 @@ aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) 
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   constexpr const char* call = "aclrtStreamQuery";
   if (Status null = not_null(call, "status", status); !null.ok()) return null.code();
-  Stream* found = nullptr;
+  PinnedStream found;
   if (Status missing = find_stream(stream, &found); !missing.ok()) {
     return prefix_newest(missing.code(), "%s: ", call).code();
   }
   const bool done = found->query();
-  if (done) notify_synchronised(found);
+  if (done) notify_synchronised(found.get());
   *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
   return ACL_SUCCESS;
 }
@@ -159,9 +142,13 @@ bool openaclnn_is_checked() { return observer != nullptr; }
 
 void openaclnn_works(const char* call, const Range* ranges, int count, void* stream) {
   if (observer == nullptr) return;
-  Stream* found = nullptr;
+  PinnedStream found;
   if (Stream::running_here() != nullptr || find_stream(stream, &found).ok())
-    observer->works(call, ranges, count, found);
+    observer->works(call, ranges, count, found.get());
+}
+
+void openaclnn_left(const void* reachable, uint64_t bytes) {
+  if (observer != nullptr) observer->left(reachable, bytes);
 }
 
 int32_t openaclnn_wait_for_stream(void* stream) {
@@ -169,7 +156,7 @@ int32_t openaclnn_wait_for_stream(void* stream) {
 }
 
 int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence) {
-  Stream* found = nullptr;
+  PinnedStream found;
   Status status = find_stream(stream, &found);
   if (status.ok()) found->fail_task(code, "%s", sentence);
   return status.code();
@@ -177,7 +164,7 @@ int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence) 
 
 int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*drop)(void* context),
                             void* context) {
-  Stream* stream = nullptr;
+  PinnedStream stream;
   Status status = find_stream(handle, &stream);
   try {
     if (status.ok() && !stream->hand_over({run, drop, context}))

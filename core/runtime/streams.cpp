@@ -2,13 +2,14 @@
 // All streams of the process: how they are found, waited for, and what fork leaves of them.
 #include "core/runtime/streams.h"
 
+#include <condition_variable>
+#include <mutex>
 #include <new>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "acl/acl_rt.h"
 #include "core/runtime/device.h"
-#include "core/runtime/immortal.h"
 #include "core/runtime/observer.h"
 
 namespace openaclnn {
@@ -42,18 +43,15 @@ class Gate {
 // memory if none is busy.
 void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
   Gate gate;
-  {
-    std::lock_guard lock(visiting());
-    streams().for_each([&](Stream& stream) {
-      if (!pick(stream, context)) return;
-      if (observer != nullptr) [[unlikely]]
-        waited.push_back(&stream);
-      const auto nothing = [](void*) {};
-      if (stream.run_if_idle(nothing, nullptr)) return;
-      gate.enter();
-      stream.submit({nothing, [](void* own) { static_cast<Gate*>(own)->leave(); }, &gate});
-    });
-  }
+  streams().for_each([&](Stream& stream) {
+    if (!pick(stream, context)) return;
+    if (observer != nullptr) [[unlikely]]
+      waited.push_back(&stream);
+    const auto nothing = [](void*) {};
+    if (stream.run_if_idle(nothing, nullptr)) return;
+    gate.enter();
+    stream.submit({nothing, [](void* own) { static_cast<Gate*>(own)->leave(); }, &gate});
+  });
   gate.wait();
 }
 
@@ -66,62 +64,42 @@ bool wait_until(PickStream pick, void* context, Deadline deadline,
     uint64_t submitted;
   };
   std::vector<Target> targets;
-  {
-    std::lock_guard lock(visiting());
-    streams().for_each([&](Stream& stream) {
-      if (!pick(stream, context)) return;
-      if (observer != nullptr) [[unlikely]]
-        waited.push_back(&stream);
-      if (const uint64_t submitted = stream.submitted_if_busy(); submitted > 0) {
-        targets.push_back({&stream, submitted});
-      }
-    });
-  }
-  for (const Target& target : targets) {
-    std::optional<Stream::Waiter> waiter;
-    {
-      std::lock_guard lock(visiting());
-      Stream* stream = streams().find(target.stream);
-      if (stream != nullptr) waiter.emplace(*stream, target.submitted);
+  streams().for_each([&](Stream& stream) {
+    if (!pick(stream, context)) return;
+    if (observer != nullptr) [[unlikely]]
+      waited.push_back(&stream);
+    if (const uint64_t submitted = stream.submitted_if_busy(); submitted > 0) {
+      targets.push_back({&stream, submitted});
     }
-    if (waiter && !waiter->wait(deadline)) return false;
+  });
+  for (const Target& target : targets) {
+    const PinnedStream stream(streams(), target.stream);
+    if (stream && !Stream::Waiter(*stream, target.submitted).wait(deadline)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::mutex& visiting() {
-  struct Held {
-    Held() { hold_across_fork(mutex); }
-    std::mutex mutex;
-  };
-  static Immortal<Held> held;
-  return (*held).mutex;
-}
-
 HandlePool<Stream>& streams() {
-  static auto& pool = []() -> HandlePool<Stream>& {
-    visiting();
-    after_fork_in_child(
-        [] { streams().for_each([](Stream& stream) { stream.reset_after_fork(); }); });
-    return pool_of<Stream>(kMaxStreams);
-  }();
-  return pool;
+  return pool_of<Stream>(kMaxStreams, [] {
+    streams().forget_pins();
+    streams().for_each([](Stream& stream) { stream.reset_after_fork(); });
+  });
 }
 
-Status find_stream(const void* handle, Stream** stream, const char* call) {
+Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
   if (handle == nullptr) {
-    const Context* context = current_context();
-    if (context == nullptr) {
-      return fail(ACL_ERROR_RT_CONTEXT_NULL,
-                  "the default stream needs a current context: call aclrtSetDevice first");
+    // While its context is pinned, its default stream is alive.
+    if (const PinnedContext context = current_context()) {
+      *stream = PinnedStream(streams(), context->stream);
+      return {};
     }
-    *stream = context->stream;
-    return {};
+    return fail(ACL_ERROR_RT_CONTEXT_NULL,
+                "the default stream needs a current context: call aclrtSetDevice first");
   }
-  Stream* found = streams().find(handle);
-  if (found == nullptr) {
+  PinnedStream found(streams(), handle);
+  if (!found) {
     notify_refused(call, kStreamThing, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
@@ -131,21 +109,19 @@ Status find_stream(const void* handle, Stream** stream, const char* call) {
                 "the context of stream must be alive, but that of %p was destroyed or reset",
                 handle);
   }
-  *stream = found;
+  *stream = std::move(found);
   return {};
 }
 
 void wait_quietly(const void* handle) {
-  const Context* context = handle == nullptr ? current_context() : nullptr;
-  const void* wanted = context != nullptr ? context->stream : handle;
-  std::optional<Stream::Waiter> waiter;
-  {
-    std::lock_guard lock(visiting());
-    Stream* stream = streams().find(wanted);
-    const bool may_wait = stream != nullptr && stream != Stream::running_here();
-    if (may_wait && stream->owner() != nullptr && stream->awaited()) waiter.emplace(*stream);
+  PinnedStream stream(streams(), handle);
+  if (handle == nullptr) {
+    if (const PinnedContext context = current_context()) {
+      stream = PinnedStream(streams(), context->stream);
+    }
   }
-  if (waiter) (void)waiter->wait(Deadline());
+  if (!stream || stream.get() == Stream::running_here()) return;
+  if (stream->owner() != nullptr && stream->awaited()) (void)stream->synchronize();
 }
 
 void drain_streams(PickStream pick, void* context) {
@@ -169,14 +145,11 @@ bool drain_streams(PickStream pick, void* context, Deadline deadline) {
 
 Status take_failures(const char* call, PickStream pick, void* context) {
   TaskFailure first;
-  {
-    std::lock_guard lock(visiting());
-    streams().for_each([&](Stream& stream) {
-      if (!pick(stream, context)) return;
-      const TaskFailure failure = stream.forget_failure();
-      if (first.code == 0) first = failure;
-    });
-  }
+  streams().for_each([&](Stream& stream) {
+    if (!pick(stream, context)) return;
+    const TaskFailure failure = stream.forget_failure();
+    if (first.code == 0) first = failure;
+  });
   return first.as_status(call);
 }
 
@@ -186,7 +159,6 @@ void openaclnn_fail_context(int32_t code, const char* sentence) {
   using namespace openaclnn;
   const Stream* own = Stream::running_here();
   Context* context = Stream::owner_here();
-  std::lock_guard lock(visiting());
   streams().for_each([&](Stream& stream) {
     const bool same = context != nullptr && stream.owner() == context;
     if (&stream == own || same) stream.fail_task(code, "%s", sentence);

@@ -2,8 +2,6 @@
 // All streams of the process.
 #pragma once
 
-#include <mutex>
-
 #include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
@@ -13,19 +11,17 @@ namespace openaclnn {
 
 HandlePool<Stream>& streams();
 
-// Finds the stream behind a handle of the C interface; NULL is the default stream of this thread's
-// current context. Fails, with a sentence that names no call, when the handle is not a live stream,
-// its context is gone, or there is no current context. Observers learn `call`, where it is given.
-Status find_stream(const void* handle, Stream** stream, const char* call = nullptr);
+// Finds and pins the stream behind a handle of the C interface; NULL is the default stream of this
+// thread's current context. Fails, with a sentence that names no call, when the handle is not a
+// live stream, its context is gone, or there is no current context. Observers learn `call`, where
+// it is given.
+Status find_stream(const void* handle, PinnedStream* stream, const char* call = nullptr);
 
 // Waits for what was submitted to a stream, unless the handle is wrong or this thread must not
 // wait; says nothing of that, and leaves failures for the next synchronisation.
 void wait_quietly(const void* handle);
 
 inline constexpr const char* kStreamThing = "aclrtStream";  // what observers call a stream
-
-// Held while streams are visited, so that none of them is destroyed meanwhile.
-std::mutex& visiting();
 
 // Waits for what was submitted so far to all streams that `pick` accepts; `pick` is called once for
 // each stream and must not block. Other threads may submit to, create and destroy streams

@@ -54,8 +54,8 @@ aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
   Status status = check_option(call, opt, kContextOptions);
   if (status.ok()) status = check_value(call, opt, value);
   if (!status.ok()) return status.code();
-  Context* context = current_context();
-  if (context == nullptr) return no_context(call).code();
+  const PinnedContext context = current_context();
+  if (!context) return no_context(call).code();
   context->options[opt] = value;
   return ACL_SUCCESS;
 }
@@ -65,8 +65,8 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
   Status status = not_null(call, "value", value);
   if (status.ok()) status = check_option(call, opt, kContextOptions);
   if (!status.ok()) return status.code();
-  Context* context = current_context();
-  if (context == nullptr) return no_context(call).code();
+  const PinnedContext context = current_context();
+  if (!context) return no_context(call).code();
   const int64_t kept = context->options[opt];
   if (kept < 0) {
     return fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET,

@@ -36,6 +36,6 @@ void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begi
 
 const void* openaclnn_identity_of_stream(const void* handle) {
   if (handle != nullptr) return handle;
-  const Context* context = current_context();
-  return context == nullptr ? nullptr : context->stream;
+  const PinnedContext context = current_context();
+  return context ? context->stream : nullptr;
 }

@@ -11,6 +11,7 @@
 
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/immortal.h"
 
 namespace openaclnn {
 namespace {
@@ -50,7 +51,9 @@ bool is_forked() {
 }
 
 bool look_for_torch() {
-  static const bool wanted = environment_number("OPENACLNN_TORCH_THREADS", 0, 1, 1) == 1;
+  static constinit Immortal<bool> setting;
+  const bool wanted =
+      setting.get([] { return environment_number("OPENACLNN_TORCH_THREADS", 0, 1, 1) == 1; });
   void* library =
       wanted ? dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : nullptr;
   if (library == nullptr) {

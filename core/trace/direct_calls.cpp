@@ -7,6 +7,7 @@
 
 #include "core/ops/direct.h"
 #include "core/ops/operator.h"
+#include "core/runtime/immortal.h"
 #include "core/trace/call.h"
 #include "core/trace/show.h"
 
@@ -63,24 +64,26 @@ using namespace openaclnn::trace;
 
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values) {
-  static DirectCall* const core = real<DirectCall>("openaclnn_call");
-  return traced(core, op, values);
+  static constinit Immortal<DirectCall*> core;
+  return traced(core.get([] { return real<DirectCall>("openaclnn_call"); }), op, values);
 }
 
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_call_for_xla(const openaclnn_operator* op, const openaclnn_value* values) {
-  static DirectCall* const core = real<DirectCall>("openaclnn_call_for_xla");
-  return traced(core, op, values);
+  static constinit Immortal<DirectCall*> core;
+  return traced(core.get([] { return real<DirectCall>("openaclnn_call_for_xla"); }), op, values);
 }
 
 // Shown only where it refuses the call that would have followed.
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
                 int32_t* dtype, int32_t* rank, int64_t* shape) {
-  static auto* const core = real<decltype(openaclnn_infer)>("openaclnn_infer");
+  using Infer = decltype(openaclnn_infer);
+  static constinit Immortal<Infer*> core;
   Call call(operator_of(op).name);
   call.begin();
-  const int32_t result = core(op, values, output, dtype, rank, shape);
+  Infer* const infer = core.get([] { return real<Infer>("openaclnn_infer"); });
+  const int32_t result = infer(op, values, output, dtype, rank, shape);
   call.end();
   if (result == 0) return result;
   set_arguments(call, operator_of(op), values);

@@ -14,9 +14,10 @@ const char* lasting(std::string name) {
     std::mutex mutex;
     std::set<std::string> known;
   };
-  static Immortal<Names> names;
-  const std::lock_guard lock((*names).mutex);
-  return (*names).known.insert(std::move(name)).first->c_str();
+  static constinit Immortal<Names> place;
+  Names& names = place.get();
+  const std::lock_guard lock(names.mutex);
+  return names.known.insert(std::move(name)).first->c_str();
 }
 
 }  // namespace openaclnn::trace

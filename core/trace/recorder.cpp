@@ -63,6 +63,28 @@ std::string value_of(const Arguments& arguments, const char* name) {
 // What the program is called, without its folders.
 std::string program_name() { return program_invocation_short_name; }
 
+// A file for `openaclnn trace` to find, beside the one that OPENACLNN_TRACE_SEEN names.
+void leave_mark(const char* suffix) {
+  const char* seen = std::getenv("OPENACLNN_TRACE_SEEN");
+  if (seen == nullptr || *seen == '\0') return;
+  const int mark =
+      ::open((std::string(seen) + suffix).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (mark >= 0) ::close(mark);
+}
+
+// Says so where the file is not whole; errno is that of the last writes.
+void close_file(FILE* file, const char* variable) {
+  const bool failed = std::ferror(file) != 0;
+  if (std::fclose(file) == 0 && !failed) return;
+  const char* path = std::getenv(variable);
+  std::fprintf(stderr, "openaclnn trace: %s could not be written: %s\n",
+               path != nullptr ? path : variable, std::strerror(errno != 0 ? errno : EIO));
+  leave_mark(".lost");
+}
+
+// While there is one thread: handlers of forks must be registered once.
+[[gnu::constructor]] void begin() { (void)Recorder::get(); }
+
 [[gnu::destructor]] void end() { Recorder::get().finish(); }
 
 }  // namespace
@@ -93,8 +115,8 @@ void Recorder::leave_to_parent() {
 }
 
 Recorder& Recorder::get() {
-  static Immortal<Recorder> recorder;
-  return *recorder;
+  static constinit Immortal<Recorder> recorder;
+  return recorder.get();
 }
 
 void Recorder::Figures::add(int64_t nanoseconds) {
@@ -108,10 +130,7 @@ void Recorder::Figures::add(int64_t nanoseconds) {
 void Recorder::open() {
   if (opened_) return;
   opened_ = true;
-  if (const char* seen = std::getenv("OPENACLNN_TRACE_SEEN"); seen != nullptr && *seen != '\0') {
-    const int mark = ::open(seen, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (mark >= 0) ::close(mark);
-  }
+  leave_mark("");
   const char* path = std::getenv("OPENACLNN_TRACE_TEXT");
   text_ = path == nullptr || *path == '\0' ? stderr : open_file("OPENACLNN_TRACE_TEXT");
   json_ = open_file("OPENACLNN_TRACE_JSON");
@@ -312,13 +331,15 @@ void Recorder::write_table() {
 void Recorder::finish() {
   std::lock_guard lock(mutex_);
   if (!opened_) return;
+  errno = 0;
   if (text_ != nullptr) {
     write_table();
-    std::fflush(text_);
+    text_ == stderr ? void(std::fflush(text_)) : close_file(text_, "OPENACLNN_TRACE_TEXT");
   }
+  errno = 0;
   if (json_ != nullptr) {
     std::fputs("\n]\n", json_);
-    std::fclose(json_);
+    close_file(json_, "OPENACLNN_TRACE_JSON");
   }
   text_ = json_ = nullptr;
 }

@@ -25,13 +25,16 @@ struct Known {
                    [] { get().mutex.unlock(); });
   }
   static Known& get() {
-    static Immortal<Known> known;
-    return *known;
+    static constinit Immortal<Known> known;
+    return known.get();
   }
   std::mutex mutex;
   std::unordered_set<const aclTensor*> tensors;  // alive: only these may be asked
   std::unordered_map<const aclScalar*, std::string> scalars;
 };
+
+// While there is one thread: handlers of forks must be registered once.
+[[gnu::constructor]] void begin_known() { (void)Known::get(); }
 
 using Getter = aclnnStatus (*)(const aclTensor*, int64_t**, uint64_t*);
 

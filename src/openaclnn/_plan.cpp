@@ -88,7 +88,6 @@ class PyStream {
 class Plan {
  public:
   Plan(int index, nb::args values) : op_(operator_at(index)), executor_(&op_) {
-    count_forks();
     PyObject* given[kMaxParameters + 1];  // one more, so that too many are noticed
     const size_t count = std::min(values.size(), std::size(given));
     for (size_t i = 0; i < count; ++i) given[i] = nb::handle(values[i]).ptr();

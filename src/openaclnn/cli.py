@@ -4,19 +4,29 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from typing import Any
 
 from .commands import bench, compare, demo, docs, installation, ops, plot, programs, verify, watch
+from .output import guarded
 from .settings import config
 from .table import OPS
 from .text_table import Paint
 from .torch_npu import command as npu
 
 
-class Command(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Help that cannot be written is an error; argparse ignores it."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+        elif message:
+            file.write(message)
+
+
+class Command(Parser):
     """Refuses the words it does not know itself, so that its own usage is shown. All negative
     numbers are values; argparse takes -1e-3 and -inf for options."""
 
@@ -33,7 +43,7 @@ class Command(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="openaclnn",
         description="The aclnn operator API without the NPU: on any CPU, from Python, C and C++.",
         epilog="Examples:\n"
@@ -81,18 +91,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    given = sys.argv[1:] if argv is None else argv
-    arguments = parser().parse_args(given or ["--help"])
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="replace")  # → on a terminal that has none
-    status = 141  # what shells show for a command that its reader stopped
-    try:
-        status = arguments.run(arguments, Paint(sys.stdout))
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, head or less, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return status
+    given = (sys.argv[1:] if argv is None else argv) or ["--help"]
+
+    def run() -> int:
+        arguments = parser().parse_args(given)
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # → on a terminal that has none
+        status: int = arguments.run(arguments, Paint(sys.stdout))
+        return status
+
+    return guarded("" if given[0].startswith("-") else given[0], run)
 
 
 if __name__ == "__main__":

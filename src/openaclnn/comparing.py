@@ -49,7 +49,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found. It is true when the standard is kept; its text is a report."""
+    """What `compare` found. It is true when there were elements and the standard is kept; its text
+    is a report."""
 
     op: Op
     attributes: Mapping[str, Any]
@@ -57,8 +58,13 @@ class Comparison:
     outputs: tuple[Compared, ...]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to compare."""
+        return not any(compared.output.got.size for compared in self.outputs)
+
+    @property
     def passed(self) -> bool:
-        return all(compared.verdict.passed for compared in self.outputs)
+        return not self.is_empty and all(compared.verdict.passed for compared in self.outputs)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -138,6 +144,13 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
     missing = [key for key in names if key not in given]
     if missing:
         raise TypeError(f"{takes}, but {' and '.join(missing)} is missing")
+    for p in op.inputs_:  # a number here is the attribute that follows a forgotten input
+        value = given[p.python_name]
+        if isinstance(value, int | float | np.generic):
+            raise TypeError(
+                f"{takes}; {p.python_name} must be an array or a tensor, but is the number "
+                f"{value}: is {p.python_name} missing?"
+            )
     for p in op.attributes:
         value = given[p.python_name]
         number = isinstance(value, int | float | bool | np.generic)

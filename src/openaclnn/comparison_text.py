@@ -19,7 +19,8 @@ BAR = 40  # the longest
 
 def text(found: Comparison) -> str:
     """The report; the first line is the verdict."""
-    lines = [f"{_verdict(found.passed)} {found.op.name}, {described(found.standard)}"]
+    verdict = "NOTHING COMPARED" if found.is_empty else _verdict(found.passed)
+    lines = [f"{verdict} {found.op.name}, {described(found.standard)}"]
     if attributes := attributes_text(found.op, found.attributes):
         lines.append(f"  with {attributes}")
     for compared in found.outputs:
@@ -47,7 +48,8 @@ def described(standard: Standard) -> str:
 def _output_lines(compared: Compared) -> list[str]:
     output, found = compared.output, compared.verdict
     shape = list(output.got.shape)
-    lines = [f"{output.name} {shape} {output.dtype}: {_verdict(found.passed)}: {found.reason}"]
+    verdict = f"{_verdict(found.passed)}: " if output.got.size else ""
+    lines = [f"{output.name} {shape} {output.dtype}: {verdict}{found.reason}"]
     if output.got.size:
         lines += _histogram_lines(compared)
     for kind, count in compared.mismatches.items():
@@ -122,7 +124,7 @@ def _output_data(compared: Compared) -> dict[str, Any]:
         "name": output.name,
         "dtype": output.dtype,
         "shape": list(output.got.shape),
-        "passed": compared.verdict.passed,
+        "passed": compared.verdict.passed and output.got.size > 0,
         "reason": compared.verdict.reason,
         "figures": {name: number(value) for name, value in compared.verdict.figures.items()},
         "limits": {name: number(value) for name, value in compared.verdict.limits.items()},

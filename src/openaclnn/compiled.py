@@ -4,8 +4,9 @@ kept in the user's cache.
 
 A build belongs to one version of that package, one openaclnn, one compiler, one kind of CPU and
 one set of sources; all of them are in the name of its file. Processes that need it at the same time
-wait for the one that builds it. The package itself is not imported: where it lies and its version
-are enough.
+wait for the one that builds it. Beside the file stands its digest: one that was cut off or emptied
+since would end the process that loads it. The package itself is not imported: where it lies and its
+version are enough.
 """
 
 from __future__ import annotations
@@ -103,6 +104,24 @@ def compiler() -> list[str] | None:
     return [found] if found else None
 
 
+def digest_of(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def digest_file(target: Path) -> Path:
+    """Where the digest of a build is kept."""
+    return target.with_suffix(".sha256")
+
+
+def is_whole(target: Path) -> bool:
+    """Whether the build is there as it was made."""
+    try:
+        return digest_file(target).read_text() == digest_of(target)
+    except OSError:
+        return False
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     with open(path, "a") as file:
@@ -182,22 +201,27 @@ class Library:
                     parts = list(threads.map(compiled, units))
             made = Path(folder) / target.name
             self._run([*command, *parts, "-o", str(made), *self._link_options()], log)
+            digest = Path(folder) / "digest"
+            digest.write_text(digest_of(made))
             os.replace(made, target)  # at once: nobody sees half a file
+            os.replace(digest, digest_file(target))
 
     def build(self) -> Path:
-        """The library, compiled now if it is not in the cache. BuildError says why not."""
+        """The library, compiled now if the cache does not have it whole. BuildError says why
+        not."""
         command, target = compiler(), self.target()
-        if target.is_file():
+        if is_whole(target):
             return target
         if command is None:
             raise BuildError(NO_COMPILER)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with _locked(target.with_suffix(".lock")):
-                if target.is_file():  # somebody built it while we waited
+                if is_whole(target):  # somebody built it while we waited
                     return target
+                damaged = f"{target} is not what was compiled; " if target.exists() else ""
                 print(
-                    f"openaclnn: compiling {self.what} for {self.package.name} "
+                    f"openaclnn: {damaged}compiling {self.what} for {self.package.name} "
                     f"{self.package.version} with {command[0]}, once, about "
                     f"{self.package.seconds} seconds ...",
                     file=sys.stderr,

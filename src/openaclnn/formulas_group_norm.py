@@ -23,6 +23,9 @@ Outputs = tuple[Array, ...]
 # The largest error that is promised, as a share of the sum of the absolute terms.
 BOUND = {"FLOAT": 4e-7, "DOUBLE": 1e-15}
 
+# Below this t a logistic function in DOUBLE may be 0 (docs/numerics.md); in FLOAT y is 0 there.
+LEAST_T = -700
+
 # The eps of the forward whose mean and rstd the gradient gets; the gradient row has no eps.
 EPS = 1e-5
 
@@ -62,8 +65,12 @@ def _logistic(t: Array) -> Array:
 
 def _normalised(x: Array, gamma: Array, beta: Array, a: Any) -> tuple[Array, Array, Array, Array]:
     parts = _grouped(x, a["num_groups"])
-    mean = parts.mean(axis=2)
-    centred = parts - mean[:, :, None]
+    about = parts.mean(axis=2)
+    centred = parts - about[:, :, None]
+    # What rounding the mean lost: far from 0 that is many units of a deviation.
+    rest = np.where(np.isfinite(about), centred.mean(axis=2), 0)
+    centred = centred - rest[:, :, None]
+    mean = about + rest
     rstd = 1 / np.sqrt((centred * centred).mean(axis=2) + a["eps"])
     h = (centred * rstd[:, :, None]).reshape(x.shape)
     return mean, rstd, h * _by_channel(gamma, x), _by_channel(beta, x)
@@ -88,6 +95,7 @@ def group_norm_swish_terms(x: Array, gamma: Array, beta: Array, **a: Any) -> Out
         t = a["swish_scale"] * v
         slope = np.abs(_logistic(t) * (1 + t * _logistic(-t)))
         terms = np.where(t < -44.3, 64 * slope * terms, terms)
+        terms = np.where(t < LEAST_T, np.abs(v) * _logistic(t) / BOUND["DOUBLE"], terms)
     return terms, size, rstd
 
 
@@ -107,6 +115,7 @@ def _gradient(
         slope = np.abs(dy) * s * rest * np.abs(2 + t * (rest - s))
         parts = np.abs(h * _by_channel(gamma, x)) + np.abs(_by_channel(beta, x))
         u = u + slope * abs(a["swish_scale"]) * parts
+        u = np.where(t < LEAST_T, u / BOUND["DOUBLE"], u)
     h = sign(h)
 
     def mean_of(terms: Array) -> Array:

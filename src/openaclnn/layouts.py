@@ -75,8 +75,38 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 }
 # The strides of aclTensor are not negative.
 OF_C = tuple(name for name in LAYOUTS if name != "flipped")
+
+# Layouts of inputs in which all elements along a dim are one: what of an array is in memory.
+EXPANDED: dict[str, Callable[[Array], Array]] = {
+    "expanded": lambda x: x[..., :1],  # the last dim has stride 0
+    "repeated": lambda x: x[:1],  # the first dim has
+}
+
+
+def along_a_dim(x: Array, layout: str) -> Array:
+    """The array made of what it has in memory in such a layout; itself in another one."""
+    if layout not in EXPANDED or x.ndim == 0:
+        return x
+    view: Array = np.broadcast_to(EXPANDED[layout](x).copy(), x.shape)
+    view.flags.writeable = True  # torch warns of memory that is not
+    return view
+
+
+def _expanded(layout: str) -> Callable[[Array], Array]:
+    return lambda x: along_a_dim(x, layout) if x.ndim else x.copy()
+
+
 # What a case of `openaclnn verify` may have.
-OF_CASES = {name: LAYOUTS[name] for name in OF_C} | {"channels_last": _channels_last}
+OF_CASES = (
+    {name: LAYOUTS[name] for name in OF_C}
+    | {"channels_last": _channels_last}
+    | {name: _expanded(name) for name in EXPANDED}
+)
+
+
+def of_output(layout: str) -> Callable[[Array], Array]:
+    """Elements of an output cannot be one."""
+    return OF_CASES["contiguous" if layout in EXPANDED else layout]
 
 
 def root(x: Array) -> Array:

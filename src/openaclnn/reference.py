@@ -109,8 +109,9 @@ def absolute_terms(
     terms = REFERENCES[op.kernel].terms
     if terms is None:
         return None
+    wider = np.longdouble if compute_dtype(inputs) == "DOUBLE" else np.float64
     with np.errstate(all="ignore"):
-        return terms(*(x.astype(np.float64) for x in inputs), **attributes)
+        return terms(*(x.astype(np.float64).astype(wider) for x in inputs), **attributes)
 
 
 def bound_of(op: Op, dtype: str) -> float:
@@ -121,15 +122,15 @@ def bound_of(op: Op, dtype: str) -> float:
 def scaled_errors(op: Op, actual: Array, reference: Array, terms: Array) -> Array:
     """Each error as a share of the bound: of `bound_of` times the sum of absolute terms, beside
     the rounding to a dtype of 16 bits and what subnormals cannot hold. At most 1 is kept."""
-    form = FORMATS[dtype_name(actual.dtype)]
+    dtype = dtype_name(actual.dtype)
+    form = FORMATS[dtype]
     with np.errstate(all="ignore"):
         step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
-        least = math.ldexp(1, form.least - form.digits)
-        bound = bound_of(op, dtype_name(actual.dtype))
-        allowed = bound * terms + step * np.abs(reference) + least
-        error = np.abs(actual.astype(np.float64) - reference) / allowed
+        got, due = _overflow_as_number(actual, reference, dtype)
+        least = np.ldexp(due.dtype.type(1), form.least - form.digits)  # 0 in float64 for DOUBLE
+        error = np.abs(got - due) / (bound_of(op, dtype) * terms + step * np.abs(due) + least)
     same = (actual.astype(np.float64) == reference) | (np.isnan(actual) & np.isnan(reference))
-    return np.where(same, 0, np.where(np.isnan(error), np.inf, error))
+    return np.where(same, 0, np.where(np.isnan(error) | np.isinf(reference), np.inf, error))
 
 
 def scaled_error(op: Op, actual: Array, reference: Array, terms: Array) -> float:
@@ -156,26 +157,34 @@ def last_place(reference: Array, dtype: str) -> Array:
         return np.asarray(np.ldexp(reference.dtype.type(1), exponent - form.digits + 1))
 
 
+def _overflow_as_number(actual: Array, reference: Array, dtype: str) -> tuple[Array, Array]:
+    """Both in the wider type of the reference. An infinite result stands for 2^(greatest + 1), to
+    which a correctly rounded overflow is within half a unit: what is due beyond it is cut there."""
+    wider = np.result_type(reference, np.longdouble if dtype == "DOUBLE" else np.float64)
+    expected = np.asarray(reference, wider)
+    top = np.ldexp(wider.type(1), FORMATS[dtype].greatest + 1)
+    got = np.asarray(actual).astype(np.float64).astype(wider)
+    infinite = np.isinf(got)
+    return (
+        np.where(infinite, np.copysign(top, got), got),
+        np.where(infinite, np.clip(expected, -top, top), expected),
+    )
+
+
 def ulp_error(actual: Array, reference: Array, dtype: str) -> Array:
     """|actual - reference| in units of the last place, exactly.
 
-    An infinite result stands for 2^(greatest + 1), to which a correctly rounded overflow is within
-    half a unit. The error is infinite where only one is NaN or an infinity, or where a zero has the
-    wrong sign.
+    Infinite where only one is NaN or only the reference an infinity, or where a zero has the wrong
+    sign. For infinite results see `_overflow_as_number`.
     """
-    wider = np.result_type(reference, np.longdouble if dtype == "DOUBLE" else np.float64)
-    expected = np.asarray(reference, wider)
-    form = FORMATS[dtype]
     with np.errstate(all="ignore"):
-        top = np.ldexp(wider.type(1), form.greatest + 1)
-        got = np.asarray(actual).astype(np.float64).astype(wider)
-        unit = last_place(expected, dtype)
-        bound = np.where(np.isinf(got), np.clip(expected, -top, top), expected)
-        error = np.abs(np.where(np.isinf(got), np.copysign(top, got), got) - bound) / unit
-    error = np.where(np.isinf(expected), np.where(got == expected, 0, np.inf), error)
-    error = np.where((got == 0) & (np.signbit(got) != np.signbit(expected)), np.inf, error)
-    both = np.isnan(got) & np.isnan(expected)
-    return np.where(both, 0, np.where(np.isnan(got) | np.isnan(expected), np.inf, error))
+        got, due = _overflow_as_number(actual, reference, dtype)
+        error = np.abs(got - due) / last_place(np.asarray(reference, due.dtype), dtype)
+        exact = np.asarray(actual).astype(np.float64)
+    error = np.where(np.isinf(reference), np.where(exact == reference, 0, np.inf), error)
+    error = np.where((got == 0) & (np.signbit(got) != np.signbit(reference)), np.inf, error)
+    both = np.isnan(got) & np.isnan(reference)
+    return np.where(both, 0, np.where(np.isnan(got) | np.isnan(reference), np.inf, error))
 
 
 def counted(op: Op, error: Array, reference: Array, dtype: str) -> Array:

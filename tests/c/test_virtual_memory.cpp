@@ -85,16 +85,29 @@ void wrong_properties() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
+// Programs try this first: whether addresses can be reserved decides which allocator they take.
+void without_a_device() {
+  int32_t device = -1;
+  CHECK_EQ(aclrtGetDevice(&device), 107002);
+  char* base = reserve(2 * kGranule);
+  const aclrtDrvMemHandle handle = physical(kGranule);
+  CHECK_EQ(aclrtMapMem(base, kGranule, 0, handle, 0), 0);
+  base[kGranule - 1] = 3;
+  CHECK_EQ(aclrtUnmapMem(base), 0);
+  CHECK_EQ(aclrtMapMem(base + kGranule, kGranule, 0, handle, 0), 0);
+  CHECK_EQ(base[2 * kGranule - 1], 3);
+  CHECK_EQ(aclrtUnmapMem(base + kGranule), 0);
+  CHECK_EQ(aclrtReleaseMemAddress(base), 0);
+  CHECK_EQ(aclrtFreePhysical(handle), 0);
+  CHECK_EQ(aclrtGetDevice(&device), 107002);
+}
+
 void sizes() {
   const aclrtPhysicalMemProp prop = on_device();
   aclrtPhysicalMemProp huge = prop;
   huge.memAttr = ACL_HBM_MEM_HUGE1G;
   aclrtDrvMemHandle handle = nullptr;
   void* address = nullptr;
-  CHECK_FAILS(aclrtMallocPhysical(&handle, kGranule, &prop, 0), 107002,
-              "call aclrtSetDevice first");
-  CHECK_FAILS(aclrtReserveMemAddress(&address, kGranule, 0, nullptr, 1), 107002,
-              "aclrtReserveMemAddress: a device must be set");
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_FAILS(aclrtMallocPhysical(nullptr, kGranule, &prop, 0), 100000, "handle must not be NULL");
   CHECK_FAILS(aclrtMallocPhysical(&handle, kGranule, nullptr, 0), 100000, "prop must not be NULL");
@@ -220,6 +233,7 @@ void mapping() {
 int main() {
   setenv("OPENACLNN_DEVICES", "2", 1);
   granularity();
+  without_a_device();
   wrong_properties();
   sizes();
   expected_address();

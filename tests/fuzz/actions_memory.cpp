@@ -89,7 +89,7 @@ void allocate_physical(World& w) {
   aclrtPhysicalMemProp prop = good_prop();
   size_t size = w.random.between(1, 3) * kGranule;
   uint64_t flags = 0;
-  const bool bad = w.random.chance(20), context = has_context();
+  const bool bad = w.random.chance(20);
   if (bad) {
     switch (w.random.below(4)) {
       case 0: size += w.random.between(1, kGranule - 1); break;
@@ -99,8 +99,7 @@ void allocate_physical(World& w) {
     }
   }
   aclrtDrvMemHandle made = nullptr;
-  if (JUDGE(bad || !context ? Must::fail : Must::pass, aclrtMallocPhysical, &made, size, &prop,
-            flags)) {
+  if (JUDGE(must_pass_if(!bad), aclrtMallocPhysical, &made, size, &prop, flags)) {
     w.physical.add(made);
     w.serials[made] = run.calls;
     w.sizes[made] = size;
@@ -119,7 +118,7 @@ void reserve_addresses(World& w) {
   size_t size = w.random.between(1, 6) * kGranule - w.random.below(100), alignment = 0;
   void* expected = nullptr;
   uint64_t flags = w.random.below(2);
-  const bool bad = w.random.chance(20), context = has_context();
+  const bool bad = w.random.chance(20);
   if (bad) {
     switch (w.random.below(4)) {
       case 0: size = w.random.chance(50) ? 0 : SIZE_MAX - w.random.below(2 * kGranule); break;
@@ -129,8 +128,7 @@ void reserve_addresses(World& w) {
     }
   }
   void* made = nullptr;
-  if (JUDGE(bad || !context ? Must::fail : Must::pass, aclrtReserveMemAddress, &made, size,
-            alignment, expected, flags)) {
+  if (JUDGE(must_pass_if(!bad), aclrtReserveMemAddress, &made, size, alignment, expected, flags)) {
     w.reservations.add(made);
     w.sizes[made] = (size + kGranule - 1) / kGranule * kGranule;
   }
@@ -153,7 +151,7 @@ void map_memory(World& w) {
   if (range.live) address += w.random.below(w.sizes[range.handle] / kGranule + 1) * kGranule;
   size_t size = memory.live ? w.sizes[memory.handle] : kGranule, offset = 0;
   uint64_t flags = 0;
-  bool good = memory.live && has_context();
+  bool good = memory.live;
   if (w.random.chance(15)) {
     good = false;
     switch (w.random.below(4)) {

@@ -90,7 +90,7 @@ struct GroupNormCall {
                           // [sample][channel][segment], and fp64, [sample][group][2]
   double eps;
   double wide_scale;  // swishScale, for DOUBLE
-  float scale;        // the same in fp32
+  double scale;       // the same as fp32 rounds it, but not to 0: t of an infinite v is infinite
   int32_t spatial_loops;
   bool swish;
   Layout layout;

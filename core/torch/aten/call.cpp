@@ -185,10 +185,9 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
 }
 
 void Call::take(const Parameter& parameter, const Value& value) {
-  static const bool checked = openaclnn_is_checked();
   values.push_back(to_ivalue(parameter, value));
   handles.push_back(parameter.kind == Kind::tensor ? value.pointer : nullptr);
-  if (checked) add_ranges(parameter, value, &ranges);
+  if (openaclnn_is_checked()) add_ranges(parameter, value, &ranges);
 }
 
 // The same dimensions in the same order; callers add and leave out dimensions of one element.
@@ -224,6 +223,13 @@ void put(const Tensor& out, const Tensor& result) {
     out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }
 
+void leave(const Tensor& out, int64_t first) {
+  if (!out.defined() || !out.is_contiguous() || first >= out.numel()) return;
+  const auto size = static_cast<int64_t>(out.element_size());
+  openaclnn_left(static_cast<const char*>(out.const_data_ptr()) + first * size,
+                 static_cast<uint64_t>((out.numel() - first) * size));
+}
+
 void Sized::operator=(const Tensor& result) const {
   if (!room_.defined()) return;
   if (result.numel() > room_.numel())
@@ -231,6 +237,7 @@ void Sized::operator=(const Tensor& result) const {
                   " elements, but has room for " + std::to_string(room_.numel()));
   const Tensor dense = result.contiguous();
   room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
+  leave(room_, dense.numel());
   // The program may have destroyed the tensor after phase 1, but not its memory.
   aclTensor* own = tensors().find(handle_);
   if (own == nullptr) return;

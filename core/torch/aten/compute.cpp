@@ -20,7 +20,11 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
   for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
     const IValue& out = call.values[static_cast<size_t>(outputs[i])];
     if (out.isTensor()) {
-      if (!is_not_computed(i, results[i])) put(out.toTensor(), results[i].toTensor());
+      if (is_not_computed(i, results[i])) {
+        leave(out.toTensor());
+      } else {
+        put(out.toTensor(), results[i].toTensor());
+      }
     } else if (!out.isNone()) {
       put_list(call.row->parameters[outputs[i]], out, results[i].toTensorVector());
     }

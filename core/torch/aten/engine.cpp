@@ -57,8 +57,8 @@ int32_t guarded(const Row& row, F f) {
 }
 
 std::vector<std::atomic<uint64_t>>& counts() {
-  static std::vector<std::atomic<uint64_t>> all(static_cast<size_t>(row_count));
-  return all;
+  static constinit Immortal<std::vector<std::atomic<uint64_t>>> all;
+  return all.get([] { return std::vector<std::atomic<uint64_t>>(static_cast<size_t>(row_count)); });
 }
 
 }  // namespace

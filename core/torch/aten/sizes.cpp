@@ -144,9 +144,10 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
   const bool is_list = parameter.kind != Kind::tensor && parameter.kind != Kind::tensors;
   std::ostringstream text, known;
   text << parameter.name
-       << (is_list       ? " must have "
-           : limits.flat ? " must have as many elements as ["
-                         : " must have shape [");
+       << (is_list         ? " must have "
+           : limits.flat   ? " must have as many elements as ["
+           : limits.or_one ? " must have one element or shape ["
+                           : " must have shape [");
   for (int i = 0; i < limits.sizes; ++i) {
     const Size& size = limits.shape[i];
     if (i > 0) text << ", ";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torch/aten/stack.h"
 
-#include <mutex>
+#include "core/runtime/immortal.h"
 
 namespace openaclnn::aten {
 
@@ -23,11 +23,10 @@ Resolved resolve(const Row& row) {
 }
 
 const Resolved& resolved(const Row& row) {
-  static std::vector<std::once_flag> once(static_cast<size_t>(row_count));
-  static std::vector<Resolved> all(static_cast<size_t>(row_count));
-  const auto i = static_cast<size_t>(&row - rows);
-  std::call_once(once[i], [&] { all[i] = resolve(row); });
-  return all[i];
+  using Known = std::vector<Immortal<Resolved>>;
+  static constinit Immortal<Known> known;
+  Known& all = known.get([] { return Known(static_cast<size_t>(row_count)); });
+  return all[static_cast<size_t>(&row - rows)].get([&] { return resolve(row); });
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "core/runtime/immortal.h"
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -14,13 +15,14 @@ using npu::TypedAttribute;
 using npu::TypedCall;
 
 const Row* find_type(const std::string& type) {
-  static const auto types = [] {
+  static constinit Immortal<std::unordered_map<std::string, const Row*>> place;
+  const auto& types = place.get([] {
     std::unordered_map<std::string, const Row*> found;
     for (int i = 0; i < row_count; ++i) {
       if (std::string_view(rows[i].name).substr(0, 3) != "acl") found[rows[i].name] = &rows[i];
     }
     return found;
-  }();
+  });
   const auto found = types.find(type);
   return found == types.end() ? nullptr : found->second;
 }

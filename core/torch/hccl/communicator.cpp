@@ -20,23 +20,24 @@ bool has(const std::string& text, const char* word) { return text.find(word) != 
 
 // One server for all communicators that this process is the first rank of.
 const c10d::TCPStore& server(const Timeouts& timeouts) {
-  static Immortal<c10::intrusive_ptr<c10d::TCPStore>> store([&] {
+  static constinit Immortal<c10::intrusive_ptr<c10d::TCPStore>> store;
+  return *store.get([&] {
     c10d::TCPStoreOptions options;
     options.port = 0;
     options.isServer = true;
     options.waitWorkers = false;
     options.timeout = seconds(timeouts.connect);
     return c10::make_intrusive<c10d::TCPStore>(own_address(), options);
-  }());
-  return **store;
+  });
 }
 
 // Each has a thread, so communicators share them.
 std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
-  static Immortal<std::mutex> mutex;
-  static Immortal<std::map<std::string, std::shared_ptr<gloo::transport::Device>>> devices;
-  const std::lock_guard lock(*mutex);
-  auto& found = (*devices)[address];
+  static constinit Immortal<std::mutex> mutex;
+  static constinit Immortal<std::map<std::string, std::shared_ptr<gloo::transport::Device>>>
+      devices;
+  const std::lock_guard lock(mutex.get());
+  auto& found = devices.get()[address];
   if (found == nullptr) found = Gloo::createDeviceForHostname(address);
   return found;
 }
@@ -208,6 +209,6 @@ void Sends::work() {
 }  // namespace openaclnn::hccl
 
 extern "C" __attribute__((visibility("default"))) openaclnn::hccl::Engine* openaclnn_hccl_engine() {
-  static openaclnn::Immortal<openaclnn::hccl::GlooEngine> engine;
-  return &*engine;
+  static constinit openaclnn::Immortal<openaclnn::hccl::GlooEngine> engine;
+  return &engine.get();
 }

@@ -10,7 +10,8 @@ from typing import Any
 from ..catalogue import SHORT
 from ..html_page import document, signed, table
 from ..text_table import Paint, columns
-from .reporting import duration
+from .machine import busy
+from .reporting import duration, noted
 from .tensors import text
 
 
@@ -49,6 +50,13 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, An
     return found
 
 
+def notes(files: Sequence[str], records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which of the records were measured on a machine that did something else."""
+    loads = (record.get("about", {}).get("load_average_before", 0.0) for record in records)
+    found = (busy(load, f" in {file}") for file, load in zip(files, loads, strict=True))
+    return list(filter(None, found))
+
+
 def _compared_cells(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     cells = [["dtype", "shape", "before", "after", "times faster", "beside the peer", "verdict"]]
     for one in found:
@@ -77,7 +85,10 @@ def compared_lines(found: Sequence[Mapping[str, Any]], paint: Paint) -> list[str
     ]
 
 
-def compared_page(op: str, files: Sequence[str], found: Sequence[Mapping[str, Any]]) -> str:
+def compared_page(
+    op: str, files: Sequence[str], found: Sequence[Mapping[str, Any]], said: Sequence[str] = ()
+) -> str:
+    """`said`: the notes."""
     slower = sum(one["verdict"] == "slower" for one in found)
     head, *cells = _compared_cells(found)
     signs = {"faster": "good", "slower": "bad", "same": "none"}
@@ -90,5 +101,6 @@ def compared_page(op: str, files: Sequence[str], found: Sequence[Mapping[str, An
     )
     sentence = f"{op}: {slower} of {len(found)} slower" if slower else f"{op}: nothing is slower"
     main = f'<section id="results"><h2>Comparison</h2>{shown}</section>'
-    verdict = "bad" if slower else "good"
+    main = noted(said) + main
+    verdict = "bad" if slower else "none" if said else "good"
     return document("bench", verdict, sentence, list(files), main, ("results", "the results"))

@@ -18,6 +18,16 @@ def cpu_name() -> str:
     return ", ".join([found.get("model name", platform.machine()), *numbers])
 
 
+BUSY = 0.5  # load average beside which times are no measurement
+
+
+def busy(load: float, when: str = "") -> str:
+    """The sentence about a machine that did something else; empty where it did not."""
+    if load <= BUSY:
+        return ""
+    return f"load average {load:.1f}{when}: the machine is busy, distrust these times"
+
+
 def memory_for(size: int) -> bool:
     """Whether so many bytes are free, with a fifth to spare."""
     free = re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())

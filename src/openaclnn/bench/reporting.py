@@ -131,14 +131,34 @@ def sweep_picture(setting: Setting, rows: Sequence[Row], path: Any) -> None:
     figure.savefig(path, dpi=160)
 
 
-def page(setting: Setting, rows: Sequence[Row], machine: Mapping[str, Any], sweep: bool) -> str:
-    differs = any(row.differs for row in rows)
+def noted(notes: Sequence[str]) -> str:
+    """What the terminal shows before the results."""
+    items = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f'<section id="notes"><h2>Notes</h2>{items}</section>\n' if notes else ""
+
+
+def _verdict(setting: Setting, rows: Sequence[Row], notes: Sequence[str]) -> str:
+    """Good is what is at least as fast as the peer everywhere, on a machine that can tell."""
+    if any(row.differs for row in rows):
+        return "bad"
+    if notes or setting.peer == "none":
+        return "none"
+    return "good" if all(row.ratios[setting.peer] >= 1 for row in rows) else "none"
+
+
+def page(
+    setting: Setting,
+    rows: Sequence[Row],
+    machine: Mapping[str, Any],
+    sweep: bool,
+    notes: Sequence[str] = (),
+) -> str:
     head, *cells = _cells(rows, setting.peer)
     body = [[escape(cell) for cell in [f"{one[0]} {one[1]}", *one[2:]]] for one in cells]
     measured = table(
         ["dtype and shape", *head[2:]], body, title(setting), "l" + "r" * (len(head) - 2)
     )
-    parts = [f'<section id="results"><h2>Results</h2>{measured}']
+    parts = [noted(notes), f'<section id="results"><h2>Results</h2>{measured}']
     parts.append(f'<p class="hint">{escape(EXPLAINED)}</p></section>')
     if sweep:
         figures = "".join(
@@ -153,7 +173,7 @@ def page(setting: Setting, rows: Sequence[Row], machine: Mapping[str, Any], swee
     sentence = _sentence(setting, rows)
     facts = [str(machine["cpu"]), f"{setting.threads} threads", f"{setting.rounds} rounds"]
     return document(
-        "bench", "bad" if differs else "good", sentence, facts, "\n".join(parts),
+        "bench", _verdict(setting, rows, notes), sentence, facts, "\n".join(parts),
         ("results", "the results"),
     )  # fmt: skip
 

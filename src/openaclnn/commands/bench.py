@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AclnnError
+from ..output import unwritable, write_json, write_text, writing
 from ..settings import config
 from ..text_table import Paint
 from .arguments import (
@@ -25,7 +26,6 @@ from .arguments import (
     operator,
     refuse_others,
 )
-from .watch import unwritable, write_json, write_text
 
 if TYPE_CHECKING:
     from ..bench.running import Row, Setting
@@ -101,14 +101,16 @@ def _refuse(sentence: str) -> int:
 def _bench(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
     setting, shapes, dtypes, picture = _read(arguments)
     from ..bench import reporting
+    from ..bench.machine import busy
     from ..bench.running import Bench, about
 
     load = os.getloadavg()[0]
-    if load > 0.5:
-        print(f"load average {load:.1f}: the machine is busy, distrust this", file=sys.stderr)
     bench = Bench(setting)
+    notes = [busy(load)] if busy(load) else []
     if bench.loops is None:
-        print("there is no g++ or clang++: no share of a copy", file=sys.stderr)
+        notes.append("there is no g++ or clang++: no share of a copy")
+    for note in notes:
+        print(note, file=sys.stderr)
     rows: list[Row] = []
     total = len(dtypes) * len(shapes)
     for dtype in dtypes:
@@ -125,11 +127,12 @@ def _bench(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
     if sweep and not arguments.out:
         _draw(rows, dtypes, stream, paint)
     if picture is not None:
-        reporting.sweep_picture(setting, rows, picture)
+        with writing(picture):
+            reporting.sweep_picture(setting, rows, picture)
     if arguments.json:
         write_json(arguments.json, reporting.as_data(setting, rows, machine))
     if arguments.html:
-        write_text(arguments.html, reporting.page(setting, rows, machine, sweep))
+        write_text(arguments.html, reporting.page(setting, rows, machine, sweep, notes))
     return 1 if any(row.differs for row in rows) else 0
 
 
@@ -218,11 +221,15 @@ def _compare(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
 
     old, new = (_load(path) for path in arguments.compare)
     found = comparing.compare(old, new)
+    notes = comparing.notes(arguments.compare, (old, new))
+    for note in notes:
+        print(note, file=sys.stderr)
     print("\n".join(comparing.compared_lines(found, paint)), file=stream)
     if arguments.json:
         write_json(arguments.json, {"op": new["op"], "files": arguments.compare, "rows": found})
     if arguments.html:
-        write_text(arguments.html, comparing.compared_page(new["op"], arguments.compare, found))
+        page = comparing.compared_page(new["op"], arguments.compare, found, notes)
+        write_text(arguments.html, page)
     return 1 if any(one["verdict"] == "slower" for one in found) else 0
 
 

@@ -116,4 +116,6 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
         print(f"openaclnn compare: {str(error).removeprefix('compare: ')}", file=sys.stderr)
         return WRONG_USE
     print(json.dumps(found.as_data(), indent=2) if arguments.json else found)
+    if found.is_empty:
+        return WRONG_USE
     return 0 if found else 1

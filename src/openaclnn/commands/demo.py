@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from ..output import unwritable, write_json, write_text
 from ..schema import Op
 from ..settings import config
 from ..table import ANY, OPS, PRODUCTS
 from ..text_table import Paint
 from .arguments import WRONG_USE, WrongUse, operator
-from .watch import unwritable, write_json, write_text
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import AclnnError
+from ..output import unwritable, writing
 from ..schema import Op
 from ..text_table import Paint
 from .arguments import (
@@ -24,7 +25,6 @@ from .arguments import (
     operator,
     refuse_others,
 )
-from .watch import unwritable
 
 if TYPE_CHECKING:
     from ..plotting.curves import Curves
@@ -80,7 +80,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
             return WRONG_USE
         from ..plotting.picture import save
 
-        save(drawn, found, path)
+        with writing(path):
+            save(drawn, found, path)
         print(f"{path}: {_summary(drawn)}{error_title(found)}")
     else:
         from ..plotting.canvas import has_braille

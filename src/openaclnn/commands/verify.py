@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..dtypes import dtype_of, missing_module
+from ..output import unwritable, write_json, write_text
 from ..settings import config
 from ..table import ANY, OPS, PRODUCTS
 from ..text_table import Paint
 from .compare import WRONG_USE, add_standard, standard_of
-from .watch import unwritable, write_json, write_text
 
 if TYPE_CHECKING:
     from ..verify.cases import Case

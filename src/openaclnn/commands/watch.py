@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..text_table import Paint
 from .programs import NoDirectory, become, directory, environment, refuse
 
@@ -54,40 +55,6 @@ def as_shell(ended: int) -> int:
 def starts(words: Sequence[str], variables: Mapping[str, str]) -> bool:
     """Whether there is such a program; where there is none, starting it says so."""
     return shutil.which(words[0], path=variables.get("PATH")) is not None
-
-
-def unwritable(what: str, option: str, path: str | None) -> bool:
-    """Reports an error when no file can be written there."""
-    if path is None or path == "-":
-        return False
-    existed = Path(path).exists()
-    try:
-        with Path(path).open("a", encoding="utf-8"):
-            pass
-        if not existed:
-            Path(path).unlink()
-        return False
-    except OSError as error:
-        print(
-            f"openaclnn {what}: {option} must be a file that can be written, but {path} is not: "
-            f"{error.strerror}",
-            file=sys.stderr,
-        )
-        return True
-
-
-def write_json(destination: str, document: dict[str, Any]) -> None:
-    write_text(destination, json.dumps(document, indent=2) + "\n")
-
-
-def write_text(destination: str, text: str) -> None:
-    """To a file, or to standard output for -."""
-    if destination == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the locale
-        sys.stdout.buffer.flush()
-    else:
-        Path(destination).write_text(text, encoding="utf-8")
 
 
 def folded(lines: Sequence[str]) -> list[dict[str, Any]]:
@@ -154,12 +121,16 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
         status = NOTHING_CHECKED
     said = summary(words, loaded=loaded, called=called, mistakes=len(reports), ended=ended)
     document = {"program": words, "status": status, "checked": called, "reports": reports}
-    if arguments.json is not None:
-        write_json(arguments.json, document)
-    if arguments.html is not None:
-        from .check_page import page
+    try:
+        if arguments.json is not None:
+            write_json(arguments.json, document)
+        if arguments.html is not None:
+            from .check_page import page
 
-        write_text(arguments.html, page(document, said))
+            write_text(arguments.html, page(document, said))
+    except NotWritten as error:  # the mistakes count for more
+        print(f"openaclnn check: {error}", file=sys.stderr)
+        status = status or NOT_WRITTEN
     if said and found:
         print(f"openaclnn check: {said}", file=sys.stderr)
     return status
@@ -188,7 +159,8 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
         ended = run_beside("trace", words, variables)
         if found and not seen.exists():
             print(f"openaclnn trace: {words[0]} made no call of acl", file=sys.stderr)
-    return as_shell(ended)
+        lost = Path(marks, "seen.lost").exists()  # the library has said which file
+    return as_shell(ended) or (NOT_WRITTEN if lost else 0)
 
 
 def exit_status(text: str) -> int:
@@ -236,8 +208,9 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  ended by signal N ...      128 + N, or the one for mistakes if there were any\n"
         "If the host touches device memory, the program ends at once, after that report: with\n"
         f"{MISTAKES_MADE}, or --exit-code, or {128 + signal.SIGSEGV} if that is 0.\n\n"
-        f"{WRONG_USE} means that this command was used wrongly. As in a shell, 127 means that the\n"
-        "program does not exist, and 126 that it cannot be executed.\n\n"
+        f"{WRONG_USE} means that this command was used wrongly, and {NOT_WRITTEN} instead of 0\n"
+        "that a report could not be written. As in a shell, 127 means that the program does not\n"
+        "exist, and 126 that it cannot be executed.\n\n"
         "  openaclnn check ./program argument\n"
         "  openaclnn check --json reports.json --exit-code 1 ./program\n"
         "  openaclnn check --html reports.html ./program\n"
@@ -268,7 +241,8 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "Runs a program and shows its calls of acl and aclnn functions with their arguments,\n"
         "shapes and dtypes, what streams worked on and for how long, and a table at the end.\n"
         "`openaclnn docs trace` explains the output.\n\n"
-        "The exit status is that of the program.\n\n"
+        f"The exit status is that of the program, or {NOT_WRITTEN} instead of 0 if FILE could not\n"
+        "be written.\n\n"
         "  openaclnn trace ./program argument\n"
         "  openaclnn trace -o trace.json --text trace.txt ./program\n\n"
         "trace.json opens in https://ui.perfetto.dev and in chrome://tracing.",

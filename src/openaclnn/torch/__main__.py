@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from ..output import guarded
 from . import registration
 from .building import BuildError, build
 
@@ -19,4 +20,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("torch", main))

@@ -31,7 +31,9 @@ def _tensors(values: Any) -> list[Any]:
 
 
 def _has_tangents(tensors: list[Any]) -> bool:
-    return any(unpack_dual(x, level=0).tangent is not None for x in tensors)
+    """Of nested tensors, which the kernel refuses, nobody can ask."""
+    dense = [x for x in tensors if not x.is_nested]
+    return any(unpack_dual(x, level=0).tangent is not None for x in dense)
 
 
 def _is_recorded(tensors: list[Any]) -> bool:

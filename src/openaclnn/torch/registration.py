@@ -13,6 +13,7 @@ from .batching import register_vmaps
 from .building import BuildError, build
 from .fakes import register_fakes
 from .importing import when_imported
+from .nested import refuse_nested
 from .sharding import register_sharding
 
 kind = ""  # "compiled" or "python"
@@ -48,3 +49,4 @@ def register() -> None:
     register_fakes()
     register_vmaps()
     when_imported("torch.distributed.tensor", register_sharding)
+    when_imported("torch.nested._internal.nested_tensor", refuse_nested)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from ..aten import rows
-from ..compiled import BuildError, compiler
+from ..compiled import BuildError, compiler, is_whole
 from ..table import OPS
 from ..text_table import Paint
 from .environment import environment
@@ -35,7 +35,7 @@ def check(paint: Paint) -> int:
     line("compiler", command[0] if command else "none; install g++ or clang++, or set CXX")
     if own is not None:
         made = library().target()
-        line("operators", f"{made}{'' if made.is_file() else ', compiled on first use'}")
+        line("operators", f"{made}{'' if is_whole(made) else ', compiled on first use'}")
     types = sum(row.is_type for row in rows())
     line(
         "reach",

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+from ..output import guarded
+
 STEPS, SHOWN = 60, 10
 
 
@@ -52,4 +54,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("npu --demo", main))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`openaclnn verify`: cases from the rows, put to anything that computes them, and judged.
 
-cases.py      a case, and how it is written down      generate.py, values.py   cases from the rows
-providers.py  what computes cases                     library.py, worker.py    a library, in a child
-running.py    cases against providers                 torch_provider.py        eager PyTorch
-report.py     what people and programs read
+cases.py      a case, and how it is written down      generate.py, values.py  cases from the rows
+providers.py  what computes cases                     torch_provider.py       eager PyTorch
+running.py    cases against providers                 library.py, worker/     a library, in a child
+report.py     what people and programs read           request.py              what the child gets
 """

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..catalogue import attributes_text, find_operator
 from ..dtypes import dtype_of
-from ..layouts import OF_CASES
+from ..layouts import EXPANDED, OF_CASES, along_a_dim
 from ..plan import find
 from ..reference import REFERENCES, Array, input_shapes, refused
 from ..schema import Op
@@ -39,6 +41,7 @@ class Case:
     companion: str | None = None  # dtype of the tensors that may have another
     out: str | None = None  # dtype of the output, where it may have another
     mistake: str = ""  # of MISTAKES
+    alias: str = ""  # the input, by Python name, in whose memory the first output is
 
     @property
     def input_dtypes(self) -> list[str]:
@@ -51,9 +54,10 @@ class Case:
         return [other if p.companion else self.out or self.dtype for p in self.op.outputs]
 
     def inputs(self) -> list[Array]:
-        return kinds.draw(
+        drawn = kinds.draw(
             self.op, self.shapes, self.input_dtypes, self.values, self.attributes, self.seed
         )
+        return [along_a_dim(x, self.layout) for x in drawn]
 
     def text(self) -> str:
         """What is particular to it, in words."""
@@ -62,6 +66,7 @@ class Case:
         parts += [attributes_text(self.op, self.attributes)] if self.attributes else []
         parts += [f"companions {self.companion}"] if self.companion else []
         parts += [f"output {self.out}"] if self.out else []
+        parts += [f"output in the memory of {self.alias}"] if self.alias else []
         parts += [self.mistake] if self.mistake else []
         return ", ".join(parts)
 
@@ -77,10 +82,19 @@ class Case:
             "layout": self.layout,
             "seed": self.seed,
         }
-        for name in ("companion", "out", "mistake"):
+        for name in ("companion", "out", "mistake", "alias"):
             if value := getattr(self, name):
                 data[name] = value
         return data
+
+
+def aliases(op: Op, shapes: Sequence[Shape]) -> list[str]:
+    """The inputs, by Python name, that the first output may be: those of its shape and dtype."""
+    if op.inplace:
+        return []
+    shape = np.broadcast_shapes(*shapes) if op.shapes == "broadcast" else shapes[0]
+    given = zip(op.inputs_, shapes, strict=True)
+    return [p.python_name for p, own in given if own == shape and not p.companion]
 
 
 def seed_of(base: int, name: str) -> int:
@@ -102,7 +116,7 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
     if not isinstance(data, dict) or "op" not in data:
         raise BadCase(f'{where} must be an object with "op", but is {data!r}')
     fields = {"id", "op", "dtype", "shape", "shapes", "attributes", "values", "layout", "seed",
-              "companion", "out", "mistake"}  # fmt: skip
+              "companion", "out", "mistake", "alias"}  # fmt: skip
     if unknown := sorted(set(data) - fields):
         raise BadCase(f"{where} has {unknown[0]!r}, but the fields are {', '.join(sorted(fields))}")
     op = find_operator(str(data["op"]))
@@ -130,6 +144,16 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
     mistake = data.get("mistake") or ""
     if mistake:
         _one_of(where, "mistake", mistake, list(MISTAKES))
+    layout = _one_of(where, "layout", data.get("layout", "contiguous"), OF_CASES)
+    if layout in EXPANDED and op.inplace:
+        raise BadCase(f"{where}: {op.python} writes its input, which must not have layout {layout}")
+    alias = data.get("alias") or ""
+    if alias:
+        if not (known_aliases := aliases(op, shapes)):
+            raise BadCase(f'{where}: {op.python} has no input that "alias" can name')
+        _one_of(where, "alias", alias, known_aliases)
+        if mistake or layout in EXPANDED or data.get("out"):
+            raise BadCase(f'{where}: "alias" goes with no "out", no "mistake" and no stride of 0')
     return Case(
         id=name,
         op=op,
@@ -137,11 +161,12 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         shapes=shapes,
         attributes=attributes,
         values=values,
-        layout=_one_of(where, "layout", data.get("layout", "contiguous"), OF_CASES),
+        layout=layout,
         seed=_seed(where, data.get("seed", seed_of(base, name))),
         companion=_dtype(where, data["companion"]) if data.get("companion") else None,
         out=_dtype(where, data["out"]) if data.get("out") else None,
         mistake=mistake,
+        alias=alias,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..comparing import Element
+from ..output import writing
 from ..reference import REFERENCES, Array, numpy_dtype
 from ..schema import Op
 from ..standards import Standard
@@ -101,13 +102,15 @@ class State:
         if path is None:
             return
         whole = self._read(path, header, {case.id: case for case in cases})
-        with path.open("ab") as file:
+        with writing(path), path.open("ab") as file:
             file.truncate(whole)  # a line that was cut off
             if not whole:
                 file.write(json.dumps(header).encode() + b"\n")
 
     def _read(self, path: Path, header: Mapping[str, Any], cases: Mapping[str, Case]) -> int:
         """The number of bytes that are whole lines."""
+        if path.exists() and not path.is_file():  # a device may have no end
+            raise BadCase(f"{path} must be a state file of --exhaustive or not exist")
         text = path.read_bytes() if path.exists() else b""
         lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
         if not lines:
@@ -133,7 +136,7 @@ class State:
         self.done[case.id] = list(results)
         if self._path is not None:
             entry = {"id": case.id, "results": [_data(r) for r in results]}
-            with self._path.open("ab") as file:
+            with writing(self._path), self._path.open("ab") as file:
                 file.write(json.dumps(entry).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())

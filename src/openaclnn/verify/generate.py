@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..dtypes import missing_module
-from ..layouts import OF_C
+from ..layouts import EXPANDED, OF_C
 from ..reference import REFERENCES, input_shapes
 from ..schema import Op, Product
 from . import values as kinds
-from .cases import MISTAKES, Case, Shape, seed_of
+from .cases import MISTAKES, Case, Shape, aliases, seed_of
 
 USUAL = (5, 3, 67)
 LARGE = ((1 << 18) + 3,)
@@ -92,6 +92,11 @@ def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
         if op.inplace and mistake == "wrong shape":  # there is no second shape
             continue
         yield {"shape": usual, "values": "ordinary", "mistake": mistake}
+    if not op.inplace:
+        for layout in EXPANDED:
+            yield {"shape": usual, "values": ordinary, "layout": layout}
+        for name in aliases(op, input_shapes(op, usual, REFERENCES[op.kernel].attributes[0])):
+            yield {"shape": usual, "values": ordinary, "alias": name}
 
 
 def _shapes(op: Op) -> tuple[Shape, tuple[Shape, ...], Shape]:

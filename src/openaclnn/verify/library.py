@@ -15,27 +15,23 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..layouts import OF_CASES, place, root
-from ..reference import Array, evaluate, numpy_dtype
+from ..reference import Array
 from ..settings import home
 from ..table import OPS
 from .cases import MISTAKES, Case
 from .provider import BadProvider, Outcome
+from .request import WORKSPACE, Request
 
-WORKER = Path(__file__).with_name("worker.py")
-ACL_DTYPES = {"FLOAT": 0, "FLOAT16": 1, "DOUBLE": 11, "BFLOAT16": 27}
-PATTERN = 0xA5  # what outputs hold before: an element that nobody writes shows
+WORKER = Path(__file__).with_name("worker")
 START = 60.0  # seconds that loading a library may take
 
 
 class Died(Exception):
-    """The child is no more, or no longer answers."""
+    """The child ended or hangs: in which step, in which run of the call, by which signal."""
 
-    def __init__(self, kind: str, sentence: str) -> None:
+    def __init__(self, kind: str, sentence: str, step: str, run: int, signal: int = 0) -> None:
         super().__init__(sentence)
-        self.kind = kind
+        self.kind, self.step, self.run, self.signal = kind, step, run, signal
 
 
 class LibraryProvider:
@@ -45,7 +41,7 @@ class LibraryProvider:
         self.name = name
         self._path, self._timeout, self._variables = path, timeout, dict(variables)
         self._child: subprocess.Popen[bytes] | None = None
-        self._step = ""
+        self._step, self._run = "", 0
         self._start()
         self._send({"has": [op.name for op in OPS], "sizes": []}, [])
         self._has: dict[str, bool] = self._receive(START)["has"]
@@ -64,15 +60,11 @@ class LibraryProvider:
     # ---- a case ----
 
     def run(self, case: Case, inputs: Sequence[Array]) -> Outcome:
-        request = _Request(case, inputs)
+        request = Request(case, inputs)
         try:
-            if self._child is None:
-                self._start()
-            self._send(request.message, request.data)
-            answer = self._receive(self._timeout)
-            parts = [self._bytes() if size else b"" for size in answer["sizes"]]
+            answer, parts = self._ask(request.message, request.data)
         except Died as died:
-            return Outcome(None, died.kind, str(died))
+            return self._beside(request, died) or Outcome(None, died.kind, str(died))
         due = MISTAKES.get(case.mistake, 0)
         status, step = answer["status"], answer["step"]
         if status != due:
@@ -80,7 +72,42 @@ class LibraryProvider:
             where = step if status else "both phases"
             text = f"{where} must return {due}, but returned {status}{message}"
             return Outcome(None, "status", text)
-        return Outcome((), "", "") if due else request.outcome(answer, parts)
+        return request.refusal(answer) if due else request.outcome(answer, parts)
+
+    def _ask(
+        self, message: Mapping[str, Any], data: Sequence[bytes]
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """The answer of the child, and the memory of the tensors afterwards."""
+        if self._child is None:
+            self._start()
+        self._send(message, data)
+        answer = self._receive(self._timeout)
+        return answer, [self._bytes() if size else b"" for size in answer["sizes"]]
+
+    def _beside(self, request: Request, died: Died) -> Outcome | None:
+        """Whether a call that crashed does so only where pages beside the memory of its tensors
+        are fenced off, and beside which of them: it is made again with fewer fences."""
+        if died.signal not in (signal.SIGSEGV, signal.SIGBUS):
+            return None
+
+        def crash(fenced: Sequence[int]) -> Died | None:
+            try:
+                self._ask(request.fenced(fenced), request.data)
+            except Died as again:
+                return again
+            return None
+
+        if crash([]) is not None:
+            return None
+        for which, name in enumerate([*request.names, WORKSPACE]):
+            place = which if which < len(request.names) else -1
+            if (again := crash([place])) is not None:
+                phase = "phase 1" if again.step == "phase 1" else "phase 2"
+                where = "past the end" if again.run else "before the start"
+                how = signal.Signals(again.signal).name if again.signal else "a hang"
+                text = f"{phase} reads or writes memory {where} of {name}: where that memory"
+                return Outcome(None, "outside", f"{text} cannot be accessed, it ends with {how}")
+        return None
 
     # ---- the child ----
 
@@ -109,7 +136,7 @@ class LibraryProvider:
             raise BadProvider(f"{self.name} must be a library that loads, but: {found['broken']}")
 
     def _send(self, message: Mapping[str, Any], data: Sequence[bytes]) -> None:
-        self._step = "the beginning"
+        self._step, self._run = "the beginning", 0
         try:
             self._sink.send_bytes(json.dumps(message).encode())
             for part in data:
@@ -135,9 +162,9 @@ class LibraryProvider:
                 answer: dict[str, Any] = json.loads(self._source.recv_bytes())
             except (EOFError, OSError):
                 raise self._ended() from None
-            if set(answer) != {"step"}:
+            if set(answer) != {"step", "run"}:
                 return answer
-            self._step = answer["step"]
+            self._step, self._run = answer["step"], answer["run"]
 
     def _ended(self) -> Died:
         assert self._child is not None
@@ -149,12 +176,13 @@ class LibraryProvider:
         if status < 0:
             how = signal.Signals(-status).name
         self._forget()
-        return Died("crashed", f"the process ended in {self._step} with {how}{output}")
+        text = f"the process ended in {self._step} with {how}{output}"
+        return Died("crashed", text, self._step, self._run, max(0, -status))
 
     def _hung(self, timeout: float) -> Died:
         step = self._step
         self.close()
-        return Died("hung", f"{step} did not end within {timeout:g} seconds")
+        return Died("hung", f"{step} did not end within {timeout:g} seconds", step, self._run)
 
     def _forget(self) -> None:
         self._child = None
@@ -166,96 +194,3 @@ class LibraryProvider:
             self._child.kill()
             self._child.wait()
             self._forget()
-
-
-class _Request:
-    """A case as the worker takes it, and its answer as arrays."""
-
-    def __init__(self, case: Case, inputs: Sequence[Array]) -> None:
-        self.case = case
-        self.views: dict[str, Array] = {}
-        move = OF_CASES[case.layout]
-        given = {p.name: x for p, x in zip(case.op.inputs_, inputs, strict=True)}
-        shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
-        made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
-        outputs = {p.name: (shape, dtype) for p, shape, dtype in made}
-        first = next(p for p in case.op.tensors)
-        parameters: list[dict[str, Any]] = []
-        self.data: list[bytes] = []
-        self.names: list[str] = []
-        for p in case.op.parameters:
-            fields: dict[str, Any] = {"kind": p.kind}
-            if p.role == "attribute":
-                fields["value"] = _plain(case.attributes[p.python_name])
-            elif case.mistake == "null input" and p is first:
-                fields["null"] = True
-            else:
-                if p.name in given:
-                    view = move(given[p.name])
-                else:
-                    shape, dtype = outputs[p.name]
-                    longer = (*shape, 2) if case.mistake == "wrong shape" else shape
-                    view = move(np.zeros(longer, numpy_dtype(dtype)))
-                    root(view).reshape(-1).view(np.uint8)[...] = PATTERN
-                fields |= _tensor(view)
-                self.views[p.name] = view
-                self.names.append(p.name)
-                self.data.append(root(view).tobytes())
-            parameters.append(fields)
-        written = {p.name for p in case.op.outputs}
-        self.message = {
-            "function": case.op.name,
-            "parameters": parameters,
-            "sizes": [len(part) for part in self.data],
-            "outputs": [i for i, name in enumerate(self.names) if name in written],
-            "repeat": 2,
-        }
-
-    def outcome(self, answer: Mapping[str, Any], parts: Sequence[bytes]) -> Outcome:
-        """Results, or what was changed although it is no result."""
-        results: dict[str, Array] = {}
-        written = {p.name for p in self.case.op.outputs}
-        for name, before, after, kept in zip(
-            self.names, self.data, parts, answer["guards"], strict=True
-        ):
-            if not kept:
-                return Outcome(None, "damaged", f"wrote outside the memory of {name}")
-            if name not in written:
-                if before != after:
-                    return Outcome(None, "damaged", f"wrote into {name}, which is an input")
-                continue
-            view, memory = self.views[name], root(self.views[name])
-            now = np.frombuffer(bytearray(after), memory.dtype)
-            offset, strides = place(view)
-            taken = np.lib.stride_tricks.as_strided(
-                now[offset:], view.shape, [s * view.dtype.itemsize for s in strides]
-            )
-            results[name] = taken.copy()
-            taken[...] = view
-            if now.tobytes() != before:
-                return Outcome(None, "damaged", f"wrote between the elements of {name}")
-        if answer.get("unsteady"):
-            return Outcome(None, "unsteady", "two runs of the same call gave different bits")
-        return Outcome(tuple(results[p.name] for p in self.case.op.outputs))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _tensor(view: Array) -> dict[str, Any]:
-    offset, strides = place(view)
-    return {
-        "null": False,
-        "shape": list(view.shape),
-        "strides": list(strides),
-        "offset": offset,
-        "storage": root(view).size,
-        "dtype": ACL_DTYPES[_name(view)],
-    }
-
-
-def _name(view: Array) -> str:
-    from ..reference import dtype_name
-
-    return dtype_name(view.dtype)

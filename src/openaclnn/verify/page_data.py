@@ -86,6 +86,7 @@ def _described(case: Case) -> dict[str, Any]:
         data["attributes"] = attributes
     notes = [f"companions {case.companion}"] if case.companion else []
     notes += [f"output {case.out}"] if case.out else []
+    notes += [f"output in the memory of {case.alias}"] if case.alias else []
     notes += [f"{case.mistake}: the call must be refused"] if case.mistake else []
     return data | ({"note": ", ".join(notes)} if notes else {})
 

@@ -16,7 +16,7 @@ class Outcome:
     """What became of a case: results, or what went wrong instead."""
 
     results: tuple[Array | None, ...] | None = None
-    kind: str = ""  # refused, accepted, crashed, hung, damaged, unsteady
+    kind: str = ""  # refused, status, refusal, crashed, hung, outside, damaged, unsteady
     sentence: str = ""
 
 

@@ -32,7 +32,7 @@ class Result:
     case: Case
     provider: str
     status: str  # passed, failed, left out
-    kind: str = ""  # wrong, differs, crashed, hung, status, refused, damaged, unsteady
+    kind: str = ""  # wrong, differs, crashed, hung, outside, status, refused, refusal, damaged, …
     sentence: str = ""  # why it failed or was left out
     error: float = 0.0  # the greatest distance, in `unit`
     unit: str = ""
@@ -121,7 +121,7 @@ class Runner:
         outcome = provider.run(case, [x.copy() for x in inputs])
         seconds = time.perf_counter() - start
         if outcome.kind:
-            self._deaths[group] += outcome.kind in ("crashed", "hung")
+            self._deaths[group] += outcome.kind in ("crashed", "hung", "outside")
             failed = Result(case, provider.name, FAILED, outcome.kind, outcome.sentence)
             if outcome.kind == "unsteady":
                 failed = replace(failed, causes=of_unsteady(provider.name, case))

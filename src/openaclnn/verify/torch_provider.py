@@ -106,6 +106,8 @@ class TorchProvider:
             return f"torch has no {case.op.kernel}"
         if case.mistake:
             return "torch has no status codes"
+        if case.alias:
+            return "torch's operators make their outputs"
         if case.out or case.companion:
             return "torch's operators keep one dtype"
         return ""

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A case as the worker takes it, and its answer as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..layouts import OF_CASES, of_output, place, root
+from ..reference import Array, dtype_name, evaluate, numpy_dtype
+from .cases import Case
+from .provider import Outcome
+
+ACL_DTYPES = {"FLOAT": 0, "FLOAT16": 1, "DOUBLE": 11, "BFLOAT16": 27}
+PATTERN = 0xA5  # what outputs hold before: an element that nobody writes shows
+WORKSPACE = "the workspace"
+
+
+class Request:
+    """`message` is JSON, `data` the memory of the tensors, `names` whose memory each part is."""
+
+    def __init__(self, case: Case, inputs: Sequence[Array]) -> None:
+        self.case = case
+        self.views: dict[str, Array] = {}
+        self.data: list[bytes] = []
+        self.names: list[str] = []
+        self._memory: dict[str, int] = {}  # the part of each tensor
+        move = OF_CASES[case.layout]
+        given = {p.name: x for p, x in zip(case.op.inputs_, inputs, strict=True)}
+        shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
+        made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
+        outputs = {p.name: (shape, dtype) for p, shape, dtype in made}
+        first = next(p for p in case.op.tensors)
+        parameters: list[dict[str, Any]] = []
+        for p in case.op.parameters:
+            if p.role == "attribute":
+                value = _plain(case.attributes[p.python_name])
+                parameters.append({"kind": p.kind, "value": value})
+            elif case.mistake == "null input" and p is first:
+                parameters.append({"kind": p.kind, "null": True})
+            elif p.name in given:
+                parameters.append(self._tensor(p.name, move(given[p.name])))
+            elif case.alias and p is case.op.outputs[0]:
+                alias = next(q.name for q in case.op.inputs_ if q.python_name == case.alias)
+                parameters.append(self._tensor(p.name, self.views[alias], alias))
+            else:
+                shape, dtype = outputs[p.name]
+                longer = (*shape, 2) if case.mistake == "wrong shape" else shape
+                view = of_output(case.layout)(np.zeros(longer, numpy_dtype(dtype)))
+                root(view).reshape(-1).view(np.uint8)[...] = PATTERN
+                parameters.append(self._tensor(p.name, view))
+        self._written = {p.name for p in case.op.outputs}
+        self.message = {
+            "function": case.op.name,
+            "parameters": parameters,
+            "sizes": [len(part) for part in self.data],
+            "outputs": sorted({self._memory[name] for name in self._written if name in self.views}),
+            "repeat": 2,
+            "refuse": bool(case.mistake),
+            "fenced": [*range(len(self.data)), -1],
+        }
+
+    def _tensor(self, name: str, view: Array, alias: str = "") -> dict[str, Any]:
+        """`alias`: the tensor whose memory it is."""
+        if alias:
+            self._memory[name] = self._memory[alias]
+        else:
+            self._memory[name] = len(self.data)
+            self.data.append(root(view).tobytes())
+            self.names.append(name)
+        self.views[name] = view
+        offset, strides = place(view)
+        return {
+            "kind": "tensor",
+            "null": False,
+            "memory": self._memory[name],
+            "alias": bool(alias),
+            "shape": list(view.shape),
+            "strides": list(strides),
+            "offset": offset,
+            "storage": root(view).size,
+            "dtype": ACL_DTYPES[dtype_name(view.dtype)],
+        }
+
+    def fenced(self, which: Sequence[int]) -> dict[str, Any]:
+        """The message with fences beside some of the memory only; -1 is the workspace."""
+        return self.message | {"fenced": list(which)}
+
+    def outcome(self, answer: Mapping[str, Any], parts: Sequence[bytes]) -> Outcome:
+        """Results, or what was changed although it is no result."""
+        for name, kept in zip(self.names, answer["guards"], strict=True):
+            if not kept:
+                return Outcome(None, "damaged", f"wrote outside the memory of {name}")
+        results: dict[str, Array] = {}
+        for name, view in self.views.items():
+            which = self._memory[name]
+            if name not in self._written:
+                written = any(self._memory.get(out) == which for out in self._written)
+                if not written and self.data[which] != parts[which]:
+                    return Outcome(None, "damaged", f"wrote into {name}, which is an input")
+                continue
+            now = np.frombuffer(bytearray(parts[which]), root(view).dtype)
+            offset, strides = place(view)
+            taken = np.lib.stride_tricks.as_strided(
+                now[offset:], view.shape, [s * view.dtype.itemsize for s in strides]
+            )
+            results[name] = taken.copy()
+            taken[...] = view
+            if now.tobytes() != self.data[which]:
+                return Outcome(None, "damaged", f"wrote between the elements of {name}")
+        if answer.get("unsteady"):
+            text = "two runs of the same call gave different bits"
+            if self.case.alias:
+                name = next(p.name for p in self.case.op.outputs)
+                text = f"the bits differ between {name} as a second tensor in the memory of "
+                text += f"{self.case.alias} and {name} as the very tensor {self.case.alias}"
+            return Outcome(None, "unsteady", text)
+        return Outcome(tuple(results[p.name] for p in self.case.op.outputs))
+
+    def refusal(self, answer: Mapping[str, Any]) -> Outcome:
+        """Of a call that was refused as it must be: what a refusal leaves behind."""
+        if written := answer.get("written"):
+            changed = " and ".join(f"*{name}" for name in written)
+            text = f"phase 1 refused the call, but wrote {changed}: a refusal must write neither"
+            return Outcome(None, "refusal", f"{text} *workspaceSize nor *executor")
+        if not answer.get("message"):
+            text = "phase 1 refused the call without a sentence: aclGetRecentErrMsg() is empty"
+            return Outcome(None, "refusal", text)
+        return Outcome(())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
