@@ -197,8 +197,8 @@ class HandlePool {
     return turn < kTurns && (slot->consumed.load(std::memory_order_relaxed) >> turn & 1) != 0;
   }
 
-  // Calls f(T&) for every object that lives all the while, pinned; others may be left out. Of a kind
-  // that is not pinned no other thread may destroy objects meanwhile.
+  // Calls f(T&) for every object that lives all the while, pinned; others may be left out. Of a
+  // kind that is not pinned no other thread may destroy objects meanwhile.
   template <class F>
   void for_each(F f) {
     for (size_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
