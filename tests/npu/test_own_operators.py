@@ -101,6 +101,9 @@ def test_forward_and_backward_are_as_exact_as_promised(name, layout, dtype):
     dy = drawn(*y.shape, dtype=dtype)
     y.backward(dy.npu())
     x, y, dx = (t.detach().cpu() for t in (leaf, y, leaf.grad))
+    if layout == "empty":  # nothing to compare
+        assert y.shape == dx.shape == x.shape == (0, 4, 6, 5)
+        return
     assert (found := openaclnn.compare(y, op, x, **attributes)), found
     gradient = {
         "leaky_relu": lambda: openaclnn.compare(
