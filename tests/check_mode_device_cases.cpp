@@ -40,6 +40,44 @@ void copy_back(const float* x, size_t bytes = kBytes) {
   must(aclrtMemcpy(result, bytes, x, bytes, ACL_MEMCPY_DEVICE_TO_HOST));
 }
 
+// A stream whose work waits for a callback that no thread runs, and is then dropped.
+template <class Work>
+void drop(Work work) {
+  aclrtStream stream = make_stream();
+  must(aclrtSubscribeReport(static_cast<uint64_t>(pthread_self()), stream));
+  must(aclrtLaunchCallback([](void*) {}, nullptr, ACL_CALLBACK_BLOCK, stream));
+  work(stream);
+  must(aclrtDestroyStreamForce(stream));
+}
+
+void result_of_a_dropped_operator() {
+  float *x = device_memory(kBytes), *y = device_memory(kBytes);
+  aclTensor *self = tensor(x, kLength / 2), *out = tensor(y, kLength / 2);
+  drop([&](aclrtStream stream) { leaky_relu(self, out, stream); });
+  copy_back(y);
+  must(aclDestroyTensor(self));
+  must(aclDestroyTensor(out));
+  must(aclrtFree(x));
+  must(aclrtFree(y));
+}
+
+void result_of_a_dropped_fill() {
+  float* y = unwritten();
+  drop([&](aclrtStream stream) { must(aclrtMemsetAsync(y, kBytes, 0, kBytes, stream)); });
+  copy_back(y);
+  must(aclrtFree(y));
+}
+
+void dropped_and_computed_again() {  // is no mistake
+  float *x = device_memory(kBytes), *y = unwritten();
+  aclTensor *self = tensor(x), *out = tensor(y);
+  drop([&](aclrtStream stream) { leaky_relu(self, out, stream); });
+  run(self, out);
+  copy_back(y);
+  must(aclrtFree(x));
+  must(aclrtFree(y));
+}
+
 void copied_back_uncomputed() {
   float* y = unwritten();
   for (int i = 0; i < 3; ++i) copy_back(y);
@@ -247,12 +285,21 @@ void workspace_with(size_t allocated, size_t promised) {
   if (workspace != nullptr) must(aclrtFree(workspace));
 }
 
+void left_after_a_refused_phase_2() {  // one mistake
+  GroupNormSwishGrad op;
+  (void)aclnnGroupNormSwishGrad(nullptr, 0, op.executor, nullptr);
+}
+
 void no_workspace() { workspace_with(0, 0); }
 void workspace_promised_too_much() { workspace_with(256, 512); }
 void workspace_one_byte_short() { workspace_with(255, 256); }
 void workspace_larger_than_needed() { workspace_with(512, 300); }
 
 const std::map<std::string, void (*)()> cases = {
+    {"result_of_a_dropped_operator", result_of_a_dropped_operator},
+    {"result_of_a_dropped_fill", result_of_a_dropped_fill},
+    {"dropped_and_computed_again", dropped_and_computed_again},
+    {"left_after_a_refused_phase_2", left_after_a_refused_phase_2},
     {"copied_back_uncomputed", copied_back_uncomputed},
     {"half_computed", half_computed},
     {"gaps_read", gaps_read},

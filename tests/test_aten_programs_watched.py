@@ -52,6 +52,24 @@ def test_check_mode_finds_nothing_in_the_calls_and_the_layer(aten_calls, aten_la
         assert done.stderr == "openaclnn check: no mistakes\n"
 
 
+LEFT = [  # what follows the size of what is read
+    (1, r"reads src, 12 bytes at 0x[0-9a-f]+, but none of them was ever given a value\."),
+    (2, r"reads src, 32 bytes at 0x[0-9a-f]+, but 16 of them were never given a value, the first "),
+]
+
+
+def test_outputs_that_stay_as_they_were(programs):
+    source = ROOT / "tests" / "aten" / "left_outputs.c"
+    program = built(programs, "left_outputs", "-std=c11", *STRICT, source)
+    done = command("check", "--aten", program, 0, env=alone())
+    assert (done.returncode, done.stderr) == (0, "openaclnn check: no mistakes\n"), done.stdout
+    for mistake, report in LEFT:
+        done = command("check", "--aten", program, mistake, env=alone())
+        assert done.returncode == 66
+        assert re.search("never_written: aclrtMemcpy " + report, done.stderr), done.stderr
+        assert "openaclnn check: 1 mistake\n" in done.stderr
+
+
 def test_an_address_is_not_set(mistakes):
     done = run(mistakes, 7)
     assert "executor must be of an operator whose addresses can be set" in done.stdout

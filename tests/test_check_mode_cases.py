@@ -50,6 +50,19 @@ CASES = {
         r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace, but "
         r"the allocation has 255 left at workspace\."
     ],
+    "result_of_a_dropped_operator": [
+        r"never_written: aclrtMemcpy reads src, 4000 bytes at 0x\.\.\., but 2000 of them were "
+        r"never given a value, the first at byte 0\. aclnnLeakyRelu was to write them, but never "
+        r"ran: its stream was destroyed by force\."
+    ],
+    "result_of_a_dropped_fill": [
+        r"never_written: aclrtMemcpy reads src, 4000 bytes at 0x\.\.\., but none of them was ever "
+        r"given a value\. aclrtMemsetAsync was to write them, but never ran"
+    ],
+    "left_after_a_refused_phase_2": [
+        r"workspace_too_small: aclnnGroupNormSwishGrad needs 256 bytes of workspace, but "
+        r"workspaceSize says 0\."
+    ],
     "copied_back_uncomputed": [  # three times
         r"never_written: aclrtMemcpy reads src, 4000 bytes at 0x\.\.\., but none of them was ever "
     ],
@@ -183,6 +196,7 @@ def test_less_usual_ways(case, check):
         "written_in_a_callback",
         "two_devices",
         "workspace_larger_than_needed",
+        "dropped_and_computed_again",
     ],
 )
 def test_right_cases(case, check):

@@ -26,8 +26,8 @@ def function(f: Refused) -> str:
         "needed it yet"
     )
     aloud = (
-        "  [[maybe_unused]] static const int said = std::fputs("
-        f'"openaclnn: {sentence}\\n", stderr);\n'
+        "  static std::atomic<bool> said = false;\n"
+        f'  if (!said.exchange(true)) std::fputs("openaclnn: {sentence}\\n", stderr);\n'
         if f.name in IGNORED
         else ""
     )
@@ -39,7 +39,7 @@ def function(f: Refused) -> str:
 
 
 def source() -> str:
-    head = f"// {SPDX}\n// {NOTE}\n#include <cstdio>\n\n"
+    head = f"// {SPDX}\n// {NOTE}\n#include <atomic>\n#include <cstdio>\n\n"
     head += '#include "acl/acl_rt.h"\n#include "core/runtime/status.h"\n\n'
     return head + "\n".join(map(function, refused()))
 

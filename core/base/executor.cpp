@@ -34,18 +34,6 @@ void keep_view(Executor::Operand& operand, const Tensor& tensor) {
   }
 }
 
-// The view of an operand at the address it has now.
-Tensor view_of(const Executor::Operand& operand) {
-  Tensor view;
-  view.dtype = operand.dtype;
-  view.shape.rank = view.strides.rank = operand.rank;
-  std::copy_n(operand.shape, operand.rank, view.shape.at);
-  std::copy_n(operand.strides, operand.rank, view.strides.at);
-  view.offset = operand.offset / operand.alignment;
-  view.data = operand.data;
-  return view;
-}
-
 Tensor view_of(const void* memory, int64_t bytes) {
   Tensor view;
   view.dtype = ACL_INT8;
@@ -80,6 +68,17 @@ void Executor::describe(Operand& operand, const char* name, const Tensor* tensor
   operand.alignment = static_cast<uint32_t>(size);
   operand.low = low * size;
   operand.high = high * size;
+}
+
+Tensor view_of(const Executor::Operand& operand) {
+  Tensor view;
+  view.dtype = operand.dtype;
+  view.shape.rank = view.strides.rank = operand.rank;
+  std::copy_n(operand.shape, operand.rank, view.shape.at);
+  std::copy_n(operand.strides, operand.rank, view.strides.at);
+  view.offset = operand.offset / operand.alignment;
+  view.data = operand.data;
+  return view;
 }
 
 void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,

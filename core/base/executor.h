@@ -87,6 +87,7 @@ class Executor {
   uint64_t book(uint64_t bytes);  // 64-byte aligned offset into the workspace
   // The operands are those of the work, which lives as long as the plan and its copies.
   void hold(std::shared_ptr<const Foreign> work) { foreign_ = std::move(work); }
+  bool is_foreign() const { return foreign_ != nullptr; }
   static void describe(Operand& operand, const char* name, const Tensor* tensor, Role role);
 
   // ---- between the phases (aclSet…TensorAddr) ----
@@ -144,6 +145,9 @@ class Executor {
   alignas(16) std::byte call_[kCallBytes];
   std::shared_ptr<const Foreign> foreign_;  // of most plans nullptr
 };
+
+// The view of an operand that was bound, at the address it has now.
+Tensor view_of(const Executor::Operand& operand);
 
 }  // namespace openaclnn
 

@@ -26,6 +26,10 @@ struct PlanObserver {
   // Phase 2 is about to put the plan on the stream.
   void (*launches)(const char* op, const aclOpExecutor& executor, const void* workspace,
                    uint64_t workspace_size, const Stream& stream);
+  // Phase 2 was refused, and the executor, if it is one, is still there.
+  void (*not_launched)(const void* executor);
+  // The plan never ran: its stream was destroyed by force.
+  void (*dropped)(const char* op, const Executor& plan);
 };
 
 [[gnu::visibility("hidden")]] extern Watch<const PlanObserver*> plan_observer;

@@ -51,10 +51,12 @@ void report_collision(const Access& now, const Access& other) {
 struct NeverWritten {
   Access access;
   Missing missing;
+  Access dropped;  // that would have written them; without a call: none
 };
 
 void report_never_written(const NeverWritten& found) {
-  const auto& [now, missing] = found;
+  const Access& now = found.access;
+  const Missing& missing = found.missing;
   Report report("never_written");
   report.what.add(now.call).add(" reads ").add(now.argument).add(", ").number(missing.of);
   report.what.add(" bytes at ").hex(now.low).add(", but ");
@@ -65,20 +67,34 @@ void report_never_written(const NeverWritten& found) {
     report.what.add(" of them were never given a value, the first at byte ");
     report.what.number(missing.first - now.low).add(".");
   }
+  if (found.dropped.call != nullptr) {
+    report.what.add(" ").add(found.dropped.call);
+    report.what.add(" was to write them, but never ran: its stream was destroyed by force.");
+  }
   report.at("here", now.call, now.stack);
+  if (found.dropped.call != nullptr) report.at("dropped by", nullptr, found.dropped.stack);
   add_memory(report, now.low);
   report.advice =
-      "aclrtMalloc leaves memory as it was: copy the input there, clear it with aclrtMemset, or "
-      "run "
-      "the operator that computes it, before it is read.";
+      found.dropped.call != nullptr
+          ? "call aclrtSynchronizeStream before a stream is destroyed by force, or do not use what "
+            "its work was to write."
+          : "aclrtMalloc leaves memory as it was: copy the input there, clear it with aclrtMemset, "
+            "or run the operator that computes it, before it is read.";
   report.follows = follows(Lack::result);
   emit(report);
 }
 
+enum class Kind {
+  copy,
+  own,      // an operator of openaclnn writes all of its outputs
+  foreign,  // another library says afterwards what it left (`left`)
+};
+
 // Bytes that are read must have been written. Bytes that are written or were reported have a value
 // from now on. A copy within the device also copies which bytes have a value.
 std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& accesses,
-                                      bool is_copy) {
+                                      Kind kind) {
+  const bool is_copy = kind == Kind::copy;
   const auto on_device = [](const Access& access) {
     return is_device_address(reinterpret_cast<void*>(access.low));
   };
@@ -97,11 +113,15 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
                             : is_copy ? state.written.missing_beside_gaps(access.low, access.high)
                                       : state.written.missing(access.low, access.high);
     if (missing.count == 0) continue;
-    found.push_back({access, missing});
+    found.push_back({access, missing, {}});
+    for (const Access& each : state.dropped) {
+      if (each.low <= missing.first && missing.first < each.high) found.back().dropped = each;
+    }
     state.written.mark(access.low, access.high);
   }
   for (const Access& access : accesses) {
     if (!access.written) continue;
+    if (kind == Kind::foreign && !access.read) state.written.remember(access.low, access.high);
     if (access.view != nullptr) {
       state.written.mark(*access.view);
     } else {
@@ -114,7 +134,7 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
   return found;
 }
 
-void take_down(const char* call, std::vector<Access> accesses, const Stream* stream, bool is_copy) {
+void take_down(const char* call, std::vector<Access> accesses, const Stream* stream, Kind kind) {
   const Stack here = stack_here();
   State& state = State::get();
   std::vector<std::pair<Access, Access>> collisions;
@@ -134,7 +154,7 @@ void take_down(const char* call, std::vector<Access> accesses, const Stream* str
       // same cause.
       if (stream == nullptr) state.order.synchronised(collisions.back().second.stream);
     }
-    never_written = note_values(state, accesses, is_copy);
+    never_written = note_values(state, accesses, kind);
   }
   for (const auto& [now, other] : collisions) report_collision(now, other);
   for (const NeverWritten& each : never_written) report_never_written(each);
@@ -178,7 +198,7 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
 }
 
 void take_down_ranges(const char* call, const Range* ranges, int count, const Stream* stream,
-                      bool is_copy) {
+                      Kind kind) {
   used();
   if (stream != nullptr) (void)check_stream_device(call, *stream);
   if (stream == nullptr) stream = Stream::running_here();  // a task's copy is in its stream's order
@@ -193,17 +213,17 @@ void take_down_ranges(const char* call, const Range* ranges, int count, const St
     access.written = ranges[i].written;
     accesses.push_back(std::move(access));
   }
-  take_down(call, std::move(accesses), stream, is_copy);
+  take_down(call, std::move(accesses), stream, kind);
 }
 
 }  // namespace
 
 void touches(const char* call, const Range* ranges, int count, const Stream* stream) {
-  take_down_ranges(call, ranges, count, stream, true);
+  take_down_ranges(call, ranges, count, stream, Kind::copy);
 }
 
 void works(const char* call, const Range* ranges, int count, const Stream* stream) {
-  take_down_ranges(call, ranges, count, stream, false);
+  take_down_ranges(call, ranges, count, stream, Kind::foreign);
 }
 
 void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
@@ -218,7 +238,8 @@ void launches(const char* op, const aclOpExecutor& executor, const void* workspa
     access.written = true;
     accesses.push_back(std::move(access));
   }
-  take_down(op, std::move(accesses), &stream, false);
+  const Kind kind = executor.is_foreign() ? Kind::foreign : Kind::own;
+  take_down(op, std::move(accesses), &stream, kind);
 }
 
 }  // namespace openaclnn::check

@@ -183,4 +183,10 @@ void* reachable(const void* address) {
   return library_address(reinterpret_cast<uintptr_t>(address));
 }
 
+uintptr_t address_of_program(const void* reachable) {
+  const auto own = reinterpret_cast<uintptr_t>(reachable);
+  const bool of_library = is_device_address(reinterpret_cast<void*>(own - arena.distance));
+  return of_library ? own - arena.distance : own;
+}
+
 }  // namespace openaclnn::check

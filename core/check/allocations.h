@@ -60,6 +60,7 @@ void* obtain(const char* call, size_t size, size_t reserved);
 void retire(Block& allocation, const char* call);  // it is freed; the library may still use it
 void give_back(void* address);                     // nor may the library
 void* reachable(const void* address);
+uintptr_t address_of_program(const void* reachable);  // the other way round
 
 // Returns where the bits of the bytes from the address on begin. The first bit of the first word
 // belongs to an address of device memory that is a multiple of 64.

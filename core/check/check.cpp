@@ -64,6 +64,8 @@ constexpr Observer kObserver = {
     .inspect_transfer = inspect_transfer,
     .touches = touches,
     .works = works,
+    .left = left,
+    .dropped = dropped,
     .synchronised =
         [](const Stream* s) {
           in_order([=](State& state) {
@@ -89,8 +91,11 @@ constexpr Observer kObserver = {
         [](const void* event) { in_order([=](State& state) { state.order.reached(event); }); },
 };
 
-constexpr PlanObserver kPlanObserver = {
-    .planned = planned, .inspect = inspect_launch, .launches = launches};
+constexpr PlanObserver kPlanObserver = {.planned = planned,
+                                        .inspect = inspect_launch,
+                                        .launches = launches,
+                                        .not_launched = not_launched,
+                                        .dropped = dropped_plan};
 
 pid_t process = 0;  // the process that loaded the library; forked children inherit its state
 

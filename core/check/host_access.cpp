@@ -72,6 +72,11 @@ void pass_on(int number, siginfo_t* info, void* context) {
   }
 }
 
+Report make_report() {
+  Report report("host_access");
+  return report;
+}
+
 void on_fault(int number, siginfo_t* info, void* context) {
   if (info->si_code <= 0 || !is_device_address(info->si_addr)) {
     pass_on(number, info, context);
@@ -82,7 +87,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
     while (true) pause();  // another thread is about to end the process
   }
   static constinit Immortal<Report> place;  // too large for the stack of a handler
-  Report& report = place.get([] { return Report("host_access"); });
+  Report& report = place.get(make_report);
   report.at("here", nullptr, stack_of_fault(context));
   describe(report, info->si_addr, way_of(context));
   report.advice =

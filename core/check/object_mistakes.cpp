@@ -131,8 +131,12 @@ bool is_kept_until_exit(const Stack& made) {
          std::strstr(maker.dli_fname, "/libtorch_npu.so") != nullptr;
 }
 
-// Streams of a device end with it when it is reset.
+// Streams of a device end with it when it is reset. An executor that phase 2 refused is part of
+// that mistake. Under the lock of the state.
 bool is_left_behind(const char* thing, const void* handle) {
+  if (std::strcmp(thing, "aclOpExecutor") == 0) {
+    return State::get().not_launched.count(handle) != 0;
+  }
   if (std::strcmp(thing, "aclrtStream") != 0) return false;
   const PinnedStream stream(streams(), handle);
   return !stream || stream->owner() == nullptr;
@@ -206,6 +210,7 @@ void ending(const char* call, const char* thing, const void* handle) {
       state.ledger.end(call, handle);
       if (std::strcmp(thing, "aclOpExecutor") == 0) {
         state.plans.erase(static_cast<const aclOpExecutor*>(handle));
+        state.not_launched.erase(handle);
       }
       if (std::strcmp(thing, "aclrtEvent") == 0) state.order.forget_event(handle);
     }

@@ -43,6 +43,8 @@ struct State {
   // makes in the callback come before work that was already submitted.
   std::unordered_set<const Stream*> calling_back;
   std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
+  std::unordered_set<const void*> not_launched;  // executors that phase 2 refused
+  std::vector<Access> dropped;                   // writes of work that never ran
   std::unordered_set<std::string> names;
   std::atomic<bool> finalised = false;  // leaks were looked for
 };
@@ -73,6 +75,10 @@ Status inspect_transfer(const char* call, const void* dst, size_t limit, const v
                         size_t count, int kind);
 void touches(const char* call, const Range* ranges, int count, const Stream* stream);
 void works(const char* call, const Range* ranges, int count, const Stream* stream);
+void left(const void* reachable, size_t bytes);
+void dropped(const char* call, const Range& range);
+void not_launched(const void* executor);
+void dropped_plan(const char* op, const Executor& plan);
 
 void ending(const char* call, const char* thing, const void* handle);
 void refused(const char* call, const char* thing, const char* argument, const void* handle);

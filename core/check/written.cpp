@@ -30,6 +30,24 @@ class Bits {
     words_[w.last] |= w.mask(w.last) & comb;
   }
 
+  void clear(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
+    const Words w = words(low, high);
+    for (size_t i = w.first; i <= w.last; ++i) words_[i] &= ~(w.mask(i) & comb);
+  }
+
+  std::vector<uint64_t> copy(uintptr_t low, uintptr_t high) const {
+    const Words w = words(low, high);
+    return {words_ + w.first, words_ + w.last + 1};
+  }
+  // From a copy that begins at `from`.
+  void restore(uintptr_t low, uintptr_t high, uintptr_t from, const std::vector<uint64_t>& copy) {
+    const Words w = words(low, high);
+    const size_t first = (from - begin_) / 64;
+    for (size_t i = w.first; i <= w.last; ++i) {
+      words_[i] = (words_[i] & ~w.mask(i)) | (copy[i - first] & w.mask(i));
+    }
+  }
+
   // Returns the first address in [low, high) whose bit is `value`, or high.
   uintptr_t first_with(bool value, uintptr_t low, uintptr_t high) const {
     const Words w = words(low, high);
@@ -161,6 +179,35 @@ void Written::mark(const Tensor& view) {
   for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
     bits.set(low, high, comb);
   });
+}
+
+void Written::unmark(uintptr_t low, uintptr_t high) {
+  if (std::optional<Bits> bits = bits_of(low, &high)) bits->clear(low, high);
+}
+
+void Written::unmark(const Tensor& view) {
+  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
+    bits.clear(low, high, comb);
+  });
+}
+
+void Written::remember(uintptr_t low, uintptr_t high) {
+  const std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  std::vector<Before>& all = before_[bits->begin()];
+  std::erase_if(all, [=](const Before& each) { return each.low < high && low < each.high; });
+  all.push_back({low, high, bits->copy(low, high)});
+}
+
+void Written::restore(uintptr_t low, uintptr_t high) {
+  std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  const auto known = before_.find(bits->begin());
+  if (known == before_.end()) return;
+  for (const Before& each : known->second) {
+    const uintptr_t from = std::max(low, each.low), to = std::min(high, each.high);
+    if (from < to) bits->restore(from, to, each.low, each.words);
+  }
 }
 
 void Written::copy(uintptr_t dst, uintptr_t src, size_t count) {

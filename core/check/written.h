@@ -63,6 +63,13 @@ class Written {
  public:
   void mark(uintptr_t low, uintptr_t high);
   void mark(const Tensor& view);
+  // Takes that back, whatever was written before.
+  void unmark(uintptr_t low, uintptr_t high);
+  void unmark(const Tensor& view);
+  // Remembers, before mark, which bytes of an output have a value; `restore` takes the mark back
+  // for a part of it. Of outputs that overlap the last is remembered.
+  void remember(uintptr_t low, uintptr_t high);
+  void restore(uintptr_t low, uintptr_t high);
   // Gives dst a value where src has one.
   void copy(uintptr_t dst, uintptr_t src, size_t count);
 
@@ -73,13 +80,18 @@ class Written {
   // storage does not mean to read the gaps.
   void mark_gaps(uintptr_t low, uintptr_t high);
   Missing missing_beside_gaps(uintptr_t low, uintptr_t high) const;
-  void forget(uintptr_t block) { gaps_.erase(block); }
+  void forget(uintptr_t block) { gaps_.erase(block), before_.erase(block); }
 
  private:
   struct Gaps {
     uintptr_t low, high;
   };
-  std::unordered_map<uintptr_t, std::vector<Gaps>> gaps_;  // by block
+  struct Before {
+    uintptr_t low, high;
+    std::vector<uint64_t> words;
+  };
+  std::unordered_map<uintptr_t, std::vector<Gaps>> gaps_;      // by block
+  std::unordered_map<uintptr_t, std::vector<Before>> before_;  // by block
 };
 
 }  // namespace openaclnn::check

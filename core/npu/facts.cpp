@@ -65,7 +65,7 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
 // The version of CANN whose interface this is, for each of its packages; there is no driver.
 aclError aclsysGetCANNVersion(int32_t name, aclCANNPackageVersion* version) {
   constexpr const char* call = "aclsysGetCANNVersion";
-  constexpr int32_t kDriver = 7;  // the last of CANN, runtime, compiler, HCCL, toolkit, OPP, kernels
+  constexpr int32_t kDriver = 7;  // behind CANN, runtime, compiler, HCCL, toolkit, OPP and kernels
   Status status = not_null(call, "version", version);
   if (!status.ok()) return status.code();
   *version = {};

@@ -20,7 +20,12 @@ struct Run {
   Run(const char* its_name, const Executor& executor, void* its_workspace, ForkSafeLock* its_lock)
       : plan(executor), workspace(its_workspace), name(its_name), alone(its_lock) {}
 
+  ~Run() {
+    if (!ran && plan_observer != nullptr) [[unlikely]]
+      plan_observer->dropped(name, plan);
+  }
   void now() const {
+    ran = true;
     std::unique_lock<ForkSafeLock> lock;
     if (alone != nullptr) lock = std::unique_lock(*alone);
     const Work work(name);
@@ -31,6 +36,7 @@ struct Run {
   void* workspace;
   const char* name;
   ForkSafeLock* alone;
+  mutable bool ran = false;
 };
 
 void submit(std::unique_ptr<Run> run, Stream& stream) {
@@ -128,7 +134,9 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
 [[gnu::noinline, gnu::cold]] Status launch_watched(const char* name, const void* maker,
                                                    void* workspace, uint64_t workspace_size,
                                                    aclOpExecutor* executor, void* stream) {
-  return launch_as<true>(name, maker, workspace, workspace_size, executor, stream);
+  const Status status = launch_as<true>(name, maker, workspace, workspace_size, executor, stream);
+  if (!status.ok() && plan_observer != nullptr) plan_observer->not_launched(executor);
+  return status;
 }
 
 }  // namespace

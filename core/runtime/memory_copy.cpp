@@ -27,8 +27,10 @@ struct Transfer {
   size_t count;
   int value;
   const char* call;
+  mutable bool ran = false;
 
   void run() const {
+    ran = true;
     if (watched) [[unlikely]] {
       const Work work(call);
       Transfer{reachable(dst), src == nullptr ? nullptr : reachable(src), count, value, call}
@@ -45,11 +47,11 @@ struct Transfer {
     }
   }
 
+  Range written() const { return {src == nullptr ? "devPtr" : "dst", dst, count, true}; }
   void notify(const Stream* stream) const {
     if (observer == nullptr) [[likely]]
       return;
-    const Range ranges[] = {{src == nullptr ? "devPtr" : "dst", dst, count, true},
-                            {"src", src, count, false}};
+    const Range ranges[] = {written(), {"src", src, count, false}};
     observer->touches(call, ranges, src == nullptr ? 1 : 2, stream);
   }
 };
@@ -126,7 +128,11 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
       return {};
     }
   }
-  const auto drop = [](void* own) { delete static_cast<Transfer*>(own); };
+  const auto drop = [](void* own) {
+    const std::unique_ptr<const Transfer> owned(static_cast<Transfer*>(own));
+    if (!owned->ran && observer != nullptr) [[unlikely]]
+      observer->dropped(owned->call, owned->written());
+  };
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     auto later = std::make_unique<Transfer>(transfer);
     stream->submit({run, drop, later.get()});

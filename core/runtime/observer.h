@@ -54,6 +54,10 @@ struct Observer {
   void (*touches)(const char* call, const Range* ranges, int count, const Stream* stream);
   // Is called likewise before any other work.
   void (*works)(const char* call, const Range* ranges, int count, const Stream* stream);
+  // Work that is being done leaves these bytes of its outputs as they were.
+  void (*left)(const void* reachable, size_t bytes);
+  // A copy or fill to this range never ran: its stream was destroyed by force.
+  void (*dropped)(const char* call, const Range& range);
 
   // The order that the program gave to work: the host waited for a stream; an event took down how
   // far a stream is, another stream waits for that event, the host knows it was reached.

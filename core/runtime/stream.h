@@ -170,6 +170,9 @@ extern "C" bool openaclnn_is_checked();
 // on this thread, reads and writes.
 extern "C" void openaclnn_works(const char* call, const openaclnn::Range* ranges, int count,
                                 void* stream);
+// Tells check mode that work leaves these bytes of its outputs as they were, at an address of
+// openaclnn_reachable.
+extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
 // Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
 // take it for one of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);

@@ -147,6 +147,10 @@ void openaclnn_works(const char* call, const Range* ranges, int count, void* str
     observer->works(call, ranges, count, found.get());
 }
 
+void openaclnn_left(const void* reachable, uint64_t bytes) {
+  if (observer != nullptr) observer->left(reachable, bytes);
+}
+
 int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();
 }

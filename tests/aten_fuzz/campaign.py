@@ -78,7 +78,7 @@ class Worker:
         if known > 5 or answer.call is None:  # enough is known
             pass
         elif self.runs.calls(zygote, signature, [answer.call]).status == 0:
-            few = before
+            few = before if kind == "death" else []
             while len(few) > 1:
                 half = few[len(few) // 2 :]
                 if self.runs.calls(zygote, signature, [*half, answer.call]).status == 0:
@@ -87,8 +87,10 @@ class Worker:
             if len(few) == 1:
                 names = [p.name for p in signature.parameters]
                 detail += f"; not alone, but after {few[0].describe(names)}"
-            else:
+            elif few:
                 detail += f"; not alone, but after {len(few)} calls"
+            else:
+                detail += "; not alone"
         self.add(kind, signature, detail, answer.call, number)
 
     # ---- work ----

@@ -80,7 +80,7 @@ def how(answer: Answer) -> str:
     """died or hangs, and by what."""
     if os.WIFSIGNALED(answer.status):
         number = os.WTERMSIG(answer.status)
-        if number == signal.SIGALRM:
+        if number in (signal.SIGALRM, signal.SIGPROF):
             return "hangs"
         return f"died of {signal.Signals(number).name}"
     return f"exit status {os.waitstatus_to_exitcode(answer.status)}"

@@ -172,6 +172,7 @@ class Library:
         self.begin()
         try:
             made = self.arguments(call, kinds)
+            self.message()  # of tensors that cannot be made
             outcome = self._phases(call, made)
             self._look(call, signature, outcome)
         except memory.TooLarge:

@@ -216,20 +216,54 @@ void check_result(const Tensor& out, const Tensor& result) {
   }
 }
 
+// The bytes from the first element to the last. Tensors made of pointers have a storage each, so
+// ATen's question for overlaps finds none.
+static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
+  const auto* first = static_cast<const char*>(tensor.const_data_ptr());
+  int64_t last = 0;
+  for (int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
+  return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
+}
+
+Tensor apart(const Tensor& tensor, const Tensor& written) {
+  if (!tensor.defined() || tensor.is_meta() || tensor.numel() == 0 || written.numel() == 0)
+    return tensor;
+  const auto [begin, end] = bytes_of(tensor);
+  const auto [other_begin, other_end] = bytes_of(written);
+  return end <= other_begin || other_end <= begin ? tensor : tensor.clone();
+}
+
+void copy_into(const Tensor& to, const Tensor& from) {
+  const bool same = from.sizes() == to.sizes() && from.strides() == to.strides() &&
+                    from.element_size() == to.element_size() &&
+                    from.const_data_ptr() == to.const_data_ptr();
+  to.copy_(same ? from : apart(from, to));
+}
+
 void put(const Tensor& out, const Tensor& result) {
   if (!out.defined() || !result.defined()) return;
   check_result(out, result);
   if (out.numel() > 0)
-    out.copy_(out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
+    copy_into(out, out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
+}
+
+void leave(const Tensor& out, int64_t first) {
+  if (!out.defined() || out.is_meta() || !out.is_contiguous() || first >= out.numel()) return;
+  const auto size = static_cast<int64_t>(out.element_size());
+  openaclnn_left(static_cast<const char*>(out.const_data_ptr()) + first * size,
+                 static_cast<uint64_t>((out.numel() - first) * size));
 }
 
 void Sized::operator=(const Tensor& result) const {
   if (!room_.defined()) return;
+  if (!room_.is_contiguous())
+    throw Refusal("out must be contiguous where the data decide its shape");
   if (result.numel() > room_.numel())
     throw Refusal("out must have room for " + std::to_string(result.numel()) +
                   " elements, but has room for " + std::to_string(room_.numel()));
   const Tensor dense = result.contiguous();
   room_.as_strided(dense.sizes(), dense.strides()).copy_(dense);
+  leave(room_, dense.numel());
   // The program may have destroyed the tensor after phase 1, but not its memory.
   aclTensor* own = tensors().find(handle_);
   if (own == nullptr) return;

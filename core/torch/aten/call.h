@@ -69,6 +69,11 @@ struct Call {
 // Phase 2 of the call that make() returns: waits for the stream and computes.
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
+// Copies, through other memory where elements of the source lie where others of the target do.
+void copy_into(const Tensor& to, const Tensor& from);
+// The tensor, or a copy where writing the other one would change it.
+Tensor apart(const Tensor& tensor, const Tensor& written);
+
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
 // or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a
 // missing tensor.
@@ -80,6 +85,8 @@ inline bool is_not_computed(size_t output, const IValue& result) {
          result.toTensor().sizes() == at::IntArrayRef{0};
 }
 void check_result(const Tensor& out, const Tensor& result);  // whether put() can do that
+// Tells check mode that the elements of an output from `first` on stay as they were.
+void leave(const Tensor& out, int64_t first = 0);
 
 // Writes an output whose shape depends on the data: it has enough room, and gets the shape of the
 // result.

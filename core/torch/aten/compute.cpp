@@ -20,7 +20,11 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
   for (size_t i = 0; outputs[i] >= 0 && i < results.size(); ++i) {
     const IValue& out = call.values[static_cast<size_t>(outputs[i])];
     if (out.isTensor()) {
-      if (!is_not_computed(i, results[i])) put(out.toTensor(), results[i].toTensor());
+      if (is_not_computed(i, results[i])) {
+        leave(out.toTensor());
+      } else {
+        put(out.toTensor(), results[i].toTensor());
+      }
     } else if (!out.isNone()) {
       put_list(call.row->parameters[outputs[i]], out, results[i].toTensorVector());
     }
@@ -31,9 +35,14 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
 
 void compute(const Call& call) {
   const Resolved& found = resolved(*call.row);
-  if (found.composite != nullptr) return found.composite->run(call);
-  torch::jit::Stack stack = stack_of(call, *found.op);
+  if (found.composite != nullptr) {
+    const bool changed = found.dense || call.row->computed == Row::Computed::in_float;
+    return found.composite->run(changed ? prepared_for_composite(call, found.dense) : call);
+  }
+  FloatCopies written;
+  torch::jit::Stack stack = stack_of(call, *found.op, &written);
   found.op->callBoxed(stack);
+  for (const auto& [tensor, copy] : written) tensor.copy_(copy);
   if (!found.in_place) put_results(call, stack);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/torch/aten/checks.h"
+#include "core/torch/aten/floats.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -35,13 +36,24 @@ void index_put(Tensor self, OptionalTensors indices, Tensor values, bool accumul
   const bool nothing = std::all_of(indices.begin(), indices.end(), may_be_all);
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices)
-    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt : std::optional(tensor));
-  self.index_put_(given, values, accumulate);
+    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt
+                                                   : std::optional(apart(tensor, self)));
+  values = apart(values, self);
+  if (!accumulate || !has_16_bits(self.scalar_type())) {
+    self.index_put_(given, values, accumulate);
+    return;
+  }
+  Tensor sums = self.to(at::kFloat);  // rounded once, however many values an element takes
+  put(self, sums.index_put_(given, values.to(at::kFloat), true));
 }
 
 // reduction: 0 none, 1 add, 2 multiply.
 void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reduction, Out out) {
   const char* reduce = reduction == 1 ? "add" : "multiply";
+  if (reduction != 0 && has_16_bits(self.scalar_type())) {
+    self = self.to(at::kFloat);
+    if (src.is_tensor()) src.value = src.tensor().to(at::kFloat);
+  }
   if (src.is_tensor()) {
     out = reduction == 0 ? at::scatter(self, dim, index, src.tensor())
                          : at::scatter(self, dim, index, src.tensor(), reduce);
@@ -139,11 +151,11 @@ void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   require(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
           "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
-  for (const Tensor& place : indices.to(at::kLong).unbind(-1)) places.push_back(place);
-  self.index_put_(places, updates);
+  for (const Tensor& place : apart(indices, self).to(at::kLong).unbind(-1)) places.push_back(place);
+  self.index_put_(places, apart(updates, self));
 }
 
-void inplace_copy(Tensor self, Tensor src) { self.copy_(src); }
+void inplace_copy(Tensor self, Tensor src) { copy_into(self, src); }
 
 void inplace_zero(Tensor self) { self.zero_(); }
 

@@ -41,7 +41,19 @@ void add_number(Key& key, double value) {
   key.add(bits);
 }
 
+uint64_t type_of(const IValue& value) {
+  return value.isNone()     ? 0
+         : value.isTensor() ? 1
+         : value.isInt()    ? 2
+         : value.isBool()   ? 3
+         : value.isDouble() ? 4
+         : value.isString() ? 5
+         : value.isList()   ? 6
+                            : 7;
+}
+
 void Key::add(const IValue& value) {
+  add(type_of(value));  // or NULL and a number with its bits would be one key
   if (value.isTensor()) return add(value.toTensor());
   if (value.isInt()) return add(static_cast<uint64_t>(value.toInt()));
   if (value.isBool()) return add(uint64_t{value.toBool()});
@@ -58,8 +70,6 @@ void Key::add(const IValue& value) {
   } else if (value.isComplexDouble()) {
     add_number(*this, value.toComplexDouble().real());
     add_number(*this, value.toComplexDouble().imag());
-  } else {
-    add(uint64_t{1} << 63);  // none
   }
 }
 

@@ -1,19 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torch/aten/stack.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "core/runtime/immortal.h"
 
 namespace openaclnn::aten {
 
+// Kernels that take any strides for contiguous, give wrong results for broadcast tensors (median)
+// or refuse other strides: above them, ATen's functions for people make their tensors contiguous.
+constexpr std::array<std::string_view, 16> kForDense = {"native_batch_norm",
+                                                        "native_batch_norm_backward",
+                                                        "native_group_norm",
+                                                        "native_group_norm_backward",
+                                                        "native_layer_norm_backward",
+                                                        "group_norm_silu",
+                                                        "add_layer_norm_grad",
+                                                        "deep_norm_grad",
+                                                        "median",
+                                                        "nanmedian",
+                                                        "_pdist_forward",
+                                                        "conv_tbc",
+                                                        "conv_tbc_backward",
+                                                        "nll_loss2d_backward",
+                                                        "_foreach_addcdiv",
+                                                        "_foreach_addcmul"};
+
+constexpr std::array<std::string_view, 5> kSums = {"add", "sub", "rsub", "_foreach_add",
+                                                   "_foreach_sub"};
+
+template <class Names>
+static bool has(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 Resolved resolve(const Row& row) {
   Resolved found;
+  const std::string name = row.op;
+  found.dense = has(kForDense, name);
+  found.is_sum = has(kSums, name);
+  found.is_convolution = name == "convolution" || name == "convolution_backward";
   if (row.overload == nullptr) {
     found.composite = find_composite(row.op);
     if (found.composite == nullptr || found.composite->parameters != row.parameter_count)
       throw Refusal(std::string("there is no composite ") + row.op + " of that many parameters");
     return found;
   }
-  const std::string name = row.op;
   found.op = c10::Dispatcher::singleton().findSchema({"aten::" + name, row.overload});
   if (!found.op) throw Refusal("this torch has no operator " + name + "." + row.overload);
   if (found.op->schema().arguments().size() < static_cast<size_t>(row.argument_count))
@@ -82,6 +116,17 @@ IValue converted(IValue value, c10::TypePtr type, const char* name) {
   return value;
 }
 
+// 16-bit dtypes that the call names are float for an operator in float: put() rounds.
+IValue dtype_in_float(const Argument& from, const Call& call, IValue value) {
+  const bool is_dtype = from.from == Argument::From::dtype_of_out ||
+                        (from.from == Argument::From::parameter &&
+                         call.row->parameters[from.integer].kind == Kind::dtype);
+  if (!is_dtype || !value.isInt()) return value;
+  return has_16_bits(static_cast<at::ScalarType>(value.toInt()))
+             ? IValue(static_cast<int64_t>(at::kFloat))
+             : value;
+}
+
 IValue argument(const Argument& from, const Call& call) {
   switch (from.from) {
     case Argument::From::parameter: return call.values[static_cast<size_t>(from.integer)];
@@ -97,12 +142,13 @@ IValue argument(const Argument& from, const Call& call) {
   return {};
 }
 
-void in_float(torch::jit::Stack& stack) {
-  for (IValue& value : stack) {
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::ScalarType dtype = value.toTensor().scalar_type();
-    if (dtype == at::kHalf || dtype == at::kBFloat16) value = value.toTensor().to(at::kFloat);
+// Whether the operator writes the argument, and not put(): running statistics.
+bool changes_argument(const Row& row, const Argument& from) {
+  if (from.from != Argument::From::parameter || !row.parameters[from.integer].written) return false;
+  for (const int* output = row.outputs; *output >= 0; ++output) {
+    if (*output == from.integer) return false;
   }
+  return true;
 }
 
 // The tensors in the dtype that holds all of them and out: what is multiplied in 16 bits for an out
@@ -123,8 +169,10 @@ void promoted(torch::jit::Stack& stack, const Call& call) {
 
 }  // namespace
 
-torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
+torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, FloatCopies* written) {
   const Row& row = *call.row;
+  const Resolved& found = resolved(row);
+  const bool floats = row.computed == Row::Computed::in_float && !rounds_once(call, found);
   torch::jit::Stack stack;
   const auto& arguments = op.schema().arguments();
   stack.reserve(arguments.size());
@@ -134,8 +182,10 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
     if (i < static_cast<size_t>(row.argument_count)) {
       const Argument& from = row.arguments[i];
       const bool named = from.from == Argument::From::parameter;
-      const IValue value = converted(argument(from, call), arguments[i].type(),
-                                     named ? row.parameters[from.integer].name : "");
+      IValue value = argument(from, call);
+      if (floats) value = dtype_in_float(from, call, std::move(value));
+      value = converted(std::move(value), arguments[i].type(),
+                        named ? row.parameters[from.integer].name : "");
       stack.push_back(with_wide_positions(value, arguments[i].name()));
     } else if (arguments[i].name() == "device" && without_data) {
       stack.push_back(at::Device(at::kMeta));  // operators that make a tensor from numbers
@@ -143,8 +193,18 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op) {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }
   }
-  if (row.computed == Row::Computed::in_float) in_float(stack);
+  if (floats) {
+    const at::ScalarType wide = wide_of(stack);
+    for (size_t i = 0; i < stack.size(); ++i) {
+      const bool is_given = i < static_cast<size_t>(row.argument_count);
+      const bool changes = is_given && changes_argument(row, row.arguments[i]);
+      stack[i] = in_float(stack[i], wide, changes ? written : nullptr);
+    }
+  }
   if (row.computed == Row::Computed::promoted) promoted(stack, call);
+  if (found.dense) {
+    for (IValue& value : stack) value = dense(value);
+  }
   return stack;
 }
 
