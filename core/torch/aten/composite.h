@@ -134,6 +134,7 @@ extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite indexing_composites[];
 extern const Composite inference_composites[];
+extern const Composite linear_attention_composites[];
 extern const Composite loss_composites[];
 extern const Composite normalisation_composites[];
 extern const Composite padding_composites[];
