@@ -169,9 +169,8 @@ void repeat_interleave_grad(Tensor gradient, Tensor repeats, int64_t dim, Tensor
 // ATen's kernel trusts that every tensor has the dim.
 void chunk_cat(Tensors tensors, int64_t dim, int64_t chunks, Out out) {
   for (const Tensor& tensor : tensors) {
-    if (!tensor.defined() || dim < 0 || tensor.dim() <= dim)
-      throw Refusal(c10::str("dim must be a dim of every tensor, but is ", dim, " where one has ",
-                             tensor.defined() ? tensor.dim() : 0, " dims"));
+    check_given(tensor, "tensors");
+    (void)at::maybe_wrap_dim(dim, tensor.dim(), /*wrap_scalar=*/false);
   }
   out = at::_chunk_cat(tensors, dim, chunks);
 }
