@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "torch": "ops",
     "jax": "ops",
     "torch/aten": "runtime base npu aten",
+    "torch/aten/composites": "torch/aten",
     "torch/hccl": "runtime npu",
     "aten": "runtime base ops",
     "trace": "runtime base ops aten",

@@ -42,6 +42,9 @@ inline Missing missing_element(const char* list, size_t i) {
 struct NeedsData : std::runtime_error {
   NeedsData() : std::runtime_error("the data are not known in phase 1") {}
 };
+inline void need_data(const Tensor& tensor) {
+  if (tensor.is_meta()) throw NeedsData();
+}
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 

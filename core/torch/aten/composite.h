@@ -1,113 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are not one of ATen's: each is a function of the row's parameters in their order,
-//
-//   void gelu_v2(const Tensor& x, int64_t tanh, Out out) { out = at::gelu(x, tanh ? … ); }
-//
-// and an entry of a table, ENTRY(gelu_v2). A tensor that is NULL is undefined.
+// A row that no single operator of ATen computes names a function of core/torch/aten/composites.
 #pragma once
-
-#include <utility>
 
 #include "core/torch/aten/call.h"
 
 namespace openaclnn::aten {
-
-// Takes a result; see put.
-class Out {
- public:
-  explicit Out(Tensor tensor) : tensor_(std::move(tensor)) {}
-  void operator=(const Tensor& result) const { put(tensor_, result); }
-  const Tensor& tensor() const { return tensor_; }
-
- private:
-  Tensor tensor_;
-};
-
-using Ints = std::vector<int64_t>;
-using Tensors = std::vector<Tensor>;
-
-// A list that may have NULL among its tensors.
-struct OptionalTensors : Tensors {};
-
-using Text = std::string;
-
-// 16-bit floats in float, which rounds once at the end.
-inline Tensor at_least_float(const Tensor& x) {
-  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-  return half ? x.to(at::kFloat) : x;
-}
-
-// A tensor or a number, for an operator and its form with an s at the end of the name.
-struct Either {
-  IValue value;
-
-  bool is_tensor() const { return value.isTensor(); }
-  at::Scalar number() const { return value.toScalar(); }
-  Tensor tensor() const {
-    return is_tensor() ? value.toTensor() : at::native::wrapped_scalar_tensor(number());
-  }
-};
-
-inline void need_data(const Tensor& tensor) {
-  if (tensor.is_meta()) throw NeedsData();
-}
-
-// The elements of a dense tensor of that type.
-template <class T>
-T* data_of(const Tensor& tensor) {
-  need_data(tensor);
-  return tensor.data_ptr<T>();
-}
-
-// The one element of a tensor.
-template <class T = int64_t>
-T number_in(const Tensor& tensor) {
-  if (!tensor.defined() || tensor.numel() != 1)
-    throw Refusal(c10::str("a tensor that is read as a number must have one element, but ",
-                           tensor.defined() ? c10::str("has ", tensor.numel()) : "is NULL"));
-  need_data(tensor);
-  return tensor.item().to<T>();
-}
-
-template <class T>
-T take(const Call& call, size_t i) {
-  const IValue& value = call.values[i];
-  if constexpr (std::is_same_v<T, Either> || std::is_same_v<T, at::Scalar>) {
-    if (value.isNone()) throw Missing(call.row->parameters[i].name);
-  }
-  if constexpr (std::is_same_v<T, Tensor>) {
-    return call.tensor(i);
-  } else if constexpr (std::is_same_v<T, Out>) {
-    return Out(call.tensor(i));
-  } else if constexpr (std::is_same_v<T, Sized>) {
-    return Sized(call.tensor(i), i < call.handles.size() ? call.handles[i] : nullptr);
-  } else if constexpr (std::is_same_v<T, Either>) {
-    return {value};
-  } else if constexpr (std::is_same_v<T, Ints>) {
-    return value.isNone() ? Ints() : value.toIntVector();
-  } else if constexpr (std::is_same_v<T, Text>) {
-    return value.isNone() ? Text() : value.toStringRef();
-  } else if constexpr (std::is_same_v<T, at::Scalar>) {
-    return value.toScalar();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return value.toBool();
-  } else if constexpr (std::is_same_v<T, double>) {
-    return value.toDouble();
-  } else if constexpr (std::is_same_v<T, int64_t>) {
-    return value.toInt();
-  } else {
-    constexpr bool optional = std::is_same_v<T, OptionalTensors>;
-    static_assert(optional || std::is_same_v<T, Tensors>);
-    T made;
-    if (value.isNone()) return made;
-    for (const IValue& element : value.toListRef()) {
-      if (element.isNone() && !optional)
-        throw missing_element(call.row->parameters[i].name, made.size());
-      made.push_back(element.isNone() ? Tensor() : element.toTensor());
-    }
-    return made;
-  }
-}
 
 struct Composite {
   const char* name;
@@ -115,35 +12,6 @@ struct Composite {
   void (*run)(const Call& call);
 };
 
-template <auto function>
-struct Unpacked;
-template <class... T, void (*function)(T...)>
-struct Unpacked<function> {
-  template <size_t... i>
-  static void spread(const Call& call, std::index_sequence<i...>) {
-    function(take<std::remove_cvref_t<T>>(call, i)...);
-  }
-  static void run(const Call& call) { spread(call, std::index_sequence_for<T...>()); }
-  static constexpr int parameters = sizeof...(T);
-};
-
-#define ENTRY(name) {#name, Unpacked<name>::parameters, Unpacked<name>::run}
-
-// The tables, each ending with a name that is nullptr.
-extern const Composite antialiased_composites[];
-extern const Composite attention_composites[];
-extern const Composite indexing_composites[];
-extern const Composite inference_composites[];
-extern const Composite linear_attention_composites[];
-extern const Composite loss_composites[];
-extern const Composite normalisation_composites[];
-extern const Composite padding_composites[];
-extern const Composite random_composites[];
-extern const Composite recurrent_composites[];
-extern const Composite training_composites[];
-extern const Composite transformer_composites[];
-extern const Composite various_composites[];
-
-const Composite* find_composite(const char* name);
+const Composite* find_composite(const char* name);  // nullptr if there is none
 
 }  // namespace openaclnn::aten

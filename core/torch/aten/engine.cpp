@@ -180,19 +180,6 @@ int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor,
   return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 
-const Composite* find_composite(const char* name) {
-  for (const Composite* table :
-       {antialiased_composites, attention_composites, indexing_composites, inference_composites,
-        linear_attention_composites, loss_composites, normalisation_composites, padding_composites,
-        random_composites, recurrent_composites, training_composites, transformer_composites,
-        various_composites}) {
-    for (; table->name != nullptr; ++table) {
-      if (std::string(table->name) == name) return table;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace openaclnn::aten
 
 using namespace openaclnn::aten;

@@ -9,7 +9,8 @@ place. On the right is the operator of ATen with its overload and leading argume
 none, true, false, numbers, "text", or the dtype of out. Its results go to the written parameters
 that are no arguments, in their order, or else to the first. `in float` computes 16-bit floats in
 float; `promoted` computes tensors of several dtypes in the one that holds them all and out. Where
-one operator of ATen is not enough, `composite name` stands for a function of core/torch/aten.
+one operator of ATen is not enough, `composite name` stands for a function of
+core/torch/aten/composites.
 A name without acl is a type of the interface before aclnn: tensors come in this order, the
 others are attributes, by these names.
 Lines that start with a blank continue a row.

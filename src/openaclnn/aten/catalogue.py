@@ -21,7 +21,7 @@ COMPUTED = {
     "in_float": "16-bit floats are computed in float",
     "promoted": "tensors of several dtypes are computed in the one that holds them all and out",
 }
-# What the functions of core/torch/aten refuse by name, or leave out.
+# What the functions of core/torch/aten/composites refuse by name, or leave out.
 REFUSED = {
     "flash_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix",
     "flash_attention_grad": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix, dpse",

@@ -23,10 +23,10 @@ def library() -> Library:
     sources = home() / "share" / "aten"
     generated = {"rows.cpp": source()}
     # One unit of each folder: torch's headers take three quarters of the time of each file.
-    for folder in ("aten", "hccl"):
+    for folder in ("aten", "aten/composites", "hccl"):
         files = sorted((sources / "core" / "torch" / folder).glob("*.cpp"))
         together = "".join(f'#include "core/torch/{folder}/{file.name}"\n' for file in files)
-        generated[f"{folder}.cpp"] = together
+        generated[f"{Path(folder).name}.cpp"] = together
     return Library(
         "the operators that ATen computes",
         own,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlashAttentionScore and its gradient, in float: softmax(scale q kᵀ + bias, masked) v, and with
 // p the probabilities, dv = pᵀ dy, ds = p (dp - sum(dp p)), dq = scale ds k, dk = scale dsᵀ q.
-#include "core/torch/aten/bits.h"
-#include "core/torch/aten/checks.h"
-#include "core/torch/aten/scores.h"
+#include "core/torch/aten/composites/bits.h"
+#include "core/torch/aten/composites/checks.h"
+#include "core/torch/aten/composites/scores.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers for inference. 16-bit floats are computed in float and rounded once.
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

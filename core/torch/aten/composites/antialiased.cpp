@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Antialiased resizing. ATen's kernels trust that every output pixel lies in the input; where a
 // scale is given, it says where.
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

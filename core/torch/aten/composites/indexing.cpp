@@ -2,7 +2,7 @@
 // Indices, masks, and results whose shape depends on the data.
 #include <algorithm>
 
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 #include "core/torch/aten/floats.h"
 
 namespace openaclnn::aten {

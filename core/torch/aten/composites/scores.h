@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 

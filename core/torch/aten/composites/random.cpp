@@ -3,8 +3,8 @@
 // are those of torch's CPU generator, not those of a device.
 #include <ATen/CPUGeneratorImpl.h>
 
-#include "core/torch/aten/bits.h"
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/bits.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

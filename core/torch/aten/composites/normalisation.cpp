@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation over several devices, in parts; layer normalisation of sums; group
 // normalisation with an activation. All in float.
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/composites/entry.h"
 
 namespace openaclnn::aten {
 

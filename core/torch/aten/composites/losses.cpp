@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Losses and gradients for which ATen has no operator of its own, or keeps other tensors for the
 // backward pass.
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

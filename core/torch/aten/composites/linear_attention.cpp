@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear attention whose state forgets and is corrected.
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

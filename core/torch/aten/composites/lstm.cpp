@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM and GRU over a sequence [T, B, features], with their gradients by hand.
-//
-// LSTM, j the candidate:  c' = f c + i j,  h' = o tanh(c').
-// GRU, n the candidate:   n = tanh(a + r m),  h' = (1 - z) n + z h,  m = h W + b.
-#include <sstream>
-
-#include "core/torch/aten/checks.h"
+// LSTM over a sequence, with its gradient by hand; j is the candidate:  c' = f c + i j,
+// h' = o tanh(c').
+#include "core/torch/aten/composites/recurrent.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -23,69 +19,6 @@ struct Order {
     }
   }
 };
-
-// The steps in order; the last one comes first in the reverse direction.
-Ints steps(const Tensor& x, const Text& direction) {
-  check_rank(x, "x", 3, 3);
-  Ints order;
-  for (int64_t t = 0; t < x.size(0); ++t) order.push_back(t);
-  if (direction == "REDIRECTIONAL") {
-    std::reverse(order.begin(), order.end());
-  } else if (direction != "UNIDIRECTIONAL") {
-    throw Refusal("direction must be UNIDIRECTIONAL or REDIRECTIONAL, but got " + direction);
-  }
-  return order;
-}
-
-Tensor wide(const Tensor& x) { return x.to(at::kFloat); }
-
-// A state [B, H]; zeros if it is left out.
-Tensor state(const Tensor& given, const Tensor& x, int64_t hidden) {
-  check_rank(x, "x", 3, 3);
-  if (!given.defined()) return at::zeros({x.size(1), hidden}, x.options().dtype(at::kFloat));
-  return wide(given).reshape({x.size(1), hidden});
-}
-
-// A tensor without dims counts as missing.
-bool is_there(const Tensor& given) { return given.defined() && given.dim() > 0; }
-
-// 1 for the steps that count and 0 for padding, [T, B, H]; undefined if it is left out.
-Tensor mask_of(const Tensor& lengths, const Tensor& like) {
-  if (!is_there(lengths)) return {};
-  if (lengths.sizes() == like.sizes()) return wide(lengths);
-  std::ostringstream shape;
-  shape << "seq_length must be a mask of shape " << like.sizes() << ", but got " << lengths.sizes();
-  throw Refusal(shape.str());
-}
-
-void must_be_absent(const char* name, const Tensor& given) {
-  if (is_there(given)) throw Refusal(std::string(name) + " must be left out, but was given");
-}
-
-Tensor stacked(const Tensor& x, int64_t hidden) {
-  check_rank(x, "x", 3, 3);
-  return at::empty({x.size(0), x.size(1), hidden}, x.options().dtype(at::kFloat));
-}
-
-void check_weights(const Tensor& input, const Tensor& hidden, int64_t gates) {
-  const bool fits = input.dim() == 2 && hidden.dim() == 2 &&
-                    hidden.size(1) == gates * hidden.size(0) && input.size(1) == hidden.size(1);
-  if (fits) return;
-  const auto shape = [](const Tensor& x) {
-    std::string text;
-    for (const int64_t size : x.sizes()) text += (text.empty() ? "" : ", ") + std::to_string(size);
-    return "(" + text + ")";
-  };
-  throw Refusal("weights must have the shapes (features, " + std::to_string(gates) +
-                " hidden) and (hidden, " + std::to_string(gates) + " hidden), but got " +
-                shape(input) + " and " + shape(hidden));
-}
-
-void check_bias(const Tensor& bias, const Tensor& weight) {
-  if (bias.defined() && bias.numel() != weight.size(1))
-    throw Refusal("a bias must have " + std::to_string(weight.size(1)) + " elements, but got " +
-                  std::to_string(bias.numel()));
-}
 
 void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, Tensor lengths,
              Tensor h0, Tensor c0, Out y, Out h_out, Out c_out, Out i_out, Out j_out, Out f_out,
@@ -230,87 +163,10 @@ void lstm_grad_v2(Tensor x, Tensor wi, Tensor wh, Tensor, Tensor h0, Tensor c0, 
   dh_first = sum.h, dc_first = sum.c;
 }
 
-// ---- GRU: the gates r, z, n in the order "rzh", or z, r, n in "zrh" ----
-
-bool reset_first(const Text& order, bool reset_after) {
-  if (!reset_after) throw Refusal("reset_after must be true, but got false");
-  if (order != "rzh" && order != "zrh")
-    throw Refusal("gate_order must be rzh or zrh, but got " + order);
-  return order == "rzh";
-}
-
-void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input, Tensor bias_hidden,
-         Tensor lengths, Tensor h0, Out y, Out h_out, Out z_out, Out r_out, Out n_out, Out m_out,
-         Text gate_order, bool reset_after, Text direction) {
-  must_be_absent("seq_length", lengths);
-  const bool r_first = reset_first(gate_order, reset_after);
-  check_weights(weight_input, weight_hidden, 3);
-  check_bias(bias_input, weight_hidden);
-  check_bias(bias_hidden, weight_hidden);
-  const int64_t hidden = weight_hidden.size(0);
-  const Tensor wh = wide(weight_hidden);
-  Tensor inputs = at::matmul(wide(x), wide(weight_input));
-  if (bias_input.defined()) inputs = inputs + wide(bias_input).flatten();
-  Tensor h = state(h0, x, hidden);
-  const Tensor all[] = {stacked(x, hidden), stacked(x, hidden), stacked(x, hidden),
-                        stacked(x, hidden), stacked(x, hidden)};
-  for (const int64_t t : steps(x, direction)) {
-    const std::vector<Tensor> a = inputs[t].chunk(3, 1);
-    Tensor recurrent = at::matmul(h, wh);
-    if (bias_hidden.defined()) recurrent = recurrent + wide(bias_hidden).flatten();
-    const std::vector<Tensor> b = recurrent.chunk(3, 1);
-    const Tensor r = at::sigmoid(r_first ? a[0] + b[0] : a[1] + b[1]);
-    const Tensor z = at::sigmoid(r_first ? a[1] + b[1] : a[0] + b[0]);
-    const Tensor n = at::tanh(a[2] + r * b[2]);
-    h = (1 - z) * n + z * h;
-    const Tensor step[] = {h, z, r, n, b[2]};
-    for (size_t k = 0; k < 5; ++k) all[k][t].copy_(step[k]);
-  }
-  y = all[0], h_out = all[0], z_out = all[1], r_out = all[2], n_out = all[3], m_out = all[4];
-}
-
-void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tensor h0, Tensor h,
-              Tensor dy, Tensor dh_last, Tensor z, Tensor r, Tensor n, Tensor m, Tensor lengths,
-              Tensor mask, Out dweight_input, Out dweight_hidden, Out dbias_input, Out dbias_hidden,
-              Out dx, Out dh_first, Text gate_order, bool reset_after, Text direction) {
-  must_be_absent("seq_length", lengths);
-  must_be_absent("mask", mask);
-  const bool r_first = reset_first(gate_order, reset_after);
-  check_weights(weight_input, weight_hidden, 3);
-  const int64_t hidden = weight_hidden.size(0);
-  const Tensor wi = wide(weight_input), wh = wide(weight_hidden);
-  const Tensor first = state(h0, x, hidden);
-  Tensor dh = state(dh_last, x, hidden);
-  Tensor sum_wi = at::zeros_like(wi), sum_wh = at::zeros_like(wh);
-  Tensor sum_bi = at::zeros({3 * hidden}, wi.options()), sum_bh = at::zeros_like(sum_bi);
-  const Tensor all_dx = stacked(x, x.size(2));
-  const Ints order_of_steps = steps(x, direction);
-  for (size_t k = order_of_steps.size(); k-- > 0;) {
-    const int64_t t = order_of_steps[k];
-    const Tensor before = k > 0 ? wide(h[order_of_steps[k - 1]]) : first;
-    const Tensor zt = wide(z[t]), rt = wide(r[t]), nt = wide(n[t]), mt = wide(m[t]);
-    if (dy.defined()) dh = dh + wide(dy[t]);
-    const Tensor da = dh * (1 - zt) * (1 - nt * nt);
-    const Tensor dz = dh * (before - nt) * zt * (1 - zt);
-    const Tensor dr = da * mt * rt * (1 - rt);
-    const Tensor d_input = r_first ? at::cat({dr, dz, da}, 1) : at::cat({dz, dr, da}, 1);
-    const Tensor d_hidden = r_first ? at::cat({dr, dz, da * rt}, 1) : at::cat({dz, dr, da * rt}, 1);
-    sum_wi += at::matmul(wide(x[t]).t(), d_input);
-    sum_wh += at::matmul(before.t(), d_hidden);
-    sum_bi += d_input.sum(0);
-    sum_bh += d_hidden.sum(0);
-    all_dx[t].copy_(at::matmul(d_input, wi.t()));
-    dh = dh * zt + at::matmul(d_hidden, wh.t());
-  }
-  dweight_input = sum_wi, dweight_hidden = sum_wh, dbias_input = sum_bi, dbias_hidden = sum_bh;
-  dx = all_dx, dh_first = dh;
-}
-
 }  // namespace
 
-const Composite recurrent_composites[] = {
-    ENTRY(gru),          ENTRY(gru_grad), ENTRY(lstm), ENTRY(lstm_grad),
-    ENTRY(lstm_grad_v2), ENTRY(lstm_v2),  {},
+const Composite lstm_composites[] = {
+    ENTRY(lstm_v2), ENTRY(lstm), ENTRY(lstm_grad), ENTRY(lstm_grad_v2), {},
 };
 
 }  // namespace openaclnn::aten

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/composites/entry.h"
 
 namespace openaclnn::aten {
 

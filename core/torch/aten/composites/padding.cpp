@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of padding. ATen's kernels trust that the gradient has the shape of the padded tensor.
-#include "core/torch/aten/composite.h"
+#include "core/torch/aten/composites/entry.h"
 
 namespace openaclnn::aten {
 namespace {

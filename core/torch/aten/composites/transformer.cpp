@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused operators of transformer models: rotary embedding, gated activations, masked softmax.
-#include "core/torch/aten/checks.h"
+#include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// GRU over a sequence, with its gradient by hand; n is the candidate:  n = tanh(a + r m),
+// h' = (1 - z) n + z h, m = h W + b. The gates come as r, z, n in the order "rzh", z, r, n in
+// "zrh".
+#include "core/torch/aten/composites/recurrent.h"
+
+namespace openaclnn::aten {
+namespace {
+
+bool reset_first(const Text& order, bool reset_after) {
+  if (!reset_after) throw Refusal("reset_after must be true, but got false");
+  if (order != "rzh" && order != "zrh")
+    throw Refusal("gate_order must be rzh or zrh, but got " + order);
+  return order == "rzh";
+}
+
+void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input, Tensor bias_hidden,
+         Tensor lengths, Tensor h0, Out y, Out h_out, Out z_out, Out r_out, Out n_out, Out m_out,
+         Text gate_order, bool reset_after, Text direction) {
+  must_be_absent("seq_length", lengths);
+  const bool r_first = reset_first(gate_order, reset_after);
+  check_weights(weight_input, weight_hidden, 3);
+  check_bias(bias_input, weight_hidden);
+  check_bias(bias_hidden, weight_hidden);
+  const int64_t hidden = weight_hidden.size(0);
+  const Tensor wh = wide(weight_hidden);
+  Tensor inputs = at::matmul(wide(x), wide(weight_input));
+  if (bias_input.defined()) inputs = inputs + wide(bias_input).flatten();
+  Tensor h = state(h0, x, hidden);
+  const Tensor all[] = {stacked(x, hidden), stacked(x, hidden), stacked(x, hidden),
+                        stacked(x, hidden), stacked(x, hidden)};
+  for (const int64_t t : steps(x, direction)) {
+    const std::vector<Tensor> a = inputs[t].chunk(3, 1);
+    Tensor recurrent = at::matmul(h, wh);
+    if (bias_hidden.defined()) recurrent = recurrent + wide(bias_hidden).flatten();
+    const std::vector<Tensor> b = recurrent.chunk(3, 1);
+    const Tensor r = at::sigmoid(r_first ? a[0] + b[0] : a[1] + b[1]);
+    const Tensor z = at::sigmoid(r_first ? a[1] + b[1] : a[0] + b[0]);
+    const Tensor n = at::tanh(a[2] + r * b[2]);
+    h = (1 - z) * n + z * h;
+    const Tensor step[] = {h, z, r, n, b[2]};
+    for (size_t k = 0; k < 5; ++k) all[k][t].copy_(step[k]);
+  }
+  y = all[0], h_out = all[0], z_out = all[1], r_out = all[2], n_out = all[3], m_out = all[4];
+}
+
+void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tensor h0, Tensor h,
+              Tensor dy, Tensor dh_last, Tensor z, Tensor r, Tensor n, Tensor m, Tensor lengths,
+              Tensor mask, Out dweight_input, Out dweight_hidden, Out dbias_input, Out dbias_hidden,
+              Out dx, Out dh_first, Text gate_order, bool reset_after, Text direction) {
+  must_be_absent("seq_length", lengths);
+  must_be_absent("mask", mask);
+  const bool r_first = reset_first(gate_order, reset_after);
+  check_weights(weight_input, weight_hidden, 3);
+  const int64_t hidden = weight_hidden.size(0);
+  const Tensor wi = wide(weight_input), wh = wide(weight_hidden);
+  const Tensor first = state(h0, x, hidden);
+  Tensor dh = state(dh_last, x, hidden);
+  Tensor sum_wi = at::zeros_like(wi), sum_wh = at::zeros_like(wh);
+  Tensor sum_bi = at::zeros({3 * hidden}, wi.options()), sum_bh = at::zeros_like(sum_bi);
+  const Tensor all_dx = stacked(x, x.size(2));
+  const Ints order_of_steps = steps(x, direction);
+  for (size_t k = order_of_steps.size(); k-- > 0;) {
+    const int64_t t = order_of_steps[k];
+    const Tensor before = k > 0 ? wide(h[order_of_steps[k - 1]]) : first;
+    const Tensor zt = wide(z[t]), rt = wide(r[t]), nt = wide(n[t]), mt = wide(m[t]);
+    if (dy.defined()) dh = dh + wide(dy[t]);
+    const Tensor da = dh * (1 - zt) * (1 - nt * nt);
+    const Tensor dz = dh * (before - nt) * zt * (1 - zt);
+    const Tensor dr = da * mt * rt * (1 - rt);
+    const Tensor d_input = r_first ? at::cat({dr, dz, da}, 1) : at::cat({dz, dr, da}, 1);
+    const Tensor d_hidden = r_first ? at::cat({dr, dz, da * rt}, 1) : at::cat({dz, dr, da * rt}, 1);
+    sum_wi += at::matmul(wide(x[t]).t(), d_input);
+    sum_wh += at::matmul(before.t(), d_hidden);
+    sum_bi += d_input.sum(0);
+    sum_bh += d_hidden.sum(0);
+    all_dx[t].copy_(at::matmul(d_input, wi.t()));
+    dh = dh * zt + at::matmul(d_hidden, wh.t());
+  }
+  dweight_input = sum_wi, dweight_hidden = sum_wh, dbias_input = sum_bi, dbias_hidden = sum_bh;
+  dx = all_dx, dh_first = dh;
+}
+
+}  // namespace
+
+const Composite gru_composites[] = {
+    ENTRY(gru),
+    ENTRY(gru_grad),
+    {},
+};
+
+}  // namespace openaclnn::aten
