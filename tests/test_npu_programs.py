@@ -136,3 +136,20 @@ def test_with_the_queue_the_first_refusal_is_said():
     assert done.returncode == 1
     assert "aclnnEmbedding: index out of range" in done.stderr, done.stderr
     assert "aclnnIndexPutImpl" not in done.stderr
+
+
+EXPANDABLE = """
+import torch
+kept = [torch.full((1 << k,), 1.0, device="npu") for k in range(4, 22)]
+segments = torch.npu.memory_snapshot()
+print(sum(float(x.sum().cpu()) for x in kept), any(s.get("is_expandable") for s in segments))
+del kept
+torch.npu.empty_cache()
+print(float(torch.ones(3 << 20, device="npu").sum().cpu()))
+"""
+
+
+def test_segments_expand():
+    """What launch scripts set: torch_npu then reserves addresses and maps memory to them."""
+    done = program(EXPANDABLE, PYTORCH_NPU_ALLOC_CONF="expandable_segments:True")
+    assert done.stdout == "4194288.0 True\n3145728.0\n", done.stderr
