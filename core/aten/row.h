@@ -57,12 +57,10 @@ struct Limits {
   const Size* shape = nullptr;  // of a tensor; the length of a list
   int sizes = -1;               // -1: any shape
   bool nullable = false;        // only asked of composites: ATen's operators have a schema
-  bool or_one = false;          // one element will do, too
   bool flat = false;            // only the number of elements counts
   int condition = -1;           // the flag without which it is not looked at
   int unless = -1;              // the flag with which it may be NULL
   enum class Numbers : uint8_t { any, floating, integral, scale } numbers = Numbers::any;
-  int like = -1;  // the tensor that has its dtype
   int64_t least = INT64_MIN, most = INT64_MAX;
   int multiple = -1;            // the parameter that divides it, at least 1
   const Size* bound = nullptr;  // the factors of the bound of indices

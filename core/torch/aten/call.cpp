@@ -201,16 +201,16 @@ static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
   }
 }
 
-void check_result(const Tensor& out, const Tensor& result) {
+void check_result(const Tensor& out, const Tensor& result, const char* name) {
   if (!out.defined() || !result.defined()) return;
   std::ostringstream sentence;
   const bool both_empty = out.numel() == 0 && result.numel() == 0;
   if (!both_empty && !same_but_for_ones(out.sizes(), result.sizes())) {
-    sentence << "out must have shape " << result.sizes() << ", but got " << out.sizes();
+    sentence << name << " must have shape " << result.sizes() << ", but got " << out.sizes();
     throw Refusal(sentence.str());
   }
   if (!c10::canCast(result.scalar_type(), out.scalar_type())) {
-    sentence << "out must have a dtype that takes " << result.scalar_type() << ", but got "
+    sentence << name << " must have a dtype that takes " << result.scalar_type() << ", but got "
              << out.scalar_type();
     throw Refusal(sentence.str());
   }
@@ -240,9 +240,9 @@ void copy_into(const Tensor& to, const Tensor& from) {
   to.copy_(same ? from : apart(from, to));
 }
 
-void put(const Tensor& out, const Tensor& result) {
+void put(const Tensor& out, const Tensor& result, const char* name) {
   if (!out.defined() || !result.defined()) return;
-  check_result(out, result);
+  check_result(out, result, name);
   if (out.numel() > 0)
     copy_into(out, out.sizes() == result.sizes() ? result : result.reshape(out.sizes()));
 }

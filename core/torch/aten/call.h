@@ -80,14 +80,15 @@ Tensor apart(const Tensor& tensor, const Tensor& written);
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
 // or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a
 // missing tensor.
-void put(const Tensor& out, const Tensor& result);
+void put(const Tensor& out, const Tensor& result, const char* name = "out");
 // Where a form computes nothing for an output but the first, ATen returns a tensor of shape [0], as
 // for the statistics of batch_norm outside training. The output stays as it is.
 inline bool is_not_computed(size_t output, const IValue& result) {
   return output > 0 && result.isTensor() && result.toTensor().defined() &&
          result.toTensor().sizes() == at::IntArrayRef{0};
 }
-void check_result(const Tensor& out, const Tensor& result);  // whether put() can do that
+void check_result(const Tensor& out, const Tensor& result,
+                  const char* name);  // whether put() can do that
 // Tells check mode that the elements of an output from `first` on stay as they were.
 void leave(const Tensor& out, int64_t first = 0);
 

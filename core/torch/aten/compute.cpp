@@ -12,7 +12,7 @@ void put_list(const Parameter& parameter, const IValue& out, const std::vector<T
     throw Refusal(std::string(parameter.name) + " must have " + std::to_string(results.size()) +
                   " tensors, but has " + std::to_string(places.size()));
   for (size_t k = 0; k < results.size(); ++k)
-    if (!places[k].isNone()) put(places[k].toTensor(), results[k]);
+    if (!places[k].isNone()) put(places[k].toTensor(), results[k], parameter.name);
 }
 
 void put_results(const Call& call, const torch::jit::Stack& results) {
@@ -23,7 +23,7 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
       if (is_not_computed(i, results[i])) {
         leave(out.toTensor());
       } else {
-        put(out.toTensor(), results[i].toTensor());
+        put(out.toTensor(), results[i].toTensor(), call.row->parameters[outputs[i]].name);
       }
     } else if (!out.isNone()) {
       put_list(call.row->parameters[outputs[i]], out, results[i].toTensorVector());

@@ -23,14 +23,6 @@ void check_numbers(const Parameter& parameter, const Tensor& tensor) {
   throw Refusal(text.str());
 }
 
-void check_dtype(const Call& call, const Parameter& parameter, const Tensor& tensor) {
-  const Tensor other = call.tensor(static_cast<size_t>(parameter.limits.like));
-  if (!other.defined() || other.scalar_type() == tensor.scalar_type()) return;
-  throw Refusal(c10::str(parameter.name, " must have the dtype of ",
-                         call.row->parameters[parameter.limits.like].name, ", ",
-                         other.scalar_type(), ", but is ", tensor.scalar_type()));
-}
-
 void check_range(const Parameter& parameter, int64_t number) {
   const auto [least, most] = std::pair(parameter.limits.least, parameter.limits.most);
   if (number >= least && number <= most) return;
@@ -81,7 +73,6 @@ void check_parameter(const Call& call, const Parameter& parameter, const IValue&
     const Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return;
     if (limits.numbers != Limits::Numbers::any) check_numbers(parameter, tensor);
-    if (limits.like >= 0) check_dtype(call, parameter, tensor);
     if (limits.sizes >= 0) sizes->check(parameter, tensor.sizes());
   } else if (value.isList() && limits.sizes >= 0) {
     sizes->check(parameter, {length(value)});

@@ -89,8 +89,11 @@ std::atomic<uint64_t>& place_of(uint64_t key) {
 bool without_data(const Tensor& tensor, Tensor& made) {
   made = tensor;
   if (!tensor.defined()) return true;
-  if (tensor.scalar_type() == at::ScalarType::Int4) return false;
-  made = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+  // Composites unpack 4-bit integers to bytes; ATen has no tensor of them.
+  const bool packed = tensor.scalar_type() == at::ScalarType::Int4;
+  const at::ScalarType dtype = packed ? at::kChar : tensor.scalar_type();
+  made = at::empty_strided(tensor.sizes(), tensor.strides(),
+                           tensor.options().dtype(dtype).device(at::kMeta));
   return true;
 }
 

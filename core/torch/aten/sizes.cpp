@@ -29,14 +29,18 @@ bool Sizes::append_value(const Size& size, std::vector<Wanted>* to) const {
   return true;
 }
 
+bool Sizes::is_missing(const Size& size) const {
+  return size.kind == Size::Kind::named && named_[static_cast<size_t>(size.value)].missing;
+}
+
 std::vector<Sizes::Wanted> Sizes::wanted(const Limits& limits) const {
   std::vector<Wanted> made;
   for (int i = 0; i < limits.sizes; ++i) {
     const Size& size = limits.shape[i];
     switch (size.kind) {
       case Size::Kind::named: {
+        if (is_missing(size)) break;
         const Named& known = named_[static_cast<size_t>(size.value)];
-        if (known.where != nullptr && known.missing) break;
         made.push_back({&size, known.where == nullptr ? std::nullopt : std::optional(known.size)});
         break;
       }
@@ -50,7 +54,7 @@ std::vector<Sizes::Wanted> Sizes::wanted(const Limits& limits) const {
         break;
       case Size::Kind::any: made.push_back({&size, std::nullopt, true}); break;
       case Size::Kind::of_value:
-        // An empty list or NULL leaves the dims open.
+        // NULL leaves the dims open.
         if (!append_value(size, &made)) made.push_back({&size, std::nullopt, true});
         break;
     }
@@ -66,12 +70,11 @@ bool Sizes::take(const Parameter& parameter, const Wanted& wanted, int64_t got) 
   return true;
 }
 
-bool Sizes::take_rest(const Parameter& parameter, const Wanted& wanted, at::IntArrayRef got) {
+void Sizes::take_rest(const Parameter& parameter, const Wanted& wanted, at::IntArrayRef got) {
   if (wanted.from->kind == Size::Kind::rest && !rest_) {
     rest_ = got.vec();
     rest_where_ = parameter.name;
   }
-  return true;
 }
 
 bool Sizes::fits(const Parameter& parameter, const std::vector<Wanted>& wanted,
@@ -105,7 +108,6 @@ bool Sizes::fits(const Parameter& parameter, const std::vector<Wanted>& wanted,
 
 void Sizes::check(const Parameter& parameter, at::IntArrayRef got) {
   const Limits& limits = parameter.limits;
-  if (limits.or_one && c10::multiply_integers(got) == 1) return;
   if (!limits.flat) {
     if (!fits(parameter, wanted(limits), got)) refuse(parameter, got);
     return;
@@ -144,14 +146,16 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
   const bool is_list = parameter.kind != Kind::tensor && parameter.kind != Kind::tensors;
   std::ostringstream text, known;
   text << parameter.name
-       << (is_list         ? " must have "
-           : limits.flat   ? " must have as many elements as ["
-           : limits.or_one ? " must have one element or shape ["
-                           : " must have shape [");
+       << (is_list       ? " must have "
+           : limits.flat ? " must have as many elements as ["
+                         : " must have shape [");
+  bool first = true;
   for (int i = 0; i < limits.sizes; ++i) {
     const Size& size = limits.shape[i];
-    if (i > 0) text << ", ";
-    text << size.name << (size.optional ? "?" : size.positive ? " > 0" : "");
+    if (is_missing(size)) continue;
+    if (!first) text << ", ";
+    first = false;
+    text << size.name << (size.positive ? " > 0" : "");
     const auto add = [&](const std::string& value, const char* where) {
       if (is_list && size.kind == Size::Kind::number) return;
       known << (known.tellp() > 0 ? ", " : ", where ") << size.name << " is " << value;
@@ -160,7 +164,7 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
     if (size.kind == Size::Kind::named) {
       const Named& found = named_[static_cast<size_t>(size.value)];
       if (found.where != nullptr && found.where != parameter.name)
-        add(found.missing ? "left out" : std::to_string(found.size), found.where);
+        add(std::to_string(found.size), found.where);
     } else if (size.kind == Size::Kind::rest && rest_ && rest_where_ != parameter.name) {
       add(listed(*rest_), rest_where_);
     } else if (size.kind == Size::Kind::of_value) {

@@ -20,6 +20,8 @@ class Sizes {
   std::optional<int64_t> product(const Size* factors, int count) const;
 
  private:
+  static constexpr size_t kNames = 16;  // src/openaclnn/aten/source.py refuses more
+
   struct Named {
     int64_t size = -1;
     bool missing = false;         // an optional dim that the first tensor did not have
@@ -33,14 +35,15 @@ class Sizes {
   };
 
   std::vector<Wanted> wanted(const Limits& limits) const;
+  bool is_missing(const Size& size) const;  // an optional dim that the first tensor did not have
   bool append_value(const Size& size, std::vector<Wanted>* to) const;
   bool fits(const Parameter& parameter, const std::vector<Wanted>& wanted, at::IntArrayRef got);
   bool take(const Parameter& parameter, const Wanted& wanted, int64_t got);
-  bool take_rest(const Parameter& parameter, const Wanted& wanted, at::IntArrayRef got);
+  void take_rest(const Parameter& parameter, const Wanted& wanted, at::IntArrayRef got);
   [[noreturn]] void refuse(const Parameter& parameter, at::IntArrayRef got) const;
 
   const Call& call_;
-  std::array<Named, 16> named_{};
+  std::array<Named, kNames> named_{};
   std::optional<std::vector<int64_t>> rest_;
   const char* rest_where_ = nullptr;
 };

@@ -16,6 +16,11 @@ GENERAL = (
     "missing arguments, numbers out of range and shapes that do not fit, phase 2 what depends on "
     "the data, such as indices out of range"
 )
+LEGEND = (
+    "[N, C]: a name is the same size wherever it stands; N? may be missing, then everywhere; * are "
+    "any further dims, the same everywhere, ... any dims; the name of an argument is its number, "
+    "its list or its shape; what is not listed is left to ATen"
+)
 COMPUTED = {
     "as_given": "",
     "in_float": "16-bit floats are computed in float",
@@ -94,6 +99,7 @@ def show(row: Row, paint: Paint) -> None:
     if arguments := accepted(row):
         print(f"\n{paint('Arguments', 'bold')}")
         print(textwrap.indent("\n".join(columns(arguments)), "    "))
+        print(textwrap.indent(textwrap.fill(LEGEND, 90), "    "))
     print(f"\n{paint('Limits', 'bold')}")
     print(textwrap.indent(textwrap.fill(limits(row), 90), "    "))
 
@@ -120,7 +126,7 @@ def page() -> str:
         "# Operators that ATen computes\n\n"
         "For C and C++ programs that are built with `openaclnn cc --aten` "
         "([how](../../docs/aten_programs.md)), and for the device `npu`. "
-        f"Everywhere {GENERAL}.\n"
+        f"Everywhere {GENERAL}. In shapes, {LEGEND}.\n"
     )
     return text + "".join(f"\n{section(functions()[name])}" for name in sorted(functions()))
 

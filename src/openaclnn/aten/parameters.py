@@ -8,12 +8,10 @@
                          a number is a number; H+ is at least 1
     gamma[normalizedShape], gradOutput[self], q[T,heads]
                          the name of another parameter is its number, its list or its shape
-    gradOutput[1|self]   one element, or that shape
     mean[(N,group)]      as many elements, in whatever dims
     padding[2]: ints     the length of a list
     self: float tensor   floating-point numbers; `index tensor` has integers
     scalesH: scale double  0 or less, or not so small that an index overflows
-    qkvBias: dtype of qkv  a tensor with the dtype of another one
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
     saveMean[C] if train needed where the flag is true; elsewhere it is not looked at
@@ -66,10 +64,8 @@ class Parameter:
     written: bool
     nullable: bool = False
     shape: tuple[str, ...] | None = None  # None: any
-    or_one: bool = False  # one element will do, too
     flat: bool = False  # of the shape only the number of elements counts
     of: str = "any"  # or float, index, scale
-    like: str | None = None  # the tensor that has its dtype
     least: int | None = None
     most: int | None = None
     multiple: str | None = None  # the parameter that divides it
@@ -94,11 +90,9 @@ class Parameter:
             elif self.flat:
                 found.append(f"as many elements as [{sizes}]")
             else:
-                found.append(("one element, or " if self.or_one else "") + f"shape [{sizes}]")
+                found.append(f"shape [{sizes}]")
         if self.of != "any":
             found.append(OF[self.of])
-        if self.like is not None:
-            found.append(f"the dtype of {self.like}")
         if self.below is not None:
             also = f" or {self.ignored}" if self.ignored else ""
             found.append(f"from 0, below {self.below}{also}")
@@ -117,8 +111,7 @@ class Parameter:
 
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
-    r"(?:: dtype of (?P<like>\w+)"
-    r"|: (?:(?P<of>float|index|scale) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
+    r"(?:: (?:(?P<of>float|index|scale) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
     r"(?: % (?P<multiple>\w+))?"
@@ -127,17 +120,15 @@ PARAMETER = re.compile(
 SIZE = re.compile(r"\w+[?+]?|\*|\.\.\.")
 
 
-def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool, bool]:
-    """The sizes, whether they are flat, and whether one element will do, too."""
+def _shape(text: str | None) -> tuple[tuple[str, ...] | None, bool]:
+    """The sizes, and whether they are flat."""
     if text is None:
-        return None, False, False
-    or_one = text.startswith("1|")
-    text = text.removeprefix("1|")
+        return None, False
     flat = text.startswith("(") and text.endswith(")")
     sizes = tuple(filter(None, text.strip("()").split(",")))
     if not all(map(SIZE.fullmatch, sizes)) or len({"*", "..."} & set(sizes)) > 1:
         raise ValueError(f"not a shape: [{text}]")
-    return sizes, flat, or_one
+    return sizes, flat
 
 
 def parameter(text: str) -> Parameter:
@@ -149,7 +140,7 @@ def parameter(text: str) -> Parameter:
         raise ValueError(
             f"parameter {text}: kinds must be one of {', '.join(KINDS)}, but got {kind}"
         )
-    shape, flat, or_one = _shape(match["shape"])
+    shape, flat = _shape(match["shape"])
     least, most = match["at_least"] or match["least"], match["most"]
     return Parameter(
         name=match["name"],
@@ -157,10 +148,8 @@ def parameter(text: str) -> Parameter:
         written=bool(match["written"] or match["also_written"]),
         nullable=bool(match["nullable"] or match["also_nullable"]),
         shape=shape,
-        or_one=or_one,
         flat=flat,
         of=match["of"] or "any",
-        like=match["like"],
         least=None if least is None else int(least),
         most=None if most is None else int(most),
         condition=match["condition"],

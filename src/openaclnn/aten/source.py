@@ -44,6 +44,9 @@ def argument(row: Row, text: str) -> str:
 NUMBERS = {"any": "any", "float": "floating", "index": "integral", "scale": "scale"}
 
 
+NAMES = 16  # kNames of core/torch/aten/sizes.h
+
+
 class Sizes:
     """The shapes and bounds of a row, one after the other in one array."""
 
@@ -64,6 +67,8 @@ class Sizes:
         else:
             if name not in self.names:
                 self.names.append(name)
+                if len(self.names) > NAMES:
+                    raise ValueError(f"{self.array}: more than {NAMES} names of sizes")
             kind, value = "named", self.names.index(name)
         optional, positive = (str(text.endswith(mark)).lower() for mark in "?+")
         return f'{{Size::Kind::{kind}, {optional}, {positive}, {value}, "{name}"}}'
@@ -81,12 +86,10 @@ class Sizes:
             "shape": p.shape is not None and self.add(p.shape or ()),
             "sizes": p.shape is not None and str(len(p.shape)),
             "nullable": p.nullable and "true",
-            "or_one": p.or_one and "true",
             "flat": p.flat and "true",
             "condition": p.condition is not None and str(index(p.condition)),
             "unless": p.unless is not None and str(index(p.unless)),
             "numbers": p.of != "any" and f"Limits::Numbers::{NUMBERS[p.of]}",
-            "like": p.like is not None and str(index(p.like)),
             "least": p.least is not None and str(p.least),
             "most": p.most is not None and str(p.most),
             "multiple": p.multiple is not None and str(index(p.multiple)),

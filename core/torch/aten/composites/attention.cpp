@@ -219,11 +219,29 @@ void flash_attention_grad(Tensor query, Tensor key, Tensor value, Tensor gradien
                           precise, sparse, kBeforeScaling, dquery, dkey, dvalue, dpse);
 }
 
+// ATen's kernel trusts one dtype, and divides by the number of elements.
+void transform_bias_rescale_qkv(Tensor qkv, Tensor bias, int64_t heads, Out q, Out k, Out v) {
+  require(qkv.scalar_type() == bias.scalar_type(), "qkvBias must have the dtype of qkv, ",
+          qkv.scalar_type(), ", but is ", bias.scalar_type());
+  require(qkv.numel() > 0, "qkv must have elements, but has shape ", qkv.sizes());
+  require(qkv.size(2) % (3 * heads) == 0, "the last dim of qkv must be a multiple of 3 numHeads, ",
+          3 * heads, ", but is ", qkv.size(2));
+  const auto [query, key, value] = at::_transform_bias_rescale_qkv(qkv, bias, heads);
+  q = query;
+  k = key;
+  v = value;
+}
+
 }  // namespace
 
 const Composite attention_composites[] = {
-    ENTRY(fused_infer_attention), ENTRY(flash_attention),         ENTRY(flash_attention_grad),
-    ENTRY(flash_attention_v2),    ENTRY(flash_attention_grad_v2), {},
+    ENTRY(transform_bias_rescale_qkv),
+    ENTRY(fused_infer_attention),
+    ENTRY(flash_attention),
+    ENTRY(flash_attention_grad),
+    ENTRY(flash_attention_v2),
+    ENTRY(flash_attention_grad_v2),
+    {},
 };
 
 }  // namespace openaclnn::aten

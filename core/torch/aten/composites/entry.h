@@ -15,12 +15,13 @@ namespace openaclnn::aten {
 // Takes a result; see put.
 class Out {
  public:
-  explicit Out(Tensor tensor) : tensor_(std::move(tensor)) {}
-  void operator=(const Tensor& result) const { put(tensor_, result); }
+  Out(Tensor tensor, const char* name) : tensor_(std::move(tensor)), name_(name) {}
+  void operator=(const Tensor& result) const { put(tensor_, result, name_); }
   const Tensor& tensor() const { return tensor_; }
 
  private:
   Tensor tensor_;
+  const char* name_;
 };
 
 using Ints = std::vector<int64_t>;
@@ -74,7 +75,7 @@ T take(const Call& call, size_t i) {
   if constexpr (std::is_same_v<T, Tensor>) {
     return call.tensor(i);
   } else if constexpr (std::is_same_v<T, Out>) {
-    return Out(call.tensor(i));
+    return Out(call.tensor(i), call.row->parameters[i].name);
   } else if constexpr (std::is_same_v<T, Sized>) {
     return Sized(call.tensor(i), i < call.handles.size() ? call.handles[i] : nullptr);
   } else if constexpr (std::is_same_v<T, Either>) {

@@ -174,7 +174,7 @@ void inplace_one(Tensor self) { self.fill_(1); }
 // Modes of CANN's casts: 1 to nearest even, 2 down, 3 up, 5 towards zero, 7 what is behind the
 // point.
 void foreach_round_off(Tensors x, Either mode, Tensors out) {
-  for (size_t i = 0; i < x.size(); ++i) check_result(out[i], x[i]);
+  for (size_t i = 0; i < x.size(); ++i) check_result(out[i], x[i], "out");
   const int64_t how = mode.is_tensor() ? number_in(mode.tensor()) : mode.number().toLong();
   for (size_t i = 0; i < x.size(); ++i) {
     switch (how) {

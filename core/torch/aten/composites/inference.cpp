@@ -139,6 +139,7 @@ void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out 
   };
   Tensor y = at::round(x.to(at::kDouble) / along(scales));
   if (zeros.defined()) y = y + along(zeros);
+  y = at::nan_to_num(y, 0, INFINITY, -INFINITY);  // 0 / 0
   const at::ScalarType whole = out.tensor().scalar_type();
   switch (whole) {
     case at::kChar: y = at::clamp(y, -128, 127); break;

@@ -42,7 +42,7 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
   check_optional(decay, "g", {tokens, heads_of_v});
   check_optional(key_decay, "gk", {tokens, heads_of_v, size_k});
   check_optional(accepted, "numAcceptedTokens", lengths.sizes());
-  check_result(out.tensor(), value);
+  check_result(out.tensor(), value, "out");
   const Ints counts = sequence_lengths(lengths, tokens);
   const Tensor q = query.to(at::kFloat) * scale, k = key.to(at::kFloat), v = value.to(at::kFloat);
   const int64_t times = heads_of_v / heads_of_k;

@@ -6,10 +6,18 @@
 namespace openaclnn::aten {
 namespace {
 
-enum Reduction : int64_t { none, mean, sum };
+enum Reduction : int64_t { none, mean, sum, batch_mean };
 
 Tensor reduced(const Tensor& gradient, const Tensor& of, int64_t reduction) {
+  if (reduction == batch_mean && of.dim() > 0) return gradient / of.size(0);
   return reduction == mean ? gradient / of.numel() : gradient;
+}
+
+// ATen's kernel trusts that the gradient broadcasts to self.
+void bce_backward(Tensor gradient, Tensor self, Tensor target, Tensor weight, int64_t reduction,
+                  Out out) {
+  out =
+      at::binary_cross_entropy_backward(gradient.expand_as(self), self, target, weight, reduction);
 }
 
 void l1_loss_backward(Tensor gradient, Tensor self, Tensor target, int64_t reduction, Out out) {
@@ -121,10 +129,27 @@ void check_ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input
           "] or more columns, as targetLengths says, but got ", targets.sizes());
 }
 
+// Classes behind the end of a target are padding, which nobody reads.
+void check_classes(const Tensor& targets, const Ints& lengths, int64_t classes) {
+  int64_t begin = 0;
+  for (size_t n = 0; n < lengths.size(); begin += lengths[n++]) {
+    const Tensor own = targets.dim() == 1
+                           ? targets.narrow(0, begin, lengths[n])
+                           : targets[static_cast<int64_t>(n)].narrow(0, 0, lengths[n]);
+    need_data(own);
+    if (own.numel() == 0) continue;
+    const auto [least, most] = at::aminmax(own);
+    require(least.item().toLong() >= 0 && most.item().toLong() < classes,
+            "targets must be classes from 0 to ", classes - 1, ", but has ",
+            (least.item().toLong() < 0 ? least : most).item().toLong());
+  }
+}
+
 // CANN's tensor for the backward pass has a last dim rounded up to 8.
 void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_lengths,
               int64_t blank, bool zero_infinity, Out loss, Tensor log_alpha) {
   check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
+  check_classes(targets, target_lengths, log_probs.size(-1));
   const auto [likelihood, alpha] = at::_ctc_loss(at_least_float(log_probs), targets, input_lengths,
                                                  target_lengths, blank, zero_infinity);
   loss = likelihood;
@@ -142,6 +167,7 @@ void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints i
                        bool zero_infinity, Out out) {
   check_rank(log_alpha, "logAlpha", 3, 3);
   check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
+  check_classes(targets, target_lengths, log_probs.size(-1));
   int64_t longest = 0;
   for (const int64_t length : target_lengths) longest = std::max(longest, length);
   const Tensor alpha = at_least_float(log_alpha).narrow(-1, 0, 2 * longest + 1).contiguous();
@@ -185,6 +211,7 @@ void prelu_backward(Tensor gradient, Tensor self, Tensor weight, Out out, Out we
 }  // namespace
 
 const Composite loss_composites[] = {
+    ENTRY(bce_backward),
     ENTRY(l1_loss_backward),
     ENTRY(kl_div_backward),
     ENTRY(kl_div_target_backward),

@@ -37,6 +37,8 @@ void unscale(Tensors gradients, Tensor found_inf, Tensor inverse_scale) {
 
 void amp_update_scale(Tensor scale, Tensor growth, Tensor found_inf, double growth_factor,
                       double backoff_factor, int64_t interval, Out scale_out, Out growth_out) {
+  check_given(scale, "currentScale");
+  check_given(growth, "growthTracker");
   at::_amp_update_scale_(scale, growth, found_inf, growth_factor, backoff_factor, interval);
   scale_out = scale;
   growth_out = growth;

@@ -60,6 +60,8 @@ void apply_rotary_v2(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t l
     throw Refusal("layout must be in [1, 4], but got " + std::to_string(layout));
   const int64_t mode = text == "half" ? 0 : text == "interleave" ? 1 : text == "quarter" ? 2 : -1;
   if (mode < 0) throw Refusal("rotaryMode must be half, interleave or quarter, but got " + text);
+  check_given(query, "query");
+  check_given(key, "key");
   for (const Tensor& x : {query, key}) x.copy_(rotated(at_least_float(x), cos, sin, mode));
 }
 
