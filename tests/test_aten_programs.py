@@ -193,6 +193,15 @@ def test_cmake_finds_the_component(home, aten_layer, tmp_path):
 # ---- what is missing ----
 
 
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
+def test_no_local_static_has_a_guard(home):
+    """A child of fork could wait for it for ever (core/runtime/immortal.h)."""
+    library = home / "lib64" / "libaclnn_math.so"
+    done = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True)
+    assert " openaclnn::aten::" in done.stdout
+    assert re.findall("guard variable for (openaclnn::.*)", done.stdout) == []
+
+
 def test_without_torch_the_call_says_so(home, aten_layer, tmp_path):
     """A directory like that of home --aten, whose link to torch leads nowhere."""
     copy = tmp_path / "home"
@@ -288,7 +297,7 @@ def test_a_refusal_is_a_sentence_and_a_status(home):
         r"\[161001\] .*aclnnMm: self must not be NULL",
         r"\[161001\] .*aclnnMm: out must not be NULL",
         r"\[161002\] .*aclnnMm: out must be alive, but was destroyed or never created",
-        r"\[0, 0, 161002\] .*executor must come from aclnnMmGetWorkspaceSize and be run once",
+        r"\[0, 0, 161002\] .*executor was already run, destroyed or never created",
         r"\[161002\] .*aclnnExp: out must have shape \[2, 3\], but got \[3, 2\]",
         r"\[161002\] .*aclnnExp: out must have a dtype that takes Float, but got Int",
         r"\[161002\] .*aclnnSoftmax: out must have shape \[2, 3\], but got \[6\]",

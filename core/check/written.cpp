@@ -118,18 +118,28 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   return Bits(*own);
 }
 
+// The first and the last byte of a view, and gaps between its runs.
+struct Hull {
+  uintptr_t block = 0, low = UINTPTR_MAX, high = 0;
+};
+
 // Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation in which it
-// begins.
+// begins. Returns their hull.
 template <class F>
-void for_each_run(const Tensor& view, F see) {
+Hull for_each_run(const Tensor& view, F see) {
   const Runs runs(view);
   uintptr_t end = UINTPTR_MAX;
   std::optional<Bits> bits = bits_of(runs.begin(), &end);
-  if (!bits) return;
+  Hull hull;
+  if (!bits) return hull;
+  hull.block = bits->begin();
   runs.for_each([&](uintptr_t low, uintptr_t high, uint64_t comb) {
     low = std::max(low, bits->begin()), high = std::min(high, end);
-    if (low < high) see(*bits, low, high, comb);
+    if (low >= high) return;
+    see(*bits, low, high, comb);
+    hull.low = std::min(hull.low, low), hull.high = std::max(hull.high, high);
   });
+  return hull;
 }
 
 void add(Missing* sum, const Missing& more) {
@@ -172,31 +182,65 @@ Runs::Runs(const Tensor& view) {
 }
 
 void Written::mark(uintptr_t low, uintptr_t high) {
-  if (std::optional<Bits> bits = bits_of(low, &high)) bits->set(low, high);
+  std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  bits->set(low, high);
+  forget_remembered(bits->begin(), low, high);
 }
 
 void Written::mark(const Tensor& view) {
-  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
-    bits.set(low, high, comb);
-  });
+  const Hull hull = for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high,
+                                          uint64_t comb) { bits.set(low, high, comb); });
+  forget_remembered(hull.block, hull.low, hull.high);
 }
 
 void Written::unmark(uintptr_t low, uintptr_t high) {
-  if (std::optional<Bits> bits = bits_of(low, &high)) bits->clear(low, high);
+  std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  bits->clear(low, high);
+  forget_remembered(bits->begin(), low, high);
 }
 
 void Written::unmark(const Tensor& view) {
-  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
-    bits.clear(low, high, comb);
-  });
+  const Hull hull = for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high,
+                                          uint64_t comb) { bits.clear(low, high, comb); });
+  forget_remembered(hull.block, hull.low, hull.high);
 }
 
-void Written::remember(uintptr_t low, uintptr_t high) {
+Written::Snapshot Written::snapshot(uintptr_t low, uintptr_t high) const {
   const std::optional<Bits> bits = bits_of(low, &high);
-  if (!bits) return;
-  std::vector<Before>& all = before_[bits->begin()];
-  std::erase_if(all, [=](const Before& each) { return each.low < high && low < each.high; });
-  all.push_back({low, high, bits->copy(low, high)});
+  if (!bits) return {};
+  return {bits->begin(), low, high, bits->copy(low, high)};
+}
+
+void Written::remember(Snapshot before) {
+  if (before.words.empty()) return;
+  forget_remembered(before.block, before.low, before.high);
+  before_[before.block].push_back(std::move(before));
+}
+
+void Written::forget_remembered(uintptr_t block, uintptr_t low, uintptr_t high) {
+  const auto known = before_.find(block);
+  if (known == before_.end() || low >= high) return;
+  std::vector<Snapshot> rest;
+  for (Snapshot& each : known->second) {
+    if (high <= each.low || each.high <= low) {
+      rest.push_back(std::move(each));
+      continue;
+    }
+    if (high < each.high) {
+      const auto skipped = (high - block) / 64 - (each.low - block) / 64;
+      rest.push_back({block,
+                      high,
+                      each.high,
+                      {each.words.begin() + static_cast<ptrdiff_t>(skipped), each.words.end()}});
+    }
+    if (each.low < low) {
+      each.high = low;
+      rest.push_back(std::move(each));
+    }
+  }
+  known->second = std::move(rest);
 }
 
 void Written::restore(uintptr_t low, uintptr_t high) {
@@ -204,7 +248,7 @@ void Written::restore(uintptr_t low, uintptr_t high) {
   if (!bits) return;
   const auto known = before_.find(bits->begin());
   if (known == before_.end()) return;
-  for (const Before& each : known->second) {
+  for (const Snapshot& each : known->second) {
     const uintptr_t from = std::max(low, each.low), to = std::min(high, each.high);
     if (from < to) bits->restore(from, to, each.low, each.words);
   }
