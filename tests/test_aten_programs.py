@@ -193,15 +193,6 @@ def test_cmake_finds_the_component(home, aten_layer, tmp_path):
 # ---- what is missing ----
 
 
-@pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
-def test_no_local_static_has_a_guard(home):
-    """A child of fork could wait for it for ever (core/runtime/immortal.h)."""
-    library = home / "lib64" / "libaclnn_math.so"
-    done = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True)
-    assert " openaclnn::aten::" in done.stdout
-    assert re.findall("guard variable for (openaclnn::.*)", done.stdout) == []
-
-
 def test_without_torch_the_call_says_so(home, aten_layer, tmp_path):
     """A directory like that of home --aten, whose link to torch leads nowhere."""
     copy = tmp_path / "home"

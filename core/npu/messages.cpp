@@ -48,7 +48,8 @@ void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_
                const char* fmt, ...) {
   // Read once: any thread logs, and setenv on another moves the environment.
   static constinit openaclnn::Immortal<int> lowest_level, to_stdout;
-  const int lowest = lowest_level.get([] { return number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR); });
+  const int lowest =
+      lowest_level.get([] { return number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR); });
   const bool shown = to_stdout.get([] { return number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0); }) == 1;
   const int level = static_cast<int>(logLevel);
   if (!shown || fmt == nullptr || level < lowest || level > ACL_ERROR) return;
