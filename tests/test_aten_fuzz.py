@@ -4,6 +4,7 @@ a function for each. Whether the functions are right is what the step `fuzz` of 
 
 from __future__ import annotations
 
+import random
 import shutil
 from dataclasses import dataclass
 
@@ -11,7 +12,10 @@ import pytest
 from aten_fuzz.campaign import Campaign, Worker
 from aten_fuzz.children import Pair, built
 from aten_fuzz.library import Signature
+from aten_fuzz.plausible import Draw
 from aten_fuzz.report import Report
+
+from openaclnn import aten
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -79,3 +83,28 @@ def test_a_mistake_is_reported(found, function):
 
 def test_a_right_function_is_not_reported(found):
     assert not [finding for finding in found.found.values() if finding.function == "aclnnRight"]
+
+
+def drawn(line: str, count: int = 200):
+    """The arguments of calls of a row, by name."""
+    (row,) = aten.parse(line)
+    signature = Signature(row.name, row.given)
+    for seed in range(count):
+        draw = Draw(signature, random.Random(seed))
+        yield dict(zip(draw.places, draw.call().args, strict=True))
+
+
+def test_marks_of_sizes_are_no_part_of_their_names():
+    line = "aclnnX(gradOutput[N?,C,OH], self[N?,C+,H+], index[H], H: int, out!) = composite x"
+    fit = [
+        call["gradOutput"].shape[:-1] == call["self"].shape[:-1]
+        and call["self"].shape[-1] == max(call["H"], 1)
+        for call in drawn(line)
+    ]
+    assert sum(fit) > 0.9 * len(fit)  # the rest ignores the row, as it should
+
+
+def test_multiples_are_drawn():
+    calls = [*drawn("aclnnX(input[C], C: int >= 0 % group, group: int >= 1, out!) = composite x")]
+    assert all(call["C"] % call["group"] == 0 for call in calls)
+    assert len({call["C"] // call["group"] for call in calls}) > 2

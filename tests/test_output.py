@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from openaclnn.cli import parser
-from openaclnn.output import NOT_WRITTEN
+from openaclnn.output import NOT_WRITTEN, guarded
 
 FULL = "/dev/full"
 pytestmark = pytest.mark.skipif(not Path(FULL).exists(), reason="needs /dev/full")
@@ -93,3 +94,39 @@ def test_a_closed_standard_error_leaves_files_alone(tmp_path):
     assert (tmp_path / "r.json").read_text().startswith("{\n")
     done = run(tmp_path, ["ops", "no_such_operator"], "", "2>&-")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BlockingIOError(errno.EAGAIN, "fork"),
+        BrokenPipeError(errno.EPIPE, "a worker ended"),
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "read.json"),
+    ],
+    ids=repr,
+)
+def test_other_errors_keep_their_cause(error):
+    def command():
+        print("started")
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        guarded("verify", command)
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("buffered", [True, False])  # more than a buffer holds
+def test_a_reader_that_has_seen_enough(buffered, tmp_path):
+    after = "| true; test ${PIPESTATUS[0]} = 141"
+    program = f"{sys.executable} -m openaclnn ops --aten {after}"
+    variables = os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"}
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=tmp_path, env=variables, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_standard_error_that_takes_nothing(buffered, tmp_path):
+    done = run(tmp_path, ["ops", "no_such_operator"], "", f"2>{FULL}", buffered)
+    assert (done.returncode, done.stdout) == (NOT_WRITTEN, "")

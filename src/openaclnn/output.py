@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,13 +20,17 @@ class NotWritten(Exception):
     """One sentence."""
 
 
+class ReaderGone(Exception):
+    """The reader of a pipe, head or less, has seen enough."""
+
+
 @contextmanager
 def writing(name: object) -> Iterator[None]:
     """Turns a failure to write into the sentence that names the file."""
     try:
         yield
     except BrokenPipeError:
-        raise
+        raise ReaderGone from None
     except OSError as error:
         raise NotWritten(f"{name} could not be written: {error.strerror or error}") from None
 
@@ -67,43 +71,66 @@ def write_text(destination: str, text: str) -> None:
             sys.stdout.buffer.write(text.encode())  # UTF-8, whatever the locale
             sys.stdout.buffer.flush()
     except NotWritten:
-        _drop_standard_output()
+        _drop(sys.stdout)
         raise
+
+
+class _Stream:
+    """A standard stream whose failing writes raise NotWritten, so that no other OSError is taken
+    for one."""
+
+    def __init__(self, stream: TextIO, name: str) -> None:
+        self._stream, self._name = stream, name
+
+    def write(self, text: str) -> int:
+        with writing(self._name):
+            return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        with writing(self._name):
+            self._stream.writelines(lines)
+
+    def flush(self) -> None:
+        with writing(self._name):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def guarded(what: str, run: Callable[[], int]) -> int:
     """The exit status of a command whose output may be lost: 141 when its reader went away before
-    it was known, 74 and a sentence when something could not be written."""
+    it was known, 74 and a sentence when something could not be written. Other errors pass."""
     _open_closed_streams()
     status = BROKEN_PIPE
+    output: Any = _Stream(sys.stdout, "standard output")
+    errors: Any = _Stream(sys.stderr, "standard error")
     try:
-        try:
-            status = run()
-        finally:  # --help raises SystemExit
-            sys.stdout.flush()
-    except BrokenPipeError:  # the reader, head or less, has seen enough
-        _drop_standard_output()
+        with redirect_stdout(output), redirect_stderr(errors):
+            try:
+                status = run()
+            finally:  # --help raises SystemExit
+                output.flush()
+    except ReaderGone:
+        _drop(sys.stdout)
     except NotWritten as error:
         return _lost(what, str(error))
-    except OSError as error:  # print() fails without the name of a file
-        reason = error.strerror or error
-        if error.filename is not None:
-            return _lost(what, f"{error.filename}: {reason}")
-        return _lost(what, f"standard output could not be written: {reason}")
     return status
 
 
 def _lost(what: str, sentence: str) -> int:
-    _drop_standard_output()
-    with suppress(OSError):
+    _drop(sys.stdout)
+    try:
         print(f"openaclnn{what and f' {what}'}: {sentence}", file=sys.stderr)
+    except OSError:
+        _drop(sys.stderr)
     return NOT_WRITTEN
 
 
-def _drop_standard_output() -> None:
+def _drop(stream: TextIO) -> None:
     """What is still buffered would be written at the end of the process, and fail again."""
     with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_closed_streams() -> None:

@@ -56,7 +56,7 @@ class Draw:
         self.missing: dict[str, bool] = {}
         self.dims = self.some_dims()
         self.named = {  # the numbers that are sizes
-            token
+            token.rstrip("?+")
             for p in signature.parameters
             for token in (*(getattr(p, "shape", None) or ()), *(getattr(p, "bound", None) or ()))
         }
@@ -85,8 +85,8 @@ class Draw:
             return None
         shape: list[int] = []
         for token in tokens:
-            name = token.rstrip("?")
-            if token != name and self.is_missing(name):
+            name = token.rstrip("?+")
+            if token.endswith("?") and self.is_missing(name):
                 continue
             if name.isdigit():
                 shape.append(int(name))
@@ -97,7 +97,7 @@ class Draw:
                 if isinstance(value, T | List):
                     shape.extend(value.shape if isinstance(value, T) else value.items)
                 elif isinstance(value, int):
-                    shape.append(max(value, 0))
+                    shape.append(max(value, 1 if token.endswith("+") else 0))
             else:
                 shape.append(self.sizes[name])
         if getattr(parameter, "flat", False) and self.chance.random() < 0.3:
@@ -213,7 +213,10 @@ class Draw:
         if kind == "text":
             return Text(chance.choice(TEXTS.get(name, ("", "none", "sum"))))
         if kind in ("int", "int32", "byte"):
-            return integer(self, name, least, most)
+            number = integer(self, name, least, most)
+            if divisor := getattr(parameter, "multiple", None):
+                number = -(-number // (unit := max(self.argument(divisor), 1))) * unit
+            return number
         if kind == "dtype":
             return self.dtype if chance.random() < 0.8 else chance.choice((FLOAT, INT64, UINT8))
         if kind == "bool":

@@ -122,7 +122,7 @@ int one_wins() {
           if (status == 0) {
             ++winners[k];
           } else {
-            CHECK_FAILS(status, 161002, "one that was already run, destroyed or never created");
+            CHECK_FAILS(status, 161002, "already run, destroyed or never created");
           }
         }
       }

@@ -38,6 +38,7 @@ class Arena:
             if self.base:
                 self._protect(False)
                 self.library("aclrtFree")(self.base)
+                self.base, self.room = ctypes.c_void_p(), 0  # aclrtMalloc may fail
             whole = ctypes.c_size_t(PAGE + FENCE + room)
             made = self.library("aclrtMalloc")(ctypes.byref(self.base), whole, 0)
             self.library.check("aclrtMalloc", made)
