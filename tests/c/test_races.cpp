@@ -165,7 +165,7 @@ int destroying() {
           const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executor, calls[i].stream);
           ++runs[static_cast<size_t>(round)];
           if (status == 0) ran = true;
-          if (gone || status != 0) CHECK_FAILS(status, 161002, "executor must come from");
+          if (gone || status != 0) CHECK_FAILS(status, 161002, "was already run, destroyed");
         }
       }
       meeting.meet();
