@@ -27,7 +27,7 @@ def home() -> Path:
 
 
 def run(home: Path, calls: list[str]) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, str(ROOT / "tests" / "aten_calls.py"), str(home)]
+    words = [sys.executable, str(ROOT / "tests" / "c_calls.py"), str(home)]
     return subprocess.run(
         words, input="\n".join(calls), env=alone(), capture_output=True, text=True, timeout=300
     )

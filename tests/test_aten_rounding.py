@@ -7,6 +7,7 @@ one, and as if it had no AVX-512.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,24 @@ def test_every_function_has_a_call():
 def test_every_call_is_of_a_function():
     functions = {*ROWS, *(op.name for op in OPS)}
     assert {line.partition("(")[0] for line in lines()} <= functions
+
+
+def test_the_page_names_the_exceptions():
+    root = Path(__file__).resolve().parent.parent
+    page = (root / "docs" / "numerics.md").read_text(encoding="utf-8")
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    forms = {name: name.replace("aclnnInplace", "aclnn") for name in ROUNDED_TWICE | FLOAT_ONLY}
+    plain = {name: form.removeprefix("aclnn").removeprefix("acl") for name, form in forms.items()}
+    twice = re.search(
+        r"\| (\d+) functions in which .* exponent, to 16 bits: (.*) and in-place", page
+    )
+    refused = re.search(r"\| (\w+, .*); (\w+) in BFLOAT16 \| refused \|", page)
+    assert twice is not None
+    assert refused is not None
+    assert int(twice[1]) == len(ROUNDED_TWICE)
+    assert set(twice[2].split(", ")) == {plain[name] for name in ROUNDED_TWICE}
+    assert {*refused[1].split(", "), refused[2]} == {plain[name] for name in FLOAT_ONLY}
+    assert f"with {len(ROUNDED_TWICE)} exceptions" in changes
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -4,6 +4,8 @@ dtype is found out, whatever it does, and everything else is verified all the sa
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import json
 import re
 import shutil
@@ -17,6 +19,8 @@ import openaclnn
 from openaclnn.cli import main
 from openaclnn.commands.programs import compile_command
 from openaclnn.verify.cases import SCHEMA
+from openaclnn.verify.worker.library import Refused
+from openaclnn.verify.worker.memory import Arena
 
 SOURCE = Path(__file__).with_name("broken_library.cpp")
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
@@ -145,3 +149,36 @@ def test_a_library_without_operators(capsys):
     assert main(["verify", f"library:{libm}"]) == 2
     reported = capsys.readouterr().err
     assert re.match(r"openaclnn verify: library:\S+ must (have an operator|be a library)", reported)
+
+
+def test_memory_that_was_freed_is_not_used_again():
+    """aclrtMalloc fails behind aclrtFree; the next request is smaller."""
+    calls: list[str] = []
+
+    class Memory:
+        rooms: list[mmap.mmap] = []  # noqa: RUF012
+
+        def __call__(self, name):
+            return getattr(self, name)
+
+        def aclrtMalloc(self, address, size, policy):
+            calls.append("malloc")
+            if size.value > 1 << 20:
+                return 207001
+            self.rooms.append(mmap.mmap(-1, size.value))
+            address._obj.value = ctypes.addressof(ctypes.c_char.from_buffer(self.rooms[-1]))
+            return 0
+
+        def aclrtFree(self, address):
+            calls.append("free")
+
+        def check(self, step, status):
+            if status:
+                raise Refused(step, status)
+
+    arena = Arena(Memory(), behind=False)
+    arena.reserve(100, True)
+    with pytest.raises(Refused):
+        arena.reserve(1 << 21, True)
+    arena.reserve(10, True)
+    assert calls == ["malloc", "free", "malloc", "malloc"]

@@ -14,14 +14,14 @@
     scalesH: scale double  0 or less, or not so small that an index overflows
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
-    saveMean[C] if train needed where the flag is true; elsewhere it is not looked at
+    saveMean[C] if train needed where the flag is true, ignored otherwise
     runningMean[C] unless training
                          may be NULL only where the flag is true
     group: int >= 1, reduction: int in 0..2, kernelSize: ints >= 1
                          the range of a number, or of all numbers of a list
     C: int % group       a multiple of another number
 
-What ATen itself checks for every caller needs no limit here; an undefined tensor has none.
+What ATen itself checks for every caller needs no limit here; NULL is not checked against limits.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Parameter:
     most: int | None = None
     multiple: str | None = None  # the parameter that divides it
     below: str | None = None  # "C", "H*W": the bound of the elements of an index tensor
-    condition: str | None = None  # the flag without which it is not looked at
+    condition: str | None = None  # the flag without which it is ignored
     unless: str | None = None  # the flag with which it may be NULL
     ignored: str | None = None  # the parameter whose number is accepted beside them
 

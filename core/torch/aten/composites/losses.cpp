@@ -176,7 +176,6 @@ void ctc_loss_backward(Tensor gradient, Tensor log_probs, Tensor targets, Ints i
                                blank, zero_infinity);
 }
 
-// The gradient of the weight, one for all elements or one for each channel, is a sum.
 // A weight with one dim has an element for each channel, which is dim 1.
 Tensor by_channel(const Tensor& weight, const Tensor& self) {
   if (weight.dim() != 1 || self.dim() <= 2) return weight;
@@ -189,6 +188,7 @@ void prelu(Tensor self, Tensor weight, Out out) {
   out = at::_prelu_kernel(self, by_channel(weight, self));
 }
 
+// The gradient of the weight, one for all elements or one for each channel, is a sum.
 void prelu_backward(Tensor gradient, Tensor self, Tensor weight, Out out, Out weight_out) {
   const auto [by_self, by_weight] =
       at::_prelu_kernel_backward(gradient, self, by_channel(weight, self));

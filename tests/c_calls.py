@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the C functions of rows from NumPy, in a process without Python's torch: what the tests
-of refusals run. `python aten_calls.py HOME` reads expressions, one a line, and writes what each
+of refusals run. `python c_calls.py HOME` reads expressions, one a line, and writes what each
 call answered as a line of JSON: the codes of its phases, and the last sentence or the arrays.
 """
 
