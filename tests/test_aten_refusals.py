@@ -179,7 +179,7 @@ SENTENCES: list[Case] = [
     ("'aclnnExp', Int4(out(3, dtype='uint8'), (4,), 1), out(4)", [161002],
      "self is INT4 and must begin with a whole byte, at an even offset, but its offset is 1"),
     ("'aclnnExp', Int4(out(2, dtype='uint8'), (4,)), out(4)", [0, 161002],
-     "must have a kernel for these dtypes, but has none: self Int4 [4], out Float [4]"),
+     "ATen has no kernel for these dtypes: self Int4 [4], out Float [4]"),
 ]  # fmt: skip
 
 VALUES: list[Case] = [
