@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -91,6 +93,27 @@ def test_what_is_wrong_is_answered(library):
     else:
         with pytest.raises(RuntimeError, match="executor must come from aclnnAbsGetWorkspaceSize"):
             torch.npu.synchronize()
+
+
+@pytest.mark.skipif(os.environ.get("TASK_QUEUE_ENABLE") != "0", reason="the queue runs all work")
+def test_one_of_several_threads_runs_an_executor(library):
+    size, executor = ctypes.c_uint64(), ctypes.c_void_p()
+    pointer = ctypes.c_void_p
+    library.aclnnRelu.argtypes = [pointer, ctypes.c_uint64, pointer, pointer]
+    plan = library.aclnnReluGetWorkspaceSize
+    stream = torch.npu.current_stream().npu_stream
+    x, y = tensor(2), tensor(2)
+    threads = 4
+    meeting = threading.Barrier(threads)
+
+    def run(_: int) -> int:
+        meeting.wait()
+        return library.aclnnRelu(None, 0, executor, stream)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(500):
+            assert plan(x, y, ctypes.byref(size), ctypes.byref(executor)) == 0
+            assert sorted(pool.map(run, range(threads))) == [0, 161002, 161002, 161002]
 
 
 def test_phase_1_looks_at_shapes(library):
