@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -91,6 +93,22 @@ def test_what_is_wrong_is_answered(library):
     else:
         with pytest.raises(RuntimeError, match="executor must come from aclnnAbsGetWorkspaceSize"):
             torch.npu.synchronize()
+
+
+@pytest.mark.skipif(os.environ.get("TASK_QUEUE_ENABLE") != "0", reason="the queue runs all work")
+def test_one_of_several_threads_runs_an_executor(library, tmp_path):
+    source, built = Path(__file__).with_name("racing_threads.cpp"), tmp_path / "racing.so"
+    words = ["c++", "-std=c++17", "-O2", "-shared", "-fPIC", "-pthread", source, "-o", built]
+    subprocess.run(words, check=True)
+    size, executors = ctypes.c_uint64(), (ctypes.c_void_p * 2000)()
+    plan, x, y = library.aclnnReluGetWorkspaceSize, tensor(2), tensor(2)
+    for i in range(len(executors)):
+        made = ctypes.c_void_p()
+        assert plan(x, y, ctypes.byref(size), ctypes.byref(made)) == 0
+        executors[i] = made
+    stream = ctypes.c_void_p(torch.npu.current_stream().npu_stream)
+    race = ctypes.CDLL(str(built)).openaclnn_race
+    assert race(library.aclnnRelu, executors, len(executors), stream) == 0
 
 
 def test_phase_1_looks_at_shapes(library):
