@@ -330,6 +330,30 @@ def test_the_list_has_every_operator_with_what_computes_it():
     )
 
 
+# As programs spell them.
+INCLUDED = """
+argmax batch_matmul grid_sampler2d grid_sampler3d_backward isclose isfinite lerp_scalar lerp_tensor
+logaddexp2 logsigmoid logspace logsumexp remainder rrelu_with_noise searchsorted
+upsample_bicubic_2d_backward upsample_bicubic2d_aa upsample_nearest_2d_v2 upsample_trilinear_3d var
+"""
+
+
+def test_headers_are_spelled_as_programs_do():
+    missing = {f"aclnn_{key}.h" for key in INCLUDED.split()} - prototypes.headers().keys()
+    assert missing == set()
+    shown = {name: catalogue.header(f"aclnn{name}") for name in ("GridSampler2D", "Lerps", "Exp")}
+    assert list(shown.values()) == ["aclnn_grid_sampler2d.h", "aclnn_lerp_scalar.h", "aclnn_exp.h"]
+
+
+def test_an_operator_of_openaclnn_is_found_there():
+    wrong = command("ops", "--aten", "aclnnLeakyRelu")
+    assert wrong.returncode == 2
+    assert wrong.stderr == (
+        "openaclnn ops: ATen computes no aclnnLeakyRelu: openaclnn does; "
+        "see:  openaclnn ops aclnnLeakyRelu\n"
+    )
+
+
 def test_what_is_refused_by_name_belongs_to_a_composite():
     composites = {row.op for row in prototypes.functions().values() if row.overload is None}
     assert set(catalogue.REFUSED) <= composites
