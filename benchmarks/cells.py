@@ -31,7 +31,7 @@ LAYOUTS = ("contiguous", *STRIDED, *BROADCAST, AFTER_TORCH, ATTRIBUTES, MIXES)
 
 BLOCK = 1 << 20
 SPOTS = 4099  # a prime: one element in so many is looked at after each sample
-POISON = -77.0  # stands where every sample must write anew; no result of these rows and data
+POISON = -77.0  # stands where every sample must write; no result of these rows and data
 
 
 def blocks(size: int) -> Iterator[slice]:
@@ -163,7 +163,7 @@ class Cell:
         return self.result
 
     def poison(self) -> None:
-        """Where spots_agree looks, every sample must write anew."""
+        """Where spots_agree looks, every sample must write."""
         if self.original is None:
             self.result[self.spots] = POISON
 

@@ -30,8 +30,8 @@ C_TYPES = {
 UNTOUCHED = 0x5A5A5A5A
 INVALID = 161002
 RUN_ONCE = (
-    "executor must come from {0}GetWorkspaceSize and be run once (make it repeatable to run it "
-    "again), but got one that was already run, destroyed or never created"
+    "executor was already run, destroyed or never created; call {0}GetWorkspaceSize again, or "
+    "make it repeatable"
 )
 
 

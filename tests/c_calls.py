@@ -65,7 +65,15 @@ class Calls:
         self.acl = ctypes.CDLL(f"{home}/lib64/libascendcl.so")
         self.base = ctypes.CDLL(f"{home}/lib64/libnnopbase.so")
         self.acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
-        for name in ("Tensor", "Scalar", "IntArray", "FloatArray", "TensorList", "ScalarList"):
+        for name in (
+            "Tensor",
+            "Scalar",
+            "IntArray",
+            "BoolArray",
+            "FloatArray",
+            "TensorList",
+            "ScalarList",
+        ):
             getattr(self.base, f"aclCreate{name}").restype = ctypes.c_void_p
         assert self.acl.aclrtSetDevice(0) == 0
 
@@ -108,6 +116,8 @@ class Calls:
         count = ctypes.c_uint64(len(value))
         if kind == "ints":
             return self.made("IntArray", (ctypes.c_int64 * len(value))(*value), count)
+        if kind == "bools":
+            return self.made("BoolArray", (ctypes.c_bool * len(value))(*value), count)
         if kind == "floats":
             return self.made("FloatArray", (ctypes.c_float * len(value))(*value), count)
         make = self.tensor if kind == "tensors" else self.scalar

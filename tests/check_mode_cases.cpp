@@ -212,6 +212,26 @@ void refused_dtype() { careless_leaky_relu(kLength, ACL_INT32, false); }
 
 void executor_of_another_operator() { careless_leaky_relu(kLength, ACL_FLOAT, true); }
 
+// Refused once, then run, and never destroyed.
+void run_after_a_refusal() {
+  float *x = device_memory(kBytes), *y = device_memory(kBytes);
+  aclTensor *self = tensor(x), *out = tensor(y);
+  float value = 0.5f;
+  aclScalar* slope = aclCreateScalar(&value, ACL_FLOAT);
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  must(aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor));
+  must(aclSetAclOpExecutorRepeatable(executor));
+  aclnnGroupNormSwishGrad(nullptr, size, executor, nullptr);
+  must(aclnnLeakyRelu(nullptr, size, executor, nullptr));
+  must(aclrtSynchronizeStream(nullptr));
+  must(aclDestroyScalar(slope));
+  must(aclDestroyTensor(self));
+  must(aclDestroyTensor(out));
+  must(aclrtFree(x));
+  must(aclrtFree(y));
+}
+
 void refused_objects() {
   (void)aclCreateScalar(nullptr, ACL_FLOAT);
   (void)aclCreateTensor(nullptr, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 1, nullptr);
@@ -337,6 +357,7 @@ const std::map<std::string, void (*)()> cases = {
     {"refused_shape", refused_shape},
     {"refused_dtype", refused_dtype},
     {"executor_of_another_operator", executor_of_another_operator},
+    {"run_after_a_refusal", run_after_a_refusal},
     {"refused_objects", refused_objects},
     {"refused_runtime", refused_runtime},
     {"answers_that_are_no_mistakes", answers_that_are_no_mistakes},

@@ -7,6 +7,7 @@ process; a call that kills it fails the test of its table.
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -163,7 +164,7 @@ LISTS: list[Case] = [
 SENTENCES: list[Case] = [
     # A message that asks its reader for an enhancement request, and one with a type of C++.
     ("'aclnnInplaceBernoulliTensor', f32(2), f32(2) * 9, 1, 2", [0, 161002],
-     "ATen refuses them: self Float [2], prob Float [2], seed 1, offset 2"),
+     "ATen refuses these arguments: self Float [2], prob Float [2], seed 1, offset 2"),
     ("'aclnnLerp', f32(2), f32(2).astype('float16'), f32(2), out(2)", [161002],
      "expected dtype float for `end` but got dtype Half"),
     ("'aclnnRemainderTensorTensor', i32(1, 2), i32(0, 2), out(2, dtype='int32')", [0, 161002],
@@ -178,7 +179,7 @@ SENTENCES: list[Case] = [
     ("'aclnnExp', Int4(out(3, dtype='uint8'), (4,), 1), out(4)", [161002],
      "self is INT4 and must begin with a whole byte, at an even offset, but its offset is 1"),
     ("'aclnnExp', Int4(out(2, dtype='uint8'), (4,)), out(4)", [0, 161002],
-     "must have a kernel for these dtypes, but has none: self Int4 [4], out Float [4]"),
+     "ATen has no kernel for these dtypes: self Int4 [4], out Float [4]"),
 ]  # fmt: skip
 
 VALUES: list[Case] = [
@@ -205,11 +206,31 @@ VALUES: list[Case] = [
 ]  # fmt: skip
 
 
+# Documented calls that a limit of a row has refused once.
+TAKEN: list[Case] = [
+    ("'aclnnL1LossBackward', f32(1, 3), f32(2, 3), np.zeros((2, 3), 'float32'), 2, out(2, 3)",
+     [0, 0], [[[1, 2, 3], [1, 2, 3]]]),
+    ("'aclnnKlDivBackward', f32(1), f32(2, 2), f32(2, 2), 3, False, out(2, 2)", [0, 0],
+     [[[-0.5, -1], [-1.5, -2]]]),
+    ("'aclnnEmbeddingDenseBackward', f32(6, 1), np.array([[0, 1, 0], [1, 0, 1]]), 2, -1, False, "
+     "out(2, 1)", [0, 0], [[[9], [12]]]),
+    ("'aclnnGroupNormBackward', np.zeros((1, 2, 2), 'float32'), f32(1, 2, 2, 1), f32(1, 1), "
+     "f32(1, 1), f32(1, 2), 1, 2, 2, 1, [True, True, True], out(1, 2, 2, 1), out(2), out(2)",
+     [0, 0], [[[[[0], [0]], [[0], [0]]]], [0, 0], [0, 0]]),
+    ("'aclnnCtcLoss', np.zeros((1, 2, 3), 'float32'), np.array([[1, -1], [2, -1]]), [1, 1], "
+     "[1, 1], 0, False, out(2), out(2, 1, 3)", [0, 0],
+     [[0, 0], [[[0, 0, -math.inf]], [[0, 0, -math.inf]]]]),
+    ("'aclnnCtcLoss', np.zeros((1, 2, 3), 'float32'), np.array([[1, -1], [3, -1]]), [1, 1], "
+     "[1, 1], 0, False, out(2), out(2, 1, 3)", [0, 161002],
+     "targets must be classes from 0 to 2, but has 3"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "cases",
-    [COMPOSITES, ATTENTION, RECURRENT, POSITIONS, DESTROYED, LISTS, SENTENCES, VALUES],
+    [COMPOSITES, ATTENTION, RECURRENT, POSITIONS, DESTROYED, LISTS, SENTENCES, VALUES, TAKEN],
     ids=["composites", "attention", "recurrent", "positions", "destroyed", "lists", "sentences",
-         "values"],
+         "values", "taken"],
 )  # fmt: skip
 def test_every_call_has_its_status_and_its_sentence_or_value(home, cases):
     done = run(home, [f"call({call})" for call, _, _ in cases])

@@ -37,7 +37,7 @@ def test_the_page_shows_what_is_reported(source, programs):
     """Compares word for word if addr2line is there, otherwise the kinds and the sentences."""
     text = TOOL["normal"]((reports(source, programs) / "text").read_text())
     assert {kind for kind, _ in REPORT.findall(text)} == {TOOL["kind_of"](source)}
-    hint = "write the page anew with: python tools/check_mode_page.py"
+    hint = "rewrite the page with: python tools/check_mode_page.py"
     if shutil.which("addr2line") is not None:
         assert TOOL["section"](source, text) in PAGE, hint
     for kind, sentence in REPORT.findall(text):

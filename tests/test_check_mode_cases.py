@@ -132,6 +132,10 @@ CASES = {
         "refused: aclnnGroupNormSwishGrad returned 161002: executor must "
         "come from aclnnGroupNormSwishGradGetWorkspaceSize, but got one of another operator"
     ],
+    "run_after_a_refusal": [
+        "refused: aclnnGroupNormSwishGrad returned 161002: executor must come from ",
+        r"leak: 1 aclOpExecutor 0x\.\.\. is still alive at aclFinalize\.",
+    ],
     "refused_objects": [
         "refused: aclCreateScalar returned NULL: value must not be NULL",
         "refused: aclCreateTensor returned NULL: viewDims must not be NULL",

@@ -38,7 +38,7 @@ def test_every_pattern(op, dtype, attributes):
 def test_results_are_rounded_once(op, half):
     """A 16-bit output is the FLOAT or DOUBLE result, rounded to nearest even.
 
-    Where FLOAT is not correctly rounded itself, it is computed anew for 16 bits.
+    Where FLOAT is not correctly rounded itself, it is computed again for 16 bits.
     """
     for dtype in wide_dtypes(op):
         for attributes in REFERENCES[op.kernel].attributes:

@@ -214,7 +214,7 @@ def test_c_executors_run_once_unless_repeatable():
     assert (x == -1).all()
     executor.repeatable = False
     aclnn.aclnnInplaceLeakyRelu(None, size, executor)
-    with pytest.raises(openaclnn.AclnnError, match="but was already run or destroyed"):
+    with pytest.raises(openaclnn.AclnnError, match="executor was already run or destroyed"):
         aclnn.aclnnInplaceLeakyRelu(None, size, executor)
     aclnn.aclDestroyAclOpExecutor(executor)
 
@@ -228,7 +228,7 @@ def test_a_phase_2_that_is_refused_consumes_nothing():
         aclnn.aclnnElu(None, size, executor)
     aclnn.aclnnInplaceLeakyRelu(None, size, executor)
     assert (x == -2).all()
-    with pytest.raises(openaclnn.AclnnError, match="but was already run or destroyed"):
+    with pytest.raises(openaclnn.AclnnError, match="executor was already run or destroyed"):
         aclnn.aclnnInplaceLeakyRelu(None, size, executor, "x")
 
 

@@ -72,7 +72,7 @@ def test_operator_table_is_the_rows(readme: str) -> None:
     marked = re.search(r"<!-- operators.*?-->\n(.*?)<!-- /operators -->", text_of(readme), re.S)
     assert marked is not None, f"{readme}: the operators marker is missing"
     shown, expected = marked[1].splitlines()[2:], markdown().splitlines()[2:]
-    assert shown == expected, f"{readme}: write its table anew with: python tools/refresh.py"
+    assert shown == expected, f"{readme}: rewrite its table with: python tools/refresh.py"
 
 
 # What each README says of a product that has bfloat16, has not, and has no operator at all.

@@ -2,7 +2,7 @@
 """The public surface: the exports of libraries and the declarations of headers equal
 tests/abi_snapshot.txt.
 
-`python tests/test_symbols.py` writes the snapshot anew; its diff is the change of the contract.
+`python tests/test_symbols.py` rewrites the snapshot; its diff is the change of the contract.
 Whichever of the seven names a program loads, there is one state behind them, shared with Python.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from abi import LIB, NAMES, acl, library, objects, ops, phase1, synchronize
+from aten_support import command
 from support import arguments
 
 import openaclnn
@@ -115,6 +116,17 @@ def test_an_executor_of_one_name_runs_through_another():
         run_there = getattr(library("opapi"), op.name)
         assert run_there(None, ctypes.c_uint64(0), ctypes.c_void_p(executor), None) == 0
         synchronize()
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
+def test_the_library_of_aten_has_no_local_static_with_a_guard():
+    """A child of fork could wait for it for ever (core/runtime/immortal.h). The other libraries:
+    tests/c/local_statics.cmake."""
+    home = Path(command("home", "--aten").stdout.strip())
+    library = home / "lib64" / "libaclnn_math.so"
+    done = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True)
+    assert " openaclnn::aten::" in done.stdout
+    assert re.findall("guard variable for (openaclnn::.*)", done.stdout) == []
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/check_mode.md anew: examples/mistakes are built with the installed package and run,
+"""Rewrites docs/check_mode.md: examples/mistakes are built with the installed package and run,
 and their reports are put where the page shows them.
 
     python tools/check_mode_page.py

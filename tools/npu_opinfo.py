@@ -121,9 +121,12 @@ def arguments_of(op: Any, sample: Any, device: str) -> tuple[Any, Any, Any]:
     return moved(sample.input, device), moved(sample.args, of_rest), moved(sample.kwargs, of_rest)
 
 
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
+
+
 def in_double(sample: Any) -> Any:
     def widened(x: Any) -> Any:
-        if not isinstance(x, torch.Tensor) or x.dtype != torch.float32:
+        if not isinstance(x, torch.Tensor) or x.dtype not in NARROW:
             return x
         return x.detach().double().requires_grad_(x.requires_grad)
 
@@ -201,7 +204,7 @@ def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | 
                 compare(name, got[0], want[0])
                 compare(name, got[1], want[1])
             except AssertionError:
-                if dtype != torch.float32:
+                if dtype not in NARROW:
                     raise
                 exact = called(in_double(sample), "cpu")
                 if not as_near(got[0] + got[1], want[0] + want[1], exact[0] + exact[1]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes anew what is derived from the rows and yet kept in git, because people review it there:
+"""Rewrites what is derived from the rows and yet kept in git, because people review it there:
 the tables of operators in the READMEs and the snapshot of the C interface.
 
     pip install . && python tools/refresh.py

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both phases of every row for C programs: executors are openaclnn's own, their work is ATen's.
+#include <memory>
 #include <new>
 
 #include "aclnn/aclnn_base.h"
@@ -12,22 +13,24 @@
 namespace openaclnn::aten {
 namespace {
 
+// What prepare made; drop takes it back.
+using OwnedCall = std::unique_ptr<void, void (*)(void*)>;
+
 class AtenWork : public ForeignWork {
  public:
-  AtenWork(const Row& row, const Provider& provider, void* call)
-      : row_(row), provider_(provider), call_(call) {}
-  ~AtenWork() override { provider_.drop(call_); }
+  AtenWork(const Row& row, const Provider& provider, OwnedCall call)
+      : row_(row), provider_(provider), call_(std::move(call)) {}
   int32_t run() const override {
     return with_stack_room(row_.name, [this] {
       compute_alone_after_fork(provider_);
-      return provider_.compute(call_);
+      return provider_.compute(call_.get());
     });
   }
 
  private:
   const Row& row_;
   const Provider& provider_;
-  void* call_;
+  OwnedCall call_;
 };
 
 // The tensors and scalars that prepare has found alive.
@@ -66,8 +69,9 @@ int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, 
     return provider->prepare(static_cast<int>(&row - rows), values, &call);
   });
   if (code != 0) return code;
+  OwnedCall owned(call, provider->drop);
   try {
-    const auto work = std::make_shared<AtenWork>(row, *provider, call);
+    const auto work = std::make_shared<AtenWork>(row, *provider, std::move(owned));
     add_tensors(*work, row, values);
     aclOpExecutor* made = nullptr;
     if (const Status status = plan_foreign(row.name, &row, work, &made); !status.ok())
@@ -76,7 +80,7 @@ int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, 
     *executor = made;
     return ACLNN_SUCCESS;
   } catch (const std::bad_alloc&) {
-    return fail(ACLNN_ERR_INNER, "%s: memory must be available, but it ran out", row.name).code();
+    return fail(ACLNN_ERR_INNER, "%s: out of memory", row.name).code();
   }
 }
 

@@ -15,7 +15,7 @@
 namespace openaclnn::aten {
 namespace {
 
-constexpr const char* kAdvice = "make it anew with: openaclnn home --aten";
+constexpr const char* kAdvice = "run `openaclnn home --aten`";
 
 struct Loaded {
   const Provider* provider = nullptr;
@@ -48,12 +48,10 @@ Loaded load() {
   const std::string path = folder + "/libaclnn_math.so";
   void* const library = dlopen(path.c_str(), RTLD_LAZY);
   if (library == nullptr)
-    return {nullptr, "the library in which ATen computes must be there (" + std::string(kAdvice) +
-                         "), but: " + last_error()};
+    return {nullptr, "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
   const auto* provider = static_cast<const Provider*>(dlsym(library, kProvider));
   if (provider == nullptr || std::strcmp(provider->rows_digest, rows_digest) != 0)
-    return {nullptr, "the library in which ATen computes must be of this openaclnn, but " + path +
-                         " is of another; " + kAdvice};
+    return {nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
   const auto abi = reinterpret_cast<uint64_t (*)()>(dlsym(cpu, "aoti_torch_abi_version"));
   if (abi == nullptr || abi() >> 32 != provider->torch_abi >> 32)
     return {nullptr, std::string("PyTorch must be the version that the libraries were made for, "

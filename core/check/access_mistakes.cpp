@@ -121,12 +121,16 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
   }
   for (const Access& access : accesses) {
     if (!access.written) continue;
-    if (kind == Kind::foreign && !access.read) state.written.remember(access.low, access.high);
+    const bool may_leave = kind == Kind::foreign && !access.read;
+    Written::Snapshot before;
+    if (may_leave) before = state.written.snapshot(access.low, access.high);
     if (access.view != nullptr) {
       state.written.mark(*access.view);
     } else {
       state.written.mark(access.low, access.high);
+      forget_dropped(state, access.low, access.high);
     }
+    if (may_leave) state.written.remember(std::move(before));
     if (access.storage_low < access.storage_high) {
       state.written.mark_gaps(access.storage_low, access.storage_high);
     }
@@ -237,6 +241,11 @@ void launches(const char* op, const aclOpExecutor& executor, const void* workspa
     access.high = access.low + workspace_size;
     access.written = true;
     accesses.push_back(std::move(access));
+  }
+  {
+    State& state = State::get();
+    std::lock_guard lock(state.mutex);
+    state.not_launched.erase(&executor);
   }
   const Kind kind = executor.is_foreign() ? Kind::foreign : Kind::own;
   take_down(op, std::move(accesses), &stream, kind);

@@ -199,6 +199,7 @@ void ending(const char* call, const char* thing, const void* handle) {
       }
     }
     if (own != nullptr) {
+      forget_dropped(state, begin, own->end());
       if (own->mapped) {
         state.order.forget(block_of(begin), begin, own->end());
       } else {

@@ -170,6 +170,7 @@ void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* t
   std::lock_guard lock(state.mutex);
   const char* call = state.names.insert(std::string(op) + "GetWorkspaceSize").first->c_str();
   state.ledger.add("aclOpExecutor", call, &executor);
+  state.not_launched.erase(&executor);  // one that had this address
   std::vector<PlannedTensor>& plan = state.plans[&executor];
   plan.clear();
   for (int i = 0; i < count; ++i) {

@@ -43,7 +43,7 @@ struct State {
   // makes in the callback come before work that was already submitted.
   std::unordered_set<const Stream*> calling_back;
   std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
-  std::unordered_set<const void*> not_launched;  // executors that phase 2 refused
+  std::unordered_set<const void*> not_launched;  // executors whose last phase 2 was refused
   std::vector<Access> dropped;                   // writes of work that never ran
   std::unordered_set<std::string> names;
   std::atomic<bool> finalised = false;  // leaks were looked for
@@ -79,6 +79,8 @@ void left(const void* reachable, size_t bytes);
 void dropped(const char* call, const Range& range);
 void not_launched(const void* executor);
 void dropped_plan(const char* op, const Executor& plan);
+// The range was written since, or freed. Under the lock of the state.
+void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 
 void ending(const char* call, const char* thing, const void* handle);
 void refused(const char* call, const char* thing, const char* argument, const void* handle);

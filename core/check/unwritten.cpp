@@ -59,7 +59,13 @@ void dropped_plan(const char* op, const Executor& plan) {
 void not_launched(const void* executor) {
   State& state = State::get();
   std::lock_guard lock(state.mutex);
-  state.not_launched.insert(executor);
+  if (state.plans.count(static_cast<const aclOpExecutor*>(executor)) != 0)
+    state.not_launched.insert(executor);
+}
+
+void forget_dropped(State& state, uintptr_t low, uintptr_t high) {
+  std::erase_if(state.dropped,
+                [=](const Access& each) { return low <= each.low && each.high <= high; });
 }
 
 }  // namespace openaclnn::check

@@ -2,7 +2,6 @@
 #include "core/check/written.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -10,100 +9,10 @@
 #include "core/base/dtype.h"
 #include "core/base/view.h"
 #include "core/check/allocations.h"
+#include "core/check/value_bits.h"
 
 namespace openaclnn::check {
 namespace {
-
-// Returns the bits of a live allocation.
-class Bits {
- public:
-  explicit Bits(const Block& own)
-      : begin_(own.begin), end_(own.end()), words_(bits_at(own.begin)) {}
-
-  uintptr_t begin() const { return begin_; }
-  uintptr_t end() const { return end_; }
-
-  void set(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
-    const Words w = words(low, high);
-    words_[w.first] |= w.mask(w.first) & comb;
-    for (size_t i = w.first + 1; i < w.last; ++i) words_[i] |= comb;
-    words_[w.last] |= w.mask(w.last) & comb;
-  }
-
-  void clear(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
-    const Words w = words(low, high);
-    for (size_t i = w.first; i <= w.last; ++i) words_[i] &= ~(w.mask(i) & comb);
-  }
-
-  std::vector<uint64_t> copy(uintptr_t low, uintptr_t high) const {
-    const Words w = words(low, high);
-    return {words_ + w.first, words_ + w.last + 1};
-  }
-  // From a copy that begins at `from`.
-  void restore(uintptr_t low, uintptr_t high, uintptr_t from, const std::vector<uint64_t>& copy) {
-    const Words w = words(low, high);
-    const size_t first = (from - begin_) / 64;
-    for (size_t i = w.first; i <= w.last; ++i) {
-      words_[i] = (words_[i] & ~w.mask(i)) | (copy[i - first] & w.mask(i));
-    }
-  }
-
-  // Returns the first address in [low, high) whose bit is `value`, or high.
-  uintptr_t first_with(bool value, uintptr_t low, uintptr_t high) const {
-    const Words w = words(low, high);
-    for (size_t i = w.first; i <= w.last; ++i) {
-      const uint64_t hits = (value ? words_[i] : ~words_[i]) & w.mask(i);
-      if (hits != 0) return begin_ + i * 64 + static_cast<size_t>(std::countr_zero(hits));
-    }
-    return high;
-  }
-
-  Missing missing(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) const {
-    Missing found{low, 0, 0};
-    const Words w = words(low, high);
-    found.of = ones(w.mask(w.first) & comb);
-    if (w.first < w.last) {
-      found.of += ones(w.mask(w.last) & comb) + (w.last - w.first - 1) * ones(comb);
-    }
-    for (size_t i = w.first; i <= w.last; ++i) {
-      constexpr size_t kAtOnce = 8;  // words, where all have a value
-      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce, comb)) i += kAtOnce;
-      const uint64_t zeros = ~words_[i] & w.mask(i) & comb;
-      if (zeros == 0) continue;
-      if (found.count == 0) {
-        found.first = begin_ + i * 64 + static_cast<size_t>(std::countr_zero(zeros));
-      }
-      found.count += ones(zeros);
-    }
-    return found;
-  }
-
- private:
-  // The words that hold the bits of a range, with masks for the first and the last word.
-  struct Words {
-    size_t first, last;
-    uint64_t head, tail;
-
-    uint64_t mask(size_t i) const {
-      return (i == first ? head : ~uint64_t{0}) & (i == last ? tail : ~uint64_t{0});
-    }
-  };
-  Words words(uintptr_t low, uintptr_t high) const {  // low < high
-    const size_t first = low - begin_, last = high - 1 - begin_;
-    return {first / 64, last / 64, ~uint64_t{0} << first % 64, ~uint64_t{0} >> (63 - last % 64)};
-  }
-
-  static size_t ones(uint64_t word) { return static_cast<size_t>(std::popcount(word)); }
-
-  bool all_set(size_t i, size_t count, uint64_t comb) const {
-    uint64_t all = comb;
-    for (size_t k = 0; k < count; ++k) all &= words_[i + k];
-    return all == comb;
-  }
-
-  uintptr_t begin_, end_;  // begin_ is aligned to a page
-  uint64_t* words_;
-};
 
 // Returns the bits of the live allocation of device memory that contains `low`, and cuts *high to
 // its end. Returns nothing if [low, *high) is empty.
@@ -118,18 +27,28 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   return Bits(*own);
 }
 
+// The first and the last byte of a view, and gaps between its runs.
+struct Hull {
+  uintptr_t block = 0, low = UINTPTR_MAX, high = 0;
+};
+
 // Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation in which it
-// begins.
+// begins. Returns their hull.
 template <class F>
-void for_each_run(const Tensor& view, F see) {
+Hull for_each_run(const Tensor& view, F see) {
   const Runs runs(view);
   uintptr_t end = UINTPTR_MAX;
   std::optional<Bits> bits = bits_of(runs.begin(), &end);
-  if (!bits) return;
+  Hull hull;
+  if (!bits) return hull;
+  hull.block = bits->begin();
   runs.for_each([&](uintptr_t low, uintptr_t high, uint64_t comb) {
     low = std::max(low, bits->begin()), high = std::min(high, end);
-    if (low < high) see(*bits, low, high, comb);
+    if (low >= high) return;
+    see(*bits, low, high, comb);
+    hull.low = std::min(hull.low, low), hull.high = std::max(hull.high, high);
   });
+  return hull;
 }
 
 void add(Missing* sum, const Missing& more) {
@@ -172,31 +91,65 @@ Runs::Runs(const Tensor& view) {
 }
 
 void Written::mark(uintptr_t low, uintptr_t high) {
-  if (std::optional<Bits> bits = bits_of(low, &high)) bits->set(low, high);
+  std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  bits->set(low, high);
+  forget_remembered(bits->begin(), low, high);
 }
 
 void Written::mark(const Tensor& view) {
-  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
-    bits.set(low, high, comb);
-  });
+  const Hull hull = for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high,
+                                          uint64_t comb) { bits.set(low, high, comb); });
+  forget_remembered(hull.block, hull.low, hull.high);
 }
 
 void Written::unmark(uintptr_t low, uintptr_t high) {
-  if (std::optional<Bits> bits = bits_of(low, &high)) bits->clear(low, high);
+  std::optional<Bits> bits = bits_of(low, &high);
+  if (!bits) return;
+  bits->clear(low, high);
+  forget_remembered(bits->begin(), low, high);
 }
 
 void Written::unmark(const Tensor& view) {
-  for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
-    bits.clear(low, high, comb);
-  });
+  const Hull hull = for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high,
+                                          uint64_t comb) { bits.clear(low, high, comb); });
+  forget_remembered(hull.block, hull.low, hull.high);
 }
 
-void Written::remember(uintptr_t low, uintptr_t high) {
+Written::Snapshot Written::snapshot(uintptr_t low, uintptr_t high) const {
   const std::optional<Bits> bits = bits_of(low, &high);
-  if (!bits) return;
-  std::vector<Before>& all = before_[bits->begin()];
-  std::erase_if(all, [=](const Before& each) { return each.low < high && low < each.high; });
-  all.push_back({low, high, bits->copy(low, high)});
+  if (!bits) return {};
+  return {bits->begin(), low, high, bits->copy(low, high)};
+}
+
+void Written::remember(Snapshot before) {
+  if (before.words.empty()) return;
+  forget_remembered(before.block, before.low, before.high);
+  before_[before.block].push_back(std::move(before));
+}
+
+void Written::forget_remembered(uintptr_t block, uintptr_t low, uintptr_t high) {
+  const auto known = before_.find(block);
+  if (known == before_.end() || low >= high) return;
+  std::vector<Snapshot> rest;
+  for (Snapshot& each : known->second) {
+    if (high <= each.low || each.high <= low) {
+      rest.push_back(std::move(each));
+      continue;
+    }
+    if (high < each.high) {
+      const auto skipped = (high - block) / 64 - (each.low - block) / 64;
+      rest.push_back({block,
+                      high,
+                      each.high,
+                      {each.words.begin() + static_cast<ptrdiff_t>(skipped), each.words.end()}});
+    }
+    if (each.low < low) {
+      each.high = low;
+      rest.push_back(std::move(each));
+    }
+  }
+  known->second = std::move(rest);
 }
 
 void Written::restore(uintptr_t low, uintptr_t high) {
@@ -204,7 +157,7 @@ void Written::restore(uintptr_t low, uintptr_t high) {
   if (!bits) return;
   const auto known = before_.find(bits->begin());
   if (known == before_.end()) return;
-  for (const Before& each : known->second) {
+  for (const Snapshot& each : known->second) {
     const uintptr_t from = std::max(low, each.low), to = std::min(high, each.high);
     if (from < to) bits->restore(from, to, each.low, each.words);
   }

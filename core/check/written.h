@@ -61,14 +61,20 @@ struct Missing {
 // ignored.
 class Written {
  public:
+  // Bytes that are marked or unmarked later are not restored.
   void mark(uintptr_t low, uintptr_t high);
   void mark(const Tensor& view);
   // Takes that back, whatever was written before.
   void unmark(uintptr_t low, uintptr_t high);
   void unmark(const Tensor& view);
-  // Remembers, before mark, which bytes of an output have a value; `restore` takes the mark back
-  // for a part of it. Of outputs that overlap the last is remembered.
-  void remember(uintptr_t low, uintptr_t high);
+  // Which bytes of [low, high) have a value. Taken before mark and remembered after it, so that
+  // `restore` takes the mark back for a part. Of outputs that overlap the last is remembered.
+  struct Snapshot {
+    uintptr_t block, low, high;
+    std::vector<uint64_t> words;
+  };
+  Snapshot snapshot(uintptr_t low, uintptr_t high) const;
+  void remember(Snapshot before);
   void restore(uintptr_t low, uintptr_t high);
   // Gives dst a value where src has one.
   void copy(uintptr_t dst, uintptr_t src, size_t count);
@@ -86,12 +92,11 @@ class Written {
   struct Gaps {
     uintptr_t low, high;
   };
-  struct Before {
-    uintptr_t low, high;
-    std::vector<uint64_t> words;
-  };
-  std::unordered_map<uintptr_t, std::vector<Gaps>> gaps_;      // by block
-  std::unordered_map<uintptr_t, std::vector<Before>> before_;  // by block
+
+  void forget_remembered(uintptr_t block, uintptr_t low, uintptr_t high);
+
+  std::unordered_map<uintptr_t, std::vector<Gaps>> gaps_;        // by block
+  std::unordered_map<uintptr_t, std::vector<Snapshot>> before_;  // by block
 };
 
 }  // namespace openaclnn::check

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The custom calls of XLA that openaclnn.jax makes, one for each row.
+#include <atomic>
+
 #include "call.h"
 
 namespace openaclnn::jax {
@@ -9,7 +11,10 @@ namespace openaclnn::jax {
 template <const Row& row>
 ffi::Error run(ffi::RemainingArgs arguments, ffi::RemainingRets results,
                ffi::Dictionary attributes) {
-  static const openaclnn_operator* const op = openaclnn_find(row.c_name);
+  // Without the guard of a local static, for which a child of fork could wait for ever.
+  static constinit std::atomic<const openaclnn_operator*> known = nullptr;
+  const openaclnn_operator* op = known.load(std::memory_order_relaxed);
+  if (op == nullptr) known.store(op = openaclnn_find(row.c_name), std::memory_order_relaxed);
   return Call(row, arguments, results, attributes).run(op);
 }
 

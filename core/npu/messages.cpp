@@ -12,6 +12,7 @@
 #include "core/npu/calls.h"
 #include "core/npu/finalization.h"
 #include "core/npu/queue.h"
+#include "core/runtime/immortal.h"
 
 namespace {
 
@@ -45,8 +46,11 @@ extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* c
 // terminal if ASCEND_SLOG_PRINT_TO_STDOUT is 1. There are no log files.
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
                const char* fmt, ...) {
-  const int lowest = number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR);
-  const bool shown = number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0) == 1;
+  // Read once: any thread logs, and setenv on another moves the environment.
+  static constinit openaclnn::Immortal<int> lowest_level, to_stdout;
+  const int lowest =
+      lowest_level.get([] { return number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR); });
+  const bool shown = to_stdout.get([] { return number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0); }) == 1;
   const int level = static_cast<int>(logLevel);
   if (!shown || fmt == nullptr || level < lowest || level > ACL_ERROR) return;
   constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};

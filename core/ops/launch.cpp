@@ -68,9 +68,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   if (!executor) {
     notify_refused(name, thing<aclOpExecutor>(), "executor", handle);
     return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize and be run once (make it "
-                "repeatable to run it again), but "
-                "got one that was already run, destroyed or never created",
+                "%s: executor was already run, destroyed or never created; call "
+                "%sGetWorkspaceSize again, or make it repeatable",
                 name, name);
   }
   if (executor->maker() != maker) {

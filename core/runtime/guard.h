@@ -20,9 +20,9 @@ auto guarded(const char* call, int32_t code, F&& f) noexcept -> decltype(f()) {
   try {
     return f();
   } catch (const std::bad_alloc&) {
-    (void)fail(code, "%s: memory must be available, but it ran out", call);
+    (void)fail(code, "%s: out of memory", call);
   } catch (const std::exception& error) {
-    (void)fail(code, "%s: the library must not fail within, but it did: %s", call, error.what());
+    (void)fail(code, "%s: internal error: %s", call, error.what());
   }
   if constexpr (std::is_pointer_v<decltype(f())>) {
     return nullptr;

@@ -170,7 +170,7 @@ int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*dro
     if (status.ok() && !stream->hand_over({run, drop, context}))
       status = no_thread("openaclnn_hand_over");
   } catch (const std::bad_alloc&) {
-    status = fail(ACL_ERROR_BAD_ALLOC, "memory must be available, but it ran out");
+    status = fail(ACL_ERROR_BAD_ALLOC, "out of memory");
   }
   if (!status.ok()) drop(context);
   return status.code();

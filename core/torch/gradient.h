@@ -11,7 +11,9 @@
 #include <torch/csrc/autograd/VariableTypeUtils.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <type_traits>
@@ -28,17 +30,23 @@ using ::torch::autograd::SavedVariable;
 using ::torch::autograd::variable_list;
 using Stack = ::torch::jit::Stack;
 
-// Returns the functional operator of a row.
+// Returns the functional operator of a row. No local static has a guard here: a child of fork could
+// wait for it for ever.
 inline const c10::OperatorHandle& operator_of(int row) {
-  static const std::vector<c10::OperatorHandle> handles = [] {
-    std::vector<c10::OperatorHandle> found;
+  using Handles = std::vector<c10::OperatorHandle>;
+  static constinit std::atomic<const Handles*> handles = nullptr;  // lives as long as the process
+  const Handles* known = handles.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    auto found = std::make_unique<Handles>();
     for (int i = 0; i < row_count; ++i) {
       const std::string name = std::string("openaclnn::") + rows[i].name;
-      found.push_back(c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), ""));
+      found->push_back(c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), ""));
     }
-    return found;
-  }();
-  return handles[static_cast<size_t>(row)];
+    // The first of several threads wins.
+    if (handles.compare_exchange_strong(known, found.get(), std::memory_order_acq_rel))
+      known = found.release();
+  }
+  return (*known)[static_cast<size_t>(row)];
 }
 
 // Calls the gradient row. `incoming` is a gradient or a tangent, value(i) gives the IValue of

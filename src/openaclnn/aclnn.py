@@ -47,8 +47,8 @@ class Executor:
         if taken is None:
             raise AclnnError(
                 _INVALID,
-                f"{self.name}: executor must be run once (make it repeatable to run it again), "
-                "but was already run or destroyed",
+                f"{self.name}: executor was already run or destroyed; call {self.name}{_PHASE1} "
+                "again, or make it repeatable",
             )
         try:
             taken.run(stream)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that ATen computes and that do not write all of their outputs: 0 reads what they wrote,
  * and what the program had cleared before; 1 reads the statistics of a batch norm outside training,
- * 2 the elements past those that Nonzero found. */
+ * 2 the elements past those that Nonzero found. 0 also fills those while Nonzero waits in its
+ * stream. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,12 +80,39 @@ static void nonzero(int mistake) {
   MUST(aclrtFree(places));
 }
 
+static void filled_behind(void) {
+  const float values[] = {0, 1, 0, 1};
+  const size_t busy = 64u << 20;  // keeps the stream busy until all is submitted
+  char* blocks = memory(busy, 0);
+  float* x = memory(16, 1);
+  int64_t* places = memory(32, 0);
+  aclTensor *in = tensor(x, 0, 4, ACL_FLOAT), *out = tensor(places, 4, 1, ACL_INT64);
+  uint64_t size;
+  aclOpExecutor* executor;
+  aclrtStream stream;
+  MUST(aclrtCreateStream(&stream));
+  MUST(aclrtMemcpy(x, 16, values, 16, ACL_MEMCPY_HOST_TO_DEVICE));
+  MUST(aclnnNonzeroGetWorkspaceSize(in, out, &size, &executor));
+  MUST(aclrtMemsetAsync(blocks, busy, 1, busy, stream));
+  MUST(aclnnNonzero(NULL, size, executor, stream));
+  MUST(aclrtMemsetAsync(places + 2, 16, 0, 16, stream));
+  MUST(aclrtSynchronizeStream(stream));
+  read(places, 32);
+  MUST(aclrtDestroyStream(stream));
+  MUST(aclDestroyTensor(in));
+  MUST(aclDestroyTensor(out));
+  MUST(aclrtFree(blocks));
+  MUST(aclrtFree(x));
+  MUST(aclrtFree(places));
+}
+
 int main(int count, char** words) {
   const int mistake = count > 1 ? atoi(words[1]) : 0;
   MUST(aclInit(NULL));
   MUST(aclrtSetDevice(0));
   batch_norm(mistake);
   nonzero(mistake);
+  if (mistake == 0) filled_behind();
   MUST(aclrtResetDevice(0));
   MUST(aclFinalize());
   return 0;

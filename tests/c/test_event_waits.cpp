@@ -88,7 +88,7 @@ void waits_across_streams() {
 }
 
 // A wait takes the newest point at the time of the call; a later record does not change it.
-void recorded_anew() {
+void recorded_again() {
   aclrtStream a, b;
   aclrtEvent event;
   CHECK_EQ(aclrtSetDevice(0), 0);
@@ -325,7 +325,7 @@ void destroyed_by_another_thread() {
 
 int main() {
   waits_across_streams();
-  recorded_anew();
+  recorded_again();
   late_waits();
   destroyed_by_force();
   many_wait_for_one();

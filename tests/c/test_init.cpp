@@ -105,7 +105,7 @@ void init_settings() {
     CHECK_EQ(aclInit(by_default.path), 0);
     CHECK_EQ(aclrtMalloc(&p, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST), 0);
     CHECK_EQ(aclrtMemsetAsync(p, 1 << 20, 0, 1 << 20, nullptr), 0);
-    CHECK_EQ(aclrtResetDevice(0), 0);  // waits for it; the next call finds the device anew
+    CHECK_EQ(aclrtResetDevice(0), 0);  // waits for it; the next call opens the device again
     CHECK_EQ(aclrtGetDevice(&device), 0);
     CHECK_EQ(device, 0);
     CHECK_EQ(aclrtSetDevice(0), 0);

@@ -122,7 +122,7 @@ int one_wins() {
           if (status == 0) {
             ++winners[k];
           } else {
-            CHECK_FAILS(status, 161002, "one that was already run, destroyed or never created");
+            CHECK_FAILS(status, 161002, "already run, destroyed or never created");
           }
         }
       }
@@ -165,7 +165,7 @@ int destroying() {
           const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executor, calls[i].stream);
           ++runs[static_cast<size_t>(round)];
           if (status == 0) ran = true;
-          if (gone || status != 0) CHECK_FAILS(status, 161002, "executor must come from");
+          if (gone || status != 0) CHECK_FAILS(status, 161002, "was already run, destroyed");
         }
       }
       meeting.meet();

@@ -79,8 +79,8 @@ struct InputRow {
   bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
 };
 
-// The factors of u and dx in registers, and what they make. dx is no NaN: where fp32 is enough for
-// b and c, u and d are finite, so infinite products of opposite sign cannot meet.
+// The factors of u and dx in registers, and what they make. dx is never NaN: where fp32 is enough
+// for b and c, u and d are finite, so infinite products of opposite sign cannot meet.
 template <class V>
 struct Terms {
   V mean, slope, shift, a, b, c;

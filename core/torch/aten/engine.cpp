@@ -50,7 +50,7 @@ int32_t guarded(const Row& row, F f) {
                 first_line(error.what_without_backtrace()).c_str())
         .code();
   } catch (const std::bad_alloc&) {
-    return fail(ACLNN_ERR_INNER, "%s: memory must be available, but it ran out", row.name).code();
+    return fail(ACLNN_ERR_INNER, "%s: out of memory", row.name).code();
   } catch (const std::exception& error) {
     return fail(ACLNN_ERR_INNER, "%s: %s", row.name, first_line(error.what()).c_str()).code();
   }
@@ -151,23 +151,23 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 }
 
 static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* stream) {
-  Call* found = calls().find(executor);
+  HandlePool<Call>::Hold found(calls(), executor);
   int32_t code = 0;
-  if (found == nullptr || found->row != &row) {
+  if (!found) {
+    code = fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor was already run or never created; call %sGetWorkspaceSize again",
+                row.name, row.name)
+               .code();
+  } else if (found->row != &row) {
     code =
         fail(ACLNN_ERR_PARAM_INVALID,
-             "%s: executor must come from %sGetWorkspaceSize and be run once", row.name, row.name)
+             "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
+             row.name, row.name)
             .code();
-  } else if (found->refused != 0) {
-    code = fail(found->refused, "%s", found->sentence.c_str()).code();
-    calls().destroy(executor);
   } else {
-    const auto take = [&] {
-      Call call = std::move(*found);
-      calls().destroy(executor);
-      return call;
-    };
-    code = perform(row, take, stream);
+    found.withdraw(HandlePool<Call>::End::consumed);  // only one of several threads runs it
+    code = found->refused != 0 ? fail(found->refused, "%s", found->sentence.c_str()).code()
+                               : perform(row, [&] { return std::move(*found); }, stream);
   }
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }

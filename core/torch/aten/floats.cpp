@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "core/runtime/immortal.h"
 #include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
@@ -35,15 +36,15 @@ IValue each(const IValue& value, F f) {
 
 // oneDNN has kernels for bfloat16 on this CPU: AVX-512 and above.
 bool has_bfloat16_kernels() {
-  static const bool has = [] {
+  static constinit Immortal<bool> has;
+  return has.get([] {
     const auto op =
         c10::Dispatcher::singleton().findSchema({"mkldnn::_is_mkldnn_bf16_supported", ""});
     if (!op) return false;
     torch::jit::Stack stack;
     op->callBoxed(stack);
     return !stack.empty() && stack[0].toBool();
-  }();
-  return has;
+  });
 }
 
 }  // namespace

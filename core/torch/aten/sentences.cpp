@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <regex>
 
+#include "core/runtime/immortal.h"
+
 namespace openaclnn::aten {
 namespace {
 
@@ -27,8 +29,10 @@ bool needs_a_tensor(const std::string& text) {
 
 // CPUFloatType is Float, as is MetaFloatType where there are no data; c10::Half is Half.
 std::string with_plain_types(const std::string& text) {
-  static const std::regex typed("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type|c10::");
-  return std::regex_replace(text, typed, "$1");
+  static constinit Immortal<std::regex> typed;
+  const std::regex& types =
+      typed.get([] { return std::regex("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type|c10::"); });
+  return std::regex_replace(text, types, "$1");
 }
 
 std::string shown(const Tensor& tensor) {
@@ -72,7 +76,7 @@ std::string missing_of(const Call& call) {
 Refusal refusal_of(const Call& call, const std::string& text) {
   if (has_any(text, {"can't allocate memory"}))
     return Refusal(
-        "memory must be available, but it ran out; the arguments are " + arguments_of(call),
+        "out of memory; the arguments are " + arguments_of(call),
         ACLNN_ERR_INNER);
   if (has_any(text, {"ZeroDivisionError"}))
     return Refusal("integers must not be divided by 0, but a divisor is 0");
@@ -82,9 +86,9 @@ Refusal refusal_of(const Call& call, const std::string& text) {
     return Refusal("the numbers must fit the dtype in which they are computed, but one does not: " +
                    arguments_of(call));
   if (has_any(text, {"not implemented for '"}))
-    return Refusal("ATen must have a kernel for these dtypes, but has none: " + arguments_of(call));
+    return Refusal("ATen has no kernel for these dtypes: " + arguments_of(call));
   if (is_foreign(text) || needs_a_tensor(text))
-    return Refusal("the arguments must go together, but ATen refuses them: " + arguments_of(call));
+    return Refusal("ATen refuses these arguments: " + arguments_of(call));
   return Refusal(with_plain_types(first_line(text)));
 }
 

@@ -4,6 +4,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "core/runtime/immortal.h"
+
 namespace openaclnn::aten {
 
 struct NoWarnings : c10::WarningHandler {
@@ -16,8 +18,11 @@ class WithoutWarnings {
   WithoutWarnings() = default;
 
  private:
-  static inline NoWarnings handler_;
-  c10::WarningUtils::WarningHandlerGuard guard_{&handler_};
+  static NoWarnings* handler() {
+    static constinit Immortal<NoWarnings> one;
+    return &one.get();
+  }
+  c10::WarningUtils::WarningHandlerGuard guard_{handler()};
 };
 
 }  // namespace openaclnn::aten

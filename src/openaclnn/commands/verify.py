@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
         if any(unwritable("verify", f"--{name}", getattr(arguments, name)) for name in files):
             return WRONG_USE
         return _verify(arguments, cases, opened, paint)
-    except ValueError as error:  # BadCase, BadProvider, a standard that there is not
+    except ValueError as error:  # BadCase, BadProvider, an unknown standard
         print(f"openaclnn verify: {error}", file=sys.stderr)
         return WRONG_USE
     except KeyboardInterrupt:

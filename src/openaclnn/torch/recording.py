@@ -2,7 +2,7 @@
 """openaclnn's own functions on tensors whose gradient is recorded: they become the operators.
 
 `openaclnn.leaky_relu(x)` refuses such a tensor before it has written anything. From the import of
-openaclnn.torch on, the call is made anew through torch.ops.openaclnn, which records it.
+openaclnn.torch on, the call is made again through torch.ops.openaclnn, which records it.
 """
 
 from __future__ import annotations

@@ -36,4 +36,4 @@ class Provider(Protocol):
 
 
 class BadProvider(ValueError):
-    """A provider that there is not: one sentence."""
+    """Unknown provider; one sentence."""

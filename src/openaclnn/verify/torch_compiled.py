@@ -23,7 +23,7 @@ LIMIT = 64  # compilations of one function: shapes with sizes of 1, or two sizes
 
 class CompiledProvider(TorchProvider):
     name = "torch:compiled"
-    alone_too = False  # torch compiles anew for each number of threads
+    alone_too = False  # torch compiles again for each number of threads
 
     def __init__(self) -> None:
         super().__init__()

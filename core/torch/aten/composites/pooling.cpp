@@ -31,7 +31,7 @@ void avg_pool3d_backward(Tensor gradient, Tensor self, Ints kernel, Ints stride,
                                 padding, ceil, pad, divisor(divide));
 }
 
-// The mask serves only the backward pass, which finds the positions anew; so it is zero.
+// The mask serves only the backward pass, which finds the positions again; so it is zero.
 void max_pool2d_mask(Tensor self, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil,
                      Out out, Tensor mask) {
   out = std::get<0>(at::max_pool2d_with_indices(self, kernel, stride, padding, dilation, ceil));
