@@ -216,7 +216,8 @@ def test_without_the_option_nothing_changes(tmp_path):
     source.write_text('#include "aclnnop/aclnn_relu.h"\nint main(void) { return 0; }\n')
     done = command("cc", source, "-o", tmp_path / "relu")
     assert done.returncode != 0
-    assert "aclnn_relu.h" in done.stderr
+    hint = "openaclnn cc: aclnn_relu.h has operators that ATen computes: build with"
+    assert done.stderr.startswith(f"{hint}  openaclnn cc --aten\n")
     for name in ("opapi", "opapi_nn", "opapi_math"):
         library = ctypes.CDLL(str(openaclnn.home() / "lib64" / f"lib{name}.so"))
         assert not hasattr(library, "aclnnRelu")
@@ -327,6 +328,30 @@ def test_the_list_has_every_operator_with_what_computes_it():
     assert wrong.returncode == 2
     assert wrong.stderr == (
         "openaclnn ops: ATen computes no aclnnMatmull; did you mean aclnnMatmul?\n"
+    )
+
+
+# As programs spell them.
+INCLUDED = """
+argmax batch_matmul grid_sampler2d grid_sampler3d_backward isclose isfinite lerp_scalar lerp_tensor
+logaddexp2 logsigmoid logspace logsumexp remainder rrelu_with_noise searchsorted
+upsample_bicubic_2d_backward upsample_bicubic2d_aa upsample_nearest_2d_v2 upsample_trilinear_3d var
+"""
+
+
+def test_headers_are_spelled_as_programs_do():
+    missing = {f"aclnn_{key}.h" for key in INCLUDED.split()} - prototypes.headers().keys()
+    assert missing == set()
+    shown = {name: catalogue.header(f"aclnn{name}") for name in ("GridSampler2D", "Lerps", "Exp")}
+    assert list(shown.values()) == ["aclnn_grid_sampler2d.h", "aclnn_lerp_scalar.h", "aclnn_exp.h"]
+
+
+def test_an_operator_of_openaclnn_is_found_there():
+    wrong = command("ops", "--aten", "aclnnLeakyRelu")
+    assert wrong.returncode == 2
+    assert wrong.stderr == (
+        "openaclnn ops: ATen computes no aclnnLeakyRelu: openaclnn does; "
+        "see:  openaclnn ops aclnnLeakyRelu\n"
     )
 
 

@@ -236,6 +236,9 @@ GROUPS = (NORMED[0], None, None)
         ((X, "elu", X), {"x": X}, TypeError, "compare: elu takes .*, but got 'x' twice"),
         ((X, "elu", X), {"alpha": X}, TypeError, "compare: alpha must be a number, but got "),
         ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean aclnnElu"),
+        ((X, "elu", None), {}, TypeError, "x must be an array or a tensor, but got None"),
+        ((None, "elu", X), {}, TypeError, "out must be an array or a tensor, but got None"),
+        (("elu", X), {}, TypeError, "compare: name must be a string, but got an array"),
         ((X, "leaky_relu_backward", X, 0.01), {}, TypeError, "compare: leaky_relu_backward takes "
          "grad_output, x, negative_slope, self_is_result; x must be an array or a tensor, but is "
          "the number 0.01: is x missing?"),

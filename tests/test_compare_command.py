@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,6 +124,7 @@ def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path):
         (["y.npy", "-", "--op", "elu"], "x must be a file, but is -, which stands for a result"),
         (["y.npy", "y.npy", "--op", "elo"], "there is no operator elo; did you mean aclnnElu?"),
         (["y.npy", "no.npy", "--op", "elu"], "no.npy must be a .npy file, but: "),
+        (["y.npy", "x.txt", "--op", "elu"], "x.txt must be a .npy file, but: it does not begin"),
         (["y.npy", "y.npy", "--op", "elu", "--eps", "1"], "elu takes x, alpha, scale, input_scale"),
         (["y.npy", "y.npy", "--op", "elu", "--dtype", "int8"], "dtype must be a float dtype"),
         (["y.npy", "y.npy", "--op", "elu", "--standard", "x"], "standard must be one of ours"),
@@ -131,6 +133,7 @@ def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path):
 def test_wrong_use_is_one_sentence(given, sentence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("y.npy", openaclnn.elu(np.zeros(3, np.float32)))
+    Path("x.txt").write_text("1 2 3\n")
     assert main(["compare", *given]) == 2
     printed = capsys.readouterr().err
     assert printed.startswith(f"openaclnn compare: {sentence}")

@@ -129,6 +129,9 @@ def test_misspelt_calls():
     for near in ("aclnnLeakyRelux", "LeakyRelu", "leakyrelu"):
         refused(ValueError, f"no operator {near!r}; did you mean aclnnLeakyRelu?", near)
     refused(TypeError, "plan: name must be a string, but got []", [])
+    refused(TypeError, "plan: name must be a string, but got an array", X)
+    aten = "no operator 'aclnnMatmul' here: ATen computes it, for C and torch_npu"
+    refused(ValueError, aten, "aclnnMatmul")
     name = "aclnnLeakyRelu"
     refused(TypeError, f"{name} takes 3 arguments, but got 4", name, X, 1, X, X)
     has = "it has self, negativeSlope, out"

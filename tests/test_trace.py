@@ -237,6 +237,10 @@ def test_programs_that_make_no_call(tmp_path):
     sentence = f"openaclnn trace: {sys.executable} made no call of acl\n"
     assert (done.returncode, done.stderr, out.exists()) == (3, sentence, False)
     assert command("trace", str(tmp_path / "missing")).returncode == 127
+    done = command("trace", sys.executable, "-c", "raise SystemExit(127)")  # as the loader
+    assert done.stderr == sentence.replace(
+        "\n", "; with operators that ATen computes, use  openaclnn trace --aten\n"
+    )
 
 
 FORKS = """

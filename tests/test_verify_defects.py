@@ -141,3 +141,10 @@ def test_elements_are_counted_by_the_defect_that_predicts_them():
     sentence = text(result.causes, result.unexplained)
     assert sentence.startswith("known defect 1, NaN by position (2 of the elements): ")
     assert sentence.endswith("; not explained: 1 of the elements")
+
+
+def test_no_table_where_no_defect_explains_anything(capsys):
+    assert main(["verify", "torch", "--op", "hardshrink", "--dtype", "fp32", "--seed", "1"]) == 1
+    shown = capsys.readouterr().out
+    assert "known defects explain 0 of 2 findings" in shown
+    assert "explains alone" not in shown

@@ -5,8 +5,8 @@ dtype is found out, whatever it does, and everything else is verified all the sa
 from __future__ import annotations
 
 import ctypes
-import mmap
 import json
+import mmap
 import re
 import shutil
 import subprocess

@@ -105,7 +105,7 @@ def compare(
     (with `benchmark`, from which results may be `ulp` away, 0 by default).
     `dtype` says what raw bits are, and what `mine` would be if its array were not wider.
     """
-    _, op = find(name)
+    _, op = find(name, "compare")
     chosen = Standard(standard, ulp, level, rtol, atol)
     if isinstance(worst, bool) or not isinstance(worst, int) or worst < 0:
         raise ValueError(f"worst must be a number of elements, but got {worst!r}")

@@ -55,6 +55,8 @@ def _word(given: Any) -> str:
 def array_of(given: Any, who: str, dtype: str | None = None) -> npt.NDArray[Any]:
     """A NumPy array of a float dtype. What holds raw bits of 16, 32 or 64 is read as `dtype`:
     NumPy saves bfloat16 as two bytes without a meaning."""
+    if given is None:
+        raise TypeError(f"{who} must be an array or a tensor, but got None")
     array = _plain(given)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -135,7 +135,7 @@ def outputs(
     for p, x, due, scale in zip(op.outputs, got, expected, terms, strict=True):
         if x is None:
             if p.condition is None:
-                raise ValueError(f"{p.result_name} must be an array, but got None")
+                raise TypeError(f"{p.result_name} must be an array or a tensor, but got None")
             continue
         if x.shape != due.shape:
             raise ValueError(

@@ -15,11 +15,16 @@ from .table import OPS
 _INDEX = {spelling: i for i, op in enumerate(OPS) for spelling in (op.name, op.python)}
 
 
-def find(name: str) -> tuple[int, Op]:
+def find(name: str, caller: str = "plan") -> tuple[int, Op]:
     """The row of a C or Python name; for any other name a ValueError with those there are."""
     if not isinstance(name, str):
-        raise TypeError(f"plan: name must be a string, but got {name!r}")
+        got = "an array" if hasattr(name, "shape") else repr(name)
+        raise TypeError(f"{caller}: name must be a string, but got {got}")
     if name not in _INDEX:
+        from .aten.prototypes import functions as aten_functions
+
+        if name in aten_functions():
+            raise ValueError(f"no operator {name!r} here: ATen computes it, for C and torch_npu")
         meant = nearest(name)
         known = f"there are {', '.join(op.name for op in OPS)}"
         raise ValueError(f"no operator {name!r}; {f'did you mean {meant}?' if meant else known}")

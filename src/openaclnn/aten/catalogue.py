@@ -9,7 +9,7 @@ from typing import Any
 
 from ..text_table import Paint, columns
 from . import Row
-from .prototypes import PLAIN, functions, headers, prototypes
+from .prototypes import PLAIN, functions, gathered, headers, prototypes
 
 GENERAL = (
     "shapes and dtypes are those that ATen takes on a CPU, tensors of any strides; phase 1 refuses "
@@ -62,7 +62,10 @@ def limits(row: Row) -> str:
 
 
 def header(name: str) -> str:
-    """The first of the headers that declare it."""
+    """The first of the headers that declare it, those that programs include before others."""
+    for key, names in gathered().items():
+        if name in names:
+            return f"aclnn_{key}.h"
     return next(file for file, names in headers().items() if name in names)
 
 

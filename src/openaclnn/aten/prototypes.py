@@ -28,10 +28,11 @@ TYPES = {
     "dtype": "aclDataType",
 }
 
-# Headers that have more functions than their name suggests, or another spelling. The functions are
-# also in the header of their own name.
+# Headers that programs include: they have more functions than their name suggests, or another
+# spelling. The functions are also in the header of their own name. The first is shown.
 GATHERED = """
 abs Abs
+apply_adam_w_v2 ApplyAdamWV2
 argmax ArgMax
 argmin ArgMin
 avgpool2d AvgPool2d
@@ -39,14 +40,46 @@ batch_matmul BatchMatMul
 clamp Clamp ClampMin ClampMax ClampTensor ClampMinTensor ClampMaxTensor
 copy InplaceCopy
 geglu GeGluV3
+geglu_backward GeGluV3Backward
+grid_sampler2d GridSampler2D
+grid_sampler2d_backward GridSampler2DBackward
+grid_sampler3d GridSampler3D
+grid_sampler3d_backward GridSampler3DBackward
 grouped_matmul_v3 GroupedMatmulV3
 hardsigmoid Hardsigmoid
+isclose IsClose
+isfinite IsFinite
+lerp_scalar Lerps
+lerp_tensor Lerp
+logaddexp LogAddExp
+logaddexp2 LogAddExp2
+logsigmoid LogSigmoid LogSigmoidForward
 logsoftmax LogSoftmax
+logspace LogSpace
+logsumexp LogSumExp
 pow PowTensorScalar PowScalarTensor
+remainder RemainderTensorTensor RemainderTensorScalar RemainderScalarTensor
 repeat_interleave RepeatInterleaveInt RepeatInterleaveIntWithDim RepeatInterleaveWithDim
+rrelu_with_noise RReluWithNoise
+searchsorted SearchSorted SearchSorteds
+reduce_sum ReduceSum
 sum ReduceSum
 trans_matmul_weight TransMatmulWeight
+upsample_bicubic_2d UpsampleBicubic2d
+upsample_bicubic_2d_backward UpsampleBicubic2dBackward
+upsample_bilinear_2d UpsampleBilinear2d
+upsample_bilinear_2d_backward UpsampleBilinear2dBackward
+upsample_linear_1d UpsampleLinear1d
+upsample_linear_1d_backward UpsampleLinear1dBackward
+upsample_nearest_1d_backward UpsampleNearest1dBackward
+upsample_nearest_2d_v2 UpsampleNearest2dV2
 upsample_nearest_2d UpsampleNearest2d UpsampleNearest2dV2
+upsample_nearest_2d_backward UpsampleNearest2dBackward
+upsample_nearest_3d UpsampleNearest3d
+upsample_nearest_3d_backward UpsampleNearest3dBackward
+upsample_trilinear_3d UpsampleTrilinear3d
+upsample_trilinear_3d_backward UpsampleTrilinear3dBackward
+var VarCorrection
 """
 
 
@@ -94,6 +127,17 @@ def functions() -> dict[str, Row]:
 
 
 @cache
+def gathered() -> dict[str, list[str]]:
+    """The functions of the headers of GATHERED, by the header's name without aclnn_ and .h."""
+    found = {}
+    for line in filter(None, GATHERED.splitlines()):
+        header, *names = line.split()
+        full = [f"aclnn{form}{name}" for name in names for form in ("", "Inplace")]
+        found[header] = [name for name in full if name in functions()]
+    return found
+
+
+@cache
 def headers() -> dict[str, tuple[str, ...]]:
     """The functions of every header, by its file name."""
     found: dict[str, list[str]] = {}
@@ -103,12 +147,9 @@ def headers() -> dict[str, tuple[str, ...]]:
         plain = name.removesuffix("s")  # aclnnAdds, of a number, is beside aclnnAdd
         if plain != name and plain in known:
             found.setdefault(stem(plain), []).append(name)
-    for line in filter(None, GATHERED.splitlines()):
-        header, *names = line.split()
-        for name in names:
-            for full in (f"aclnn{name}", f"aclnnInplace{name}"):
-                if full in known and full not in found.setdefault(header, []):
-                    found[header].append(full)
+    for key, names in gathered().items():
+        own = found.setdefault(key, [])
+        own += [name for name in names if name not in own]
     return {
         f"{key}.h" if key.startswith("acl_") else f"aclnn_{key}.h": tuple(sorted(names))
         for key, names in sorted(found.items())

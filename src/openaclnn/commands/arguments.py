@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..aten import catalogue as aten
 from ..catalogue import find_operator, nearest
 from ..schema import Op, Parameter
 from ..table import OPS
@@ -21,6 +22,11 @@ class WrongUse(Exception):
 def operator(name: str) -> Op:
     op = find_operator(name)
     if op is None:
+        if (row := aten.find(name)) is not None:
+            raise WrongUse(
+                f"{row.name} is computed by ATen, but this command takes openaclnn's own "
+                "operators; see:  openaclnn ops"
+            )
         meant = nearest(name)
         hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops"
         raise WrongUse(f"there is no operator {name}; {hint}")

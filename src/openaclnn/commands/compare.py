@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,13 @@ def load(path: str) -> Any:
         return None
     try:
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise WrongUse(f"{path} must be a .npy file, but: {error}") from None
+    except (ValueError, EOFError) as error:
+        with Path(path).open("rb") as file:
+            is_one = file.read(6) == b"\x93NUMPY"
+        why = error if is_one else "it does not begin as one"  # NumPy takes it for a pickle
+        raise WrongUse(f"{path} must be a .npy file, but: {why}") from None
     if not isinstance(array, np.ndarray):
         raise WrongUse(f"{path} must be a .npy file with one array, but is an archive")
     return array

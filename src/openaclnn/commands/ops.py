@@ -151,9 +151,11 @@ def show_aten_ops(arguments: argparse.Namespace, paint: Paint) -> int:
     if arguments.name is not None:
         row = aten.find(arguments.name)
         if row is None:
-            meant = aten.nearest(arguments.name)
-            hint = f"did you mean {meant}?" if meant else "see:  openaclnn ops --aten"
-            print(f"openaclnn ops: ATen computes no {arguments.name}; {hint}", file=sys.stderr)
+            meant, own = aten.nearest(arguments.name), find_operator(arguments.name)
+            hint = f"; did you mean {meant}?" if meant else "; see:  openaclnn ops --aten"
+            if own is not None:
+                hint = f": openaclnn does; see:  openaclnn ops {own.name}"
+            print(f"openaclnn ops: ATen computes no {arguments.name}{hint}", file=sys.stderr)
             return 2
         chosen = [row]
     if arguments.json:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -85,6 +86,20 @@ def compile_command(
     return command
 
 
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:aclnnop/)?(acl\w+\.h)[>"]', re.MULTILINE)
+
+
+def headers_of_aten(words: Sequence[str], root: Path) -> list[str]:
+    """What the sources include of the headers that only `home --aten` has."""
+    from ..aten.prototypes import headers
+
+    sources = [Path(word) for word in words if word.endswith(C_SUFFIXES + CXX_SUFFIXES)]
+    texts = [path.read_text(errors="replace") for path in sources if path.is_file()]
+    found = {name for text in texts for name in INCLUDE.findall(text)}
+    own = root / "include" / "aclnnop"
+    return sorted(name for name in found & headers().keys() if not (own / name).exists())
+
+
 def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> int:
     """Starts the command in the place of this process; returns only when it cannot."""
     program = command[0]
@@ -126,6 +141,12 @@ def run_cc(arguments: argparse.Namespace, _: Paint) -> int:
     if "--show" in arguments.words:
         print(shlex.join(command))
         return 0
+    if "--aten" not in arguments.words and (lacking := headers_of_aten(words, folder)):
+        print(
+            f"openaclnn cc: {lacking[0]} has operators that ATen computes: "
+            "build with  openaclnn cc --aten",
+            file=sys.stderr,
+        )
     return become("cc", command, os.environ)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..text_table import Paint
-from .programs import NoDirectory, become, directory, environment, refuse
+from .programs import NOT_FOUND, NoDirectory, become, directory, environment, refuse
 
 MISTAKES_MADE = (
     66  # exit status of a program that made a mistake, unless --exit-code says otherwise
@@ -158,7 +158,12 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
         found = starts(words, variables)
         ended = run_beside("trace", words, variables)
         if found and not seen.exists():
-            print(f"openaclnn trace: {words[0]} made no call of acl", file=sys.stderr)
+            lacks = ended == NOT_FOUND and not arguments.aten  # of the loader: a symbol or library
+            hint = "; with operators that ATen computes, use  openaclnn trace --aten"
+            print(
+                f"openaclnn trace: {words[0]} made no call of acl{hint if lacks else ''}",
+                file=sys.stderr,
+            )
         lost = Path(marks, "seen.lost").exists()  # the library has said which file
     return as_shell(ended) or (NOT_WRITTEN if lost else 0)
 

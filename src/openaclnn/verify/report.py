@@ -156,6 +156,8 @@ def _known(report: Report, provider: str, paint: Paint) -> list[str]:
         rows.append([f"  {d.number}", d.title, f"{len(own):,}", f"{alone:,}"])
     full = sum(bool(r.causes) and not r.unexplained for r in failed)
     head = f"{provider}: known defects explain {full:,} of {len(failed):,} findings"
+    if not rows:
+        return ["", paint(head, "bold")]
     table = columns([["  ", "defect", "seen in", "explains alone"], *rows], "rlrr")
     return ["", paint(head, "bold"), *table]
 
