@@ -75,9 +75,7 @@ std::string missing_of(const Call& call) {
 
 Refusal refusal_of(const Call& call, const std::string& text) {
   if (has_any(text, {"can't allocate memory"}))
-    return Refusal(
-        "out of memory; the arguments are " + arguments_of(call),
-        ACLNN_ERR_INNER);
+    return Refusal("out of memory; the arguments are " + arguments_of(call), ACLNN_ERR_INNER);
   if (has_any(text, {"ZeroDivisionError"}))
     return Refusal("integers must not be divided by 0, but a divisor is 0");
   const std::string missing = missing_of(call);
