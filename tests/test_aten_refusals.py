@@ -162,6 +162,17 @@ LISTS: list[Case] = [
 ]  # fmt: skip
 
 SENTENCES: list[Case] = [
+    ("'aclnnNLLLossBackward', f32(1), f32(1, 3), i64(0), None, 1, -100, f32(2), out(1, 3)",
+     [161002], "totalWeight must have 1 elements, as many as [1], but got [2]"),
+    ("'aclnnNLLLossBackward', f32(1), f32(3), i64(0), None, 1, -100, f32(1), out(3)", [161002],
+     "target must have shape [], but got [1]"),
+    ("'aclnnLogSoftmaxBackward', f32(2, 3), f32(2, 4), 1, out(2, 4)", [161002],
+     "gradOutput must have the shape of output, [2, 4], but got [2, 3]"),
+    ("'aclnnLayerNormBackward', f32(2, 3), f32(2, 3), None, f32(2), f32(2), None, None, "
+     "[True, False, False], out(2, 3), None, None", [161001], "normalizedShape must not be NULL"),
+    ("'aclnnLayerNormBackward', f32(2, 3), f32(2, 3), [3], f32(2), f32(2), f32(4), f32(3), "
+     "[True, True, True], out(2, 3), out(3), out(3)", [161002],
+     "weight must have the shape normalizedShape, [3], but got [4]"),
     # A message that asks its reader for an enhancement request, and one with a type of C++.
     ("'aclnnInplaceBernoulliTensor', f32(2), f32(2) * 9, 1, 2", [0, 161002],
      "ATen refuses these arguments: self Float [2], prob Float [2], seed 1, offset 2"),

@@ -29,6 +29,14 @@ bool Sizes::append_value(const Size& size, std::vector<Wanted>* to) const {
   return true;
 }
 
+std::vector<int64_t> Sizes::values_of(const Size& size) const {
+  std::vector<Wanted> dims;
+  (void)append_value(size, &dims);
+  std::vector<int64_t> values;
+  for (const Wanted& dim : dims) values.push_back(*dim.size);
+  return values;
+}
+
 bool Sizes::is_missing(const Size& size) const {
   return size.kind == Size::Kind::named && named_[static_cast<size_t>(size.value)].missing;
 }
@@ -145,10 +153,16 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
   const Limits& limits = parameter.limits;
   const bool is_list = parameter.kind != Kind::tensor && parameter.kind != Kind::tensors;
   std::ostringstream text, known;
-  text << parameter.name
-       << (is_list       ? " must have "
-           : limits.flat ? " must have as many elements as ["
-                         : " must have shape [");
+  if (limits.sizes == 1 && limits.shape[0].kind == Size::Kind::of_value && !is_list) {
+    const bool of_tensor = call_.values[static_cast<size_t>(limits.shape[0].value)].isTensor();
+    throw Refusal(c10::str(parameter.name, " must have the shape ", of_tensor ? "of " : "",
+                           limits.shape[0].name, ", ", listed(values_of(limits.shape[0])),
+                           ", but got ", got));
+  }
+  text << parameter.name << " must have ";
+  if (limits.flat)
+    text << product(limits.shape, limits.sizes).value_or(0) << " elements, as many as ";
+  if (!is_list) text << (limits.flat ? "[" : "shape [");
   bool first = true;
   for (int i = 0; i < limits.sizes; ++i) {
     const Size& size = limits.shape[i];
@@ -168,10 +182,8 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
     } else if (size.kind == Size::Kind::rest && rest_ && rest_where_ != parameter.name) {
       add(listed(*rest_), rest_where_);
     } else if (size.kind == Size::Kind::of_value) {
-      std::vector<Wanted> dims;
-      if (!append_value(size, &dims)) continue;
-      std::vector<int64_t> values;
-      for (const Wanted& dim : dims) values.push_back(*dim.size);
+      const std::vector<int64_t> values = values_of(size);
+      if (values.empty()) continue;
       const IValue& value = call_.values[static_cast<size_t>(size.value)];
       add(value.isInt() ? std::to_string(values[0]) : listed(values), nullptr);
     }

@@ -35,6 +35,7 @@ class Sizes {
   };
 
   std::vector<Wanted> wanted(const Limits& limits) const;
+  std::vector<int64_t> values_of(const Size& size) const;  // what append_value appends
   bool is_missing(const Size& size) const;  // an optional dim that the first tensor did not have
   bool append_value(const Size& size, std::vector<Wanted>* to) const;
   bool fits(const Parameter& parameter, const std::vector<Wanted>& wanted, at::IntArrayRef got);

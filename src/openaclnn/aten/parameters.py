@@ -9,7 +9,7 @@
     gamma[normalizedShape], gradOutput[self], q[T,heads]
                          the name of another parameter is its number, its list or its shape
     mean[(N,group)]      as many elements, in whatever dims
-    padding[2]: ints     the length of a list
+    padding[2]: ints     the length of a list, which must not be NULL; [...] is any length
     self: float tensor   floating-point numbers; `index tensor` has integers
     scalesH: scale double  0 or less, or not so small that an index overflows
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
@@ -86,7 +86,7 @@ class Parameter:
         if self.shape is not None:
             sizes = ", ".join(self.shape)
             if self.kind != "tensor":
-                found.append(f"{sizes} elements")
+                found.append("any length" if sizes == "..." else f"{sizes} elements")
             elif self.flat:
                 found.append(f"as many elements as [{sizes}]")
             else:
