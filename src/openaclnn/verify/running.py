@@ -132,7 +132,7 @@ class Runner:
             return replace(before[0], provider=provider.name, seconds=seconds), outcome.results
         try:
             judged = self._judged(case, inputs, outcome, benchmark)
-        except ValueError as error:  # a shape, or a dtype that the standard has no numbers for
+        except (TypeError, ValueError) as error:  # shape, dtype, missing
             if "standard has numbers" in str(error):
                 return left_out(str(error))
             return Result(case, provider.name, FAILED, "wrong", str(error)), None
