@@ -45,7 +45,8 @@ struct TaskFailure {
 
 class Stream {
  public:
-  static constexpr bool kPinned = true;  // whoever works on a stream found by its handle pins it
+  static constexpr bool kPinned =
+      true;  // a call that works on a stream found by its handle pins it
 
   explicit Stream(Context* owner, bool awaited = true) : owner_(owner), awaited_(awaited) {}
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
