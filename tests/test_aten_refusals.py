@@ -148,6 +148,8 @@ DESTROYED: list[Case] = [
 ]  # fmt: skip
 
 LISTS: list[Case] = [
+    ("'aclnnReplicationPad2d', f32(3, 4, 3, 2), [(1 << 63) - 1] * 4, out(0)", [161002],
+     "padding must have numbers from -2^40 to 2^40, but has 9223372036854775807"),
     ("'aclnnForeachCopy', [f32(2)], [out(2), out(2)]", [161002], "as in x, but got [2]"),
     ("'aclnnForeachCopy', [f32(2)], [out(2)]", [0, 0], [[1, 2]]),
     ("'aclnnForeachCopy', [f32(1)], [out(2)]", [161002], "out must have shape [1], but got [2]"),

@@ -109,12 +109,14 @@ void add_ranges(const Parameter& parameter, const Value& value, std::vector<Rang
   for (const aclTensor* tensor : alive(tensor_lists(), parameter, value.pointer)) add(tensor);
 }
 
-// ATen takes a number below -2^62 for the handle of a symbolic one.
+// ATen adds such numbers to sizes, and takes those below -2^62 for handles of symbolic ones.
 IValue numbers(const Parameter& parameter, const aclIntArray& list) {
+  constexpr int64_t kMost = int64_t{1} << 40;
   c10::List<int64_t> made;
   for (const int64_t number : list) {
-    if (number < -(int64_t{1} << 61))
-      throw Refusal(c10::str(parameter.name, " must have numbers from -2^61, but has ", number));
+    if (number < -kMost || number > kMost)
+      throw Refusal(
+          c10::str(parameter.name, " must have numbers from -2^40 to 2^40, but has ", number));
     made.push_back(number);
   }
   return made;
