@@ -110,6 +110,8 @@ RECURRENT: list[Case] = [
 
 # Positions of 32 bits, wherever the device takes them.
 POSITIONS: list[Case] = [
+    ("'aclnnEmbeddingDenseBackward', f32(2, 8), np.array([-1, -1]), 2, -1, True, out(2, 8)",
+     [0, 161002], "indices must have indices from 0 to 1, but has -1"),
     ("'aclnnInplaceIndexCopy', f32(3), 0, i32(2, 0), f32(2)", [0, 0], [[2, 2, 1]]),
     ("'aclnnIndexCopy', f32(3), 0, i32(2, 0), f32(2), out(3)", [0, 0], [[2, 2, 1]]),
     ("'aclnnAdaptiveMaxPool2dBackward', f32(1, 1, 1, 1), f32(1, 1, 2, 2), "
