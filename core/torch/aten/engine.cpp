@@ -159,11 +159,10 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
                 row.name, row.name)
                .code();
   } else if (found->row != &row) {
-    code =
-        fail(ACLNN_ERR_PARAM_INVALID,
-             "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
-             row.name, row.name)
-            .code();
+    code = fail(ACLNN_ERR_PARAM_INVALID,
+                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
+                row.name, row.name)
+               .code();
   } else {
     found.withdraw(HandlePool<Call>::End::consumed);  // only one of several threads runs it
     code = found->refused != 0 ? fail(found->refused, "%s", found->sentence.c_str()).code()
