@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from queue import Queue
@@ -183,22 +185,29 @@ class Campaign:
     def late(self) -> bool:
         return time.monotonic() > self.end
 
-    def first(self, signatures: list[Signature]) -> None:
+    @contextmanager
+    def worker(self) -> Iterator[Worker]:
+        """One that is free; it is free again afterwards, also where the use of it failed."""
         worker = self.free.get()
-        for signature, (pool, deaths) in zip(signatures, worker.search(signatures), strict=True):
-            self.pools[signature.name] = pool
-            self.deaths[signature.name] += deaths
-            self.some(
-                worker, signature, len(pool) + (self.cases or (4 if self.late() else FIRST_CASES))
-            )
-        self.free.put(worker)
+        try:
+            yield worker
+        finally:
+            self.free.put(worker)
+
+    def first(self, signatures: list[Signature]) -> None:
+        with self.worker() as worker:
+            searched = zip(signatures, worker.search(signatures), strict=True)
+            for signature, (pool, deaths) in searched:
+                self.pools[signature.name] = pool
+                self.deaths[signature.name] += deaths
+                count = self.cases or (4 if self.late() else FIRST_CASES)
+                self.some(worker, signature, len(pool) + count)
 
     def more(self, signatures: list[Signature]) -> None:
-        worker = self.free.get()
-        for signature in signatures:
-            if not self.late():
-                self.some(worker, signature, MORE_CASES)
-        self.free.put(worker)
+        with self.worker() as worker:
+            for signature in signatures:
+                if not self.late():
+                    self.some(worker, signature, MORE_CASES)
 
     def some(self, worker: Worker, signature: Signature, count: int) -> None:
         name = signature.name
