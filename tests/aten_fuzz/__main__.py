@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--seed", default=None, help="by default another one each time")
     parser.add_argument("--case", type=int, default=None, help="run this case of --only alone")
     parser.add_argument("--list", action="store_true", help="accepted calls of each function")
-    parser.add_argument("--strict", action="store_true", help="unclear sentences fail, too")
+    parser.add_argument("--strict", action="store_true", help="all findings fail")
     parser.add_argument(
         "--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="of two processes each"
     )

@@ -18,8 +18,8 @@ UNCLEAR = re.compile(
     r"INTERNAL ASSERT|report a bug|error message be improved|c10::|at::|aten/src|\.cpp:|"
     r"^\w+: \w+Error$"
 )
-# Findings that fail the run only with --strict.
-SOFT = ("unclear", "untouched")
+# Findings that fail the run only with --strict; the last depends on the seed of the search.
+SOFT = ("unclear", "untouched", "never accepted")
 
 
 @dataclass
