@@ -41,8 +41,9 @@ Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: stream must not be destroyed by a task of its own",
                 call);
   }
+  const PinnedContext here = current_context();  // first: another thread may end both meanwhile
   const Context* owner = (*stream)->owner();
-  if (contexts().find(owner) != nullptr && owner != current_context().get()) {
+  if (owner != here.get() && contexts().find(owner) != nullptr) {
     return fail(ACL_ERROR_RT_STREAM_CONTEXT,
                 "%s: stream must belong to the current context, but %p belongs to another", call,
                 handle);
