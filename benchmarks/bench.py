@@ -33,9 +33,9 @@ from options import Todo, cells, load_modules, options_from, size_text
 from report import Result, median_of, summary, table
 from report_bars import bars, bars_text, slow_ones
 
+from openaclnn.bench.baselines import BASELINES
 from openaclnn.bench.machine import busy
-from openaclnn.bench.measure import Cores, Loops, Run, interleave, run_after, run_of, shortest
-from openaclnn.bench.peers import PEERS
+from openaclnn.bench.timing import Cores, Loops, Run, interleave, run_after, run_of, shortest
 
 JITS = {"compiled": TORCH, "jax": JAX}  # reported without a bar
 
@@ -70,7 +70,7 @@ def measure(cell: Cell, options: argparse.Namespace, loops: Loops | None, cores:
         return expected
 
     expected = check(None)
-    timed = {**cell.attributes, **PEERS[op.python].timed}
+    timed = {**cell.attributes, **BASELINES[op.python].timed}
     candidates: dict[str, Run] = {b: run_of(cell.call(b, options.modules, timed)) for b in backends}
     if cell.layout == AFTER_TORCH:
         alone = {f"{backend}_alone": run for backend, run in candidates.items()}

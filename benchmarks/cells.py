@@ -14,8 +14,8 @@ from mixes import Mix, mixed, values_of
 
 import openaclnn
 from openaclnn.bench.agreeing import agrees
-from openaclnn.bench.measure import aligned
-from openaclnn.bench.peers import PEERS
+from openaclnn.bench.baselines import BASELINES
+from openaclnn.bench.timing import aligned
 from openaclnn.reference import REFERENCES, numpy_dtype
 from openaclnn.schema import Op
 
@@ -135,13 +135,13 @@ class Cell:
         """A call without arguments; what it gives back, if anything, is the result."""
         tensors, name = self.tensors(backend, modules.get("torch")), self.op.python
         if backend == "torch":
-            return PEERS[name].torch(modules["torch"], tensors, attributes)
+            return BASELINES[name].torch(modules["torch"], tensors, attributes)
         if backend == "compiled":
             return compiled(modules["torch"], name, tensors, attributes)
         if backend == "jax":
             return jax_call(modules["jax"], name, tensors, attributes)
         if backend == "numpy":
-            return PEERS[name].numpy(tensors, attributes)
+            return BASELINES[name].numpy(tensors, attributes)
         if backend == "plan":
             values = tensors | attributes
             names = ("out" if p.role == "output" else p.python_name for p in self.op.parameters)
@@ -169,7 +169,7 @@ class Cell:
 
     @property
     def cancels(self) -> float:
-        return PEERS[self.op.python].cancels_below
+        return BASELINES[self.op.python].cancels_below
 
     def spots_agree(self, expected: Array) -> bool:
         return agrees(self.result[self.spots], expected[self.spots], self.cancels)

@@ -29,9 +29,9 @@ from group_norm_report import LARGEST, Cell, bars, sizes_of, summary, table
 from report_bars import bars_text
 
 import openaclnn
-from openaclnn.bench.group_norm_peers import PEERS
+from openaclnn.bench.group_norm_baselines import BASELINES
 from openaclnn.bench.machine import busy
-from openaclnn.bench.measure import Cores, Loops, Run, aligned, interleave, run_of
+from openaclnn.bench.timing import Cores, Loops, Run, aligned, interleave, run_of
 from openaclnn.formulas_group_norm import EPS
 from openaclnn.schema import Op
 
@@ -105,7 +105,7 @@ def measure(
     plan.run()
     candidates: dict[str, Run] = {"ours": run_of(plan.run)}
     differs = []
-    peer = PEERS[op.python]
+    peer = BASELINES[op.python]
     for name, make in {"torch": peer.torch, **peer.others}.items():
         if name == "compiled" and not options.compiled:
             continue
@@ -143,7 +143,7 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     add = parser.add_argument
-    add("--ops", nargs="+", choices=list(PEERS), default=list(PEERS))
+    add("--ops", nargs="+", choices=list(BASELINES), default=list(BASELINES))
     add("--shapes", nargs="+", metavar="NxCxHxW/G", help=f"default {' '.join(SHAPES)}")
     add("--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES))
     add("--layouts", nargs="+", choices=LAYOUTS, default=["contiguous"])

@@ -18,7 +18,7 @@ LARGEST_BARS: dict[str, dict[str, float]] = {
     GRADIENT: {"torch": 3.0, "recomputed": 6.0},
 }
 # torch with the output of the normalisation kept, if that helps; without; fused by its compiler
-PEERS = ("torch", "recomputed", "compiled")
+BASELINES = ("torch", "recomputed", "compiled")
 
 
 @dataclass
@@ -54,7 +54,7 @@ def compared(cells: list[Cell], op: str, peer: str) -> list[tuple[float, Cell]]:
 def summary(cells: list[Cell]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for op in (FORWARD, GRADIENT):
-        for peer in PEERS:
+        for peer in BASELINES:
             if ratios := compared(cells, op, peer):
                 found[f"{op} / {peer}"] = spread(ratios)
     return found
@@ -92,12 +92,12 @@ def bars(cells: list[Cell]) -> list[Bar]:
 def table(cells: list[Cell]) -> Iterator[str]:
     yield (
         f"{'op':22} {'shape':20} {'dtype':5} {'layout':13} {'us':>9} {'ns/el':>7} {'GB/s':>6} "
-        f"{'of stream':>9} " + " ".join(f"{'x ' + h:>12}" for h in PEERS)
+        f"{'of stream':>9} " + " ".join(f"{'x ' + h:>12}" for h in BASELINES)
     )
     for c in cells:
         dims, _ = sizes_of(c.shape)
         share = show(c.ratios.get("streaming"), ".0%")
-        ratios = [show(c.ratios.get(h), ".2f") for h in PEERS]
+        ratios = [show(c.ratios.get(h), ".2f") for h in BASELINES]
         time = c.seconds["ours"]
         yield (
             f"{c.op:22} {c.shape:20} {c.dtype:5} {c.layout:13} {time * 1e6:9.1f} "

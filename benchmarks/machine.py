@@ -18,7 +18,7 @@ from cells import DTYPES
 
 import openaclnn
 from openaclnn.bench.machine import cpu_name, memory_for
-from openaclnn.bench.measure import PAUSE, Cores, Loops
+from openaclnn.bench.timing import PAUSE, Cores, Loops
 from openaclnn.reference import numpy_dtype
 from openaclnn.schema import Op
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import openaclnn
-from openaclnn.bench.measure import Cores, Loops, interleave, run_of
+from openaclnn.bench.timing import Cores, Loops, interleave, run_of
 
 SIZES = (256, 512, 768, 1024)
 IMPORT = """

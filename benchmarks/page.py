@@ -13,7 +13,7 @@ from typing import Any
 import group_norm_report
 from group_norm_report import Cell
 from reasons import REASONS, UNKNOWN
-from report import PEERS, Result, compared, show, summary, worst_cells
+from report import BASELINES, Result, compared, show, summary, worst_cells
 from report_bars import VIEWS, Bar, bars
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,7 +143,7 @@ def reason(bar: Bar) -> str:
 def of_group_norm(cells: list[Cell]) -> str:
     text = table_of(group_norm_report.bars(cells))
     for op in ordered(c.op for c in cells):
-        for peer in group_norm_report.PEERS:
+        for peer in group_norm_report.BASELINES:
             own = [c for c in cells if c.op == op and peer in c.ratios]
             if not own:
                 continue
@@ -208,7 +208,7 @@ NAMES = {
     "jax": "JAX",
     "numpy": "NumPy",
 }
-assert NAMES.keys() == {*PEERS, *group_norm_report.PEERS}
+assert NAMES.keys() == {*BASELINES, *group_norm_report.BASELINES}
 
 
 def mapped() -> tuple[list[dict[str, Any]], list[Result]]:

@@ -62,7 +62,7 @@ def median_of(runs: list[Result]) -> Result:
     )
 
 
-PEERS = ("torch", "compiled", "jax", "numpy")
+BASELINES = ("torch", "compiled", "jax", "numpy")
 
 
 def mean(ratios: Iterable[float]) -> float:
@@ -76,7 +76,7 @@ def show(value: float | None, form: str) -> str:
 
 
 def table(results: list[Result]) -> str:
-    peers = [peer for peer in PEERS if any(peer in r.seconds for r in results)]
+    peers = [peer for peer in BASELINES if any(peer in r.seconds for r in results)]
     head = ["op", "layout", "dtype", "size", "ns/element", "GB/s"]
     head += [*(f"x {peer}" for peer in peers), "of loop", "of copy"]
     rows = [head]
@@ -105,7 +105,7 @@ def table(results: list[Result]) -> str:
 
 def summary(results: list[Result]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for peer in PEERS:
+    for peer in BASELINES:
         ratios = [(ratio, r) for r in results if (ratio := r.ratios.get(peer)) is not None]
         if ratios:
             found[peer] = spread(ratios)

@@ -15,10 +15,10 @@ from browser import CHROMIUM, CONTRAST, NEEDED, Browser
 from support import all_rows
 
 import openaclnn
-from openaclnn.bench import measure, running
-from openaclnn.bench.measure import Samples
-from openaclnn.bench.peers import PEERS
-from openaclnn.bench.tensors import ours, tensors
+from openaclnn.bench import running, timing
+from openaclnn.bench.baselines import BASELINES
+from openaclnn.bench.cases import ours, tensors
+from openaclnn.bench.timing import Samples
 from openaclnn.cli import main
 from openaclnn.plotting.curves import default_attributes
 from openaclnn.reference import REFERENCES, evaluate
@@ -55,23 +55,23 @@ def run(words, capsys):
 
 
 @pytest.mark.parametrize("op", all_rows())
-@pytest.mark.parametrize("peer", ["torch", "numpy", "none"])
-def test_every_row_beside_every_peer(op, peer, capsys):
-    if peer == "torch":
+@pytest.mark.parametrize("baseline", ["torch", "numpy", "none"])
+def test_every_row_beside_every_baseline(op, baseline, capsys):
+    if baseline == "torch":
         pytest.importorskip("torch")
-    if PEERS[op.python].numpy is None and peer == "numpy":
-        pytest.skip("has no such peer; a test of sentences has it")
+    if BASELINES[op.python].numpy is None and baseline == "numpy":
+        pytest.skip("has no such baseline; a test of sentences has it")
     shape, example = example_of(op)
-    words = [op.name, *example, "--peer", peer, *QUICK, "--json", "-"]
-    words += ["--dtype", "fp32", "bf16"] * (peer != "numpy")
+    words = [op.name, *example, "--baseline", baseline, *QUICK, "--json", "-"]
+    words += ["--dtype", "fp32", "bf16"] * (baseline != "numpy")
     words += ["--eps", "0.0078125"] * (op.python in ("logit", "logit_grad"))
     status, out, _ = run(words, capsys)
     data = json.loads(out)
     assert status == 0, data
     assert data["rows"][0]["dtype"] == "FLOAT"
     for row in data["rows"]:
-        assert row["differs_from_peer"] is False
-        assert set(row["seconds"]) == {"ours", peer} - {"none"}
+        assert row["differs_from_baseline"] is False
+        assert set(row["seconds"]) == {"ours", baseline} - {"none"}
         assert all(t["low"] <= t["median"] <= t["high"] for t in row["seconds"].values())
         assert row["gb_per_second"] == row["bytes"] / row["seconds"]["ours"]["median"] / 1e9
     if op.pointwise:
@@ -89,7 +89,7 @@ def test_the_call_that_is_timed_computes_the_operator(op):
 
 
 def test_attributes_and_shapes_arrive(capsys):
-    words = ["elu", "--alpha", "1.5", "--shape", "2x3", "7", "--peer", "none", *QUICK]
+    words = ["elu", "--alpha", "1.5", "--shape", "2x3", "7", "--baseline", "none", *QUICK]
     _, out, _ = run([*words, "--json", "-"], capsys)
     data = json.loads(out)
     assert data["attributes"] == {"alpha": 1.5, "scale": 1.0, "input_scale": 1.0}
@@ -99,22 +99,24 @@ def test_attributes_and_shapes_arrive(capsys):
 
 def test_in_place_rows_keep_their_data(capsys):
     """With a slope of 0.01, the hundredth call would compute subnormals."""
-    _, out, _ = run(["leaky_relu_", "--peer", "none", *QUICK], capsys)
+    _, out, _ = run(["leaky_relu_", "--baseline", "none", *QUICK], capsys)
     assert out.startswith("leaky_relu_ with negative_slope = 1.0\n")
 
 
 def test_threads_are_what_they_were_afterwards(capsys):
     before = openaclnn.config()["threads"]
-    run(["elu", "--shape", "8", "--peer", "none", "--threads", str(before + 1)], capsys)
+    run(["elu", "--shape", "8", "--baseline", "none", "--threads", str(before + 1)], capsys)
     assert openaclnn.config()["threads"] == before
 
 
-def test_a_peer_that_computes_something_else_is_reported(capsys, monkeypatch, tmp_path):
-    peer = PEERS["elu"]
-    wrong = type(peer)(peer.torch, lambda t, a: lambda: np.multiply(t["x"], 2, out=t["out"]))
-    monkeypatch.setitem(PEERS, "elu", wrong)
+def test_a_baseline_that_computes_something_else_is_reported(capsys, monkeypatch, tmp_path):
+    baseline = BASELINES["elu"]
+    wrong = type(baseline)(
+        baseline.torch, lambda t, a: lambda: np.multiply(t["x"], 2, out=t["out"])
+    )
+    monkeypatch.setitem(BASELINES, "elu", wrong)
     page = tmp_path / "bench.html"
-    words = ["elu", "--shape", "64", "--peer", "numpy", *QUICK, "--html", str(page)]
+    words = ["elu", "--shape", "64", "--baseline", "numpy", *QUICK, "--html", str(page)]
     status, out, _ = run(words, capsys)
     assert status == 1
     assert "(results differ)" in out
@@ -125,7 +127,7 @@ def test_a_peer_that_computes_something_else_is_reported(capsys, monkeypatch, tm
 def test_a_busy_machine_is_noted_on_the_page(load, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
     page = tmp_path / "bench.html"
-    words = ["elu", "--shape", "64", "--peer", "none", *QUICK, "--html", str(page)]
+    words = ["elu", "--shape", "64", "--baseline", "none", *QUICK, "--html", str(page)]
     _, _, err = run(words, capsys)
     note = "load average 3.2: the machine is busy, distrust these times"
     assert (note in err) == (note in page.read_text(encoding="utf-8")) == (load > 1)
@@ -133,7 +135,7 @@ def test_a_busy_machine_is_noted_on_the_page(load, capsys, monkeypatch, tmp_path
 
 def test_a_result_of_ours_that_breaks_the_promise_is_not_timed(capsys, monkeypatch):
     monkeypatch.setattr(openaclnn, "elu", lambda x, *rest, out: np.multiply(x, 2, out=out))
-    status, out, err = run(["elu", "--shape", "64", "--peer", "none", *QUICK], capsys)
+    status, out, err = run(["elu", "--shape", "64", "--baseline", "none", *QUICK], capsys)
     assert (status, out) == (2, "")
     assert "elu in FLOAT breaks its promise" in err
 
@@ -151,7 +153,7 @@ def test_the_share_of_a_copy_counts_bytes(capsys, monkeypatch):
             return 0.0
 
     monkeypatch.setattr(running.Loops, "build", classmethod(lambda cls: Loops()))
-    words = ["elu_backward", "--shape", "64", "--peer", "none", *QUICK, "--json", "-"]
+    words = ["elu_backward", "--shape", "64", "--baseline", "none", *QUICK, "--json", "-"]
     _, out, _ = run(words, capsys)
     (row,) = json.loads(out)["rows"]
     assert row["seconds"]["copy"]["median"] == 1.5
@@ -161,12 +163,12 @@ def test_the_share_of_a_copy_counts_bytes(capsys, monkeypatch):
 @pytest.mark.programs
 def test_real_rounds_and_loops(capsys, monkeypatch):
     monkeypatch.undo()
-    words = ["elu", "--shape", "4096", "--peer", "none", "--rounds", "2", "--threads", "1"]
+    words = ["elu", "--shape", "4096", "--baseline", "none", "--rounds", "2", "--threads", "1"]
     status, out, _ = run([*words, "--json", "-"], capsys)
     (row,) = json.loads(out)["rows"]
     assert status == 0
     assert row["seconds"]["ours"]["median"] > 0
-    assert ("copy" in row["seconds"]) == (measure.Loops.build() is not None)
+    assert ("copy" in row["seconds"]) == (timing.Loops.build() is not None)
 
 
 # ---- sweeps and documents ----
@@ -175,7 +177,18 @@ def test_real_rounds_and_loops(capsys, monkeypatch):
 @pytest.fixture
 def sweep(tmp_path, capsys):
     files = {name: tmp_path / f"s.{name}" for name in ("json", "html")}
-    words = ["elu", "--sweep", "1Ki", "8Ki", "--peer", "numpy", "--dtype", "fp32", "fp16", *QUICK]
+    words = [
+        "elu",
+        "--sweep",
+        "1Ki",
+        "8Ki",
+        "--baseline",
+        "numpy",
+        "--dtype",
+        "fp32",
+        "fp16",
+        *QUICK,
+    ]
     words += [w for name, path in files.items() for w in (f"--{name}", str(path))]
     status, out, _ = run(words, capsys)
     assert status == 0
@@ -193,7 +206,7 @@ def test_sweep(sweep):
 def test_sweep_picture(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     path = tmp_path / "elu.svg"
-    words = ["elu", "--sweep", "1Ki", "4Ki", "--peer", "numpy", *QUICK, "--out", str(path)]
+    words = ["elu", "--sweep", "1Ki", "4Ki", "--baseline", "numpy", *QUICK, "--out", str(path)]
     assert run(words, capsys)[0] == 0
     assert path.read_text().startswith("<?xml")
 
@@ -223,7 +236,7 @@ def test_the_page_in_a_browser(sweep, tmp_path):
 @pytest.mark.parametrize("name", ["json", "html"])
 def test_a_document_on_standard_output_is_alone(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = ["elu", "--shape", "64", "--peer", "none", *QUICK, f"--{name}", "-"]
+    words = ["elu", "--shape", "64", "--baseline", "none", *QUICK, f"--{name}", "-"]
     status, out, err = run(words, capsys)
     assert status == 0
     assert out.startswith("{" if name == "json" else "<!doctype html>")
@@ -241,7 +254,7 @@ def test_a_document_on_standard_output_is_alone(name, capsys, tmp_path, monkeypa
         ([], "an operator must be named, or --compare; see:  openaclnn ops"),
         (["elo"], "there is no operator elo; did you mean aclnnElu?"),
         (["elu", "--eps", "1"], "elu has no attribute eps; it has alpha, scale, input_scale"),
-        (["elu", "--peer", "cuda"], "--peer must be torch, numpy or none, but is cuda"),
+        (["elu", "--baseline", "cuda"], "--baseline must be torch, numpy or none, but is cuda"),
         (["elu", "--shape", "1024x"], "--shape must be sizes such as 1024x1024, but is 1024x"),
         (["elu", "--shape", "0"], "--shape must be sizes such as 1024x1024, but is 0"),
         (["elu", "--threads", "0"], "--threads must be at least 1, but is 0"),
@@ -258,21 +271,27 @@ def test_a_document_on_standard_output_is_alone(name, capsys, tmp_path, monkeypa
         (["--compare", "a.json", "b.json"], "a.json must be a JSON file, but: "),
         (["elu", "--compare", "a", "b"], "--compare takes two files and measures nothing"),
         (["group_norm_swish", "--sweep"], "--sweep needs an operator that takes any shape; group"),
-        (["group_norm_swish", "--peer", "numpy"], "--peer numpy has no group_norm_swish; there"),
         (
-            ["group_norm_swish", "--swish-scale", "2"],
-            "--peer torch computes silu: swish_scale must",
+            ["group_norm_swish", "--baseline", "numpy"],
+            "--baseline numpy has no group_norm_swish; there",
         ),
         (
-            ["group_norm_swish", "--shape", "3", "--peer", "none"],
+            ["group_norm_swish", "--swish-scale", "2"],
+            "--baseline torch computes silu: swish_scale must",
+        ),
+        (
+            ["group_norm_swish", "--shape", "3", "--baseline", "none"],
             "--shape must be (N, C, ...) for group_norm_swish, but is 3",
         ),
         (
-            ["group_norm_swish", "--shape", "2x3x4", "--num-groups", "2", "--peer", "none"],
+            ["group_norm_swish", "--shape", "2x3x4", "--num-groups", "2", "--baseline", "none"],
             "aclnnGroupNormSwish: numGroups must divide the 3 channels of x, but got 2",
         ),
-        (["hardshrink", "--dtype", "fp64", "--peer", "none"], "aclnnHardshrink: self must have"),
-        (["elu", "--shape", "1099511627776", "--peer", "none"], "--shape 1099511627776 needs "),
+        (
+            ["hardshrink", "--dtype", "fp64", "--baseline", "none"],
+            "aclnnHardshrink: self must have",
+        ),
+        (["elu", "--shape", "1099511627776", "--baseline", "none"], "--shape 1099511627776 needs "),
     ],
 )
 def test_wrong_use_is_one_sentence(words, sentence, tmp_path, monkeypatch, capsys):

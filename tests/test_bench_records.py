@@ -40,7 +40,7 @@ def test_only_what_is_as_fast_everywhere_is_green(ratios, notes, verdict):
     assert f'<h1 class="{verdict}">' in shown
 
 
-def record(low, median, high, peer=1.0, shape=(4,)):
+def record(low, median, high, baseline=1.0, shape=(4,)):
     return {
         "op": "elu",
         "attributes": {},
@@ -49,7 +49,7 @@ def record(low, median, high, peer=1.0, shape=(4,)):
                 "dtype": "FLOAT",
                 "shape": list(shape),
                 "seconds": {"ours": {"low": low, "median": median, "high": high}},
-                "ratios": {"ours": 1.0, "torch": peer / median},
+                "ratios": {"ours": 1.0, "torch": baseline / median},
             }
         ],
     }
@@ -67,11 +67,11 @@ def record(low, median, high, peer=1.0, shape=(4,)):
 def test_verdicts(new, verdict, faster):
     (found,) = compare(record(0.9, 1.0, 1.1), record(*new))
     assert (found["verdict"], found["times_faster"]) == (verdict, faster)
-    assert found["times_faster_beside"] == faster  # the peer took as long as before
+    assert found["times_faster_beside"] == faster  # the baseline took as long as before
 
 
-def test_a_slow_day_of_the_machine_is_seen_beside_the_peer():
-    (found,) = compare(record(0.9, 1.0, 1.1, peer=1.0), record(1.9, 2.0, 2.1, peer=2.0))
+def test_a_slow_day_of_the_machine_is_seen_beside_the_baseline():
+    (found,) = compare(record(0.9, 1.0, 1.1, baseline=1.0), record(1.9, 2.0, 2.1, baseline=2.0))
     assert (found["times_faster"], found["times_faster_beside"]) == (0.5, 1.0)
 
 

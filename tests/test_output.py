@@ -27,7 +27,7 @@ WORDS = {
     "plot": ["elu"],
     "compare": ["x.npy", "x.npy", "--op", "hardshrink"],
     "verify": ["--op", "elu", "--list"],
-    "bench": ["elu", "--shape", "8", "--peer", "none", "--rounds", "1"],
+    "bench": ["elu", "--shape", "8", "--baseline", "none", "--rounds", "1"],
     "cc": ["--show", "a.c"],
     "run": ["--help"],
     "check": ["--exit-code", "0", "--json", "-", "true"],
@@ -75,7 +75,7 @@ def test_standard_output_that_takes_nothing(name, way, tmp_path):
     [
         ["demo", "--op", "elu", "--json", FULL],
         ["verify", "--op", "hardshrink", "--dtype", "fp16", "--html", FULL],
-        ["bench", "elu", "--shape", "8", "--peer", "none", "--rounds", "1", "--html", FULL],
+        ["bench", "elu", "--shape", "8", "--baseline", "none", "--rounds", "1", "--html", FULL],
     ],
     ids=lambda words: f"{words[0]} {words[-2]}",
 )

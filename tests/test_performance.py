@@ -22,7 +22,7 @@ from report import Result, median_of
 from report_bars import bars, bars_text, slow_ones
 
 import openaclnn
-from openaclnn.bench.measure import Cores, Samples, interleave
+from openaclnn.bench.timing import Cores, Samples, interleave
 from openaclnn.reference import REFERENCES
 
 SIZES = {"64Ki": 1 << 16, "1Mi": 1 << 20, "64Mi": 1 << 26}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support import FLOATS, RULES, SEED, all_rows, rows
 
-from openaclnn.bench.peers import PEERS
+from openaclnn.bench.baselines import BASELINES
 from openaclnn.reference import REFERENCES, sample
 from openaclnn.rules import RULES as PYTHON_RULES
 from openaclnn.schema import Op
@@ -84,9 +84,9 @@ def lacks(op: Op) -> list[str]:
         found.append(f"write plan_{op.family} in a file of core/ops")
     if not (ROOT / f"tests/fuzz/families/{op.family}.cpp").is_file():
         found.append(f"write what the fuzzer checks in tests/fuzz/families/{op.family}.cpp")
-    if op.python not in PEERS:
-        file = f"src/openaclnn/bench/{op.family}_peers.py"
-        found.append(f'add an entry "{op.python}" to PEERS in {file}')
+    if op.python not in BASELINES:
+        file = f"src/openaclnn/bench/{op.family}_baselines.py"
+        found.append(f'add an entry "{op.python}" to BASELINES in {file}')
     if not re.fullmatch(r"[A-Z][^\n]*\.", op.doc):
         found.append("give the row a doc line: one sentence with a capital and a full stop")
     if not op.formula:
@@ -127,7 +127,7 @@ def test_what_is_lacking_is_named():
         'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write plan_frobs in a file of core/ops",
         "write what the fuzzer checks in tests/fuzz/families/frobs.cpp",
-        'add an entry "frob" to PEERS in src/openaclnn/bench/frobs_peers.py',
+        'add an entry "frob" to BASELINES in src/openaclnn/bench/frobs_baselines.py',
         "give the row a doc line: one sentence with a capital and a full stop",
         'define c of the formula, where="c = ..."',
         "write the rule frobs in core/ops/rules.cpp",
@@ -138,13 +138,13 @@ def test_what_is_lacking_is_named():
         'add an entry "frob" to REFERENCES in src/openaclnn/formulas.py',
         "write struct frob in a header of core/kernels/elementwise",
         'add an entry "frob" to tests/fuzz/formulas.h',
-        'add an entry "frob" to PEERS in src/openaclnn/bench/elementwise_peers.py',
+        'add an entry "frob" to BASELINES in src/openaclnn/bench/elementwise_baselines.py',
     ]
 
 
 def test_nothing_is_left_over():
     assert set(REFERENCES) == {op.kernel for op in OPS}
-    assert set(PEERS) == {op.python for op in OPS}
+    assert set(BASELINES) == {op.python for op in OPS}
     named = {rule for op in OPS for rule in op.rules}
     assert set(RULES) == named == CORE_RULES == set(PYTHON_RULES)
 

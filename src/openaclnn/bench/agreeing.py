@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a peer computed the same: a race against a wrong result says nothing."""
+"""Whether a baseline computed the same: a race against a wrong result says nothing."""
 
 from __future__ import annotations
 

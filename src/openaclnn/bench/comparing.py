@@ -10,15 +10,15 @@ from typing import Any
 from ..catalogue import SHORT
 from ..html_page import document, signed, table
 from ..text_table import Paint, columns
+from .cases import text
 from .machine import busy
 from .reporting import duration, noted
-from .tensors import text
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows that both have: how many times as fast the new one is, by our times and by the times
-    as shares of the peer's or of the copy's, which are slower too where the machine is. They are
-    the same where the quartiles meet."""
+    as shares of the baseline's or of the copy's, which a slow machine slows too. They are the same
+    where the quartiles overlap."""
     if old["attributes"] != new["attributes"] or old["op"] != new["op"]:
         raise ValueError("both files must measure one operator with the same attributes")
     before = {(r["dtype"], tuple(r["shape"])): r for r in old["rows"]}
@@ -58,7 +58,9 @@ def notes(files: Sequence[str], records: Sequence[Mapping[str, Any]]) -> list[st
 
 
 def _compared_cells(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    cells = [["dtype", "shape", "before", "after", "times faster", "beside the peer", "verdict"]]
+    cells = [
+        ["dtype", "shape", "before", "after", "times faster", "beside the baseline", "verdict"]
+    ]
     for one in found:
         beside = one["beside"]
         share = f"{one['times_faster_beside']:.2f} ({beside})" if beside else "–"

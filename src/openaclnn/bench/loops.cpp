@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the machine can do: copies and hand-written streaming loops, timed inside C between a common
-// start and the last thread's end, so that no call and no dispatch is in the figure. measure.py
+// start and the last thread's end, so that no call and no dispatch is in the figure. timing.py
 // compiles this with -O3 -march=native.
 #include <algorithm>
 #include <atomic>

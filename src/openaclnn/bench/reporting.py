@@ -15,8 +15,8 @@ from ..html_chart import Line, chart
 from ..html_page import document, table
 from ..plotting.canvas import Canvas, framed
 from ..text_table import Paint, columns
+from .cases import text
 from .running import SCHEMA, Row, Setting, Time
-from .tensors import text
 
 STYLES = {"ours": ("cyan",), "copy": ("dim",)}
 LETTERS = {"ours": "*", "copy": "."}
@@ -53,26 +53,26 @@ def title(setting: Setting) -> str:
     return setting.op.python + (f" with {given}" if given else "")
 
 
-def _cells(rows: Sequence[Row], peer: str) -> list[list[str]]:
+def _cells(rows: Sequence[Row], baseline: str) -> list[list[str]]:
     has_copy = any("copy" in row.times for row in rows)
     head = ["dtype", "shape", "ours", "spread", "GB/s"]
-    head += ["of copy"] * has_copy + [peer, "spread", "times faster"] * (peer != "none")
+    head += ["of copy"] * has_copy + [baseline, "spread", "times faster"] * (baseline != "none")
     cells = [head]
     for row in rows:
         mine = row.times["ours"]
         one = [SHORT[row.dtype], text(row.shape), duration(mine.median), spread(mine)]
         one.append(f"{row.gbps:.3g}")
         one += [f"{100 * row.ratios['copy']:.0f} %"] if has_copy else []
-        if peer != "none":
-            theirs = row.times[peer]
-            one += [duration(theirs.median), spread(theirs), f"{row.ratios[peer]:.2f}"]
+        if baseline != "none":
+            theirs = row.times[baseline]
+            one += [duration(theirs.median), spread(theirs), f"{row.ratios[baseline]:.2f}"]
             one[-1] += " (results differ)" * row.differs
         cells.append(one)
     return cells
 
 
 def lines(setting: Setting, rows: Sequence[Row], paint: Paint) -> list[str]:
-    shown = columns(_cells(rows, setting.peer), "ll" + "r" * 8)
+    shown = columns(_cells(rows, setting.baseline), "ll" + "r" * 8)
     return [paint(title(setting), "bold"), paint(shown[0], "dim"), *shown[1:]]
 
 
@@ -138,12 +138,12 @@ def noted(notes: Sequence[str]) -> str:
 
 
 def _verdict(setting: Setting, rows: Sequence[Row], notes: Sequence[str]) -> str:
-    """Good is what is at least as fast as the peer everywhere, on a machine that can tell."""
+    """Good is what is at least as fast as the baseline everywhere, on a machine that can tell."""
     if any(row.differs for row in rows):
         return "bad"
-    if notes or setting.peer == "none":
+    if notes or setting.baseline == "none":
         return "none"
-    return "good" if all(row.ratios[setting.peer] >= 1 for row in rows) else "none"
+    return "good" if all(row.ratios[setting.baseline] >= 1 for row in rows) else "none"
 
 
 def page(
@@ -153,7 +153,7 @@ def page(
     sweep: bool,
     notes: Sequence[str] = (),
 ) -> str:
-    head, *cells = _cells(rows, setting.peer)
+    head, *cells = _cells(rows, setting.baseline)
     body = [[escape(cell) for cell in [f"{one[0]} {one[1]}", *one[2:]]] for one in cells]
     measured = table(
         ["dtype and shape", *head[2:]], body, title(setting), "l" + "r" * (len(head) - 2)
@@ -187,15 +187,14 @@ EXPLAINED = (
 
 def _sentence(setting: Setting, rows: Sequence[Row]) -> str:
     if any(row.differs for row in rows):
-        return f"{setting.op.python}: results of {setting.peer} differ from ours"
-    if setting.peer == "none":
+        return f"{setting.op.python}: results of {setting.baseline} differ from ours"
+    if setting.baseline == "none":
         return f"{setting.op.python}: {max(row.gbps for row in rows):.1f} GB/s at best"
-    ratios = sorted(row.ratios[setting.peer] for row in rows)
+    ratios = sorted(row.ratios[setting.baseline] for row in rows)
     if len(ratios) == 1:
-        return f"{setting.op.python}: {ratios[0]:.2f} times as fast as {setting.peer}"
-    return (
-        f"{setting.op.python}: {ratios[0]:.2f} to {ratios[-1]:.2f} times as fast as {setting.peer}"
-    )
+        return f"{setting.op.python}: {ratios[0]:.2f} times as fast as {setting.baseline}"
+    span = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+    return f"{setting.op.python}: {span} times as fast as {setting.baseline}"
 
 
 def _chart(setting: Setting, rows: Sequence[Row], dtype: str) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures an operator with shapes, dtypes and attributes of the user's, beside a peer and a copy.
+"""Measures an operator beside a baseline and a copy.
 
-The candidates take turns (measure.py). Their results are compared before the clock starts.
+The candidates take turns (timing.py). Their results are compared before the clock starts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ..reference import Array
 from ..schema import Op
 from ..settings import config
 from .agreeing import agrees
+from .baselines import BASELINES
+from .cases import BLOCK, CannotMeasure, ours, tensors, to_torch
 from .machine import cpu_name
-from .measure import Cores, Loops, Run, interleave, run_of
-from .peers import PEERS
-from .tensors import BLOCK, CannotMeasure, ours, tensors, to_torch
+from .timing import Cores, Loops, Run, interleave, run_of
 
 SCHEMA = "openaclnn bench 1"
 TOLERANCE = {"FLOAT": 1e-4, "FLOAT16": 2e-2, "BFLOAT16": 1e-1, "DOUBLE": 1e-12}  # of sums
-PEER_NAMES = ("torch", "numpy", "none")
+BASELINE_NAMES = ("torch", "numpy", "none")
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Row:
     dtype: str
     shape: tuple[int, ...]
     bytes: int  # least traffic: each tensor once
-    times: Mapping[str, Time]  # ours, the peer, copy (as long as a copy of so many bytes takes)
+    times: Mapping[str, Time]  # ours, the baseline, copy (as long as a copy of so many bytes takes)
     ratios: Mapping[str, float]  # how many times as long as ours: the median of the rounds' ratios
-    differs: bool  # from the peer
+    differs: bool  # from the baseline
 
     @property
     def gbps(self) -> float:
@@ -72,7 +72,7 @@ class Row:
             },
             "ratios": dict(self.ratios),
             "gb_per_second": self.gbps,
-            "differs_from_peer": self.differs,
+            "differs_from_baseline": self.differs,
         }
 
 
@@ -82,18 +82,18 @@ class Setting:
 
     op: Op
     attributes: Mapping[str, Any]
-    peer: str
+    baseline: str
     threads: int
     rounds: int
 
     @property
     def timed(self) -> dict[str, Any]:
         """In place, attributes that keep the data what it was."""
-        return {**self.attributes, **PEERS[self.op.python].timed}
+        return {**self.attributes, **BASELINES[self.op.python].timed}
 
 
 class Bench:
-    """The CPUs, the copy loop and the module of the peer, found once."""
+    """The CPUs, the copy loop and the module of the baseline, found once."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -103,25 +103,27 @@ class Bench:
 
     def _module(self) -> Any:
         s = self.setting
-        if s.peer == "none":
+        if s.baseline == "none":
             return None
-        peer = PEERS[s.op.python]
-        if s.peer == "numpy" and peer.numpy is None:
-            raise CannotMeasure(f"--peer numpy has no {s.op.python}; there are torch and none")
-        if lacks := peer.lacks(s.attributes):
-            raise CannotMeasure(f"--peer {s.peer} {lacks}; --peer none measures without a peer")
-        if s.peer == "numpy":
+        baseline = BASELINES[s.op.python]
+        if s.baseline == "numpy" and baseline.numpy is None:
+            raise CannotMeasure(f"--baseline numpy has no {s.op.python}; there are torch and none")
+        if lacks := baseline.lacks(s.attributes):
+            raise CannotMeasure(
+                f"--baseline {s.baseline} {lacks}; --baseline none measures without a baseline"
+            )
+        if s.baseline == "numpy":
             return np
         try:
             return importlib.import_module("torch")
         except ImportError:
-            raise CannotMeasure("--peer torch needs torch: pip install torch") from None
+            raise CannotMeasure("--baseline torch needs torch: pip install torch") from None
 
     @contextmanager
     def threads(self) -> Iterator[None]:
         """Ours and torch's; afterwards they are what they were."""
         before = config()["threads"]
-        torch = self.module if self.setting.peer == "torch" else None
+        torch = self.module if self.setting.baseline == "torch" else None
         theirs = torch.get_num_threads() if torch else 0
         openaclnn.set_num_threads(self.setting.threads)
         if torch:
@@ -146,13 +148,13 @@ class Bench:
         self._judge(inputs if starting is None else [starting], results)
         candidates: dict[str, Run] = {"ours": run_of(call)}
         differs = False
-        if s.peer != "none":
-            theirs, compute = self._peer(inputs, results, dtype)
+        if s.baseline != "none":
+            theirs, compute = self._baseline(inputs, results, dtype)
             due = [x.copy() for x in results]
             if starting is not None:
                 inputs[0][...] = starting
             differs = not self._same(due, compute(), dtype)
-            candidates[s.peer] = run_of(theirs)
+            candidates[s.baseline] = run_of(theirs)
         if self.loops is not None:
             x, out = inputs[0].reshape(-1), np.empty_like(results[0]).reshape(-1)
             candidates["copy"] = self.loops.run("copy", [x], out, s.threads, 1.0)
@@ -175,21 +177,21 @@ class Bench:
             if found.of_promise.max(initial=0.0) > 1:
                 raise CannotMeasure(f"{op.python} in {found.dtype} breaks its promise: report this")
 
-    def _peer(
+    def _baseline(
         self, inputs: list[Array], results: list[Array], dtype: str
     ) -> tuple[Callable[[], Any], Callable[[], list[Any]]]:
         """The call that is timed, and one that gives the results as arrays."""
         s, op = self.setting, self.setting.op
-        peer = PEERS[op.python]
+        baseline = BASELINES[op.python]
         named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
         if len(results) == 1 and not op.inplace:
             named["out"] = results[0]
-        if s.peer == "torch":
+        if s.baseline == "torch":
             there = {name: to_torch(self.module, x) for name, x in named.items()}
-            call = peer.torch(self.module, there, s.timed)
+            call = baseline.torch(self.module, there, s.timed)
         else:
-            assert peer.numpy is not None
-            call = peer.numpy(named, s.timed)
+            assert baseline.numpy is not None
+            call = baseline.numpy(named, s.timed)
 
         def compute() -> list[Any]:
             if "out" in named:
@@ -203,7 +205,7 @@ class Bench:
         op = self.setting.op
         if op.pointwise:
             a, b = due[0].reshape(-1), found[0].reshape(-1)
-            below = PEERS[op.python].cancels_below
+            below = BASELINES[op.python].cancels_below
             return all(agrees(a[i], b[i], below) for i in _blocks(a.size))
         for mine, theirs in zip(due, found, strict=True):
             plain = theirs if isinstance(theirs, np.ndarray) else theirs.double().numpy()
@@ -235,7 +237,7 @@ def about(bench: Bench, load: float) -> dict[str, Any]:
         "openaclnn": config()["version"],
         "kernels": config()["kernels"],
         "python": platform.python_version(),
-        "peer": s.peer if module is None else f"{s.peer} {module.__version__}",
+        "baseline": s.baseline if module is None else f"{s.baseline} {module.__version__}",
         "threads": s.threads,
         "rounds": s.rounds,
         "load_average_before": load,

@@ -42,21 +42,21 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "bench",
         run,
         "measure an operator with your shapes, dtypes and attributes",
-        "Measures an operator beside a peer and beside a copy of as many bytes. The candidates\n"
+        "Measures an operator beside a baseline and a copy of as many bytes. The candidates\n"
         "take turns, and a sample is repeated if another program used a core meanwhile; times\n"
         "are medians with their spread. The results are compared before the clock starts.\n\n"
         "  openaclnn bench elu_backward --shape 1024x1024 --dtype fp32 bf16 --alpha 1.5\n"
         "  openaclnn bench elu --sweep 1Ki 16Mi --out elu.svg --html elu.html\n"
         "  openaclnn bench group_norm_swish --shape 2x320x64x64 --num-groups 32 --json new.json\n"
         "  openaclnn bench --compare old.json new.json\n\n"
-        "Exit status: 0; 1 if results differ from the peer's or, with --compare, something is\n"
+        "Exit status: 0; 1 if results differ from the baseline's or, with --compare, something is\n"
         "slower; 2 if nothing was measured.",
     )
     add = sub.add_argument
     add("op", nargs="?", metavar="OPERATOR", help="C or Python name")
     add("--shape", nargs="+", metavar="NxM", help=f"of the first input ({SHAPE})")
     add("--dtype", nargs="+", metavar="DTYPE", help="fp32 (the default), bf16, fp16, fp64")
-    add("--peer", default="torch", help="torch (the default), numpy or none")
+    add("--baseline", default="torch", help="torch (the default), numpy or none")
     add("--threads", type=int, metavar="N", help="for ours and for torch (as openaclnn info shows)")
     add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"samples of a median ({ROUNDS})")
     add(
@@ -149,7 +149,7 @@ def _draw(rows: list[Row], dtypes: list[str], stream: Any, paint: Paint) -> None
 def _read(
     arguments: argparse.Namespace,
 ) -> tuple[Setting, list[tuple[int, ...]], list[str], Path | None]:
-    from ..bench.running import PEER_NAMES, Setting
+    from ..bench.running import BASELINE_NAMES, Setting
     from ..dtypes import dtype_of
     from ..plotting.curves import default_attributes
 
@@ -158,8 +158,8 @@ def _read(
     op = operator(arguments.op)
     given = given_attributes(arguments)
     refuse_others(op, given)
-    if arguments.peer not in PEER_NAMES:
-        raise WrongUse(f"--peer must be torch, numpy or none, but is {arguments.peer}")
+    if arguments.baseline not in BASELINE_NAMES:
+        raise WrongUse(f"--baseline must be torch, numpy or none, but is {arguments.baseline}")
     threads = config()["threads"] if arguments.threads is None else arguments.threads
     for name, value in (("threads", threads), ("rounds", arguments.rounds)):
         if value < 1:
@@ -175,7 +175,9 @@ def _read(
         raise WrongUse(f"--sweep needs an operator that takes any shape; {op.python} needs --shape")
     else:
         shapes = _sizes(arguments.sweep)
-    setting = Setting(op, default_attributes(op) | given, arguments.peer, threads, arguments.rounds)
+    setting = Setting(
+        op, default_attributes(op) | given, arguments.baseline, threads, arguments.rounds
+    )
     return setting, list(dict.fromkeys(shapes)), dtypes, _picture(arguments.out)
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from ..formulas_group_norm import EPS
-from .peer import Attributes, Peer, Tensors
+from .baseline import Attributes, Baseline, Tensors
 
 Results = Callable[[], tuple[Any, ...]]
 
@@ -102,11 +102,11 @@ def compiled_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     return lambda: compiled(*(t[name] for name in names))
 
 
-PEERS: dict[str, Peer] = {
-    "group_norm_swish": Peer(
+BASELINES: dict[str, Baseline] = {
+    "group_norm_swish": Baseline(
         torch=eager_forward, others={"compiled": compiled_forward}, lacks=_lacks
     ),
-    "group_norm_swish_grad": Peer(
+    "group_norm_swish_grad": Baseline(
         torch=eager_backward,
         others={"recomputed": eager_backward_recomputed, "compiled": compiled_backward},
         lacks=_lacks,

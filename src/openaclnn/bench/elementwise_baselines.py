@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
-from .peer import Attributes, Call, Peer, Tensors
+from .baseline import Attributes, Baseline, Call, Tensors
 
 
 def torch_leaky_relu(torch: ModuleType, t: Tensors, a: Attributes) -> Call:
@@ -164,15 +164,15 @@ def numpy_logit_grad(t: Tensors, a: Attributes) -> Call:
     return call
 
 
-PEERS: dict[str, Peer] = {
-    "leaky_relu": Peer(torch_leaky_relu, numpy_leaky_relu),
-    "leaky_relu_": Peer(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
-    "leaky_relu_backward": Peer(torch_leaky_relu_backward, numpy_leaky_relu_backward),
-    "elu": Peer(torch_elu, numpy_elu),
-    "elu_": Peer(torch_elu_, numpy_elu),
-    "elu_backward": Peer(torch_elu_backward, numpy_elu_backward),
-    "hardshrink": Peer(torch_hardshrink, numpy_hardshrink),
-    "hardshrink_backward": Peer(torch_hardshrink_backward, numpy_hardshrink),
-    "logit": Peer(torch_logit, numpy_logit, cancels_below=1.0),
-    "logit_grad": Peer(torch_logit_grad, numpy_logit_grad),
+BASELINES: dict[str, Baseline] = {
+    "leaky_relu": Baseline(torch_leaky_relu, numpy_leaky_relu),
+    "leaky_relu_": Baseline(torch_leaky_relu_, numpy_leaky_relu_, timed={"negative_slope": 1.0}),
+    "leaky_relu_backward": Baseline(torch_leaky_relu_backward, numpy_leaky_relu_backward),
+    "elu": Baseline(torch_elu, numpy_elu),
+    "elu_": Baseline(torch_elu_, numpy_elu),
+    "elu_backward": Baseline(torch_elu_backward, numpy_elu_backward),
+    "hardshrink": Baseline(torch_hardshrink, numpy_hardshrink),
+    "hardshrink_backward": Baseline(torch_hardshrink_backward, numpy_hardshrink),
+    "logit": Baseline(torch_logit, numpy_logit, cancels_below=1.0),
+    "logit_grad": Baseline(torch_logit_grad, numpy_logit_grad),
 }

@@ -16,7 +16,7 @@ from ..reference import REFERENCES, Array, input_shapes, numpy_dtype
 from ..schema import Op
 from ..shapes import shape_of
 from .machine import memory_for
-from .measure import aligned
+from .timing import aligned
 
 BLOCK = 1 << 16  # values drawn; large inputs repeat them, and the formula judges as many
 SEED = 5
@@ -61,8 +61,8 @@ def tensors(
 
 
 def _imply(op: Op, inputs: list[Array], attributes: Mapping[str, Any]) -> None:
-    """A gradient gets the mean and the rstd of its x: a peer that keeps the output of the forward
-    computes something else with others."""
+    """The gradient of group norm gets the mean and rstd of its x: a baseline that keeps the output
+    of the forward pass needs them."""
     implied = REFERENCES[op.kernel].implied
     if implied is not None:
         named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a peer is: another library that computes the same as a row. The peers of a family stand in
-<family>_peers.py."""
+"""A baseline: another library that computes the same as a row. Those of a family are in
+<family>_baselines.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WithTorch = Callable[[ModuleType, Tensors, Attributes], Call]
 
 
 @dataclass(frozen=True)
-class Peer:
+class Baseline:
     """How torch, and NumPy if it can, compute one row: each function returns a call."""
 
     torch: WithTorch
@@ -27,5 +27,5 @@ class Peer:
     lacks: Callable[[Attributes], str] = lambda attributes: ""
     # in-place rows: attributes that keep the data what it was
     timed: Attributes = field(default_factory=dict)
-    # results below this are compared as if they were as large: there peers cancel
+    # results below this are compared as if they were as large: there baselines cancel
     cancels_below: float = 0.0
