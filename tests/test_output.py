@@ -75,7 +75,7 @@ def test_standard_output_that_takes_nothing(name, way, tmp_path):
     [
         ["demo", "--op", "elu", "--json", FULL],
         ["verify", "--op", "hardshrink", "--dtype", "fp16", "--html", FULL],
-        ["bench", "elu", "--shape", "8", "--baseline", "none", "--rounds", "1", "--html", FULL],
+        ["bench", "elu", "--shape", "8", "--baseline", "none", "--rounds", "1", "--json", FULL],
     ],
     ids=lambda words: f"{words[0]} {words[-2]}",
 )

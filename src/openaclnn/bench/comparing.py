@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from ..catalogue import SHORT
-from ..html_page import document, signed, table
 from ..text_table import Paint, columns
 from .cases import text
 from .machine import busy
-from .reporting import duration, noted
+from .reporting import duration
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows that both have: how many times as fast the new one is, by our times and by the times
+    """The rows that both have: how many times as fast the new one is, by our times and by our times
     as shares of the baseline's or of the copy's, which a slow machine slows too. They are the same
     where the quartiles overlap."""
     if old["attributes"] != new["attributes"] or old["op"] != new["op"]:
@@ -51,7 +49,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, An
 
 
 def notes(files: Sequence[str], records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Which of the records were measured on a machine that did something else."""
+    """Which of the records were measured on a busy machine."""
     loads = (record.get("about", {}).get("load_average_before", 0.0) for record in records)
     found = (busy(load, f" in {file}") for file, load in zip(files, loads, strict=True))
     return list(filter(None, found))
@@ -85,24 +83,3 @@ def compared_lines(found: Sequence[Mapping[str, Any]], paint: Paint) -> list[str
         paint(shown[0], "dim"),
         *(paint(x, *styles[one["verdict"]]) for x, one in zip(shown[1:], found, strict=True)),
     ]
-
-
-def compared_page(
-    op: str, files: Sequence[str], found: Sequence[Mapping[str, Any]], said: Sequence[str] = ()
-) -> str:
-    """`said`: the notes."""
-    slower = sum(one["verdict"] == "slower" for one in found)
-    head, *cells = _compared_cells(found)
-    signs = {"faster": "good", "slower": "bad", "same": "none"}
-    body = [
-        [escape(f"{c[0]} {c[1]}"), *map(escape, c[2:-1]), signed(signs[c[-1]], c[-1])]
-        for c in cells
-    ]
-    shown = table(
-        ["dtype and shape", *head[2:]], body, f"{op}: {files[0]} and {files[1]}", "lrrrrl"
-    )
-    sentence = f"{op}: {slower} of {len(found)} slower" if slower else f"{op}: nothing is slower"
-    main = f'<section id="results"><h2>Comparison</h2>{shown}</section>'
-    main = noted(said) + main
-    verdict = "bad" if slower else "none" if said else "good"
-    return document("bench", verdict, sentence, list(files), main, ("results", "the results"))

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record says of the machine."""
+"""What a record says of the machine and of the run."""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..settings import config
 
 CPU_NUMBERS = {"family": "cpu family", "model": "model"}
 
@@ -18,11 +25,27 @@ def cpu_name() -> str:
     return ", ".join([found.get("model name", platform.machine()), *numbers])
 
 
-BUSY = 0.5  # load average beside which times are no measurement
+def about(load: float) -> dict[str, Any]:
+    """`load`: the load average before the run."""
+    found = config()
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_name(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "openaclnn": found["version"],
+        "kernels": found["kernels"],
+        "compiler": found["compiler"],
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "load_average_before": round(load, 2),
+    }
+
+
+BUSY = 0.5  # load average above which times mean little
 
 
 def busy(load: float, when: str = "") -> str:
-    """The sentence about a machine that did something else; empty where it did not."""
+    """A sentence about a busy machine; empty for an idle one."""
     if load <= BUSY:
         return ""
     return f"load average {load:.1f}{when}: the machine is busy, distrust these times"

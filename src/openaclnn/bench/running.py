@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures an operator beside a baseline and a copy.
+"""Measures a case beside baselines and hand-written loops.
 
 The candidates take turns (timing.py). Their results are compared before the clock starts.
 """
@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import importlib
 import math
-import os
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -22,17 +19,15 @@ import openaclnn
 
 from ..judging import outputs
 from ..reference import Array
-from ..schema import Op
 from ..settings import config
+from . import machine
 from .agreeing import agrees
 from .baselines import BASELINES
-from .cases import BLOCK, CannotMeasure, ours, tensors, to_torch
-from .machine import cpu_name
-from .timing import Cores, Loops, Run, interleave, run_of
+from .cases import BLOCK, Arrays, CannotMeasure, Case, arrays, ours, to_torch
+from .timing import Cores, Loops, Run, interleave, run_after, run_of
 
 SCHEMA = "openaclnn bench 1"
 TOLERANCE = {"FLOAT": 1e-4, "FLOAT16": 2e-2, "BFLOAT16": 1e-1, "DOUBLE": 1e-12}  # of sums
-BASELINE_NAMES = ("torch", "numpy", "none")
 
 
 @dataclass(frozen=True)
@@ -45,16 +40,15 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One shape in one dtype."""
+class Result:
+    """Of one case."""
 
-    op: str
-    dtype: str
-    shape: tuple[int, ...]
-    bytes: int  # least traffic: each tensor once
-    times: Mapping[str, Time]  # ours, the baseline, copy (as long as a copy of so many bytes takes)
+    case: Case
+    bytes: int  # least traffic
+    # ours, the baselines, and loops: how long one takes for as many bytes
+    times: Mapping[str, Time]
     ratios: Mapping[str, float]  # how many times as long as ours: the median of the rounds' ratios
-    differs: bool  # from the baseline
+    differs: tuple[str, ...]  # baselines with other results
 
     @property
     def gbps(self) -> float:
@@ -62,9 +56,9 @@ class Row:
 
     def as_data(self) -> dict[str, Any]:
         return {
-            "op": self.op,
-            "dtype": self.dtype,
-            "shape": list(self.shape),
+            "op": self.case.op.python,
+            "dtype": self.case.dtype,
+            "shape": list(self.case.shape),
             "bytes": self.bytes,
             "seconds": {
                 name: {"median": t.median, "low": t.low, "high": t.high}
@@ -72,148 +66,173 @@ class Row:
             },
             "ratios": dict(self.ratios),
             "gb_per_second": self.gbps,
-            "differs_from_baseline": self.differs,
+            "differs": list(self.differs),
         }
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What is measured, whatever the shape and the dtype."""
-
-    op: Op
-    attributes: Mapping[str, Any]
-    baseline: str
-    threads: int
-    rounds: int
-
-    @property
-    def timed(self) -> dict[str, Any]:
-        """In place, attributes that keep the data what it was."""
-        return {**self.attributes, **BASELINES[self.op.python].timed}
+class CannotCompile(CannotMeasure):
+    """The baseline `compiled` fails."""
 
 
 class Bench:
-    """The CPUs, the copy loop and the module of the baseline, found once."""
+    """The CPUs and the loops, found once."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.module = self._module()
+    def __init__(
+        self,
+        threads: int,
+        rounds: int,
+        loops: Sequence[str] = ("copy",),
+    ) -> None:
+        self.threads, self.rounds = threads, rounds
+        self.versions: dict[str, str] = {}
         self.loops = Loops.build()
-        self.cores = Cores(self.loops, setting.threads)
+        self.kinds = tuple(loops) if self.loops else ()
+        self.cores = Cores(self.loops, threads)
 
-    def _module(self) -> Any:
-        s = self.setting
-        if s.baseline == "none":
-            return None
-        baseline = BASELINES[s.op.python]
-        if s.baseline == "numpy" and baseline.numpy is None:
-            raise CannotMeasure(f"--baseline numpy has no {s.op.python}; there are torch and none")
-        if lacks := baseline.lacks(s.attributes):
+    def measure(
+        self, case: Case, baselines: Sequence[str], before: Callable[[], Any] | None = None
+    ) -> Result:
+        """`before` runs, untimed, before each call."""
+        modules = {name: self._module(name, case) for name in baselines}
+        with self._threads(modules.values()):
+            return self._measure(case, modules, before)
+
+    def _module(self, name: str, case: Case) -> Any:
+        baseline = BASELINES[case.op.python]
+        if name == "numpy" and baseline.numpy is None:
             raise CannotMeasure(
-                f"--baseline {s.baseline} {lacks}; --baseline none measures without a baseline"
+                f"--baseline numpy has no {case.op.python}; there are torch and none"
             )
-        if s.baseline == "numpy":
-            return np
+        if lacks := baseline.lacks(case.attributes):
+            raise CannotMeasure(f"--baseline {name} {lacks}; --baseline none compares with nothing")
+        package = "numpy" if name == "numpy" else "torch"
         try:
-            return importlib.import_module("torch")
+            module = importlib.import_module(package)
         except ImportError:
-            raise CannotMeasure("--baseline torch needs torch: pip install torch") from None
+            raise CannotMeasure(f"--baseline {name} needs torch: pip install torch") from None
+        self.versions[package] = module.__version__
+        return module
 
     @contextmanager
-    def threads(self) -> Iterator[None]:
-        """Ours and torch's; afterwards they are what they were."""
-        before = config()["threads"]
-        torch = self.module if self.setting.baseline == "torch" else None
-        theirs = torch.get_num_threads() if torch else 0
-        openaclnn.set_num_threads(self.setting.threads)
-        if torch:
-            torch.set_num_threads(self.setting.threads)
+    def _threads(self, modules: Any) -> Iterator[None]:
+        """Sets the threads of openaclnn and torch, and restores them."""
+        setters = [openaclnn.set_num_threads]
+        before = [config()["threads"]]
+        for torch in (m for m in modules if hasattr(m, "set_num_threads")):
+            setters.append(torch.set_num_threads)
+            before.append(torch.get_num_threads())
+        for setter in setters:
+            setter(self.threads)
         try:
             yield
         finally:
-            openaclnn.set_num_threads(before)
-            if torch:
-                torch.set_num_threads(theirs)
+            for setter, threads in zip(setters, before, strict=True):
+                setter(threads)
 
-    def measure(self, shape: tuple[int, ...], dtype: str) -> Row:
-        with self.threads():
-            return self._measure(shape, dtype)
-
-    def _measure(self, shape: tuple[int, ...], dtype: str) -> Row:
-        s, op = self.setting, self.setting.op
-        inputs, results = tensors(op, shape, dtype, s.attributes)
-        call = ours(op, inputs, results, s.timed)
-        starting = inputs[0].copy() if op.inplace else None
+    def _measure(
+        self, case: Case, modules: Mapping[str, Any], before: Callable[[], Any] | None
+    ) -> Result:
+        data = arrays(case)
+        call = ours(case, data, case.timed)
+        start = data.inputs[0].copy() if case.op.inplace else None
         call()
-        self._judge(inputs if starting is None else [starting], results)
-        candidates: dict[str, Run] = {"ours": run_of(call)}
-        differs = False
-        if s.baseline != "none":
-            theirs, compute = self._baseline(inputs, results, dtype)
-            due = [x.copy() for x in results]
-            if starting is not None:
-                inputs[0][...] = starting
-            differs = not self._same(due, compute(), dtype)
-            candidates[s.baseline] = run_of(theirs)
-        if self.loops is not None:
-            x, out = inputs[0].reshape(-1), np.empty_like(results[0]).reshape(-1)
-            candidates["copy"] = self.loops.run("copy", [x], out, s.threads, 1.0)
-        samples = interleave(candidates, s.rounds, self.cores)
-        moved = sum(x.nbytes for x in inputs)
-        moved += 0 if op.inplace else sum(x.nbytes for x in results)
-        of_copy = moved / (2 * results[0].nbytes)
-        share = {name: of_copy if name == "copy" else 1.0 for name in candidates}
-        times = {name: _time(t, share[name]) for name, t in samples.samples.items()}
-        ratios = {name: r * share[name] for name, r in samples.ratios("ours").items()}
-        return Row(op.python, dtype, shape, moved, times, ratios, differs)
+        self._judge(case, data.inputs if start is None else [start], data.results)
+        calls = {"ours": call}
+        expected = [x.copy() for x in data.results]
+        differs = []
+        for name, module in modules.items():
+            if start is not None:
+                data.inputs[0][...] = start
+            else:
+                for x in data.results:
+                    x.fill(math.nan)
+            baseline = _call_of(name, module, case, data)
+            try:
+                found = baseline()
+            except Exception as error:  # torch.compile raises many kinds
+                if name != "compiled":
+                    raise
+                raise CannotCompile(f"torch.compile: {str(error).splitlines()[0]}") from error
+            calls[name] = baseline
+            # compilers compute expm1(x) as exp(x) - 1
+            below = 1.0 if name == "compiled" else BASELINES[case.op.python].cancels_below
+            found = found if isinstance(found, tuple) else data.results
+            if not _same(case, expected, found, below):
+                differs.append(name)
+        timed = {n: run_after(before, c) if before else run_of(c) for n, c in calls.items()}
+        shares = dict.fromkeys(timed, 1.0)
+        for kind in self.kinds:
+            timed[kind], moved = self._loop(kind, data)
+            shares[kind] = data.bytes / moved
+        samples = interleave(timed, self.rounds, self.cores)
+        times = {name: _time(t, shares[name]) for name, t in samples.samples.items()}
+        ratios = {name: r * shares[name] for name, r in samples.ratios("ours").items()}
+        return Result(case, data.bytes, times, ratios, tuple(differs))
 
-    def _judge(self, inputs: list[Array], results: list[Array]) -> None:
-        """Our results by the formula; of pointwise rows a block of them."""
-        op, attributes = self.setting.op, self.setting.timed
-        if op.pointwise:
-            inputs = [x.reshape(-1)[:BLOCK] for x in inputs]
+    def _loop(self, kind: str, data: Arrays) -> tuple[Run, int]:
+        """The loop over the large tensors, and the bytes that it moves."""
+        assert self.loops is not None
+        out = np.empty(data.results[0].size, data.results[0].dtype)
+        inputs = [x for x in data.inputs if x.nbytes == out.nbytes] or [out.copy()]
+        inputs = inputs[: 1 if kind == "copy" else 2]
+        run = self.loops.run(kind, inputs, out, self.threads, 0.5)
+        return run, (len(inputs) + 1) * out.nbytes
+
+    def _judge(self, case: Case, inputs: list[Array], results: list[Array]) -> None:
+        """Our results by the formula; of pointwise rows the first elements."""
+        if case.op.pointwise:
+            shape = results[0].shape
+            inputs = [np.broadcast_to(x, shape).reshape(-1)[:BLOCK] for x in inputs]
             results = [x.reshape(-1)[:BLOCK] for x in results]
-        for found in outputs(op, inputs, attributes, results):
+        for found in outputs(case.op, inputs, case.timed, results):
             if found.of_promise.max(initial=0.0) > 1:
-                raise CannotMeasure(f"{op.python} in {found.dtype} breaks its promise: report this")
+                name = case.op.python
+                raise CannotMeasure(f"{name} in {found.dtype} breaks its promise: report this")
 
-    def _baseline(
-        self, inputs: list[Array], results: list[Array], dtype: str
-    ) -> tuple[Callable[[], Any], Callable[[], list[Any]]]:
-        """The call that is timed, and one that gives the results as arrays."""
-        s, op = self.setting, self.setting.op
-        baseline = BASELINES[op.python]
-        named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
-        if len(results) == 1 and not op.inplace:
-            named["out"] = results[0]
-        if s.baseline == "torch":
-            there = {name: to_torch(self.module, x) for name, x in named.items()}
-            call = baseline.torch(self.module, there, s.timed)
-        else:
-            assert baseline.numpy is not None
-            call = baseline.numpy(named, s.timed)
+    def about(self, load: float) -> dict[str, Any]:
+        return {
+            **machine.about(load),
+            **self.versions,
+            "threads": self.threads,
+            "rounds": self.rounds,
+            "loops": self.loops.compiler if self.loops else None,
+            "samples": self.cores.summary(),
+        }
 
-        def compute() -> list[Any]:
-            if "out" in named:
-                named["out"][...] = math.nan
-            found = call()
-            return list(found) if isinstance(found, tuple) else [results[0]]
 
-        return call, compute
+def _call_of(name: str, module: Any, case: Case, data: Arrays) -> Callable[[], Any]:
+    """Writes the results, or returns all of them as a tuple."""
+    baseline = BASELINES[case.op.python]
+    named = {p.python_name: x for p, x in zip(case.op.inputs_, data.inputs, strict=True)}
+    if len(data.results) == 1 and not case.op.inplace:
+        named["out"] = data.results[0]
+    if name == "numpy":
+        assert baseline.numpy is not None
+        return baseline.numpy(named, case.timed)
+    there = {key: to_torch(module, x) for key, x in named.items()}
+    if name in baseline.others:
+        return baseline.others[name](module, there, case.timed)
+    call = baseline.torch(module, there, case.timed)
+    if name == "torch":
+        return call
+    if name != "compiled":
+        raise CannotMeasure(f"{case.op.python} has no baseline {name}")
+    module.compiler.reset()
+    compiled: Callable[[], Any] = module.compile(lambda: call(), fullgraph=True)
+    return compiled
 
-    def _same(self, due: list[Array], found: list[Any], dtype: str) -> bool:
-        op = self.setting.op
-        if op.pointwise:
-            a, b = due[0].reshape(-1), found[0].reshape(-1)
-            below = BASELINES[op.python].cancels_below
-            return all(agrees(a[i], b[i], below) for i in _blocks(a.size))
-        for mine, theirs in zip(due, found, strict=True):
-            plain = theirs if isinstance(theirs, np.ndarray) else theirs.double().numpy()
-            wide = plain.astype(np.float64).reshape(-1)
-            far = np.abs(mine.astype(np.float64).reshape(-1) - wide).max()
-            if not far <= TOLERANCE[dtype] * max(1.0, float(np.abs(wide).max())):
-                return False
-        return True
+
+def _same(case: Case, expected: list[Array], found: Sequence[Any], below: float) -> bool:
+    """`below`: smaller results are compared as if they were as large."""
+    if case.op.pointwise:
+        a, b = expected[0].reshape(-1), found[0].reshape(-1)
+        return all(agrees(a[i], b[i], below) for i in _blocks(a.size))
+    for mine, theirs in zip(expected, found, strict=False):  # compiled: without the statistics
+        plain = theirs if isinstance(theirs, np.ndarray) else theirs.double().numpy()
+        a, b = (x.astype(np.float64).reshape(-1) for x in (mine, plain))
+        if not np.abs(a - b).max() <= TOLERANCE[case.dtype] * max(1.0, float(np.abs(b).max())):
+            return False
+    return True
 
 
 def _blocks(size: int) -> list[slice]:
@@ -225,22 +244,3 @@ def _blocks(size: int) -> list[slice]:
 def _time(samples: Sequence[float], share: float) -> Time:
     low, median, high = np.percentile(samples, [25, 50, 75]) * share
     return Time(float(median), float(low), float(high))
-
-
-def about(bench: Bench, load: float) -> dict[str, Any]:
-    s = bench.setting
-    module = bench.module
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": cpu_name(),
-        "cpus": len(os.sched_getaffinity(0)),
-        "openaclnn": config()["version"],
-        "kernels": config()["kernels"],
-        "python": platform.python_version(),
-        "baseline": s.baseline if module is None else f"{s.baseline} {module.__version__}",
-        "threads": s.threads,
-        "rounds": s.rounds,
-        "load_average_before": load,
-        "copy": bench.loops.compiler if bench.loops else None,
-        "samples": bench.cores.summary(),
-    }

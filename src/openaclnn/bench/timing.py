@@ -118,8 +118,6 @@ def interleave(
     candidates: Mapping[str, Run],
     rounds: int,
     cores: Cores,
-    before: Callable[[str], None] = lambda name: None,
-    after: Callable[[str], None] = lambda name: None,
 ) -> Samples:
     loops = {}
     for name, run in candidates.items():
@@ -140,7 +138,6 @@ def interleave(
                     time.sleep(PAUSE)
                     free = cores.free()
                 tries += 1
-                before(name)
                 run(warm_up)
                 seconds = run(calls) / calls
                 time.sleep(PAUSE)
@@ -148,29 +145,7 @@ def interleave(
                 good = good and free
             cores.count(tries, good)
             samples[name].append(seconds)
-            after(name)
     return Samples(samples)
-
-
-TURNS = 6
-
-
-def shortest(
-    candidates: Mapping[str, Run],
-    calls: int,
-    before: Callable[[str], None] = lambda name: None,
-    after: Callable[[str], None] = lambda name: None,
-) -> Samples:
-    """The shortest of so many calls, each timed by itself. On a machine that is busy with other
-    work, one call in many is not interrupted, and loops of 2 ms all are."""
-    best = dict.fromkeys(candidates, float("inf"))
-    for _ in range(TURNS):
-        for name, run in candidates.items():
-            before(name)
-            run(1)
-            best[name] = min(best[name], *(run(1) for _ in range(-(-calls // TURNS))))
-            after(name)
-    return Samples({name: [seconds] for name, seconds in best.items()})
 
 
 def aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AclnnError
-from ..output import unwritable, write_json, write_text, writing
+from ..output import unwritable, write_json, writing
 from ..settings import config
 from ..text_table import Paint
 from .arguments import (
@@ -28,12 +28,14 @@ from .arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..bench.running import Row, Setting
+    from ..bench.cases import Case
+    from ..bench.running import Result
 
 SHAPE = "1024x1024"
 SWEEP = ("1Ki", "4Mi")
 STEP = 4  # times as many elements from one size of a sweep to the next
 ROUNDS = 11
+BASELINES = ("torch", "compiled", "numpy", "none")
 UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20}
 
 
@@ -46,7 +48,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "take turns, and a sample is repeated if another program used a core meanwhile; times\n"
         "are medians with their spread. The results are compared before the clock starts.\n\n"
         "  openaclnn bench elu_backward --shape 1024x1024 --dtype fp32 bf16 --alpha 1.5\n"
-        "  openaclnn bench elu --sweep 1Ki 16Mi --out elu.svg --html elu.html\n"
+        "  openaclnn bench elu --sweep 1Ki 16Mi --out elu.svg\n"
         "  openaclnn bench group_norm_swish --shape 2x320x64x64 --num-groups 32 --json new.json\n"
         "  openaclnn bench --compare old.json new.json\n\n"
         "Exit status: 0; 1 if results differ from the baseline's or, with --compare, something is\n"
@@ -56,7 +58,11 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("op", nargs="?", metavar="OPERATOR", help="C or Python name")
     add("--shape", nargs="+", metavar="NxM", help=f"of the first input ({SHAPE})")
     add("--dtype", nargs="+", metavar="DTYPE", help="fp32 (the default), bf16, fp16, fp64")
-    add("--baseline", default="torch", help="torch (the default), numpy or none")
+    add(
+        "--baseline",
+        default="torch",
+        help="torch (the default), compiled (torch.compile), numpy or none",
+    )
     add("--threads", type=int, metavar="N", help="for ours and for torch (as openaclnn info shows)")
     add("--rounds", type=int, default=ROUNDS, metavar="N", help=f"samples of a median ({ROUNDS})")
     add(
@@ -67,18 +73,15 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     add("--out", metavar="FILE", help="with --sweep: a picture, .png or .svg (needs matplotlib)")
     add("--json", metavar="FILE", help="write the results; - for standard output")
-    add("--html", metavar="FILE", help="write an HTML report; - for standard output")
     add("--compare", nargs=2, metavar="FILE.json", help="two files of --json: before and after")
     add_attributes(sub)
 
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:
-    if arguments.json == arguments.html == "-":
-        return _refuse("--json and --html must not both be -")
-    if any(unwritable("bench", f"--{n}", getattr(arguments, n)) for n in ("json", "html", "out")):
+    if any(unwritable("bench", f"--{n}", getattr(arguments, n)) for n in ("json", "out")):
         return WRONG_USE
     stream = sys.stdout
-    if "-" in (arguments.json, arguments.html):  # the document is alone there
+    if arguments.json == "-":  # the document is alone there
         stream, paint = sys.stderr, Paint(sys.stderr)
     try:
         if arguments.compare:
@@ -99,57 +102,50 @@ def _refuse(sentence: str) -> int:
 
 
 def _bench(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
-    setting, shapes, dtypes, picture = _read(arguments)
+    cases, picture = _read(arguments)
     from ..bench import reporting
     from ..bench.machine import busy
-    from ..bench.running import Bench, about
+    from ..bench.running import Bench
 
     load = os.getloadavg()[0]
-    bench = Bench(setting)
-    notes = [busy(load)] if busy(load) else []
-    if bench.loops is None:
-        notes.append("there is no g++ or clang++: no share of a copy")
-    for note in notes:
+    baseline = arguments.baseline
+    threads = config()["threads"] if arguments.threads is None else arguments.threads
+    bench = Bench(threads, arguments.rounds)
+    if note := busy(load):
         print(note, file=sys.stderr)
-    rows: list[Row] = []
-    total = len(dtypes) * len(shapes)
-    for dtype in dtypes:
-        for shape in shapes:
-            if sys.stderr.isatty():
-                done = f"[{len(rows) + 1}/{total}] {dtype} {shape}"
-                print(f"\r{done}\033[K", end="", file=sys.stderr, flush=True)
-            rows.append(bench.measure(shape, dtype))
+    if bench.loops is None:
+        print("no share of a copy: neither g++ nor clang++ found", file=sys.stderr)
+    results: list[Result] = []
+    for case in cases:
+        if sys.stderr.isatty():
+            done = f"[{len(results) + 1}/{len(cases)}] {case.dtype} {case.shape}"
+            print(f"\r{done}\033[K", end="", file=sys.stderr, flush=True)
+        results.append(bench.measure(case, [] if baseline == "none" else [baseline]))
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    print("\n".join(reporting.lines(setting, rows, paint)), file=stream)
-    machine = about(bench, load)
-    sweep = arguments.sweep is not None
-    if sweep and not arguments.out:
-        _draw(rows, dtypes, stream, paint)
+    print("\n".join(reporting.lines(results, baseline, paint)), file=stream)
     if picture is not None:
         with writing(picture):
-            reporting.sweep_picture(setting, rows, picture)
+            reporting.sweep_picture(results, picture)
+    elif arguments.sweep is not None:
+        _draw(results, stream, paint)
     if arguments.json:
-        write_json(arguments.json, reporting.as_data(setting, rows, machine))
-    if arguments.html:
-        write_text(arguments.html, reporting.page(setting, rows, machine, sweep, notes))
-    return 1 if any(row.differs for row in rows) else 0
+        write_json(arguments.json, reporting.as_data(results, bench.about(load)))
+    return 1 if any(one.differs for one in results) else 0
 
 
-def _draw(rows: list[Row], dtypes: list[str], stream: Any, paint: Paint) -> None:
+def _draw(results: list[Result], stream: Any, paint: Paint) -> None:
     from ..bench.reporting import sweep_lines
     from ..plotting.canvas import has_braille
 
     width = min(shutil.get_terminal_size((80, 24)).columns, 110)
     braille = os.environ.get("TERM") != "dumb" and has_braille(stream.encoding)
-    for dtype in dtypes:
-        print(f"\n{sweep_lines(rows, dtype, width, braille, paint)}", file=stream)
+    for dtype in dict.fromkeys(one.case.dtype for one in results):
+        print(f"\n{sweep_lines(results, dtype, width, braille, paint)}", file=stream)
 
 
-def _read(
-    arguments: argparse.Namespace,
-) -> tuple[Setting, list[tuple[int, ...]], list[str], Path | None]:
-    from ..bench.running import BASELINE_NAMES, Setting
+def _read(arguments: argparse.Namespace) -> tuple[list[Case], Path | None]:
+    from ..bench.cases import Case
     from ..dtypes import dtype_of
     from ..plotting.curves import default_attributes
 
@@ -158,11 +154,12 @@ def _read(
     op = operator(arguments.op)
     given = given_attributes(arguments)
     refuse_others(op, given)
-    if arguments.baseline not in BASELINE_NAMES:
-        raise WrongUse(f"--baseline must be torch, numpy or none, but is {arguments.baseline}")
-    threads = config()["threads"] if arguments.threads is None else arguments.threads
-    for name, value in (("threads", threads), ("rounds", arguments.rounds)):
-        if value < 1:
+    if arguments.baseline not in BASELINES:
+        names = f"{', '.join(BASELINES[:-1])} or {BASELINES[-1]}"
+        raise WrongUse(f"--baseline must be {names}, but is {arguments.baseline}")
+    for name in ("threads", "rounds"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
             raise WrongUse(f"--{name} must be at least 1, but is {value}")
     dtypes = list(dict.fromkeys(dtype_of(d, "--dtype") for d in arguments.dtype or ["fp32"]))
     if arguments.sweep is None:
@@ -175,10 +172,10 @@ def _read(
         raise WrongUse(f"--sweep needs an operator that takes any shape; {op.python} needs --shape")
     else:
         shapes = _sizes(arguments.sweep)
-    setting = Setting(
-        op, default_attributes(op) | given, arguments.baseline, threads, arguments.rounds
-    )
-    return setting, list(dict.fromkeys(shapes)), dtypes, _picture(arguments.out)
+    attributes = default_attributes(op) | given
+    shapes = list(dict.fromkeys(shapes))
+    cases = [Case(op, dtype, shape, attributes) for dtype in dtypes for shape in shapes]
+    return cases, _picture(arguments.out)
 
 
 def _shape(word: str) -> tuple[int, ...]:
@@ -223,15 +220,11 @@ def _compare(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
 
     old, new = (_load(path) for path in arguments.compare)
     found = comparing.compare(old, new)
-    notes = comparing.notes(arguments.compare, (old, new))
-    for note in notes:
+    for note in comparing.notes(arguments.compare, (old, new)):
         print(note, file=sys.stderr)
     print("\n".join(comparing.compared_lines(found, paint)), file=stream)
     if arguments.json:
         write_json(arguments.json, {"op": new["op"], "files": arguments.compare, "rows": found})
-    if arguments.html:
-        page = comparing.compared_page(new["op"], arguments.compare, found, notes)
-        write_text(arguments.html, page)
     return 1 if any(one["verdict"] == "slower" for one in found) else 0
 
 
