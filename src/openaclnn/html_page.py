@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page that needs nothing else: no network, no other file. verify, demo and bench write one.
+"""A page that needs nothing else: no network, no other file. verify, demo and check mode write one.
 
 It is light or dark as the reader's system is, or as the button says; headings, tables and charts
 have the names that screen readers read.

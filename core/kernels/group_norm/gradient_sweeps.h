@@ -2,7 +2,7 @@
 // The loops of GroupNormSwishGrad run over the positions of a channel, block by block from memory
 // of one type through registers, so that memory is read all the time. Written as passes over rows
 // of 4 KiB (widen, compute, sum or store), they took 1.4 times as long for the largest shape of
-// benchmarks/group_norm.py.
+// benchmarks/bench.py group_norm.
 #pragma once
 
 #include "core/kernels/group_norm/dense.h"

@@ -17,15 +17,14 @@ WithTorch = Callable[[ModuleType, Tensors, Attributes], Call]
 
 @dataclass(frozen=True)
 class Baseline:
-    """How torch, and NumPy if it can, compute one row: each function returns a call."""
+    """How torch computes one row; for NumPy that is the formula of the reference."""
 
     torch: WithTorch
-    numpy: Callable[[Tensors, Attributes], Call] | None = None
-    # other ways of torch, by name, for a benchmark that knows them
+    # other ways of torch, by name
     others: Mapping[str, WithTorch] = field(default_factory=dict)
-    # "computes silu: swish_scale must be 1", if it lacks these attributes; empty if it has them
+    # "computes silu: swish_scale must be 1" for attributes that torch lacks, else empty
     lacks: Callable[[Attributes], str] = lambda attributes: ""
-    # in-place rows: attributes that keep the data what it was
+    # in-place rows: attributes that do not change the data
     timed: Attributes = field(default_factory=dict)
-    # results below this are compared as if they were as large: there baselines cancel
+    # smaller results are compared as if they were as large: torch cancels there
     cancels_below: float = 0.0

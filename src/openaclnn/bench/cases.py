@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -167,6 +168,14 @@ def ours(case: Case, data: Arrays, attributes: Mapping[str, Any]) -> Callable[[]
 
 def text(shape: Sequence[int]) -> str:
     return "x".join(map(str, shape))
+
+
+def count(word: str) -> int:
+    """65536 for 64Ki."""
+    match = re.fullmatch(r"([1-9]\d*)(Ki|Mi|)", word)
+    if match is None:
+        raise ValueError(f"a size is a number, or one with Ki or Mi, but got {word}")
+    return int(match[1]) << {"": 0, "Ki": 10, "Mi": 20}[match[2]]
 
 
 def to_torch(torch: Any, x: Array) -> Any:

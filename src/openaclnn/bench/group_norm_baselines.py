@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How torch does what the group norm rows do: its operators one after another, as eager code and
-autograd call them, or a graph that its compiler fused."""
+"""The group norm rows in torch: its operators one after another, as eager code and autograd call
+them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,6 @@ def eager_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
     return call
 
 
-def compiled_forward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
-    x, gamma, beta = (t[name] for name in ("x", "gamma", "beta"))
-
-    def fused(x: Any, gamma: Any, beta: Any) -> Any:
-        y = torch.nn.functional.group_norm(x, a["num_groups"], gamma, beta, a["eps"])
-        return torch.nn.functional.silu(y)
-
-    compiled = torch.compile(fused, dynamic=False)
-    return lambda: (compiled(x, gamma, beta),)
-
-
 def _backward(torch: ModuleType, t: Tensors, a: Attributes) -> Callable[..., tuple[Any, ...]]:
     silu_backward = torch.ops.aten.silu_backward
     norm_backward = torch.ops.aten.native_group_norm_backward
@@ -78,37 +67,9 @@ def eager_backward_recomputed(torch: ModuleType, t: Tensors, a: Attributes) -> R
     return lambda: backward(*norm(x, gamma, beta, *_sizes(t, a), EPS))
 
 
-def compiled_backward(torch: ModuleType, t: Tensors, a: Attributes) -> Results:
-    """The graph of the backward from x, mean and rstd, as the compiler fuses it."""
-    names = ("dy", "mean", "rstd", "x", "gamma", "beta")
-    samples, channels, positions, groups = _sizes(t, a)
-
-    def fused(dy: Any, mean: Any, rstd: Any, x: Any, gamma: Any, beta: Any) -> Any:
-        by_group = (samples, groups, 1, 1)
-        by_channel = (1, groups, channels // groups, 1)
-        grouped = (samples, groups, channels // groups, positions)
-        r, weight = rstd.reshape(by_group).float(), gamma.reshape(by_channel).float()
-        h = (x.reshape(grouped).float() - mean.reshape(by_group)) * r
-        v = h * weight + beta.reshape(by_channel)
-        s = torch.sigmoid(v)
-        u = dy.reshape(grouped) * s * (1 + v * (1 - s))
-        c1 = (weight * u).mean((2, 3), keepdim=True)
-        c2 = (weight * u * h).mean((2, 3), keepdim=True)
-        dx = (r * (weight * u - c1 - h * c2)).to(x.dtype).reshape(x.shape)
-        dgamma, dbeta = (u * h).sum((0, 3)), u.sum((0, 3))
-        return dx, dgamma.reshape(-1).to(gamma.dtype), dbeta.reshape(-1).to(gamma.dtype)
-
-    compiled = torch.compile(fused, dynamic=False)
-    return lambda: compiled(*(t[name] for name in names))
-
-
 BASELINES: dict[str, Baseline] = {
-    "group_norm_swish": Baseline(
-        torch=eager_forward, others={"compiled": compiled_forward}, lacks=_lacks
-    ),
+    "group_norm_swish": Baseline(eager_forward, lacks=_lacks),
     "group_norm_swish_grad": Baseline(
-        torch=eager_backward,
-        others={"recomputed": eager_backward_recomputed, "compiled": compiled_backward},
-        lacks=_lacks,
+        eager_backward, others={"recomputed": eager_backward_recomputed}, lacks=_lacks
     ),
 }

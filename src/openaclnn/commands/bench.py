@@ -36,7 +36,6 @@ SWEEP = ("1Ki", "4Mi")
 STEP = 4  # times as many elements from one size of a sweep to the next
 ROUNDS = 11
 BASELINES = ("torch", "compiled", "numpy", "none")
-UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20}
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -188,7 +187,9 @@ def _shape(word: str) -> tuple[int, ...]:
 def _sizes(words: list[str]) -> list[tuple[int, ...]]:
     if len(words) not in (0, 2):
         raise WrongUse(f"--sweep takes two sizes or none, but got {len(words)}")
-    low, high = (_count(word) for word in words or SWEEP)
+    from ..bench.cases import count
+
+    low, high = (count(word) for word in words or SWEEP)
     if low >= high:
         raise WrongUse(f"--sweep must have the lower size first, but is {' '.join(words)}")
     found = []
@@ -196,13 +197,6 @@ def _sizes(words: list[str]) -> list[tuple[int, ...]]:
         found.append((low,))
         low *= STEP
     return [*found, (high,)]
-
-
-def _count(word: str) -> int:
-    match = re.fullmatch(r"([1-9]\d*)(Ki|Mi|)", word)
-    if match is None:
-        raise WrongUse(f"a size is a number, or one with Ki or Mi, but got {word}")
-    return int(match[1]) * UNITS[match[2]]
 
 
 def _picture(out: str | None) -> Path | None:
