@@ -4,8 +4,7 @@ is far above the deviation, and torch beside them.
 
     python tools/numerics_group_norm.py > docs/numerics_group_norm.md
 
-Every error is condition-scaled: the largest |result - exact| / Σ|terms|, by the reference with which
-the tests judge.
+Every error is the largest |result - exact| / Σ|terms|, by the reference with which the tests judge.
 """
 
 from __future__ import annotations

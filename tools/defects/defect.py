@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A defect of another library: its result, ours and the true one."""
+"""A defect of torch in the table of openaclnn.verify, demonstrated: its result, ours and the true
+one."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import torch
+
+from openaclnn.bench import cases
 
 SEED = 20240607
 
@@ -26,10 +29,11 @@ class Line:
 
 
 @dataclass
-class Defect:
-    title: str
-    text: str
+class Demonstration:
+    """`text` says what the lines show."""
+
     lines: list[Line]
+    text: str = ""
     note: str = ""
 
 
@@ -45,7 +49,5 @@ def bf16(x: Any) -> Any:
     return np.array(x, ml_dtypes.bfloat16)
 
 
-def to_torch(x: Any) -> torch.Tensor:
-    if x.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(x)
+def to_torch(x: Any) -> Any:
+    return cases.to_torch(torch, x)

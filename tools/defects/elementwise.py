@@ -13,12 +13,12 @@ import openaclnn
 from openaclnn.formulas import REFERENCES, ROUNDED
 from openaclnn.reference import rounded, ulp_error
 
-from .defect import Defect, Line, bf16, number, to_torch
+from .defect import Demonstration, Line, bf16, number, to_torch
 
 aten = torch.ops.aten
 
 
-def nan_by_position() -> Defect:
+def nan_by_position() -> Demonstration:
     x, g = np.full(67, math.nan, np.float32), np.ones(67, np.float32)
     tx, tg = to_torch(x), to_torch(g)
     cases = (
@@ -42,11 +42,10 @@ def nan_by_position() -> Defect:
             for y in (theirs.numpy(), ours, true.astype(np.float32))
         ]
         lines.append(Line(f"{name}, 67 × NaN", *texts, "," in texts[0], texts[1] == texts[2]))
-    text = "The gradient of NaN depends on its position in the tensor: the body and the tail of a "
-    return Defect("NaN by position", text + "vector loop return different results.", lines)
+    return Demonstration(lines, "The gradient of NaN then depends on its position in the tensor.")
 
 
-def rounded_attributes() -> Defect:
+def rounded_attributes() -> Demonstration:
     one, lines = bf16([1.0]), []
     eps = 1e-3
     high = rounded(np.log((1 - eps) / eps), "BFLOAT16")
@@ -61,13 +60,10 @@ def rounded_attributes() -> Defect:
     for case, theirs, ours, true in cases:
         found = float(theirs[0]), float(ours[0]), float(true)
         lines.append(Line(case, *map(number, found), found[0] != found[2], found[1] == found[2]))
-    text = (
-        "eps and lambd are rounded to the dtype of the tensor, here bfloat16, before they are used."
-    )
-    return Defect("Rounded attributes", text, lines)
+    return Demonstration(lines, "Here the dtype is bfloat16.")
 
 
-def misrounded() -> Defect:
+def misrounded() -> Demonstration:
     patterns = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     x = patterns[(patterns > 0) & (patterns < 1)]
     g, wide = np.ones_like(x), x.astype(np.float64)
@@ -81,13 +77,13 @@ def misrounded() -> Defect:
     case = f"wrong of {x.size:,} fp16 inputs"
     line = Line(case, *texts, "0", worst[0] > ROUNDED, bool(worst[1] <= ROUNDED))
     text = (
-        "logit_backward with g = 1 on every fp16 value between 0 and 1. A tie that fp32 makes or "
+        "The table shows logit_backward with g = 1 on every fp16 value between 0 and 1. A tie that "
     )
-    text += "breaks costs at most 2^-10 ulp; more than that is misrounded."
-    return Defect("Misrounded half results", text, [line])
+    text += "fp32 makes or breaks costs at most 2^-10 ulp; more than that is misrounded."
+    return Demonstration([line], text)
 
 
-def overflow() -> Defect:
+def overflow() -> Demonstration:
     g, x = np.array([1e30], np.float32), np.array([-60], np.float32)
     theirs = aten.elu_backward(to_torch(g), 1e10, 1.0, 1.0, False, to_torch(x))
     ours = openaclnn.elu_backward(g, 1e10, 1.0, 1.0, False, x)
@@ -96,5 +92,4 @@ def overflow() -> Defect:
     texts = number(theirs[0]), number(ours[0]), number(true)
     wrong = not math.isfinite(float(theirs[0]))
     line = Line("g = 1e30, alpha = 1e10, x = -60", *texts, wrong, bool(error <= 1))
-    text = "elu_backward multiplies g and alpha before the exponential makes them small."
-    return Defect("Overflow in between", text, [line])
+    return Demonstration([line])

@@ -12,7 +12,7 @@ import torch
 import openaclnn
 from openaclnn.reference import ulp_error
 
-from .defect import SEED, Defect, Line, bf16, error_text, number, to_torch
+from .defect import SEED, Demonstration, Line, bf16, error_text, number, to_torch
 
 aten = torch.ops.aten
 
@@ -71,7 +71,7 @@ def far_off_each(a: Any, true: Any) -> float:
 PROMISED = 4e-7  # of the sum of the absolute terms
 
 
-def lost_digits() -> Defect:
+def lost_digits() -> Demonstration:
     rng, lines = np.random.default_rng(SEED), []
     dy = rng.standard_normal((2, 8, 4096)).astype(np.float32)
     gamma = np.ones(8, np.float32)
@@ -85,13 +85,12 @@ def lost_digits() -> Defect:
         wrong = bool((abs(theirs.numpy() - true) > PROMISED * size).any())
         texts = map(error_text, errors)
         lines.append(Line(f"error of dgamma, mean/std = {ratio:g}", *texts, "0", wrong, bool(kept)))
-    text = "The gradient of group norm in fp32 sums x instead of (x - mean) rstd. The table "
-    text += "shows the largest error over the largest true value; the bound we promise is 4e-7 of "
-    text += "the sum of absolute terms."
-    return Defect("Lost digits of dgamma", text, lines)
+    text = "The table shows the largest error in fp32 over the largest true value; the bound we "
+    text += "promise is 4e-7 of the sum of absolute terms."
+    return Demonstration(lines, text)
 
 
-def plain_sum() -> Defect:
+def plain_sum() -> Demonstration:
     rng = np.random.default_rng(SEED)
     dy = rng.random((1, 4, 1 << 20), np.float32)
     x = rng.standard_normal(dy.shape).astype(np.float32)
@@ -103,13 +102,11 @@ def plain_sum() -> Defect:
     errors = far_off(theirs, true), far_off(ours, true)
     wrong, right = errors[0] > 4 * cascade, errors[1] <= PROMISED
     lines = [Line("error of dbeta, HW = 2^20", *map(error_text, errors), "0", wrong, right)]
-    text = f"dbeta is summed plainly in fp32. NumPy's cascade sum has an error of {cascade:.1e}"
-    return Defect(
-        "A plain sum", f"{text}; torch's is {errors[0] / cascade:.0f} times as large.", lines
-    )
+    text = f"NumPy's cascade sum has an error of {cascade:.1e}; torch's is "
+    return Demonstration(lines, text + f"{errors[0] / cascade:.0f} times as large.")
 
 
-def half_statistics() -> Defect:
+def half_statistics() -> Demonstration:
     rng, lines = np.random.default_rng(SEED), []
     x = bf16(rng.standard_normal((2, 8, 4096)) + 3)
     dy, gamma = bf16(rng.standard_normal(x.shape) + x.astype(np.float32)), np.ones(8, np.float32)
@@ -129,12 +126,11 @@ def half_statistics() -> Defect:
         lines.append(
             Line(f"error of dgamma, {name}: torch keeps {kind}", *texts, wrong, bool(kept))
         )
-    text = "torch's forward keeps mean and rstd in bfloat16 when gamma is bfloat16, and its "
-    text += "backward reads them. openaclnn accepts FLOAT statistics and gamma beside a 16-bit x."
-    return Defect("Statistics kept in half", text, lines)
+    text = "Here it is bfloat16. openaclnn accepts FLOAT statistics and gamma beside a 16-bit x."
+    return Demonstration(lines, text)
 
 
-def early_zero() -> Defect:
+def early_zero() -> Demonstration:
     lines = []
     for v in (-88.0, -89.0, -100.0):
         x = torch.tensor([v])
@@ -157,10 +153,10 @@ def early_zero() -> Defect:
             lines.append(Line(f"{name}({v:g})", *texts, errors[0] > 0.5, right))
     text = "torch's silu and its gradient are -0 where fp32 can still represent the true value. "
     text += "Ours is group_norm_swish with gamma = 0 and beta = v, and dbeta of its gradient."
-    return Defect("Zero too early", text, lines)
+    return Demonstration(lines, text)
 
 
-def thread_count() -> Defect:
+def thread_count() -> Demonstration:
     rng, lines = np.random.default_rng(SEED), []
     before = torch.get_num_threads(), openaclnn.config()["threads"]
     for height in (16, 32, 64):
@@ -194,12 +190,13 @@ def thread_count() -> Defect:
         )
     torch.set_num_threads(before[0])
     openaclnn.set_num_threads(before[1])
-    text = "The gradient of a channels-last group norm is computed with 1 and with 2 threads. The "
-    text += "table counts the values of dx, dgamma and dbeta that differ."
-    return Defect("Bits by thread count", text, lines)
+    text = (
+        "The table counts the values of dx, dgamma and dbeta that differ between 1 and 2 threads."
+    )
+    return Demonstration(lines, text)
 
 
-def one_dnn() -> Defect:
+def one_dnn() -> Demonstration:
     v = np.linspace(-80, 20, 100_000, dtype=np.float32)
     wide = v.astype(np.float64)
     true = wide / (1 + np.exp(-wide))
@@ -213,12 +210,11 @@ def one_dnn() -> Defect:
         where = [f"{e.max():.1f} ulp at {v[e.argmax()]:.6g}" for e in errors]
         wrong, right = bool(errors[0].max() > 1), far_off_each(ours, true) <= PROMISED
         lines.append(Line("silu from -80 to 20, worst error", *where, "0", wrong, right))
-    text = "torch runs oneDNN's swish as the post-operation of a linear layer; here its weight is "
-    text += "1 and its bias is 0."
+    text = "Here the weight of the layer is 1 and its bias is 0."
     note = "oneDNN's own tests allow elu and swish 335 ulp. Its group-norm gradient, a reference "
     note += "loop, is not shown because torch does not call it. That -0 becomes +0 is not counted "
     note += "either, because the sum of the linear layer loses the sign before swish sees it."
-    return Defect("oneDNN", text, lines, note)
+    return Demonstration(lines, text, note)
 
 
 def our_silu(v: Any) -> Any:

@@ -6,41 +6,21 @@ A tensor holds the value 67 times, so that torch's vector loop and its tail both
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
 import openaclnn
+from openaclnn.bench.baselines import BASELINES
 from openaclnn.reference import evaluate
 from openaclnn.table import OPS
 
 from .defect import Line, number, to_torch
 
-aten = torch.ops.aten
 INF, NAN = math.inf, math.nan
 
-
-def eps_of(a: Any) -> float | None:
-    """torch has None where we have a negative eps."""
-    return None if a["eps"] < 0 else a["eps"]
-
-
-TORCH: dict[str, Callable[..., Any]] = {
-    "leaky_relu": lambda a, x: aten.leaky_relu(x, a["negative_slope"]),
-    "leaky_relu_backward": lambda a, g, x: aten.leaky_relu_backward(
-        g, x, a["negative_slope"], a["self_is_result"]
-    ),
-    "elu": lambda a, x: aten.elu(x, a["alpha"], a["scale"], a["input_scale"]),
-    "elu_backward": lambda a, g, x: aten.elu_backward(
-        g, a["alpha"], a["scale"], a["input_scale"], a["is_result"], x
-    ),
-    "hardshrink": lambda a, x: aten.hardshrink(x, a["lambd"]),
-    "hardshrink_backward": lambda a, g, x: aten.hardshrink_backward(g, x, a["lambd"]),
-    "logit": lambda a, x: aten.logit(x, eps_of(a)),
-    "logit_grad": lambda a, x, dy: aten.logit_backward(dy, x, eps_of(a)),
-}
 
 # Attributes in the order of the row, and the inputs they are tried with.
 CASES: dict[str, list[tuple[tuple[Any, ...], list[tuple[float, ...]]]]] = {
@@ -101,8 +81,10 @@ def lines() -> Iterator[Line]:
 
 def line(op: Any, attributes: dict[str, Any], values: tuple[float, ...]) -> Line:
     arrays = [np.full(67, value, np.float32) for value in values]
-    theirs = TORCH[op.python](attributes, *map(to_torch, arrays)).numpy()
     named = {p.python_name: x for p, x in zip(op.inputs_, arrays, strict=True)}
+    theirs = np.empty_like(arrays[0])
+    given = {name: to_torch(x) for name, x in {**named, "out": theirs}.items()}
+    BASELINES[op.python].torch(torch, given, attributes)()
     ours = getattr(openaclnn, op.python)(**named, **attributes)
     true = np.reshape(evaluate(op, arrays, attributes), ours.shape).astype(np.float32)
     texts = [" or ".join(dict.fromkeys(map(number, y))) for y in (theirs, ours, true)]

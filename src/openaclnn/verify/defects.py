@@ -3,8 +3,7 @@
 
 A defect predicts: from the inputs, the attributes and the dtype of a case it says which results it
 makes there, as values or as a bound. An element is explained when its wrong result is the one that
-a defect predicts; a defect that could have made any result explains none. docs/numerics_peers.md
-shows the ten of torch by themselves, under the same numbers.
+a defect predicts; a defect that could have made any result explains none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The known defects of torch: what it makes of them, so that a wrong result can be told from one
-that has another reason. The numbers are those of docs/numerics_peers.md.
+"""The known defects of torch, and which wrong results each predicts.
 
-Two of the ten are not here. Mean and rstd kept in half (4) are a matter of two calls: each by
-itself has the dtypes that it is asked for. oneDNN (10) computes no operator of a row.
+docs/numerics_peers.md shows them, with results that tools/defects computes, under the same numbers
+and titles. Two explain no finding: mean and rstd kept in half (4) take two calls, and oneDNN (10)
+computes no operator of a row.
 """
 
 from __future__ import annotations
@@ -202,9 +202,15 @@ TORCH = (
     ),
     Defect(3, "a plain sum", "channels are summed in fp32 without cascades", plain_sum),
     Defect(
+        4,
+        "statistics kept in half",
+        "the forward of group norm keeps mean and rstd in the dtype of gamma, and the gradient "
+        "reads them",
+    ),
+    Defect(
         5,
         "rounded attributes",
-        "eps, 1 - eps and lambd are rounded to the dtype of the tensor before they are used",
+        "the attributes eps, 1 - eps and lambd are rounded to the dtype of the tensor",
         rounded_attributes,
     ),
     Defect(
@@ -217,7 +223,7 @@ TORCH = (
     Defect(
         8,
         "overflow in between",
-        "elu_backward multiplies g and alpha before the exponential makes them small",
+        "the gradient of Elu multiplies g and alpha before the exponential makes them small",
         overflow,
     ),
     Defect(
@@ -225,5 +231,11 @@ TORCH = (
         "bits by thread count",
         "the gradient of a channels-last group norm sums by thread from 2,048 positions on",
         unsteady=channels_last,
+    ),
+    Defect(
+        10,
+        "oneDNN",
+        "the swish that torch runs as the post-operation of a linear layer is off by several ulp "
+        "where it is small",
     ),
 )
