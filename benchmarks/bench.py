@@ -95,7 +95,7 @@ def options_from(arguments: list[str] | None) -> argparse.Namespace:
     add("--threads", type=int, default=2, help="of ours and of torch, default 2")
     add("--rounds", type=int, help="samples of a median, default 11")
     add("--runs", type=int, default=1, help="how often all cases are measured, default 1")
-    add("--out", type=Path, metavar="FOLDER", help="write SUITE.json there")
+    add("--out", type=Path, metavar="FOLDER", help="write SUITE.jsonl there")
     add("--quick", action="store_true", help="one round of few cases")
     options = parser.parse_args(arguments)
     for name in set(options.suites) - set(SUITES):
@@ -121,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
             print("results that differ from ours:\n  " + "\n  ".join(wrong))
             status |= SUITES[name].same_results
         if options.out:
-            record.write(options.out / f"{name}.json", vars(found))
+            record.save(name, found, options.out)
     return int(status)
 
 

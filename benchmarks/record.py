@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record: the ratios and bandwidths of one suite, a line for each row of its table."""
+"""A record: the ratios and bandwidths of one suite. A file has a line of JSON about the run, one
+with the columns, and one for each row of the table."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,46 +35,36 @@ class Record:
                     yield ratio, tuple(row["case"]), column
 
 
+def read(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write(path: Path, lines: Iterable[Any]) -> None:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 def load(name: str, folder: Path = RECORDS) -> Record:
-    return Record(**json.loads((folder / f"{name}.json").read_text()))
+    about, columns, *rows = read(folder / f"{name}.jsonl")
+    return Record(about, columns, rows)
+
+
+def save(name: str, found: Record, folder: Path) -> None:
+    write(folder / f"{name}.jsonl", [found.about, found.columns, *found.rows])
 
 
 def collect(about: dict[str, Any], measured: Iterable[Measured]) -> Record:
     """Of a case measured several times, the medians."""
-    runs: dict[tuple[str, ...], dict[str, dict[str, list[float]]]] = {}
+    runs = defaultdict[tuple[str, ...], dict[str, dict[str, list[float]]]](dict)
     for labels, column, values in measured:
         for name, value in values.items():
-            of_row = runs.setdefault(labels, {})
-            of_row.setdefault(name, {}).setdefault(column, []).append(value)
+            runs[labels].setdefault(name, {}).setdefault(column, []).append(value)
     columns = list(dict.fromkeys(c for row in runs.values() for v in row.values() for c in v))
-    rows = [
-        {"case": list(labels)}
-        | {
-            name: [digits(median(v[c])) if c in v else None for c in columns]
-            for name, v in row.items()
-        }
-        for labels, row in runs.items()
-    ]
+    rows: list[dict[str, Any]] = []
+    for labels, row in runs.items():
+        medians = {n: {c: float(f"{median(x):.7g}") for c, x in v.items()} for n, v in row.items()}
+        values_of = {n: [v.get(c) for c in columns] for n, v in medians.items()}
+        rows.append({"case": list(labels)} | values_of)
     return Record(about, columns, rows)
-
-
-def digits(value: float) -> float:
-    return float(f"{value:.7g}")
-
-
-def write(path: Path, document: dict[str, Any]) -> None:
-    """JSON with one line for each fact and each row."""
-    parts = []
-    for key, value in document.items():
-        if isinstance(value, dict):
-            inside = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items())
-            parts.append(f' "{key}": {{\n{inside}\n }}')
-        elif value and isinstance(value[0], dict):
-            inside = ",\n".join(f"  {json.dumps(row)}" for row in value)
-            parts.append(f' "{key}": [\n{inside}\n ]')
-        else:
-            parts.append(f' "{key}": {json.dumps(value)}')
-    path.write_text("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def mean(ratios: Iterable[float]) -> float:

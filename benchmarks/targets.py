@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from record import BANDWIDTH, Record, mean
@@ -17,7 +16,7 @@ Case = tuple[float, tuple[str, ...], str]  # value, labels, column
 @dataclass(frozen=True)
 class Verdict:
     what: str
-    found: str  # rounded towards a miss, so that 0.899 does not read 0.90
+    found: str
     wanted: str
     met: bool
 
@@ -58,8 +57,7 @@ def of_group_norm(record: Record) -> list[Verdict]:
         found.append(none_below(f"{op}, cases below", 1, own))
         for share in [s for s, *case in shares if case == [(op, LARGEST), "fp32"]]:
             what = f"{op} {LARGEST} fp32, share of the streaming loop"
-            text = f"{math.floor(hundredths(share))}%"
-            found.append(Verdict(what, text, "at least 60%", share >= 0.6))
+            found.append(Verdict(what, f"{share:.1%}", "at least 60%", share >= 0.6))
     return found
 
 
@@ -77,34 +75,23 @@ def times_of_ordinary(record: Record) -> list[Case]:
     return [(usual[k[:2], c] / v, k, c) for v, k, c in bandwidths if (k[:2], c) in usual]
 
 
-def hundredths(value: float) -> float:
-    """Without the error of the product, which would round 0.29 down to 0.28."""
-    return round(100 * value, 6)
-
-
 def at_least(what: str, wanted: float, cases: Iterable[Case]) -> Verdict:
     value = mean(ratio for ratio, *_ in cases)
-    found = f"{math.floor(hundredths(value)) / 100:.2f}x"
-    return Verdict(what, found, f"at least {wanted:g}x", value >= wanted)
+    return Verdict(what, f"{value:.3f}x", f"at least {wanted:g}x", value >= wanted)
 
 
 def none_below(what: str, limit: float, cases: list[Case]) -> Verdict:
     slow = sorted(c for c in cases if c[0] < limit)
-    return _none(f"{what} {limit:g}x torch", slow, len(cases), math.floor, "x")
+    return _none(f"{what} {limit:g}x torch", slow, len(cases))
 
 
 def none_above(what: str, limit: float, cases: list[Case]) -> Verdict:
     slow = sorted((c for c in cases if c[0] > limit), reverse=True)
-    return _none(f"{what}, cases above {limit:g}", slow, len(cases), math.ceil, "")
+    return _none(f"{what}, cases above {limit:g}x", slow, len(cases))
 
 
-def _none(
-    what: str, cases: list[Case], total: int, rounded: Callable[[float], int], unit: str
-) -> Verdict:
-    named = [
-        f"{' '.join(labels)} {column} {rounded(hundredths(value)) / 100:.2f}{unit}"
-        for value, labels, column in cases[:NAMED]
-    ]
-    more = f" and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
-    found = f"{len(cases)} of {total}" + (": " if cases else "") + ", ".join(named) + more
+def _none(what: str, cases: list[Case], total: int) -> Verdict:
+    named = [f"{' '.join(labels)} {column} {value:.3f}x" for value, labels, column in cases]
+    more = [f"{len(named) - NAMED} more"] * (len(named) > NAMED)
+    found = f"{len(cases)} of {total}" + ": " * bool(named) + ", ".join(named[:NAMED] + more)
     return Verdict(what, found, "none", not cases)

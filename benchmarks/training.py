@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training step of a small diffusion UNet, with and without openaclnn.torch.replace.
 
-    python benchmarks/training.py --out benchmarks/records/training.json
+    python benchmarks/training.py --out benchmarks/records/training.jsonl
 
 A step is forward, backward and AdamW. Two models with the same weights take turns in one process,
 step by step; a ratio is the median of the ratios of pairs. With one thread the clock is that of the
@@ -163,7 +163,7 @@ def main() -> None:
     }
     found = list(cases(args))
     if args.out:
-        write(args.out, {"about": facts, "cases": found})
+        write(args.out, [facts, *found])
 
 
 if __name__ == "__main__":

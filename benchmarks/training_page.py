@@ -6,14 +6,14 @@ pip install '.[bench]' && python benchmarks/training_page.py
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from page import ROOT, save
-from record import RECORDS, markdown
+from record import RECORDS, markdown, read
 
-RECORD = RECORDS / "training.json"
+RECORD = RECORDS / "training.jsonl"
 PAGE = ROOT / "docs" / "training.md"
 PLOT = ROOT / "docs" / "training" / "unet"  # .png and .svg
 MIB = 1 << 20
@@ -67,7 +67,7 @@ def span(values: list[float]) -> str:
     return f"{min(values):.0%} to {max(values):.0%}"
 
 
-def table(cases: list[dict[str, Any]], weights: int) -> str:
+def table(cases: Sequence[dict[str, Any]], weights: int) -> str:
     head = ["dtype", "layout", "ms, torch", "replaced", "times as fast", "if free"]
     head += ["MiB, torch", "replaced", "less", "with weights", "losses differ by"]
     rows = []
@@ -81,8 +81,7 @@ def table(cases: list[dict[str, Any]], weights: int) -> str:
     return markdown(head, rows, 2)
 
 
-def page(data: dict[str, Any]) -> str:
-    about, cases = data["about"], data["cases"]
+def page(about: dict[str, Any], *cases: dict[str, Any]) -> str:
     one = about["threads"] == 1
     facts = about | {
         "less": span([less(c) for c in cases]),
@@ -95,7 +94,7 @@ def page(data: dict[str, Any]) -> str:
     return TEXT.format(**facts)
 
 
-def draw(cases: list[dict[str, Any]], stem: Path) -> None:
+def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
     """Losses above, time and memory below."""
     from matplotlib.figure import Figure
 
@@ -125,6 +124,6 @@ def draw(cases: list[dict[str, Any]], stem: Path) -> None:
 
 
 if __name__ == "__main__":
-    record = json.loads(RECORD.read_text())
-    draw(record["cases"], PLOT)
-    PAGE.write_text(page(record))
+    about, *cases = read(RECORD)
+    draw(cases, PLOT)
+    PAGE.write_text(page(about, *cases))

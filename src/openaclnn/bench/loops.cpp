@@ -17,7 +17,7 @@
 
 namespace {
 
-enum Kind { kCopy, kOrdinary, kStreaming };
+enum Kind { kCopy, kStreaming };
 
 constexpr int64_t kLine = 64;
 #if defined(__AVX512F__)
@@ -44,21 +44,16 @@ inline void stream_store(char* to, V v) {
 }
 
 // y = x > 0 ? g : g * slope; with one input g is x.
-template <class T, bool two, bool streaming>
+template <class T, bool two>
 void loop(const char* g, const char* x, char* y, int64_t bytes, T slope) {
   for (int64_t i = 0; i < bytes; i += kVector) {
     Vector<T> a, b;
     std::memcpy(&a, g + i, kVector);
     std::memcpy(&b, (two ? x : g) + i, kVector);
-    const Vector<T> c = b > 0 ? a : a * slope;
-    if constexpr (streaming) {
-      stream_store(y + i, c);
-    } else {
-      std::memcpy(y + i, &c, kVector);
-    }
+    stream_store(y + i, b > 0 ? a : a * slope);
   }
 #if defined(__x86_64__)
-  if (streaming) _mm_sfence();
+  _mm_sfence();
 #endif
 }
 
@@ -66,10 +61,8 @@ template <class T>
 void pass(int kind, const char* g, const char* x, char* y, int64_t bytes, double slope) {
   if (kind == kCopy) {
     std::memcpy(y, g, bytes);
-  } else if (kind == kOrdinary) {
-    (x ? loop<T, true, false> : loop<T, false, false>)(g, x, y, bytes, slope);
   } else {
-    (x ? loop<T, true, true> : loop<T, false, true>)(g, x, y, bytes, slope);
+    (x ? loop<T, true> : loop<T, false>)(g, x, y, bytes, slope);
   }
 }
 

@@ -159,7 +159,7 @@ def aligned(size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 class Loops:
     """The hand-written loops of loops.cpp, for the machine they run on."""
 
-    KINDS = ("copy", "ordinary", "streaming")
+    KINDS = ("copy", "streaming")
 
     def __init__(self, compiler: str) -> None:
         source = Path(__file__).with_name("loops.cpp")
