@@ -7,7 +7,7 @@ pip install '.[bench]' && python benchmarks/page.py
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from known_misses import reason
 from record import BANDWIDTH, Record, load, markdown, mean
@@ -24,17 +24,24 @@ NAMES = {
     "compiled": "torch.compile",
     "jax": "JAX",
 }
-# Columns of the picture: a title, the suite, and what its labels contain.
+# Columns of the picture: a title, the suite, and words of which the last label contains one.
 GROUPS = (
-    ("defaults", "elementwise", ""),
-    ("all attributes", "attributes", ""),
-    ("0.1% special", "special_values", "0.1%"),
-    ("20% special", "special_values", "20%"),
-    ("transposed", "layouts", "transposed"),
+    ("defaults", "elementwise", ("",)),
+    ("all attributes", "attributes", ("",)),
+    ("0.1% special", "special_values", ("0.1%",)),
+    ("20% special", "special_values", ("20%",)),
+    ("transposed", "layouts", ("transposed",)),
     ("broadcast", "layouts", ("scalar", "row", "column", "middle")),
-    ("after torch", "after_torch", ""),
+    ("after torch", "after_torch", ("",)),
 )
-Case = tuple[float, str, str]  # times faster than torch, operator, name
+
+
+class Case(NamedTuple):
+    ratio: float  # times faster than torch
+    name: str
+    op: str
+    column: tuple[str, str]  # group and dtype
+
 
 HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
@@ -61,22 +68,18 @@ brackets: our GB/s, counting the least possible traffic (every input read once, 
 """  # noqa: E501
 
 
-def cases() -> dict[str, list[Case]]:
-    """By title of the group, in the order of GROUPS."""
-    found: dict[str, list[Case]] = {}
-    for title, suite, contained in GROUPS:
-        some = (contained,) if isinstance(contained, str) else contained
-        found[title] = [
-            (ratio, f"{labels[0]}|{column.split()[0]}", f"{' '.join(labels)} {column}")
-            for ratio, labels, column in load(suite).ratios()
-            if any(word in labels[-1] for word in some)
-        ]
-    return found
+def cases() -> list[Case]:
+    """In the order of GROUPS."""
+    return [
+        Case(ratio, f"{' '.join(labels)} {column}", labels[0], (title, column.split()[0]))
+        for title, suite, words in GROUPS
+        for ratio, labels, column in load(suite).ratios()
+        if any(word in labels[-1] for word in words)
+    ]
 
 
-def slowest(found: dict[str, list[Case]]) -> list[str]:
-    every = sorted(case for group in found.values() for case in group)
-    return [f"{ratio:.2f}x {name}" for ratio, _, name in every[:NAMED]]
+def slowest(found: list[Case]) -> list[str]:
+    return [f"{case.ratio:.2f}x {case.name}" for case in sorted(found)[:NAMED]]
 
 
 def result() -> str:
@@ -94,14 +97,13 @@ def table(record: Record, labels: tuple[str, ...], baseline: str) -> str:
     """In brackets: the share of the streaming loop where it was timed, else our GB/s."""
     rows = []
     for row in record.rows:
-        if baseline in row:
-            beside = [
-                f"{100 * x:.0f}%" if "streaming" in row else f"{x:.0f}"
-                for x in row.get("streaming", row[BANDWIDTH])
-            ]
-            values = zip(row[baseline], beside, strict=True)
-            cells = ["" if ratio is None else f"{ratio:.2f} ({b})" for ratio, b in values]
-            rows.append([*row["case"], *cells])
+        share = "streaming" in row
+        pairs = zip(row.get(baseline, ()), row["streaming" if share else BANDWIDTH], strict=False)
+        cells = [
+            "" if ratio is None else f"{ratio:.2f} ({f'{x:.0%}' if share else f'{x:.0f}'})"
+            for ratio, x in pairs
+        ]
+        rows += [[*row["case"], *cells]] if cells else []
     return markdown([*labels, *record.columns], rows, len(labels))
 
 
@@ -132,11 +134,8 @@ def section(name: str, record: Record, why: bool = False) -> str:
 
 def page() -> str:
     found = cases()
-    head = HEAD.format(
-        result=result(),
-        cases=sum(map(len, found.values())),
-        slowest="\n".join(f"* {name}" for name in slowest(found)),
-    )
+    names = "\n".join(f"* {name}" for name in slowest(found))
+    head = HEAD.format(result=result(), cases=len(found), slowest=names)
     return head + "".join(section(name, load(name), True) for name in SUITES)
 
 
@@ -150,20 +149,17 @@ def save(figure: Any, stem: Path) -> None:
         figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
 
 
-def draw(found: dict[str, list[Case]], stem: Path) -> None:
-    """The slowest case of each operator, dtype and group."""
+def draw(found: list[Case], stem: Path) -> None:
+    """The slowest case of each operator, group and dtype."""
     import numpy as np
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 
-    worst: dict[tuple[str, str, str], float] = {}
-    for title, group in found.items():
-        for ratio, place, _ in group:
-            op, dtype = place.split("|")
-            worst[op, title, dtype] = min(ratio, worst.get((op, title, dtype), ratio))
-    ops = list(dict.fromkeys(op for op, *_ in worst))
-    columns = list(dict.fromkeys((title, dtype) for _, title, dtype in worst))
-    grid = np.array([[worst.get((op, *c), np.nan) for c in columns] for op in ops])
+    worst: dict[tuple[str, tuple[str, str]], float] = {}
+    for ratio, _, op, column in found:
+        worst[op, column] = min(ratio, worst.get((op, column), ratio))
+    ops, columns = (list(dict.fromkeys(key)) for key in zip(*worst, strict=True))
+    grid = np.array([[worst.get((op, c), np.nan) for c in columns] for op in ops])
     size = 2.2 + 0.52 * len(columns), 1.9 + 0.36 * len(ops)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
@@ -175,7 +171,7 @@ def draw(found: dict[str, list[Case]], stem: Path) -> None:
             axes.text(k, i, text, ha="center", va="center", fontsize=7.5, fontweight=weight)
     axes.set_yticks(range(len(ops)), ops, fontsize=8.5)
     axes.set_xticks(range(len(columns)), [dtype for _, dtype in columns], fontsize=7)
-    for title in found:
+    for title in dict.fromkeys(title for title, _ in columns):
         own = [k for k, (name, _) in enumerate(columns) if name == title]
         axes.text(np.mean(own), -0.75, title, ha="center", va="bottom", fontsize=8)
         axes.axvline(own[-1] + 0.5, color="white", linewidth=3)

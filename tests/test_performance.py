@@ -60,13 +60,22 @@ def test_of_several_runs_each_value_is_the_median(tmp_path):
     assert len((tmp_path / "x.jsonl").read_text().splitlines()) == 3
 
 
+def test_a_case_that_was_not_measured_is_an_empty_field():
+    rows = [
+        {"case": ["elu"], "torch": [2.0, None], BANDWIDTH: [10.0, None]},
+        {"case": ["logit"], BANDWIDTH: [1.0, 1.0]},
+    ]
+    table = page.table(Record({}, ["fp32 1Mi", "fp64 1Mi"], rows), ("operator",), "torch")
+    assert table.splitlines()[2:] == ["| elu | 2.00 (10) |  |"]
+
+
 # ---- targets ----
 
 
 def test_default_attributes():
     rows = (("elu",), [4.0, 2.0]), (("logit",), [4.0, 0.94])
     mean, slow = verdicts("elementwise", record(*rows))
-    assert (mean.found, mean.met) == ("2.343x", False)
+    assert (mean.found, mean.met) == ("2.342x", False)
     assert (slow.found, slow.met) == ("1 of 4: logit fp32 16Mi 0.940x", False)
     assert all(v.met for v in verdicts("elementwise", record((("elu",), [3.0, 2.0]))))
 
