@@ -21,7 +21,7 @@ dist.init_process_group("cpu:gloo,npu:hccl")
 
 
 def seconds(x: torch.Tensor) -> float:
-    """Of one call, until its result is there."""
+    """Of one call, until it has ended on the device."""
     dist.barrier()
     begin = time.perf_counter()
     for _ in range(CALLS):

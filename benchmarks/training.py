@@ -5,9 +5,9 @@
 
 A step is forward, backward and AdamW. Two models with the same weights take turns in one process,
 step by step; a ratio is the median of the ratios of pairs. With one thread the clock is that of the
-process. Peak memory is that of a process of its own above what it holds before its steps (VmHWM),
-with an allocator that returns pages at once. The profiler gives the share of GroupNorm and SiLU in
-a step without `replace`, which limits the gain.
+process. Peak memory (VmHWM) is measured in a separate process, above what it holds before its
+steps, with an allocator that returns pages at once. The profiler gives the share of GroupNorm and
+SiLU in a step without `replace`, which limits the gain.
 """
 
 from __future__ import annotations

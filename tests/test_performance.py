@@ -139,7 +139,7 @@ def options(**given) -> argparse.Namespace:
 
 @pytest.mark.parametrize("name", SUITES)
 def test_suites(name):
-    """Every case has a field of its own, in a table with the heads of the suite."""
+    """Every case has its own field in a table with the heads of the suite."""
     items = list(cases(SUITES[name], options()))
     assert len({(item.labels, item.column) for item in items}) == len(items)
     assert {len(item.labels) for item in items} == {len(SUITES[name].labels)}

@@ -89,12 +89,12 @@ def row(shape: tuple[int, ...], groups: int, ratio: float) -> tuple[str, float]:
     given = [t[name] for name in names]
     attributes = default_attributes(FORWARD) | {"num_groups": groups, "eps": 1e-5}
     y = [errors(FORWARD, given, attributes, results)[0]]
-    peer = [torch.nn.functional.silu(normal).numpy(), *results[1:]]
-    y_peer = [errors(FORWARD, given, attributes, peer)[0]]
+    of_torch = [torch.nn.functional.silu(normal).numpy(), *results[1:]]
+    y_torch = [errors(FORWARD, given, attributes, of_torch)[0]]
     given = [t[p.python_name] for p in GRADIENT.inputs_]
     attributes = default_attributes(GRADIENT) | {"num_groups": groups}
     mine = y + errors(GRADIENT, given, attributes, ours(t, groups))
-    other = y_peer + errors(GRADIENT, given, attributes, theirs(t, groups))
+    other = y_torch + errors(GRADIENT, given, attributes, theirs(t, groups))
     cells = [f"{value:.1e}" for pair in zip(mine, other, strict=True) for value in pair]
     name = "x".join(map(str, shape))
     return f"| {name} G{groups} | {ratio:g} | {' | '.join(cells)} |", max(mine)

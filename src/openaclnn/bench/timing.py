@@ -36,7 +36,7 @@ SAMPLE = 2e-3  # seconds
 PAUSE = 0.02  # seconds
 WARM_UP = 5  # samples
 SLOW = 1.2  # times the shortest arithmetic
-TRIES = 3  # samples, or pauses, for each sample that is wanted, on the average of a cell
+TRIES = 3  # samples, or pauses, for each wanted sample, on the average of a case
 
 Run = Callable[[int], float]  # makes so many calls, gives seconds
 

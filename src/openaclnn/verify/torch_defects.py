@@ -129,7 +129,7 @@ def rounded_attributes(w: Wrong) -> Any:
 
 
 def _near(w: Wrong, predicted: Array) -> Array:
-    """Within one unit in the last place: torch has a logarithm of its own."""
+    """Within one unit in the last place: torch's logarithm is another one."""
     unit = np.spacing(np.abs(w.narrow(predicted)).astype(numpy_dtype(w.output.dtype)))
     return np.asarray(np.abs(wide(w.output.got) - predicted) <= wide(unit))
 
