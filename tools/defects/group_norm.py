@@ -10,11 +10,12 @@ import numpy as np
 import torch
 
 import openaclnn
-from openaclnn.reference import ulp_error
+from openaclnn.reference import REFERENCES, absolute_terms, evaluate, ulp_error
 
 from .defect import SEED, Demonstration, Line, bf16, error_text, number, to_torch
 
 aten = torch.ops.aten
+GRADIENT = next(op for op in openaclnn.OPS if op.python == "group_norm_swish_grad")
 
 
 def silu(v: float) -> float:
@@ -44,17 +45,20 @@ def our_gradients(dy: Any, x: Any, mean: Any, rstd: Any, gamma: Any, groups: int
 
 def statistics(x: Any, groups: int) -> tuple[Any, Any]:
     """Mean and rstd in float64, (N, groups)."""
-    wide = np.asarray(x, np.float64).reshape(x.shape[0], groups, -1)
-    return wide.mean(-1), 1 / np.sqrt(wide.var(-1) + 1e-5)
+    implied = REFERENCES[GRADIENT.kernel].implied
+    assert implied is not None
+    found = implied({"x": np.asarray(x, np.float64)}, {"num_groups": groups})
+    return found["mean"], found["rstd"]
 
 
 def true_dgamma(dy: Any, x: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
     """dgamma, and the sum of the absolute terms, which scales the error that is promised."""
-    n, c = x.shape[:2]
-    per_channel = [np.repeat(np.asarray(s, np.float64), c // s.shape[1], 1) for s in (mean, rstd)]
-    centred = np.asarray(x, np.float64).reshape(n, c, -1) - per_channel[0][..., None]
-    terms = np.asarray(dy, np.float64).reshape(n, c, -1) * centred * per_channel[1][..., None]
-    return terms.sum((0, 2)), abs(terms).sum((0, 2))
+    ones = np.ones(x.shape[1])
+    wide = [np.asarray(v, np.float64) for v in (2 * dy, mean, rstd, x, ones, 0 * ones)]
+    attributes = {"num_groups": mean.shape[1], "data_format": None, "swish_scale": 0.0}
+    terms = absolute_terms(GRADIENT, wide, attributes)
+    assert terms is not None
+    return evaluate(GRADIENT, wide, attributes)[1], terms[1]
 
 
 def far_off(a: Any, true: Any) -> float:
