@@ -16,8 +16,8 @@ import openaclnn
 from openaclnn.bench.agreeing import agrees
 from openaclnn.bench.measure import aligned
 from openaclnn.bench.peers import PEERS
-from openaclnn.reference import REFERENCES, numpy_dtype
-from openaclnn.schema import Op
+from openaclnn.reference.evaluation import REFERENCES, numpy_dtype
+from openaclnn.rows.schema import Op
 
 Array = np.ndarray[Any, Any]
 

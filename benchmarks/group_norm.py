@@ -32,8 +32,8 @@ import openaclnn
 from openaclnn.bench.group_norm_peers import PEERS
 from openaclnn.bench.machine import busy
 from openaclnn.bench.measure import Cores, Loops, Run, aligned, interleave, run_of
-from openaclnn.formulas_group_norm import EPS
-from openaclnn.schema import Op
+from openaclnn.reference.formulas_group_norm import EPS
+from openaclnn.rows.schema import Op
 
 SHAPES = [
     *("1x32x8x8/8", "2x320x64x64/32", "2x1280x16x16/32", "8x512x32x32/32"),

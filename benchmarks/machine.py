@@ -19,8 +19,8 @@ from cells import DTYPES
 import openaclnn
 from openaclnn.bench.machine import cpu_name, memory_for
 from openaclnn.bench.measure import PAUSE, Cores, Loops
-from openaclnn.reference import numpy_dtype
-from openaclnn.schema import Op
+from openaclnn.reference.evaluation import numpy_dtype
+from openaclnn.rows.schema import Op
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from openaclnn.formulas import elu
-from openaclnn.reference import REFERENCES
-from openaclnn.schema import Op
+from openaclnn.reference.evaluation import REFERENCES
+from openaclnn.reference.formulas import elu
+from openaclnn.rows.schema import Op
 
 Array = np.ndarray[Any, Any]
 

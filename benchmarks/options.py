@@ -25,7 +25,7 @@ from cells import (
 from mixes import Mix, attribute_sets, mixes_of, mixes_of_flags
 
 import openaclnn
-from openaclnn.schema import Op
+from openaclnn.rows.schema import Op
 
 SIZES = ["4Ki", "64Ki", "1Mi", "16Mi", "64Mi"]
 STRIDED_SIZES = ["1Mi", "16Mi"]  # of layouts other than contiguous, unless --sizes is given

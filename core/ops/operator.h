@@ -58,7 +58,7 @@ struct Extent {
   const char* count;  // what it counts: "channels"
 };
 
-// The shape that a row gives a tensor; src/openaclnn/shapes.py has the notation.
+// The shape that a row gives a tensor; src/openaclnn/rows/shapes.py has the notation.
 struct Form {
   Extent extents[kMaxExtents];
   int8_t extent_count;

@@ -21,7 +21,7 @@ import sys
 from .compiled import BuildError
 from .torch_npu.environment import libraries, settings
 from .torch_npu.installed import problem
-from .torch_npu.provider import provider
+from .torch_npu.library import provider
 
 
 class NpuError(ImportError):

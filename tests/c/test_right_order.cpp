@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every right way to order work. tests/test_check_mode.py runs this in check mode too, where
+// Every right way to order work. tests/check/test_check_mode.py runs this in check mode too, where
 // nothing may be reported.
 #include <pthread.h>
 

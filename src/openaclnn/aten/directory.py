@@ -16,7 +16,7 @@ from pathlib import Path
 from ..compiled import BuildError
 from ..settings import home
 from ..torch_npu.installed import torch as installed_torch
-from ..torch_npu.provider import library
+from ..torch_npu.library import library
 
 NO_TORCH = "PyTorch is not installed; install it with: pip install torch"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..reference import FORMATS, Array, dtype_name
+from ..reference.evaluation import FORMATS, Array, dtype_name
 
 DIFFERENCE = 4  # units by which results may differ: NumPy rounds attributes to half types
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ..catalogue import SHORT
-from ..html_page import document, signed, table
-from ..text_table import Paint, columns
+from ..report.html_page import document, signed, table
+from ..report.text_table import Paint, columns
+from ..rows.catalogue import SHORT
 from .machine import busy
 from .reporting import duration, noted
 from .tensors import text

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue import SHORT, attributes_text
-from ..html_chart import Line, chart
-from ..html_page import document, table
 from ..plotting.canvas import Canvas, framed
-from ..text_table import Paint, columns
+from ..report.html_chart import Line, chart
+from ..report.html_page import document, table
+from ..report.text_table import Paint, columns
+from ..rows.catalogue import SHORT, attributes_text
 from .running import SCHEMA, Row, Setting, Time
 from .tensors import text
 

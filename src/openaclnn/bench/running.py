@@ -20,9 +20,9 @@ import numpy as np
 
 import openaclnn
 
-from ..judging import outputs
-from ..reference import Array
-from ..schema import Op
+from ..reference.evaluation import Array
+from ..reference.judging import outputs
+from ..rows.schema import Op
 from ..settings import config
 from .agreeing import agrees
 from .machine import cpu_name

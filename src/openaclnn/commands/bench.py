@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AclnnError
-from ..output import unwritable, write_json, write_text, writing
+from ..report.output import unwritable, write_json, write_text, writing
+from ..report.text_table import Paint
 from ..settings import config
-from ..text_table import Paint
 from .arguments import (
     WRONG_USE,
     WrongUse,
@@ -150,8 +150,8 @@ def _read(
     arguments: argparse.Namespace,
 ) -> tuple[Setting, list[tuple[int, ...]], list[str], Path | None]:
     from ..bench.running import PEER_NAMES, Setting
-    from ..dtypes import dtype_of
     from ..plotting.curves import default_attributes
+    from ..reference.dtypes import dtype_of
 
     if arguments.op is None:
         raise WrongUse("an operator must be named, or --compare; see:  openaclnn ops")

@@ -9,9 +9,9 @@ import os
 import sys
 from collections.abc import Callable
 
+from ..report.text_table import Paint
+from ..rows.table import ANY, PRODUCTS
 from ..settings import config
-from ..table import ANY, PRODUCTS
-from ..text_table import Paint
 from .programs import NoDirectory, directory, refuse
 
 # The environment variable behind a value of config().

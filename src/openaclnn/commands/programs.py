@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ..report.text_table import Paint
 from ..settings import home
-from ..text_table import Paint
 
 C_SUFFIXES = (".c", ".i", ".s", ".S")
 CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")

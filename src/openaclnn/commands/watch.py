@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
-from ..text_table import Paint
+from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
+from ..report.text_table import Paint
 from .programs import NOT_FOUND, NoDirectory, become, directory, environment, refuse
 
 MISTAKES_MADE = (

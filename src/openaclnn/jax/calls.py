@@ -12,8 +12,8 @@ import numpy as np
 
 import openaclnn
 
-from ..calling import DTYPES, given, listed, made, sentence
-from ..schema import Op, Parameter
+from ..rows.calling import DTYPES, given, listed, made, sentence
+from ..rows.schema import Op, Parameter
 from ..settings import plays_any
 from .building import target
 

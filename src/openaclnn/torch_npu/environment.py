@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..settings import home
+from .library import provider
 from .names import NEEDED, WANTED
-from .provider import provider
 
 # The variables of an installed CANN: torch_npu looks there for operators first.
 FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..comparing import Element
-from ..output import writing
-from ..reference import REFERENCES, Array, numpy_dtype
-from ..schema import Op
-from ..standards import Standard
+from ..reference.comparing import Element
+from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.standards import Standard
+from ..report.output import writing
+from ..rows.schema import Op
 from .cases import BadCase, Case
 from .defects import Cause, known
 from .profile import Curve, Profile

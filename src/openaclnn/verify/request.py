@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts import OF_CASES, of_output, place, root
-from ..reference import Array, dtype_name, evaluate, numpy_dtype
+from ..reference.evaluation import Array, dtype_name, evaluate, numpy_dtype
+from ..reference.layouts import OF_CASES, of_output, place, root
 from .cases import Case
 from .provider import Outcome
 
