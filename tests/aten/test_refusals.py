@@ -45,6 +45,9 @@ COMPOSITES: list[Case] = [
      "True, False", [161001], "maxGradNorm must not be NULL"),
     ("'aclnnGroupedMatmulV3', [f32(4, 2)], [f32(2, 3, 3)], *[None] * 5, i64(1, 4), 2, 0, "
      "[out(4, 3)]", [161002], "columns, 2, but one has shape [3, 3]"),
+    # A kernel of 2^31 taps: a loop over them took minutes, in phase 1.
+    ("'aclnnConvTbc', f32(2, 2, 2), np.broadcast_to(f32(1), (2**31, 2, 2)), f32(2), 2**31 - 1, "
+     "out(1, 2, 2), 0", [161002], "out must have shape [2147483649, 2, 2], but got [1, 2, 2]"),
     ("'aclnnRmsNormGrad', f32(3), f32(3), f32(1), f32(2, 2, 2, 3), out(3), out(2, 2, 2, 3)",
      [161002], "self must have shape [*, gamma], where gamma is [2, 2, 2, 3], but got [3]"),
     ("'aclnnAddLayerNormGrad', f32(3), f32(3), f32(3), f32(1), f32(1), f32(2, 2, 3), None, out(3), "

@@ -11,7 +11,7 @@ namespace openaclnn::aten {
 
 // Kernels that take any strides for contiguous, give wrong results for broadcast tensors (median)
 // or refuse other strides: above them, ATen's functions for people make their tensors contiguous.
-constexpr std::array<std::string_view, 15> kForDense = {"native_batch_norm_backward",
+constexpr std::array<std::string_view, 13> kForDense = {"native_batch_norm_backward",
                                                         "native_group_norm",
                                                         "native_group_norm_backward",
                                                         "native_layer_norm_backward",
@@ -21,8 +21,6 @@ constexpr std::array<std::string_view, 15> kForDense = {"native_batch_norm_backw
                                                         "median",
                                                         "nanmedian",
                                                         "_pdist_forward",
-                                                        "conv_tbc",
-                                                        "conv_tbc_backward",
                                                         "nll_loss2d_backward",
                                                         "_foreach_addcdiv",
                                                         "_foreach_addcmul"};
