@@ -3,7 +3,7 @@
 soak test, the search of attributes, and all 2^32 fp32 patterns with drawn attributes. It runs all
 of them, prints every command with its seed, and fails if one of them fails.
 
-    python tests/long_run.py [--minutes 60] [--seed N] [--build build/c]
+    python -m tests.long_run [--minutes 60] [--seed N] [--build build/c]
 
 The package is installed, and the C tests are built (-DOPENACLNN_TESTS=ON)."""
 

@@ -8,11 +8,11 @@ import itertools
 
 import numpy as np
 import pytest
-from test_group_norm_bits import VIEWS
-from test_group_norm_range import FORWARD, GRADIENT, attributes_of
 
 from openaclnn.reference.evaluation import absolute_terms, evaluate
 from openaclnn.reference.formulas_group_norm import BOUND
+from tests.group_norm.test_bits import VIEWS
+from tests.group_norm.test_range import FORWARD, GRADIENT, attributes_of
 from tests.support import SEED, bits, results, same
 
 POSITIONS = (1, 4, 64, 65, 600)  # channels are short below 65

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_group_norm_bits import VIEWS
-from test_group_norm_range import FORWARD, attributes_of
 
 from openaclnn.reference.evaluation import evaluate, ulp_error
+from tests.group_norm.test_bits import VIEWS
+from tests.group_norm.test_range import FORWARD, attributes_of
 from tests.support import SEED, bits, results, same
 
 ENDS = np.float32([-(64 - 1 / 32) / np.log2(np.e), (64 + 1 / 32) / np.log2(np.e)])

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bits import compare
 
 import openaclnn
 from openaclnn.rows.table import OPS
+from tests.bits import compare
 from tests.support import bits, plan
 
 pytestmark = pytest.mark.programs

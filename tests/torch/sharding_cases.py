@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank of test_torch_ops_sharding.py runs: launch.py RANKS sharding_cases.py FOLDER.
+"""What each rank of test_sharding.py runs: launch.py RANKS sharding_cases.py FOLDER.
 
 It writes RANK.json into the folder: what failed, by case. All collective calls of a case come
 before its assertions, so that a process which fails does not leave the others waiting.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of NumPy, whose table of functions _arrays.cpp fills for all.
+// The C interface of NumPy, whose table of functions arrays.cpp fills for all.
 #pragma once
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
