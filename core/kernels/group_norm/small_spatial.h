@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// For channels of few positions (kShort), down to one, loops run over the channels of many groups
-// at a time, and sums over positions are taken in order. The loops of longer channels take 6 to 70
-// times as long for 1 to 4 positions, 1.3 to 4.9 times for 49, and 0.8 to 1.4 times for 64 (Zen 4).
+// For channels of few positions (kSmallSpatial), down to one, loops run over the channels of many
+// groups at a time, and sums over positions are taken in order. The loops of longer channels take 6
+// to 70 times as long for 1 to 4 positions, 1.3 to 4.9 times for 49, and 0.8 to 1.4 times for 64
+// (Zen 4).
 #pragma once
 
 #include "core/kernels/group_norm/tiles.h"
@@ -17,29 +18,29 @@ inline double sum_of(const double* values, int64_t n) {
     for (int l = 0; l < 8; ++l) lane[l] += values[i + l];
   }
   for (int l = 0; i < n; ++i, ++l) lane[l] += values[i];
-  return halved<8>(lane);
+  return tree_sum<8>(lane);
 }
 
-// What the short kernels of both operators share: tiles of positions × channels.
-class ShortGroups : Tiles<Side::channels, kShortTile> {
+// What the small-spatial kernels of both operators share: tiles of positions × channels.
+class SmallSpatialGroups : Tiles<Side::channels, kSmallSpatialTile> {
  protected:
-  explicit ShortGroups(const GroupNormCall& call)
+  explicit SmallSpatialGroups(const GroupNormCall& call)
       : Tiles(call),
         width_(call.channels / call.groups),
-        together_(short_channels(call.positions)) {}
+        tile_channels_(small_spatial_channels(call.positions)) {}
 
-  // All positions of the channels of a bundle, up to kShortChannels at a time: whole groups, or a
-  // part of one.
+  // All positions of the channels of a group batch, up to kSmallSpatialChannels at a time: whole
+  // groups, or a part of one.
   template <class Work>
-  void for_channels(int64_t sample, const Bundle& bundle, const Work& work) const {
-    for (int64_t c = 0; c < bundle.channels; c += together_)
-      work(Place{sample, bundle.first_channel + c, 0, smaller(together_, bundle.channels - c),
-                 call_.positions});
+  void for_channels(int64_t sample, const GroupBatch& group_batch, const Work& work) const {
+    for (int64_t c = 0; c < group_batch.channels; c += tile_channels_)
+      work(Region{sample, group_batch.first_channel + c, 0,
+                  smaller(tile_channels_, group_batch.channels - c), call_.positions});
   }
 
   // The positions of a tile are lines in L1.
-  void load(const GroupNormTensor& t, const Place& at, float* out) { gather(t, at, out, at.rows); }
-  void store(const GroupNormTensor& t, const Place& at, const float* values) {
+  void load(const GroupNormTensor& t, const Region& at, float* out) { gather(t, at, out, at.rows); }
+  void store(const GroupNormTensor& t, const Region& at, const float* values) {
     scatter(t, at, values, at.rows);
   }
 
@@ -53,7 +54,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
 
   // Copies the value of each group to each of its channels; a part of a group has one value.
   template <class T>
-  void spread(const Place& at, const T* of_group, T* out) const {
+  void spread(const Region& at, const T* of_group, T* out) const {
     if (width_ == 1) {
       std::memcpy(out, of_group, at.rows * sizeof(T));
       return;
@@ -65,7 +66,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
   }
 
   // Adds the values of each group's channels to its sum.
-  void reduce(const Place& at, const double* values, double* of_group) const {
+  void reduce(const Region& at, const double* values, double* of_group) const {
     if (width_ == 1) {
       for (int64_t c = 0; c < at.rows; ++c) of_group[c] += values[c];
       return;
@@ -75,7 +76,7 @@ class ShortGroups : Tiles<Side::channels, kShortTile> {
   }
 
   using Tiles::call_;
-  const int64_t width_, together_;
+  const int64_t width_, tile_channels_;
 };
 
 }  // namespace

@@ -2,27 +2,27 @@
 // GroupNormSwish for channels of few positions.
 #pragma once
 
-#include "core/kernels/group_norm/forward_inside.h"
-#include "core/kernels/group_norm/short.h"
+#include "core/kernels/group_norm/forward_channels_last.h"
+#include "core/kernels/group_norm/small_spatial.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-class ShortForward : ShortGroups {
+class SmallSpatialForward : SmallSpatialGroups {
  public:
-  explicit ShortForward(const GroupNormCall& call) : ShortGroups(call) {}
+  explicit SmallSpatialForward(const GroupNormCall& call) : SmallSpatialGroups(call) {}
 
   // Moments are taken about the first element of the group, in fp64. This loses at most 18 of 53
-  // bits, those of the element count (kShort × 4000).
-  void bundle(int64_t item) {
-    const Bundle bundle(call_, item);
-    const int64_t n = bundle.outer, groups = bundle.groups;
-    const int64_t index = n * call_.groups + bundle.first_group;
-    const bool once = bundle.channels <= together_;
+  // bits, those of the element count (kSmallSpatial × 4000).
+  void group_batch(int64_t item) {
+    const GroupBatch group_batch(call_, item);
+    const int64_t n = group_batch.outer, groups = group_batch.groups;
+    const int64_t index = n * call_.groups + group_batch.first_group;
+    const bool once = group_batch.channels <= tile_channels_;
     for (int64_t g = 0; g < groups; ++g) mean_[g] = rstd_[g] = 0;
-    for_channels(n, bundle, [&](const Place& at) {
+    for_channels(n, group_batch, [&](const Region& at) {
       load(call_.x, at, x_);
-      if (at.channel == bundle.first_channel) {
+      if (at.channel == group_batch.first_channel) {
         for (int64_t g = 0; g < groups; ++g)
           pivot_[g] = static_cast<float>(pivot_of(x_[g * width_]));
       }
@@ -34,14 +34,14 @@ class ShortForward : ShortGroups {
     finish(groups);
     store_values(call_.mean, index, groups, mean_);
     store_values(call_.rstd, index, groups, rstd_);
-    for_channels(n, bundle, [&](const Place& at) {
+    for_channels(n, group_batch, [&](const Region& at) {
       prepare(at);
       if (!once) load(call_.x, at, x_);
-      const RowsOf<const float> x{x_, at.rows};
-      const RowsOf<float> y{y_, at.rows};
-      const bool stored = (call_.swish || of_.enough(0, at.rows)) &&
-                          group_norm_inside_values<F32, From::tile>(of_, at.rows, call_.swish, x, y,
-                                                                    call_.positions, false);
+      const StridedRows<const float> x{x_, at.rows};
+      const StridedRows<float> y{y_, at.rows};
+      const bool stored = (call_.swish || of_.fits_fp32(0, at.rows)) &&
+                          group_norm_channels_last_values<F32, From::tile>(
+                              of_, at.rows, call_.swish, x, y, call_.positions, false);
       if (!stored) {
         spread(at, mean_, of_.mean);
         for (int64_t i = 0; i < call_.positions * at.rows; i += at.rows)
@@ -76,7 +76,7 @@ class ShortForward : ShortGroups {
     }
   }
 
-  void prepare(const Place& at) {
+  void prepare(const Region& at) {
     spread(at, group_high_, of_.high);
     spread(at, group_low_, of_.low);
     spread(at, rstd_, of_.wide_gamma);
@@ -84,18 +84,18 @@ class ShortForward : ShortGroups {
     of_.fill(at.rows);
   }
 
-  using Tile = float[kShortTile];
-  using Values = float[kShortChannels];
-  using Wide = double[kShortChannels];
+  using Tile = float[kSmallSpatialTile];
+  using Values = float[kSmallSpatialChannels];
+  using Wide = double[kSmallSpatialChannels];
   alignas(64) Tile x_, y_;
-  ForwardFactors<kShortChannels> of_;
+  ForwardFactors<kSmallSpatialChannels> of_;
   alignas(64) Values pivot_, group_high_, group_low_;
   alignas(64) Wide sum_, squares_, mean_, rstd_;  // the last two: sums first
 };
 
-inline void group_norm_forward_short(const void* call, void*, int64_t begin, int64_t end) {
-  ShortForward forward(group_norm_call(call));
-  for (int64_t item = begin; item < end; ++item) forward.bundle(item);
+inline void group_norm_forward_small_spatial(const void* call, void*, int64_t begin, int64_t end) {
+  SmallSpatialForward forward(group_norm_call(call));
+  for (int64_t item = begin; item < end; ++item) forward.group_batch(item);
 }
 
 }  // namespace

@@ -85,16 +85,16 @@ class Groups {
   int64_t width_, index_ = 0, first_ = 0;
 };
 
-// Work items of whole groups are bundles of one sample or block of samples.
-struct Bundle {
+// Work items of whole groups are group batches of one sample or block of samples.
+struct GroupBatch {
   int64_t outer, first_group, groups, first_channel, channels;
 
-  Bundle(const GroupNormCall& call, int64_t item) {
-    const int64_t bundles = (call.groups + call.bundle - 1) / call.bundle;
+  GroupBatch(const GroupNormCall& call, int64_t item) {
+    const int64_t group_batches = (call.groups + call.group_batch - 1) / call.group_batch;
     const int64_t width = call.channels / call.groups;
-    outer = item / bundles;
-    first_group = item % bundles * call.bundle;
-    groups = smaller(call.bundle, call.groups - first_group);
+    outer = item / group_batches;
+    first_group = item % group_batches * call.group_batch;
+    groups = smaller(call.group_batch, call.groups - first_group);
     first_channel = first_group * width;
     channels = groups * width;
   }
@@ -105,18 +105,18 @@ inline constexpr int64_t kMaxColumns = 1024;
 
 // Positions [first, first + columns) of some rows, channels of one sample, within one segment: a
 // slice, which is all of the segment, or a tile.
-struct Place {
+struct Region {
   int64_t sample, channel, first, rows, columns;
 };
 
-inline Place slice_at(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
-                      int64_t segment) {
+inline Region slice_at(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
+                       int64_t segment) {
   const int64_t first = segment * kSegment;
   return {sample, channel, first, rows, smaller(kSegment, call.positions - first)};
 }
 
 // Work items of split groups are slices.
-inline Place slice_of(const GroupNormCall& call, int64_t item) {
+inline Region slice_of(const GroupNormCall& call, int64_t item) {
   const int64_t segments = segments_of(call.positions);
   const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
   const int64_t block = item / segments, channel = block % row_blocks * call.rows;
@@ -126,14 +126,14 @@ inline Place slice_of(const GroupNormCall& call, int64_t item) {
 
 // Calls work(place, its first row in the slice) for the tiles of a slice, of at most as many rows
 // and columns as a tile of `memory` has.
-enum class Order : uint8_t { first_to_last, last_to_first };
-inline void for_places(const Place& at, const auto& memory, Order order, const auto& work) {
+enum class Direction : uint8_t { first_to_last, last_to_first };
+inline void for_regions(const Region& at, const auto& memory, Direction order, const auto& work) {
   const int64_t columns = memory.columns(), tiles = (at.columns + columns - 1) / columns;
   for (int64_t r = 0; r < at.rows; r += memory.kRows) {
     const int64_t rows = smaller(memory.kRows, at.rows - r);
     for (int64_t k = 0; k < tiles; ++k) {
-      const int64_t i = (order == Order::first_to_last ? k : tiles - 1 - k) * columns;
-      work(Place{at.sample, at.channel + r, at.first + i, rows, smaller(columns, at.columns - i)},
+      const int64_t i = (order == Direction::first_to_last ? k : tiles - 1 - k) * columns;
+      work(Region{at.sample, at.channel + r, at.first + i, rows, smaller(columns, at.columns - i)},
            r);
     }
   }
@@ -162,10 +162,10 @@ inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_
 }
 
 // The group of rows, counted over all samples, and the same rows of another one.
-inline int64_t group_of(const GroupNormCall& call, const Place& at) {
+inline int64_t group_of(const GroupNormCall& call, const Region& at) {
   return at.sample * call.groups + at.channel / (call.channels / call.groups);
 }
-inline Place in_group(const GroupNormCall& call, Place at, int64_t group) {
+inline Region in_group(const GroupNormCall& call, Region at, int64_t group) {
   const int64_t width = call.channels / call.groups;
   at.sample = group / call.groups, at.channel = group % call.groups * width + at.channel % width;
   return at;
@@ -183,16 +183,17 @@ inline double* doubles_at(void* workspace, uint64_t offset) {
   return reinterpret_cast<double*>(static_cast<char*>(workspace) + offset);
 }
 
-// Adds to the parameter sums of a bundle's channels, sample by sample of its block.
+// Adds to the parameter sums of a group batch's channels, sample by sample of its block.
 template <class Work>
-inline void for_samples(const GroupNormCall& call, const Bundle& bundle, void* workspace,
+inline void for_samples(const GroupNormCall& call, const GroupBatch& group_batch, void* workspace,
                         const Work& work) {
-  double* const beta = doubles_at(workspace, call.beta_sums) + bundle.outer * call.channels;
-  double* const gamma = doubles_at(workspace, call.gamma_sums) + bundle.outer * call.channels;
-  for (int64_t c = bundle.first_channel; c < bundle.first_channel + bundle.channels; ++c)
+  double* const beta = doubles_at(workspace, call.beta_sums) + group_batch.outer * call.channels;
+  double* const gamma = doubles_at(workspace, call.gamma_sums) + group_batch.outer * call.channels;
+  for (int64_t c = group_batch.first_channel; c < group_batch.first_channel + group_batch.channels;
+       ++c)
     beta[c] = gamma[c] = 0;
-  const int64_t first = call.samples * bundle.outer / call.sample_blocks;
-  const int64_t last = call.samples * (bundle.outer + 1) / call.sample_blocks;
+  const int64_t first = call.samples * group_batch.outer / call.sample_blocks;
+  const int64_t last = call.samples * (group_batch.outer + 1) / call.sample_blocks;
   for (int64_t n = first; n < last; ++n) work(n, beta, gamma);
 }
 

@@ -4,15 +4,15 @@
 // 1.
 #pragma once
 
-#include "core/kernels/group_norm/items.h"
+#include "core/kernels/group_norm/partition.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-struct Lift {
+struct Rescale {
   double u = 1, h = 1;  // powers of two
 };
-inline constexpr int8_t kNoLift = -128;  // in place of the exponent of u
+inline constexpr int8_t kNoRescale = -128;  // in place of the exponent of u
 
 inline double power_of_two(int exponent) {
   return double_of(static_cast<uint64_t>(1023 + exponent) << 52);
@@ -30,14 +30,15 @@ struct Extent {
   double dy = 0, d = 0;
 };
 
-// Returns whether sums of u and u d in fp32 need a lift. u is at most 1.1 |dy|; subnormal values of
-// u are wrong by up to 2^-150, and so are products. A piece of 512 adds 16 products to each lane.
-inline bool is_lost(const Extent& of, bool beyond) {
+// Returns whether sums of u and u d in fp32 need a rescale. u is at most 1.1 |dy|; subnormal values
+// of u are wrong by up to 2^-150, and so are products. A piece of 512 adds 16 products to each
+// lane.
+inline bool is_lost(const Extent& of, bool outside_fp32) {
   const double largest = kLargest, product = of.dy * of.d;
   if (of.dy == 0 || !all(of.dy <= largest, of.d < 0x1p300)) return false;
   const bool small = of.dy < 0x1p-80 || (of.d > 0 && product < 0x1p-100);
   const bool large = of.dy > 0x1p120 || product > 0x1p120;
-  return small || large || (beyond && of.d > 0 && (of.d < 0x1p-100 || of.d > 0x1p120));
+  return small || large || (outside_fp32 && of.d > 0 && (of.d < 0x1p-100 || of.d > 0x1p120));
 }
 
 // A segment of one channel of one sample.
@@ -66,7 +67,7 @@ struct RowPart {
 inline bool is_ordinary(float x) { return all(magnitude(x) >= 0x1p-40f, magnitude(x) <= 0x1p60f); }
 inline bool is_ordinary(double x) { return all(x >= 0x1p-40, x <= 0x1p60); }
 
-// Returns whether the row has no lift, judged by its first positions: some dy and some d are
+// Returns whether the row has no rescale, judged by its first positions: some dy and some d are
 // ordinary (mostly the first ones). Zeros at all of them count as ordinary.
 inline constexpr int64_t kLookedAt = 16;
 inline bool starts_ordinary(const RowPart& part) {

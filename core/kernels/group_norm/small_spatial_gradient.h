@@ -3,49 +3,50 @@
 #pragma once
 
 #include "core/kernels/group_norm/factors.h"
-#include "core/kernels/group_norm/lift.h"
-#include "core/kernels/group_norm/short.h"
+#include "core/kernels/group_norm/rescale.h"
+#include "core/kernels/group_norm/small_spatial.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-class ShortGradient : ShortGroups {
+class SmallSpatialGradient : SmallSpatialGroups {
  public:
-  explicit ShortGradient(const GroupNormCall& call) : ShortGroups(call) {}
+  explicit SmallSpatialGradient(const GroupNormCall& call) : SmallSpatialGroups(call) {}
 
-  void bundle(int64_t item, void* workspace) {
-    const Bundle bundle(call_, item);
+  void group_batch(int64_t item, void* workspace) {
+    const GroupBatch group_batch(call_, item);
     loaded_ = false;
-    for_samples(call_, bundle, workspace,
-                [&](int64_t n, double* beta, double* gamma) { sample(n, bundle, beta, gamma); });
+    for_samples(call_, group_batch, workspace, [&](int64_t n, double* beta, double* gamma) {
+      sample(n, group_batch, beta, gamma);
+    });
   }
 
  private:
-  void sample(int64_t n, const Bundle& bundle, double* beta, double* gamma) {
-    const bool once = bundle.channels <= together_;  // a tile holds the bundle
-    const int64_t groups = bundle.groups, index = n * call_.groups + bundle.first_group;
+  void sample(int64_t n, const GroupBatch& group_batch, double* beta, double* gamma) {
+    const bool once = group_batch.channels <= tile_channels_;  // a tile holds the group batch
+    const int64_t groups = group_batch.groups, index = n * call_.groups + group_batch.first_group;
     values_of(call_.mean, index, groups, group_mean_);
     values_of(call_.rstd, index, groups, group_rstd_);
     for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
-    some_lifted_ = false;
-    for_channels(n, bundle, [&](const Place& at) {
+    some_rescaled_ = false;
+    for_channels(n, group_batch, [&](const Region& at) {
       prepare(at, once);
       terms(at);
       add(at.rows);
-      lifted_ = find_lifts(at.rows, exponent_ + (at.channel - bundle.first_channel));
-      if (lifted_) add_lifted(at.rows);
+      rescaled_ = find_rescales(at.rows, exponent_ + (at.channel - group_batch.first_channel));
+      if (rescaled_) add_rescaled(at.rows);
       weigh(beta + at.channel, gamma + at.channel, at.rows);
       reduce(at, sum_u_, c1_);
       reduce(at, sum_ux_, c2_);
     });
     finish(groups);
-    for_channels(n, bundle, [&](const Place& at) {
+    for_channels(n, group_batch, [&](const Region& at) {
       if (!once) {
         prepare(at, once);
         terms(at);
-        lifted_ =
-            some_lifted_ && read_lifts(at.rows, exponent_ + (at.channel - bundle.first_channel));
-        if (lifted_) terms_general<true>(at.rows);
+        rescaled_ = some_rescaled_ &&
+                    read_rescales(at.rows, exponent_ + (at.channel - group_batch.first_channel));
+        if (rescaled_) terms_general<true>(at.rows);
       }
       spread(at, group_b_, b_);
       spread(at, group_c_, c_);
@@ -58,7 +59,7 @@ class ShortGradient : ShortGroups {
     });
   }
 
-  void prepare(const Place& at, bool once) {
+  void prepare(const Region& at, bool once) {
     spread(at, group_mean_, mean_);
     spread(at, group_rstd_, rstd_);
     if (loaded_ && once) return;  // γ and β are those of all samples
@@ -72,40 +73,40 @@ class ShortGradient : ShortGroups {
     }
   }
 
-  void terms(const Place& at) {
+  void terms(const Region& at) {
     load(call_.dy, at, dy_);
     load(call_.x, at, x_);
     if (!terms_quick(at.rows)) terms_general<false>(at.rows);
   }
 
   // Returns whether sums of these sizes are neither small, large nor NaN; then their channel is not
-  // lifted.
+  // rescaled.
   bool are_usual(int64_t c) const {
     const double u = magnitude(sum_u_[c]), ux = magnitude(sum_ux_[c]);
     return all(u >= 0x1p-70, ux >= u * 0x1p-80 + 0x1p-90, u + ux < 0x1p120);
   }
 
-  // Returns whether some channel may have to be lifted.
+  // Returns whether some channel may have to be rescaled.
   [[gnu::noinline, gnu::flatten]] bool is_doubtful(int64_t n) const {
     uint64_t doubtful = 0;  // as wide as the sums: GCC vectorises it
     for (int64_t c = 0; c < n; ++c) doubtful |= are_usual(c) ? 0 : 1;
     return doubtful != 0;
   }
 
-  // Finds the channels to be lifted, each by its own values. Returns false if there are none.
-  bool find_lifts(int64_t n, int8_t* exponent) {
-    std::memset(exponent, kNoLift, n);
+  // Finds the channels to be rescaled, each by its own values. Returns false if there are none.
+  bool find_rescales(int64_t n, int8_t* exponent) {
+    std::memset(exponent, kNoRescale, n);
     if (!is_doubtful(n) || are_ordinary(n)) return false;
     find_largest(n);
     for (int64_t c = 0; c < n; ++c) {
       const double h = static_cast<double>(c_[c]) * static_cast<double>(magnitude(rstd_[c]));
       const Extent largest{static_cast<double>(b_[c]), h};
-      lift_h_[c] = 1;
+      rescale_h_[c] = 1;
       if (are_usual(c) || !is_lost(largest, true)) continue;
       exponent[c] = static_cast<int8_t>(exponent_to_one(largest.dy));
-      lift_h_[c] = power_of_two(exponent_to_one(h));
+      rescale_h_[c] = power_of_two(exponent_to_one(h));
     }
-    return read_lifts(n, exponent);
+    return read_rescales(n, exponent);
   }
 
   // Returns whether every dy and x - mean that is not 0, and every rstd, is so ordinary that no
@@ -148,24 +149,24 @@ class ShortGradient : ShortGroups {
     });
   }
 
-  bool read_lifts(int64_t n, const int8_t* exponent) {
+  bool read_rescales(int64_t n, const int8_t* exponent) {
     bool found = false;
     for (int64_t c = 0; c < n; ++c) {
-      const bool lost = exponent[c] != kNoLift;
-      lift_u_[c] = lost ? power_of_two(exponent[c]) : 0;
+      const bool lost = exponent[c] != kNoRescale;
+      rescale_u_[c] = lost ? power_of_two(exponent[c]) : 0;
       found |= lost;
     }
     return found;
   }
 
-  void add_lifted(int64_t n) {
+  void add_rescaled(int64_t n) {
     terms_general<true>(n);
     add(n);
     for (int64_t c = 0; c < n; ++c) {
-      if (lift_u_[c] == 0) continue;
-      sum_u_[c] /= lift_u_[c], sum_ux_[c] /= lift_u_[c] * lift_h_[c];
+      if (rescale_u_[c] == 0) continue;
+      sum_u_[c] /= rescale_u_[c], sum_ux_[c] /= rescale_u_[c] * rescale_h_[c];
     }
-    some_lifted_ = true;
+    some_rescaled_ = true;
   }
 
   [[gnu::noinline, gnu::flatten]] bool terms_quick(int64_t n) {
@@ -185,11 +186,11 @@ class ShortGradient : ShortGroups {
     return !doubts.any();
   }
 
-  // Does the same for every t, and multiplies the values of lifted channels by their lifts. Lifts
-  // are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this. (The
-  // second sweep of a large group has u's lifts alone; nothing reads the x̂ of lifted channels
-  // there.)
-  template <bool lifted>
+  // Does the same for every t, and multiplies the values of rescaled channels by their rescales.
+  // Rescales are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this.
+  // (The second sweep of a large group has u's rescales alone; nothing reads the x̂ of rescaled
+  // channels there.)
+  template <bool rescaled>
   [[gnu::noinline, gnu::flatten]] void terms_general(int64_t n) {
     const double s = call_.scale;
     for_each(n, [&](int64_t i, int64_t c) {
@@ -197,8 +198,8 @@ class ShortGradient : ShortGroups {
       const double wide = normalised_wide(x_[i], mean_[c], rstd_[c]);
       const double v = wide * static_cast<double>(gamma_[c]) + static_cast<double>(beta_[c]);
       const float p = fused(usual, slope_[c], shift_[c]);
-      const bool lost = lifted && lift_u_[c] != 0;
-      const double by_u = lost ? lift_u_[c] : 1, by_h = lost ? lift_h_[c] : 1;
+      const bool lost = rescaled && rescale_u_[c] != 0;
+      const double by_u = lost ? rescale_u_[c] : 1, by_h = lost ? rescale_h_[c] : 1;
       const bool fits = all(magnitude(d) <= kLargest, !lost);
       xh_[i] = fits ? usual : static_cast<float>(wide * by_h);
       u_[i] = swish_gradient_general(dy_[i], lost ? __builtin_nanf("") : p, s * v, by_u);
@@ -233,9 +234,9 @@ class ShortGradient : ShortGroups {
       group_b_[g] = static_cast<float>(c1_[g]), group_c_[g] = static_cast<float>(c2_[g]);
     }
     for (int64_t g = 0; g < groups; ++g)
-      lost |= all(is_enough(c1_[g], kLeastAlone), is_enough(c2_[g], kLeastFactor)) ? 0 : 1;
+      lost |= all(is_within(c1_[g], kLeastAlone), is_within(c2_[g], kLeastFactor)) ? 0 : 1;
     const uint32_t mean = largest_bits(groups, [&](int64_t g) { return group_mean_[g]; });
-    groups_enough_ = mean < bits_of(kHugeMean) && lost == 0;
+    groups_fit_fp32_ = mean < bits_of(kHugeMean) && lost == 0;
   }
 
   // Returns whether fp32 is enough for rstd γ, the factor of u.
@@ -247,7 +248,7 @@ class ShortGradient : ShortGroups {
   // Writes dx = rstd γ u + (b + c x̂) over dy. Returns false if fp32 is not enough for some
   // channel.
   [[gnu::noinline, gnu::flatten]] bool input_gradient(int64_t n) {
-    if (lifted_ || !groups_enough_) return false;
+    if (rescaled_ || !groups_fit_fp32_) return false;
     uint32_t lost = 0;
     for (int64_t c = 0; c < n; ++c) lost |= a_fits(c) ? 0 : 1;
     if (lost != 0) return false;
@@ -263,34 +264,34 @@ class ShortGradient : ShortGroups {
     for_each(n, [&](int64_t i, int64_t c) {
       const float rest = fused(c_[c], xh_[i], b_[c]);
       const float usual = fused(rstd_[c] * gamma_[c], u_[i], rest);
-      const bool lost = lifted_ && lift_u_[c] != 0;
+      const bool lost = rescaled_ && rescale_u_[c] != 0;
       const double a = static_cast<double>(rstd_[c]) * static_cast<double>(gamma_[c]) *
-                       (lost ? 1 / lift_u_[c] : 1);
+                       (lost ? 1 / rescale_u_[c] : 1);
       const double h = normalised_wide(x_[i], mean_[c], rstd_[c]);
       const double wide = a * static_cast<double>(u_[i]) + (sum_u_[c] + sum_ux_[c] * h);
       const bool rest_fits =
-          all(is_enough(sum_u_[c], kLeastAlone), is_enough(sum_ux_[c], kLeastFactor));
+          all(is_within(sum_u_[c], kLeastAlone), is_within(sum_ux_[c], kLeastFactor));
       const bool fits = all(a_fits(c), rest_fits, all(magnitude(mean_[c]) < kHugeMean, !lost));
       dy_[i] = canonical(fits ? usual : static_cast<float>(wide));
     });
   }
 
-  using Tile = float[kShortTile];
-  using Values = float[kShortChannels];
-  using Wide = double[kShortChannels];
+  using Tile = float[kSmallSpatialTile];
+  using Values = float[kSmallSpatialChannels];
+  using Wide = double[kSmallSpatialChannels];
   alignas(64) Tile dy_, x_, u_, xh_;
   alignas(64) Values mean_, rstd_, gamma_, beta_, slope_, shift_, b_, c_;
   alignas(64) Values group_mean_, group_rstd_, group_b_, group_c_;
   alignas(64) Wide sum_u_, sum_ux_, c1_, c2_;
-  alignas(64) Wide lift_u_, lift_h_;  // 0: none
-  int8_t exponent_[kMostChannels];    // kNoLift: none
-  bool loaded_ = false, groups_enough_ = true, lifted_ = false, some_lifted_ = false;
+  alignas(64) Wide rescale_u_, rescale_h_;  // 0: none
+  int8_t exponent_[kMostChannels];          // kNoLift: none
+  bool loaded_ = false, groups_fit_fp32_ = true, rescaled_ = false, some_rescaled_ = false;
 };
 
-inline void group_norm_backward_short(const void* call, void* workspace, int64_t begin,
-                                      int64_t end) {
-  ShortGradient gradient(group_norm_call(call));
-  for (int64_t item = begin; item < end; ++item) gradient.bundle(item, workspace);
+inline void group_norm_backward_small_spatial(const void* call, void* workspace, int64_t begin,
+                                              int64_t end) {
+  SmallSpatialGradient gradient(group_norm_call(call));
+  for (int64_t item = begin; item < end; ++item) gradient.group_batch(item, workspace);
 }
 
 }  // namespace

@@ -11,14 +11,14 @@ namespace {
 
 // With few registers at a time, a chain of some 20 dependent steps leaves the pipes idle; with
 // many, some are spilled to the stack.
-inline constexpr int kTogether = 4;  // where nothing else was measured
+inline constexpr int kUnroll = 4;  // where nothing else was measured
 
 template <class R, int K>
-struct Several {
+struct RegisterPack {
   R r[K];
 };
 template <int K>
-using Registers = Several<FloatRegister, K>;
+using Registers = RegisterPack<FloatRegister, K>;
 
 // Functions of several registers are always inlined: GCC 12 would pass them through the stack at
 // -O2, and swish took 1.75 times as long with AVX2.
@@ -26,8 +26,8 @@ using Registers = Several<FloatRegister, K>;
 // Without fused products in hardware, a fused product is a call, and unrolled code gains nothing. A
 // loop takes less time to compile.
 template <class R, int K>
-[[gnu::always_inline]] inline Several<R, K> each(auto step) {
-  Several<R, K> y;
+[[gnu::always_inline]] inline RegisterPack<R, K> map(auto step) {
+  RegisterPack<R, K> y;
 #if defined(__FMA__) || defined(__aarch64__)
 #pragma GCC unroll 8
 #else
@@ -41,52 +41,52 @@ template <class V>
   requires(sizeof(V::r) > 0)
 [[gnu::always_inline]] inline V all_of(float x) {
   constexpr int K = sizeof(V::r) / sizeof(FloatRegister);
-  return each<FloatRegister, K>([=](int) { return all_of<FloatRegister>(x); });
+  return map<FloatRegister, K>([=](int) { return all_of<FloatRegister>(x); });
 }
 
 template <class R, int K>
-[[gnu::always_inline]] inline Several<R, K> operator+(const Several<R, K>& a,
-                                                      const Several<R, K>& b) {
-  return each<R, K>([&](int k) { return a.r[k] + b.r[k]; });
+[[gnu::always_inline]] inline RegisterPack<R, K> operator+(const RegisterPack<R, K>& a,
+                                                           const RegisterPack<R, K>& b) {
+  return map<R, K>([&](int k) { return a.r[k] + b.r[k]; });
 }
 template <int K>
 [[gnu::always_inline]] inline Registers<K> operator-(const Registers<K>& a, const Registers<K>& b) {
-  return each<FloatRegister, K>([&](int k) { return a.r[k] - b.r[k]; });
+  return map<FloatRegister, K>([&](int k) { return a.r[k] - b.r[k]; });
 }
 template <int K>
 [[gnu::always_inline]] inline Registers<K> operator-(const Registers<K>& a) {
-  return each<FloatRegister, K>([&](int k) { return -a.r[k]; });
+  return map<FloatRegister, K>([&](int k) { return -a.r[k]; });
 }
 template <int K>
 [[gnu::always_inline]] inline Registers<K> operator*(const Registers<K>& a, const Registers<K>& b) {
-  return each<FloatRegister, K>([&](int k) { return a.r[k] * b.r[k]; });
+  return map<FloatRegister, K>([&](int k) { return a.r[k] * b.r[k]; });
 }
 template <int K>
 [[gnu::always_inline]] inline Registers<K> operator/(const Registers<K>& a, const Registers<K>& b) {
-  return each<FloatRegister, K>([&](int k) { return a.r[k] / b.r[k]; });
+  return map<FloatRegister, K>([&](int k) { return a.r[k] / b.r[k]; });
 }
 template <int K>
 [[gnu::always_inline]] inline Registers<K> fused(const Registers<K>& a, const Registers<K>& b,
                                                  const Registers<K>& c) {
-  return each<FloatRegister, K>([&](int k) { return fused(a.r[k], b.r[k], c.r[k]); });
+  return map<FloatRegister, K>([&](int k) { return fused(a.r[k], b.r[k], c.r[k]); });
 }
 template <int K>
-[[gnu::always_inline]] inline Several<WordRegister, K> operator<<(const Several<WordRegister, K>& a,
-                                                                  int by) {
-  return each<WordRegister, K>([&](int k) { return a.r[k] << by; });
+[[gnu::always_inline]] inline RegisterPack<WordRegister, K> operator<<(
+    const RegisterPack<WordRegister, K>& a, int by) {
+  return map<WordRegister, K>([&](int k) { return a.r[k] << by; });
 }
 template <int K>
-[[gnu::always_inline]] inline Several<WordRegister, K> bits_of(const Registers<K>& x) {
-  return each<WordRegister, K>([&](int k) { return bits_of(x.r[k]); });
+[[gnu::always_inline]] inline RegisterPack<WordRegister, K> bits_of(const Registers<K>& x) {
+  return map<WordRegister, K>([&](int k) { return bits_of(x.r[k]); });
 }
 template <int K>
-[[gnu::always_inline]] inline Several<WordRegister, K> pick(const uint32_t (&table)[16],
-                                                            const Several<WordRegister, K>& x) {
-  return each<WordRegister, K>([&](int k) { return pick(table, x.r[k]); });
+[[gnu::always_inline]] inline RegisterPack<WordRegister, K> pick(
+    const uint32_t (&table)[16], const RegisterPack<WordRegister, K>& x) {
+  return map<WordRegister, K>([&](int k) { return pick(table, x.r[k]); });
 }
 template <int K>
-[[gnu::always_inline]] inline Registers<K> float_of(const Several<WordRegister, K>& x) {
-  return each<FloatRegister, K>([&](int k) { return float_of(x.r[k]); });
+[[gnu::always_inline]] inline Registers<K> float_of(const RegisterPack<WordRegister, K>& x) {
+  return map<FloatRegister, K>([&](int k) { return float_of(x.r[k]); });
 }
 
 // Works lane by lane, in pairs.
@@ -95,14 +95,14 @@ template <int K>
   if constexpr (K == 1) {
     return x.r[0];
   } else {
-    return sum_of(each<FloatRegister, K / 2>([&](int k) { return x.r[2 * k] + x.r[2 * k + 1]; }));
+    return sum_of(map<FloatRegister, K / 2>([&](int k) { return x.r[2 * k] + x.r[2 * k + 1]; }));
   }
 }
 
 // Returns the same register K times.
 template <int K>
 [[gnu::always_inline]] inline Registers<K> spread(FloatRegister x) {
-  return each<FloatRegister, K>([=](int) { return x; });
+  return map<FloatRegister, K>([=](int) { return x; });
 }
 
 }  // namespace

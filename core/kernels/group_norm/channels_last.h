@@ -21,7 +21,7 @@ using OfChannels = float[kMaxRows];
 
 // The positions of a place, with `channels` values at each.
 template <class Type, class Raw = typename Type::Raw>
-inline RowsOf<Raw> positions_of(const GroupNormTensor& t, const Place& at) {
+inline StridedRows<Raw> positions_of(const GroupNormTensor& t, const Region& at) {
   const int64_t step = t.position[0];
   Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
   return {first + at.channel + at.first * step, step};
@@ -33,8 +33,8 @@ enum class From : uint8_t { memory, tile };
 // Calls work(p, c, n, the registers of each input) at each position p for n channels from c on.
 // Lambdas that GCC inlines late, because of `flatten`, take 1.2 times as long.
 template <class Type, From from = From::memory, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void for_inside(int64_t channels, int64_t positions, const auto& work,
-                                              const auto&... in) {
+[[gnu::always_inline]] inline void for_channels_last(int64_t channels, int64_t positions,
+                                                     const auto& work, const auto&... in) {
   for (int64_t p = 0; p < positions; ++p) {
     if constexpr (from == From::memory)
       (fetch_row<0>(in.address(p + kAheadRows), channels * sizeof(Raw)), ...);
@@ -48,9 +48,10 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
 // Stores `channels` elements at each position, unless `out` is NULL: make(c, registers of each
 // input) returns those from channel c on.
 template <class Type, From from = From::memory, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void store_inside(const RowsOf<Raw>& out, int64_t channels,
-                                                int64_t positions, bool stream, const auto& make,
-                                                const auto&... in) {
+[[gnu::always_inline]] inline void store_channels_last(const StridedRows<Raw>& out,
+                                                       int64_t channels, int64_t positions,
+                                                       bool stream, const auto& make,
+                                                       const auto&... in) {
   const auto store = [&](int64_t p, int64_t c, int64_t n, const auto&... values)
                          __attribute__((always_inline)) {
                            const auto y = make(c, values...);
@@ -59,12 +60,12 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
                              fetch_row<1>(out.address(p + kAheadRows), channels * sizeof(Raw));
                            store_some<Type>(out[p] + c, y, n, stream);
                          };
-  for_inside<Type, from>(channels, positions, store, in...);
+  for_channels_last<Type, from>(channels, positions, store, in...);
 }
 
 // Whether streaming stores of whole blocks begin where lines do.
 template <class Raw>
-inline bool at_lines(const RowsOf<Raw>& rows) {
+inline bool at_lines(const StridedRows<Raw>& rows) {
   return ((reinterpret_cast<uintptr_t>(rows.first) | rows.step * sizeof(Raw)) & 63) == 0;
 }
 
