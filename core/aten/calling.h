@@ -43,12 +43,12 @@ int32_t with_stack_room(const char* call, F f) {
 
 // In a child of fork the OpenMP threads of the parent are missing, and the next parallel region of
 // the thread that forked would wait for them: each thread of a child computes alone.
-inline void compute_alone_after_fork(const Provider& provider) {
+inline void compute_alone_after_fork(const Backend& backend) {
   static thread_local uint32_t known = 1;  // of the process that exec started
   if (known == process_generation()) [[likely]]
     return;
   known = process_generation();
-  provider.set_threads(1);
+  backend.set_threads(1);
 }
 
 }  // namespace openaclnn::aten

@@ -92,7 +92,7 @@ Status call(const Operator& op, const openaclnn_value* values) {
     if (workspace == nullptr) throw std::bad_alloc();
   }
   const std::unique_ptr<void, decltype(&std::free)> owner(workspace, &std::free);
-  executor.run_fitting(workspace);
+  executor.run_with_enough_stack(workspace);
   return {};
 }
 

@@ -17,7 +17,7 @@
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/timeline.h"
@@ -27,7 +27,7 @@ using namespace openaclnn;
 
 namespace {
 
-struct Turn : Moment {  // comes when a callback that its stream waits for has returned
+struct Turn : OneShotEvent {  // set when a callback that its stream waits for has returned
   bool dropped = false;
 };
 
@@ -46,17 +46,17 @@ struct Callback {
     notify_reached(this);
     if (turn == nullptr) return function(data);
     Stream::run_as(stream, call, const_cast<Callback*>(this));
-    turn->come();
+    turn->signal();
   }
 };
 
 struct Reporter {  // a thread of the program
   std::condition_variable wake;
   std::list<Callback> pending;
-  int streams = 0;  // subscribed
-  int inside = 0;   // calls of aclrtProcessReport: one, unless two threads have the same id
+  int streams = 0;       // subscribed
+  int active_calls = 0;  // calls of aclrtProcessReport: one, unless two threads have the same id
 
-  bool unused() const { return streams == 0 && pending.empty() && inside == 0; }
+  bool unused() const { return streams == 0 && pending.empty() && active_calls == 0; }
 };
 
 struct Reporters {
@@ -66,7 +66,7 @@ struct Reporters {
   }
 
   static Reporters& get() {
-    static constinit Immortal<Reporters> reporters;
+    static constinit NoDestructor<Reporters> reporters;
     return reporters.get();
   }
 
@@ -103,7 +103,7 @@ struct Reporters {
 void drop(const std::list<Callback>& callbacks) {
   for (const Callback& callback : callbacks) {
     callback.turn->dropped = true;
-    callback.turn->come();
+    callback.turn->signal();
   }
 }
 
@@ -126,7 +126,7 @@ struct Launch {
       }
     }
     if (handed && turn != nullptr) (void)stream->wait_here(*turn, Deadline());
-    if (!handed || (turn != nullptr && turn->came() && turn->dropped)) {
+    if (!handed || (turn != nullptr && turn->is_set() && turn->dropped)) {
       stream->fail_task(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
                         "the thread of a callback must be subscribed until it has run, but "
                         "aclrtUnSubscribeReport came first");
@@ -237,10 +237,10 @@ Status process(int32_t timeout) {
                   call);
     }
     Reporter& reporter = found->second;
-    ++reporter.inside;
+    ++reporter.active_calls;
     const bool in_time = deadline.wait(
         reporter.wake, lock, [&] { return !reporter.pending.empty() || reporter.streams == 0; });
-    --reporter.inside;
+    --reporter.active_calls;
     if (!reporter.pending.empty()) {
       taken.splice(taken.end(), reporter.pending, reporter.pending.begin());
     }

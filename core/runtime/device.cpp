@@ -16,14 +16,13 @@
 #include "core/runtime/arguments.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/streams.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr const char* kContextThing = "aclrtContext";
 constexpr const char* kDeviceId = "deviceId";
 constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
@@ -38,7 +37,7 @@ struct Devices {
   Devices() { hold_across_fork(mutex); }
 
   static Devices& get() {
-    static constinit Immortal<Devices> devices;
+    static constinit NoDestructor<Devices> devices;
     return devices.get();
   }
 
@@ -90,7 +89,7 @@ Status find_context(const char* call, aclrtContext handle, PinnedContext* contex
   if (Status status = not_null(call, "context", handle); !status.ok()) return status;
   *context = PinnedContext(contexts(), handle);
   if (*context) return {};
-  notify_refused(call, kContextThing, "context", handle);
+  notify_refused(call, ObjectKind::context, "context", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: context must be alive, but %p was destroyed or never created", call, handle);
 }
@@ -174,7 +173,7 @@ HandlePool<Context>& contexts() {
 }
 
 int32_t device_count() {
-  static constinit Immortal<int32_t> count;
+  static constinit NoDestructor<int32_t> count;
   return count.get(count_devices);
 }
 
@@ -263,7 +262,7 @@ aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
   }
   Context* made = create_context("aclrtCreateContext", deviceId, false);
   if (made == nullptr) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-  notify_made("aclrtCreateContext", kContextThing, made);
+  notify_made("aclrtCreateContext", ObjectKind::context, made);
   *context = current = made;
   return ACL_SUCCESS;
 }
@@ -286,7 +285,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
         .code();
   }
   own.release();
-  notify_ending("aclrtDestroyContext", kContextThing, ending);
+  notify_ending("aclrtDestroyContext", ObjectKind::context, ending);
   return destroy_context("aclrtDestroyContext", ending).code();
 }
 

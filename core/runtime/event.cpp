@@ -6,7 +6,7 @@
 #include <new>
 
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 namespace {
@@ -19,7 +19,7 @@ void reset_after_fork(Event& event) {
   if (event.waits != nullptr) *event.waits = 0;  // also of an event that was reset meanwhile
   if (event.point == nullptr) return;
   auto* leak = new (std::nothrow) std::shared_ptr<Point>(event.point);
-  if (leak == nullptr || !event.point->reached.came()) new (&event.point) std::shared_ptr<Point>;
+  if (leak == nullptr || !event.point->reached.is_set()) new (&event.point) std::shared_ptr<Point>;
 }
 
 }  // namespace
@@ -28,17 +28,17 @@ void Point::reach(Stream& its) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   failure = its.failure();
-  reached.come();
+  reached.signal();
 }
 
-void Point::give_up() { reached.come(); }
+void Point::give_up() { reached.signal(); }
 
 std::mutex& event_mutex() {
-  struct Held {
-    Held() { hold_across_fork(mutex); }
+  struct ForkHeldMutex {
+    ForkHeldMutex() { hold_across_fork(mutex); }
     std::mutex mutex;
   };
-  static constinit Immortal<Held> held;
+  static constinit NoDestructor<ForkHeldMutex> held;
   return held.get().mutex;
 }
 

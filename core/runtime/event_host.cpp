@@ -38,7 +38,7 @@ Status query(const char* call, aclrtEvent handle, const void* status, bool allow
     if (event.point == nullptr) {
       *recorded = ex ? Recorded::reached : Recorded::never;
     } else {
-      *recorded = event.point->reached.came() ? Recorded::reached : Recorded::not_yet;
+      *recorded = event.point->reached.is_set() ? Recorded::reached : Recorded::not_yet;
     }
     return allow_ex ? Status() : refuse_ex(call, event);
   });
@@ -51,7 +51,7 @@ Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   std::shared_ptr<Point> point;
   if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
   if (point == nullptr) return {};
-  if (!point->reached.came() && point->stream == Stream::running_here()) {
+  if (!point->reached.is_set() && point->stream == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: a task must not wait for an event of the stream it runs on", call);
   }
@@ -73,7 +73,7 @@ Status time_of(const char* call, const char* argument, aclrtEvent handle, int64_
         };
         if (!event.has_time()) return invalid("have been created with ACL_EVENT_TIME_LINE");
         if (event.point == nullptr) return invalid("be recorded, but never was");
-        if (!event.point->reached.came()) {
+        if (!event.point->reached.is_set()) {
           return invalid("be reached, but is not yet: synchronise it first");
         }
         if (event.point->nanoseconds < 0) {

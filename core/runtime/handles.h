@@ -26,7 +26,7 @@
 
 #include "core/runtime/fork.h"
 #include "core/runtime/fork_lock.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 
@@ -295,14 +295,14 @@ class HandlePool {
 // Pools live as long as the process: exit handlers of the program may still free what they hold.
 template <class T>
 HandlePool<T>& pool_of(size_t capacity) {
-  static constinit Immortal<HandlePool<T>> pool;
+  static constinit NoDestructor<HandlePool<T>> pool;
   return pool.get([=] { return HandlePool<T>(capacity); });
 }
 
 // The same, where `in_child` also runs in the child of a fork.
 template <class T>
 HandlePool<T>& pool_of(size_t capacity, void (*in_child)()) {
-  static constinit Immortal<HandlePool<T>> pool;
+  static constinit NoDestructor<HandlePool<T>> pool;
   return pool.get([=] {
     after_fork_in_child(in_child);
     return HandlePool<T>(capacity);

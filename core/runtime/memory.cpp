@@ -20,7 +20,7 @@
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/virtual_memory.h"
 #include "core/runtime/device_sync.h"
@@ -45,7 +45,7 @@ struct Allocations {
   Allocations() { hold_across_fork(mutex); }
 
   static Allocations& get() {
-    static constinit Immortal<Allocations> allocations;
+    static constinit NoDestructor<Allocations> allocations;
     return allocations.get();
   }
 
@@ -60,8 +60,8 @@ struct Allocations {
   std::map<uintptr_t, Block> blocks;
 };
 
-const char* name_of(MemoryKind kind) {
-  return kind == MemoryKind::device ? "device memory" : "host memory";
+ObjectKind object_kind(MemoryKind kind) {
+  return kind == MemoryKind::device ? ObjectKind::device_memory : ObjectKind::host_memory;
 }
 
 bool is_observed(MemoryKind kind) { return kind == MemoryKind::device && observer != nullptr; }
@@ -97,7 +97,7 @@ size_t pages(int name) {
 }  // namespace
 
 size_t total_memory() {
-  static constinit Immortal<size_t> total;  // the system reads a file for it
+  static constinit NoDestructor<size_t> total;  // the system reads a file for it
   return total.get([] { return pages(_SC_PHYS_PAGES); });
 }
 
@@ -118,7 +118,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
       std::lock_guard lock(allocations.mutex);
       allocations.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
     }
-    if (kind == MemoryKind::host) notify_made(call, name_of(kind), block);
+    if (kind == MemoryKind::host) notify_made(call, object_kind(kind), block);
     *address = block;
     (void)owned.release();
     return {};
@@ -133,7 +133,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
     if (found == allocations.blocks.end()) {
       lock.unlock();
-      notify_refused(call, name_of(kind), "the address", address);
+      notify_refused(call, object_kind(kind), "the address", address);
       if (const ReservedAddress reserved = find_reserved(address); reserved.found) {
         return fail(
             ACL_ERROR_RT_PARAM_INVALID,
@@ -148,7 +148,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     }
     if (found->second.kind != kind) {
       lock.unlock();
-      notify_refused(call, name_of(kind), "the address", address);
+      notify_refused(call, object_kind(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: the address must be %s memory, but %p is %s memory: free it with %s", call,
@@ -158,7 +158,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     base = found->second.base;
     allocations.blocks.erase(found);
   }
-  notify_ending(call, name_of(kind), address);
+  notify_ending(call, object_kind(kind), address);
   give_back(base, kind);
   return {};
 }

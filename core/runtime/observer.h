@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "core/runtime/status.h"
 
@@ -21,9 +22,44 @@ struct Range {
   bool written;
 };
 
-// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory", "host
-// memory", "reserved memory" (addresses) or "mapped memory". `call` is the C function, and may be
-// nullptr where nobody knows it.
+// What a program makes, uses and ends.
+enum class ObjectKind : uint8_t {
+  tensor,
+  scalar,
+  int_array,
+  float_array,
+  bool_array,
+  tensor_list,
+  scalar_list,
+  executor,
+  context,
+  stream,
+  event,
+  physical_memory,  // a handle of aclrtMallocPhysical
+  device_memory,
+  host_memory,
+  reserved_memory,  // addresses without memory
+  mapped_memory,
+};
+
+// The C type, or what a sentence calls memory.
+constexpr const char* name_of(ObjectKind kind) {
+  constexpr const char* kNames[] = {
+      "aclTensor",     "aclScalar",     "aclIntArray",     "aclFloatArray",
+      "aclBoolArray",  "aclTensorList", "aclScalarList",   "aclOpExecutor",
+      "aclrtContext",  "aclrtStream",   "aclrtEvent",      "aclrtDrvMemHandle",
+      "device memory", "host memory",   "reserved memory", "mapped memory"};
+  return kNames[static_cast<int>(kind)];
+}
+
+constexpr bool is_memory(ObjectKind kind) { return kind >= ObjectKind::device_memory; }
+
+// Objects that only a device can give; memory has a call of the observer's for itself.
+constexpr bool needs_device(ObjectKind kind) {
+  return kind >= ObjectKind::context && kind <= ObjectKind::physical_memory;
+}
+
+// `call` is the C function, or nullptr where it is unknown.
 struct Observer {
   // Device memory of the program: an address that only `reachable` makes usable. nullptr when
   // memory has run out.
@@ -35,10 +71,10 @@ struct Observer {
   // Memory is mapped there now. Returns false if this cannot be recorded.
   bool (*map)(const char* call, const void* address, size_t size);
 
-  void (*made)(const char* call, const char* thing, const void* handle);
-  void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive
+  void (*made)(const char* call, ObjectKind kind, const void* handle);
+  void (*ending)(const char* call, ObjectKind kind, const void* handle);  // it is still alive
   // The call got a handle or an address that is not alive.
-  void (*refused)(const char* call, const char* thing, const char* argument, const void* handle);
+  void (*refused)(const char* call, ObjectKind kind, const char* argument, const void* handle);
   // A call returns this code, or NULL for 0. The sentence may lack the name of the call. The
   // caller is nullptr where the stack shows it.
   void (*failed)(int32_t code, const char* sentence, const Caller* caller);
@@ -93,18 +129,18 @@ inline void* reachable(const void* address) {
   return const_cast<void*>(address);
 }
 
-inline void notify_made(const char* call, const char* thing, const void* handle) {
+inline void notify_made(const char* call, ObjectKind kind, const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->made(call, thing, handle);
+    observer->made(call, kind, handle);
 }
-inline void notify_ending(const char* call, const char* thing, const void* handle) {
+inline void notify_ending(const char* call, ObjectKind kind, const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->ending(call, thing, handle);
+    observer->ending(call, kind, handle);
 }
-inline void notify_refused(const char* call, const char* thing, const char* argument,
+inline void notify_refused(const char* call, ObjectKind kind, const char* argument,
                            const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->refused(call, thing, argument, handle);
+    observer->refused(call, kind, argument, handle);
 }
 inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]

@@ -20,7 +20,7 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 
 namespace openaclnn {
@@ -90,7 +90,7 @@ Failure* Failures::newest_of_this_thread() {
 
 // A thread's messages end with it. An exit handler that fails after that gets new ones.
 Messages* make_own() {
-  static constinit Immortal<pthread_key_t> key;
+  static constinit NoDestructor<pthread_key_t> key;
   key.get([] {
     pthread_key_t made = 0;
     pthread_key_create(&made, [](void* messages) {

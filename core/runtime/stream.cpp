@@ -2,7 +2,7 @@
 // The queue of a stream and its worker. A task leaves the queue only when no other is running, and
 // work runs inline only when, in addition, the queue is empty: that keeps the order of submission.
 //
-// Locks: that of a stream comes before that of the moment it waits for. Nothing is called under it.
+// Locks: that of a stream comes before that of the event it waits for. Nothing is called under it.
 #include "core/runtime/stream.h"
 
 #include <algorithm>
@@ -103,12 +103,12 @@ bool Stream::hand_over(Task task) {
   return true;
 }
 
-bool Stream::pause(Moment& moment, Deadline deadline, Task late) {
+bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
   std::lock_guard lock(mutex_);
-  if (!idle() || !start_worker() || !moment.listen(at_moment_)) return false;
+  if (!idle() || !start_worker() || !event.listen(listener_)) return false;
   busy_ = true;
   ++submitted_;
-  paused_for_ = &moment;
+  paused_for_ = &event;
   late_ = late;
   pause_ends_ = deadline;
   if (deadline.before(alarm_)) wake_worker_.notify_one();
@@ -116,7 +116,7 @@ bool Stream::pause(Moment& moment, Deadline deadline, Task late) {
 }
 
 bool Stream::end_pause() {
-  if (!paused_for_->forget(at_moment_)) return false;
+  if (!paused_for_->forget(listener_)) return false;
   paused_for_ = nullptr;
   return true;
 }
@@ -210,15 +210,15 @@ void Stream::discard_pending() {
   finish_task();
 }
 
-Stream::Waited Stream::wait_here(Moment& moment, Deadline deadline) {
+Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
   {
     std::lock_guard lock(mutex_);
-    waits_for_ = &moment;
+    waits_for_ = &event;
   }
-  const bool came = moment.wait(deadline, &interrupted_);
+  const bool signalled = event.wait(deadline, &interrupted_);
   std::lock_guard lock(mutex_);
   waits_for_ = nullptr;
-  if (came) return Waited::came;
+  if (signalled) return Waited::signalled;
   return interrupted_ ? Waited::interrupted : Waited::too_long;
 }
 

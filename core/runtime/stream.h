@@ -19,7 +19,7 @@
 
 #include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/moment.h"
+#include "core/runtime/one_shot_event.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -60,10 +60,10 @@ class Stream {
   // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
   // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
-  // Holds the queue back until the moment comes. Returns at once, and no thread waits. If the
+  // Holds the queue back until the event is signalled. Returns at once, and no thread waits. If the
   // deadline comes first, the worker runs `late`; `late` is dropped in any case. Returns false, and
-  // does nothing, if the stream has work, the moment came before or the system gives no thread.
-  bool pause(Moment& moment, Deadline deadline, Task late);
+  // does nothing, if the stream has work, the event is set or the system gives no thread.
+  bool pause(OneShotEvent& event, Deadline deadline, Task late);
   // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
@@ -100,8 +100,8 @@ class Stream {
   static Context* owner_here();
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
-  enum class Waited { came, too_long, interrupted };
-  Waited wait_here(Moment& moment, Deadline deadline);
+  enum class Waited { signalled, too_long, interrupted };
+  Waited wait_here(OneShotEvent& event, Deadline deadline);
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
   // run all the same.
   [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
@@ -126,8 +126,8 @@ class Stream {
   bool worker_is_needed() const {
     return queue_.empty() ? stopping_ && paused_for_ == nullptr : !busy_;
   }
-  bool end_pause();  // before the moment; false if that has come
-  void resume();     // at the moment
+  bool end_pause();  // before the event; false if that is set
+  void resume();     // at the event
   void give_up_pause(std::unique_lock<std::mutex>& lock);
 
   std::atomic<Context*> owner_;
@@ -137,10 +137,10 @@ class Stream {
   std::condition_variable wake_waiters_;
   std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
   std::thread worker_;
-  Moment* waits_for_ = nullptr;            // of wait_here
+  OneShotEvent* waits_for_ = nullptr;      // of wait_here
   std::atomic<bool> interrupted_ = false;  // wait_here is over
-  Moment* paused_for_ = nullptr;           // of pause; busy_ is set then
-  Moment::Listener at_moment_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
+  OneShotEvent* paused_for_ = nullptr;     // of pause; busy_ is set then
+  OneShotEvent::Listener listener_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
   Task late_ = {};
   Deadline pause_ends_;
   Deadline

@@ -100,7 +100,7 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
   }
   PinnedStream found(streams(), handle);
   if (!found) {
-    notify_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, ObjectKind::stream, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
   }

@@ -21,8 +21,6 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call = 
 // wait; says nothing of that, and leaves failures for the next synchronisation.
 void wait_quietly(const void* handle);
 
-inline constexpr const char* kStreamThing = "aclrtStream";  // what observers call a stream
-
 // Waits for what was submitted so far to all streams that `pick` accepts; `pick` is called once for
 // each stream and must not block. Other threads may submit to, create and destroy streams
 // meanwhile.

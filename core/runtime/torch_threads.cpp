@@ -11,7 +11,7 @@
 
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 namespace {
@@ -51,7 +51,7 @@ bool is_forked() {
 }
 
 bool look_for_torch() {
-  static constinit Immortal<bool> setting;
+  static constinit NoDestructor<bool> setting;
   const bool wanted =
       setting.get([] { return environment_number("OPENACLNN_TORCH_THREADS", 0, 1, 1) == 1; });
   void* library =

@@ -11,14 +11,14 @@ PyArrayObject* numpy(PyObject* array) { return reinterpret_cast<PyArrayObject*>(
 
 }  // namespace
 
-int64_t Held::bytes_of(PyObject* array) {
+int64_t WatchedArrays::bytes_of(PyObject* array) {
   npy_intp bytes = PyArray_ITEMSIZE(numpy(array));
   for (int i = 0; i < PyArray_NDIM(numpy(array)); ++i) bytes *= PyArray_DIM(numpy(array), i);
   return bytes;
 }
 
 // A tensor that torch cannot show any more has no extent.
-Held::Extent Held::extent_of(const Array& array) {
+WatchedArrays::Extent WatchedArrays::extent_of(const Array& array) {
   if (array.exchange == nullptr) {  // a torch from before 2.9 is asked by code of Python
     const nb::handle tensor = array.object;
     const nb::object address = tensor.attr("data_ptr")();
@@ -37,7 +37,7 @@ Held::Extent Held::extent_of(const Array& array) {
   return extent;
 }
 
-void Held::watch(const Array& array, const char* parameter) {
+void WatchedArrays::watch(const Array& array, const char* parameter) {
   if (array.kind == ArrayKind::torch || array.exchange != nullptr)
     others_.push_back({array, extent_of(array), parameter});
   if (array.kind != ArrayKind::numpy) return;
@@ -47,7 +47,7 @@ void Held::watch(const Array& array, const char* parameter) {
   }
 }
 
-const char* Held::moved() const {
+const char* WatchedArrays::moved() const {
   for (const OfNumpy& seen : numpy_) {
     if (PyArray_DATA(numpy(seen.array)) != seen.data || bytes_of(seen.array) != seen.bytes)
       return seen.parameter;
@@ -58,16 +58,17 @@ const char* Held::moved() const {
   return nullptr;
 }
 
-int Held::traverse(visitproc visit, void* data) const {
+int WatchedArrays::traverse(visitproc visit, void* data) const {
   const auto arg = data;
-  for (const nb::object& object : kept_.objects()) Py_VISIT(object.ptr());
+  for (const nb::object& object : keep_alive_.objects()) Py_VISIT(object.ptr());
   return 0;
 }
 
-void Held::clear() {
+void WatchedArrays::clear() {
   numpy_.clear();
   others_.clear();
-  const Kept last = std::exchange(kept_, {});  // code that runs as they go finds none here
+  const KeepAlive last =
+      std::exchange(keep_alive_, {});  // code that runs as they go finds none here
 }
 
 }  // namespace openaclnn::python

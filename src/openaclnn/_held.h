@@ -13,9 +13,11 @@ namespace openaclnn::python {
 
 namespace nb = nanobind;
 
-class Held {
+class WatchedArrays {
  public:
-  void keep(Kept kept) { kept_ = std::move(kept); }  // among others, all arrays that are watched
+  void keep(KeepAlive keep_alive) {
+    keep_alive_ = std::move(keep_alive);
+  }  // among others, all arrays that are watched
 
   // The base of a view is watched too, because NumPy resizes the base.
   void watch(const Array& array, const char* parameter);
@@ -48,7 +50,7 @@ class Held {
   static int64_t bytes_of(PyObject* array);
   static Extent extent_of(const Array& array);
 
-  Kept kept_;
+  KeepAlive keep_alive_;
   std::vector<OfNumpy> numpy_;
   std::vector<Other> others_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/check/causes.h"
+#include "core/check/suppression.h"
 
 #include <atomic>
 
@@ -9,7 +9,7 @@
 namespace openaclnn::check {
 namespace {
 
-std::atomic<uint32_t> lacking = 0;
+std::atomic<uint32_t> missing_resources = 0;
 thread_local bool no_device = false;
 
 bool begins(std::string_view text, std::string_view with) {
@@ -22,33 +22,35 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 
 struct Named {
   std::string_view part;
-  Lack lack;
+  MissingResource resource;
 };
 
 // Maps the beginning of the name of a call to the kind of object that it makes.
 constexpr Named kMakers[] = {
-    {"aclrtSetDevice", Lack::device},      {"aclrtMalloc", Lack::memory},
-    {"aclrtCreateStream", Lack::stream},   {"aclrtCreateEvent", Lack::event},
-    {"aclrtCreateContext", Lack::context}, {"aclCreate", Lack::object},
-    {"aclrtMemcpy", Lack::result},         {"aclrtMemset", Lack::result},
+    {"aclrtSetDevice", MissingResource::device},      {"aclrtMalloc", MissingResource::memory},
+    {"aclrtCreateStream", MissingResource::stream},   {"aclrtCreateEvent", MissingResource::event},
+    {"aclrtCreateContext", MissingResource::context}, {"aclCreate", MissingResource::object},
+    {"aclrtMemcpy", MissingResource::result},         {"aclrtMemset", MissingResource::result},
 };
 
 // Maps the name of an argument to the kind of object that is passed for it.
 constexpr Named kArguments[] = {
-    {"dst", Lack::memory},      {"src", Lack::memory},        {"devPtr", Lack::memory},
-    {"hostPtr", Lack::memory},  {"workspace", Lack::memory},  {"stream", Lack::stream},
-    {"event", Lack::event},     {"startEvent", Lack::event},  {"endEvent", Lack::event},
-    {"context", Lack::context}, {"executor", Lack::executor}, {"tensor", Lack::object},
-    {"tensors", Lack::object},  {"scalar", Lack::object},     {"array", Lack::object},
-    {"list", Lack::object},
+    {"dst", MissingResource::memory},        {"src", MissingResource::memory},
+    {"devPtr", MissingResource::memory},     {"hostPtr", MissingResource::memory},
+    {"workspace", MissingResource::memory},  {"stream", MissingResource::stream},
+    {"event", MissingResource::event},       {"startEvent", MissingResource::event},
+    {"endEvent", MissingResource::event},    {"context", MissingResource::context},
+    {"executor", MissingResource::executor}, {"tensor", MissingResource::object},
+    {"tensors", MissingResource::object},    {"scalar", MissingResource::object},
+    {"array", MissingResource::object},      {"list", MissingResource::object},
 };
 
-Lack made_by(std::string_view call) {
+MissingResource made_by(std::string_view call) {
   for (const Named& maker : kMakers) {
-    if (begins(call, maker.part)) return maker.lack;
+    if (begins(call, maker.part)) return maker.resource;
   }
-  if (ends(call, "GetWorkspaceSize")) return Lack::executor;
-  return begins(call, "aclnn") ? Lack::result : Lack::nothing;
+  if (ends(call, "GetWorkspaceSize")) return MissingResource::executor;
+  return begins(call, "aclnn") ? MissingResource::result : MissingResource::nothing;
 }
 
 bool needs_device(int32_t code, std::string_view sentence) {
@@ -65,50 +67,54 @@ std::string_view null_argument(std::string_view sentence) {
 }
 
 // The argument for which the call got NULL.
-Lack given_null(std::string_view call, std::string_view sentence) {
-  if (has(sentence, "must have data, but")) return Lack::memory;
+MissingResource given_null(std::string_view call, std::string_view sentence) {
+  if (has(sentence, "must have data, but")) return MissingResource::memory;
   const std::string_view argument = null_argument(sentence);
-  if (argument.empty()) return Lack::nothing;
+  if (argument.empty()) return MissingResource::nothing;
   const bool phase1 = ends(call, "GetWorkspaceSize");
   for (const Named& maker : kMakers) {  // NULL for what it should make
-    const bool made = maker.lack != Lack::result && maker.lack != Lack::device;
-    if (made && begins(call, maker.part)) return Lack::nothing;
+    const bool made =
+        maker.resource != MissingResource::result && maker.resource != MissingResource::device;
+    if (made && begins(call, maker.part)) return MissingResource::nothing;
   }
-  if (phase1 && (argument == "workspaceSize" || argument == "executor")) return Lack::nothing;
+  if (phase1 && (argument == "workspaceSize" || argument == "executor"))
+    return MissingResource::nothing;
   for (const Named& known : kArguments) {
-    if (argument == known.part) return known.lack;
+    if (argument == known.part) return known.resource;
   }
-  return phase1 ? Lack::object
-                : Lack::nothing;  // a tensor or scalar, by the name that it has there
+  return phase1 ? MissingResource::object
+                : MissingResource::nothing;  // a tensor or scalar, by the name that it has there
 }
 
 }  // namespace
 
-bool follows(Lack lack) {
-  return lack == Lack::device
-             ? no_device
-             : (lacking.load(std::memory_order_relaxed) & static_cast<uint32_t>(lack)) != 0;
+bool is_consequence(MissingResource resource) {
+  return resource == MissingResource::device ? no_device
+                                             : (missing_resources.load(std::memory_order_relaxed) &
+                                                static_cast<uint32_t>(resource)) != 0;
 }
 
-Lack lack_of(const char* thing) {
-  const std::string_view name = thing;
-  if (has(name, "memory")) return Lack::memory;
-  if (name == "aclrtStream") return Lack::stream;
-  if (name == "aclrtEvent") return Lack::event;
-  if (name == "aclrtContext") return Lack::context;
-  return name == "aclOpExecutor" ? Lack::executor : Lack::object;
+MissingResource resource_of(ObjectKind kind) {
+  if (is_memory(kind)) return MissingResource::memory;
+  switch (kind) {
+    case ObjectKind::stream: return MissingResource::stream;
+    case ObjectKind::event: return MissingResource::event;
+    case ObjectKind::context: return MissingResource::context;
+    case ObjectKind::executor: return MissingResource::executor;
+    default: return MissingResource::object;
+  }
 }
 
 bool note_refusal(std::string_view call, int32_t code, std::string_view sentence) {
   const bool unset = needs_device(code, sentence);
   const bool reset = begins(call, "aclrtResetDevice") && ends(sentence, "but it never was");
-  const Lack missing = given_null(call, sentence);
-  const bool follow =
-      ((unset || reset) && follows(Lack::device)) || (missing != Lack::nothing && follows(missing));
-  const Lack made = made_by(call);
-  if (unset || made == Lack::device) no_device = true;
-  if (made != Lack::device) {
-    lacking.fetch_or(static_cast<uint32_t>(made), std::memory_order_relaxed);
+  const MissingResource missing = given_null(call, sentence);
+  const bool follow = ((unset || reset) && is_consequence(MissingResource::device)) ||
+                      (missing != MissingResource::nothing && is_consequence(missing));
+  const MissingResource made = made_by(call);
+  if (unset || made == MissingResource::device) no_device = true;
+  if (made != MissingResource::device) {
+    missing_resources.fetch_or(static_cast<uint32_t>(made), std::memory_order_relaxed);
   }
   return follow;
 }

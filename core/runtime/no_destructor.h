@@ -3,7 +3,7 @@
 // handlers of the program may still use it. It lies in static storage, so that its first use cannot
 // run out of memory.
 //
-//   static constinit Immortal<Registry> registry;
+//   static constinit NoDestructor<Registry> registry;
 //   return registry.get();
 //
 // Unlike an ordinary local static, it may be first used on any thread: where a thread of the parent
@@ -22,10 +22,10 @@
 namespace openaclnn {
 
 template <class T>
-class Immortal {
+class NoDestructor {
  public:
-  constexpr Immortal() = default;
-  Immortal(const Immortal&) = delete;
+  constexpr NoDestructor() = default;
+  NoDestructor(const NoDestructor&) = delete;
 
   // What make() returns at the first call.
   template <class Make>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/check/written.h"
+#include "core/check/initialised_bytes.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,7 +22,8 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
   if (own == nullptr || !own->live || low >= own->end() || low >= *high) {
     return std::nullopt;
   }
-  if (own->granules != nullptr) return std::nullopt;  // mapped twice, it is written at either place
+  if (own->mapping_index != nullptr)
+    return std::nullopt;  // mapped twice, it is written at either place
   *high = std::min(*high, own->end());
   return Bits(*own);
 }
@@ -42,10 +43,10 @@ Hull for_each_run(const Tensor& view, F see) {
   Hull hull;
   if (!bits) return hull;
   hull.block = bits->begin();
-  runs.for_each([&](uintptr_t low, uintptr_t high, uint64_t comb) {
+  runs.for_each([&](uintptr_t low, uintptr_t high, uint64_t stride_mask) {
     low = std::max(low, bits->begin()), high = std::min(high, end);
     if (low >= high) return;
-    see(*bits, low, high, comb);
+    see(*bits, low, high, stride_mask);
     hull.low = std::min(hull.low, low), hull.high = std::max(hull.high, high);
   });
   return hull;
@@ -80,8 +81,8 @@ Runs::Runs(const Tensor& view) {
   }
   if (merged < rank_ && step_[merged] <= 64 && 64 % step_[merged] == 0) {  // longer than length_
     const uint64_t one = (uint64_t{1} << length_) - 1;
-    comb_ = 0;
-    for (size_t at = 0; at < 64; at += step_[merged]) comb_ |= one << at;
+    stride_mask_ = 0;
+    for (size_t at = 0; at < 64; at += step_[merged]) stride_mask_ |= one << at;
     length_ += step_[merged] * static_cast<uintptr_t>(dim_[merged] - 1);
     ++merged;
   }
@@ -90,45 +91,49 @@ Runs::Runs(const Tensor& view) {
   std::copy(dim_ + merged, dim_ + merged + rank_, dim_);
 }
 
-void Written::mark(uintptr_t low, uintptr_t high) {
+void InitialisedBytes::mark(uintptr_t low, uintptr_t high) {
   std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return;
   bits->set(low, high);
   forget_remembered(bits->begin(), low, high);
 }
 
-void Written::mark(const Tensor& view) {
-  const Hull hull = for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high,
-                                          uint64_t comb) { bits.set(low, high, comb); });
+void InitialisedBytes::mark(const Tensor& view) {
+  const Hull hull =
+      for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t stride_mask) {
+        bits.set(low, high, stride_mask);
+      });
   forget_remembered(hull.block, hull.low, hull.high);
 }
 
-void Written::unmark(uintptr_t low, uintptr_t high) {
+void InitialisedBytes::unmark(uintptr_t low, uintptr_t high) {
   std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return;
   bits->clear(low, high);
   forget_remembered(bits->begin(), low, high);
 }
 
-void Written::unmark(const Tensor& view) {
-  const Hull hull = for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high,
-                                          uint64_t comb) { bits.clear(low, high, comb); });
+void InitialisedBytes::unmark(const Tensor& view) {
+  const Hull hull =
+      for_each_run(view, [](Bits& bits, uintptr_t low, uintptr_t high, uint64_t stride_mask) {
+        bits.clear(low, high, stride_mask);
+      });
   forget_remembered(hull.block, hull.low, hull.high);
 }
 
-Written::Snapshot Written::snapshot(uintptr_t low, uintptr_t high) const {
+InitialisedBytes::Snapshot InitialisedBytes::snapshot(uintptr_t low, uintptr_t high) const {
   const std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return {};
   return {bits->begin(), low, high, bits->copy(low, high)};
 }
 
-void Written::remember(Snapshot before) {
+void InitialisedBytes::remember(Snapshot before) {
   if (before.words.empty()) return;
   forget_remembered(before.block, before.low, before.high);
   before_[before.block].push_back(std::move(before));
 }
 
-void Written::forget_remembered(uintptr_t block, uintptr_t low, uintptr_t high) {
+void InitialisedBytes::forget_remembered(uintptr_t block, uintptr_t low, uintptr_t high) {
   const auto known = before_.find(block);
   if (known == before_.end() || low >= high) return;
   std::vector<Snapshot> rest;
@@ -152,7 +157,7 @@ void Written::forget_remembered(uintptr_t block, uintptr_t low, uintptr_t high) 
   known->second = std::move(rest);
 }
 
-void Written::restore(uintptr_t low, uintptr_t high) {
+void InitialisedBytes::restore(uintptr_t low, uintptr_t high) {
   std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return;
   const auto known = before_.find(bits->begin());
@@ -163,7 +168,7 @@ void Written::restore(uintptr_t low, uintptr_t high) {
   }
 }
 
-void Written::copy(uintptr_t dst, uintptr_t src, size_t count) {
+void InitialisedBytes::copy(uintptr_t dst, uintptr_t src, size_t count) {
   uintptr_t end = src + count;
   const std::optional<Bits> bits = bits_of(src, &end);
   if (!bits) return;
@@ -176,20 +181,20 @@ void Written::copy(uintptr_t dst, uintptr_t src, size_t count) {
   for (const auto& [low, high] : runs) mark(low - src + dst, high - src + dst);
 }
 
-Missing Written::missing(uintptr_t low, uintptr_t high) const {
+Missing InitialisedBytes::missing(uintptr_t low, uintptr_t high) const {
   const std::optional<Bits> bits = bits_of(low, &high);
   return bits ? bits->missing(low, high) : Missing{};
 }
 
-Missing Written::missing(const Tensor& view) const {
+Missing InitialisedBytes::missing(const Tensor& view) const {
   Missing sum;
-  for_each_run(view, [&](const Bits& bits, uintptr_t low, uintptr_t high, uint64_t comb) {
-    add(&sum, bits.missing(low, high, comb));
+  for_each_run(view, [&](const Bits& bits, uintptr_t low, uintptr_t high, uint64_t stride_mask) {
+    add(&sum, bits.missing(low, high, stride_mask));
   });
   return sum;
 }
 
-void Written::mark_gaps(uintptr_t low, uintptr_t high) {
+void InitialisedBytes::mark_gaps(uintptr_t low, uintptr_t high) {
   const std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return;
   std::vector<Gaps>& all = gaps_[bits->begin()];
@@ -201,7 +206,7 @@ void Written::mark_gaps(uintptr_t low, uintptr_t high) {
   all.push_back({low, high});
 }
 
-Missing Written::missing_beside_gaps(uintptr_t low, uintptr_t high) const {
+Missing InitialisedBytes::missing_beside_gaps(uintptr_t low, uintptr_t high) const {
   const std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return {};
   const auto known = gaps_.find(bits->begin());

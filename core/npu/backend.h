@@ -7,6 +7,6 @@ namespace openaclnn::npu {
 
 // Returns a C function of the library, or nullptr in a process without torch_npu, where it is not
 // found.
-void* find_provided(const char* function);
+void* find_in_backend(const char* function);
 
 }  // namespace openaclnn::npu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The installation directory of `openaclnn home --aten` has beside this library: torch, a link to
 // the folder of PyTorch's libraries, and the library in which ATen computes, which needs them.
-#include "core/aten/provider.h"
+#include "core/aten/backend.h"
 
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/parallel.h"
 
 namespace openaclnn::aten {
@@ -18,13 +18,13 @@ namespace {
 constexpr const char* kAdvice = "run `openaclnn home --aten`";
 
 struct Loaded {
-  const Provider* provider = nullptr;
+  const Backend* backend = nullptr;
   std::string problem;  // what is missing, as the end of a sentence
 };
 
 std::string own_folder() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&find_provider), &info) == 0) return ".";
+  if (dladdr(reinterpret_cast<void*>(&find_backend), &info) == 0) return ".";
   const std::string path = info.dli_fname;
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
@@ -43,32 +43,32 @@ Loaded load() {
   if (cpu == nullptr)
     return {nullptr, "PyTorch must be installed where it was when the libraries were made (" +
                          std::string(kAdvice) + "), but: " + last_error()};
-  // The provider names it; without its path the loader would look elsewhere.
+  // The backend names it; without its path the loader would look elsewhere.
   (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
   const std::string path = folder + "/libaclnn_math.so";
   void* const library = dlopen(path.c_str(), RTLD_LAZY);
   if (library == nullptr)
     return {nullptr, "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
-  const auto* provider = static_cast<const Provider*>(dlsym(library, kProvider));
-  if (provider == nullptr || std::strcmp(provider->rows_digest, rows_digest) != 0)
+  const auto* backend = static_cast<const Backend*>(dlsym(library, kBackend));
+  if (backend == nullptr || std::strcmp(backend->rows_digest, rows_digest) != 0)
     return {nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
   const auto abi = reinterpret_cast<uint64_t (*)()>(dlsym(cpu, "aoti_torch_abi_version"));
-  if (abi == nullptr || abi() >> 32 != provider->torch_abi >> 32)
+  if (abi == nullptr || abi() >> 32 != backend->torch_abi >> 32)
     return {nullptr, std::string("PyTorch must be the version that the libraries were made for, "
                                  "but is another; ") +
                          kAdvice};
-  if (!is_there) provider->set_threads(num_threads());
-  return {provider, ""};
+  if (!is_there) backend->set_threads(num_threads());
+  return {backend, ""};
 }
 
 }  // namespace
 
-Status find_provider(const char* call, const Provider** found) {
-  static constinit Immortal<Loaded> place;
+Status find_backend(const char* call, const Backend** found) {
+  static constinit NoDestructor<Loaded> place;
   const Loaded& loaded = place.get(load);
-  if (loaded.provider == nullptr)
+  if (loaded.backend == nullptr)
     return fail(ACLNN_ERR_INNER, "%s: %s", call, loaded.problem.c_str());
-  *found = loaded.provider;
+  *found = loaded.backend;
   return {};
 }
 

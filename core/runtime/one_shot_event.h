@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A moment that comes once: an event is reached, a callback has returned.
+// An event that is signalled once: an aclrtEvent is reached, a callback has returned.
 #pragma once
 
 #include <atomic>
@@ -11,23 +11,23 @@
 
 namespace openaclnn {
 
-class Moment {
+class OneShotEvent {
  public:
-  bool came() const { return came_.load(std::memory_order_acquire); }
+  bool is_set() const { return set_.load(std::memory_order_acquire); }
 
-  // Called once, by the thread with which the moment comes, without a lock.
+  // Called once, by the thread that signals, without a lock.
   struct Listener {
     void (*call)(void* context);
     void* context;
     Listener* next = nullptr;
   };
 
-  // Threads that wait or listen may free the moment as soon as they learn that it came.
-  void come() {
+  // Threads that wait or listen may free the event as soon as they see it set.
+  void signal() {
     Listener* listener = nullptr;
     {
       std::lock_guard lock(mutex_);
-      came_.store(true, std::memory_order_release);
+      set_.store(true, std::memory_order_release);
       wake_.notify_all();
       listener = std::exchange(listeners_, nullptr);
     }
@@ -38,33 +38,32 @@ class Moment {
     }
   }
 
-  // Returns false if the moment has come already; then the listener is not called.
+  // Returns false if it is set already; then the listener is not called.
   bool listen(Listener& listener) {
     std::lock_guard lock(mutex_);
-    if (came()) return false;
+    if (is_set()) return false;
     listener.next = std::exchange(listeners_, &listener);
     return true;
   }
 
-  // Returns false if the moment has come already; then the listener has been called or is about to
-  // be.
+  // Returns false if it is set already; then the listener has been called or is about to be.
   bool forget(const Listener& listener) {
     std::lock_guard lock(mutex_);
-    if (came()) return false;
+    if (is_set()) return false;
     Listener** link = &listeners_;
     while (*link != &listener) link = &(*link)->next;
     *link = listener.next;
     return true;
   }
 
-  // Returns true if the moment came, and false if the deadline came first or `interrupted` is set
+  // Returns true once it is set, and false if the deadline came first or `interrupted` is set
   // (the thread that sets it has to call interrupt()).
   bool wait(Deadline deadline, const std::atomic<bool>* interrupted = nullptr) {
-    if (came()) return true;
+    if (is_set()) return true;
     std::unique_lock lock(mutex_);
     (void)deadline.wait(wake_, lock,
-                        [&] { return came() || (interrupted != nullptr && *interrupted); });
-    return came();
+                        [&] { return is_set() || (interrupted != nullptr && *interrupted); });
+    return is_set();
   }
 
   void interrupt() {
@@ -73,7 +72,7 @@ class Moment {
   }
 
  private:
-  std::atomic<bool> came_ = false;
+  std::atomic<bool> set_ = false;
   Listener* listeners_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -13,13 +13,13 @@
 
 namespace openaclnn::check {
 
-// The bytes of a view as runs. A run has the bytes of [low, high) at addresses whose bit in `comb`,
-// by the address modulo 64, is set. Its only gaps are those that repeat every 64 bytes, as those of
-// every other element do.
+// The bytes of a view as runs. A run has the bytes of [low, high) at addresses whose bit in
+// `stride_mask`, by the address modulo 64, is set. Its only gaps are those that repeat every 64
+// bytes, as those of every other element do.
 class Runs {
  public:
   explicit Runs(const Tensor& view);
-  bool dense() const { return rank_ == 0 && comb_ == kAll; }  // it is one run without gaps
+  bool dense() const { return rank_ == 0 && stride_mask_ == kAll; }  // it is one run without gaps
   uintptr_t begin() const { return begin_; }
 
   // Calls see(low, high, comb) for each run.
@@ -28,7 +28,7 @@ class Runs {
     uintptr_t at = begin_;
     int64_t index[kMaxDims] = {};
     while (true) {
-      see(at, at + length_, std::rotl(comb_, static_cast<int>(at % 64)));
+      see(at, at + length_, std::rotl(stride_mask_, static_cast<int>(at % 64)));
       int i = 0;
       for (; i < rank_ && ++index[i] == dim_[i]; ++i) {
         at -= step_[i] * static_cast<uintptr_t>(dim_[i] - 1);
@@ -43,9 +43,9 @@ class Runs {
   static constexpr uint64_t kAll = ~uint64_t{0};
 
   uintptr_t begin_ = 0;
-  size_t length_ = 0;     // of a run
-  uint64_t comb_ = kAll;  // of a run that begins where the address divides by 64
-  int rank_ = 0;          // of the dims that are left, innermost first
+  size_t length_ = 0;            // of a run
+  uint64_t stride_mask_ = kAll;  // of a run that begins where the address divides by 64
+  int rank_ = 0;                 // of the dims that are left, innermost first
   int64_t dim_[kMaxDims];
   uintptr_t step_[kMaxDims];  // in bytes
 };
@@ -59,7 +59,7 @@ struct Missing {
 
 // Not safe for two threads at once. Addresses of host memory, and those in no live allocation, are
 // ignored.
-class Written {
+class InitialisedBytes {
  public:
   // Bytes that are marked or unmarked later are not restored.
   void mark(uintptr_t low, uintptr_t high);

@@ -26,7 +26,7 @@ void left(const void* reachable, size_t bytes) {
   const uintptr_t low = address_of_program(reachable);
   State& state = State::get();
   std::lock_guard lock(state.mutex);
-  state.written.restore(low, low + bytes);
+  state.initialised.restore(low, low + bytes);
 }
 
 void dropped(const char* call, const Range& range) {
@@ -34,7 +34,7 @@ void dropped(const char* call, const Range& range) {
   const auto low = reinterpret_cast<uintptr_t>(range.address);
   State& state = State::get();
   std::lock_guard lock(state.mutex);
-  state.written.unmark(low, low + range.bytes);
+  state.initialised.unmark(low, low + range.bytes);
   note_dropped(state, call, range.argument, low, low + range.bytes, here);
 }
 
@@ -48,9 +48,9 @@ void dropped_plan(const char* op, const Executor& plan) {
     const uintptr_t low = data + static_cast<uintptr_t>(operand.low);
     const uintptr_t high = data + static_cast<uintptr_t>(operand.high);
     if (operand.rank >= 0) {
-      state.written.unmark(view_of(operand));
+      state.initialised.unmark(view_of(operand));
     } else {  // not bound: a plan of another library
-      state.written.restore(low, high);
+      state.initialised.restore(low, high);
     }
     note_dropped(state, op, operand.name, low, high, here);
   });

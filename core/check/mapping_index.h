@@ -13,9 +13,9 @@
 
 namespace openaclnn::check {
 
-struct Granules {
+struct MappingIndex {
   // nullptr when there is no room.
-  static Granules* create(uintptr_t begin, size_t size);
+  static MappingIndex* create(uintptr_t begin, size_t size);
 
   bool map(const char* call, uintptr_t address, size_t size);
   // Returns what is mapped at the address, or was last; nullptr when nothing ever was.

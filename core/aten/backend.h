@@ -9,6 +9,6 @@
 namespace openaclnn::aten {
 
 // Sets *found; `call` heads the sentence of a failure.
-Status find_provider(const char* call, const Provider** found);
+Status find_backend(const char* call, const Backend** found);
 
 }  // namespace openaclnn::aten

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/check/order.h"
+#include "core/check/happens_before.h"
 
 #include <algorithm>
 #include <utility>
@@ -35,28 +35,28 @@ bool covers(const Access& fresh, const Access& old) {
 
 }  // namespace
 
-uint32_t Order::actor_of(const Stream* stream) {
+uint32_t HappensBefore::actor_of(const Stream* stream) {
   if (stream == nullptr) return 0;
   const auto [found, fresh] = actors_.try_emplace(stream, static_cast<uint32_t>(clocks_.size()));
   if (fresh) clocks_.emplace_back();
   return found->second;
 }
 
-void Order::join(Clock& clock, const Clock& other) {
+void HappensBefore::join(Clock& clock, const Clock& other) {
   if (clock.size() < other.size()) clock.resize(other.size());
   for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
 }
 
-bool Order::is_known(uint32_t actor, const Access& access) const {
+bool HappensBefore::is_known(uint32_t actor, const Access& access) const {
   const Clock& clock = clocks_[actor];
   return access.actor < clock.size() && clock[access.actor] >= access.epoch;
 }
 
-void Order::drop_known(std::vector<Access>& accesses) {
+void HappensBefore::drop_known(std::vector<Access>& accesses) {
   std::erase_if(accesses, [this](const Access& access) { return is_known(0, access); });
 }
 
-void Order::begin(const Stream* stream) {
+void HappensBefore::begin(const Stream* stream) {
   const uint32_t actor = actor_of(stream);
   if (actor != 0) join(clocks_[actor], clocks_[0]);
   Clock& clock = clocks_[actor];
@@ -64,7 +64,7 @@ void Order::begin(const Stream* stream) {
   ++clock[actor];
 }
 
-const Access* Order::add(uintptr_t block, Access access) {
+const Access* HappensBefore::add(uintptr_t block, Access access) {
   access.actor = actor_of(access.stream);
   access.epoch = clocks_[access.actor][access.actor];
   std::vector<Access>& accesses = accesses_[block];
@@ -83,7 +83,7 @@ const Access* Order::add(uintptr_t block, Access access) {
   return collision;
 }
 
-const Access* Order::pending(uintptr_t block, uintptr_t low, uintptr_t high) {
+const Access* HappensBefore::pending(uintptr_t block, uintptr_t low, uintptr_t high) {
   const auto found = accesses_.find(block);
   if (found == accesses_.end()) return nullptr;
   drop_known(found->second);
@@ -93,32 +93,32 @@ const Access* Order::pending(uintptr_t block, uintptr_t low, uintptr_t high) {
   return nullptr;
 }
 
-void Order::forget(uintptr_t block, uintptr_t low, uintptr_t high) {
+void HappensBefore::forget(uintptr_t block, uintptr_t low, uintptr_t high) {
   const auto found = accesses_.find(block);
   if (found == accesses_.end()) return;
   std::erase_if(found->second,
                 [&](const Access& access) { return low <= access.low && access.high <= high; });
 }
 
-void Order::synchronised(const Stream* stream) {
+void HappensBefore::synchronised(const Stream* stream) {
   const uint32_t actor = actor_of(stream);
   join(clocks_[0], clocks_[actor]);
 }
 
-void Order::recorded(const void* event, const Stream* stream) {
+void HappensBefore::recorded(const void* event, const Stream* stream) {
   const uint32_t actor = actor_of(stream);
   join(clocks_[actor], clocks_[0]);
   events_[event] = clocks_[actor];
 }
 
-void Order::waits(const Stream* stream, const void* event) {
+void HappensBefore::waits(const Stream* stream, const void* event) {
   const uint32_t actor = actor_of(stream);
   if (const auto found = events_.find(event); found != events_.end()) {
     join(clocks_[actor], found->second);
   }
 }
 
-void Order::reached(const void* event) {
+void HappensBefore::reached(const void* event) {
   if (const auto found = events_.find(event); found != events_.end()) {
     join(clocks_[0], found->second);
     events_.erase(found);  // what follows comes after the host

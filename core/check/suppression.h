@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/runtime/observer.h"
+
 namespace openaclnn::check {
 
-enum class Lack : uint32_t {
+enum class MissingResource : uint32_t {
   nothing = 0,
   device = 1 << 0,  // of the calling thread; all others are of the process
   memory = 1 << 1,
@@ -21,9 +23,9 @@ enum class Lack : uint32_t {
 };
 
 // Returns whether the program lacks this because a call was refused.
-bool follows(Lack lack);
+bool is_consequence(MissingResource resource);
 
-Lack lack_of(const char* thing);  // "aclTensor", "device memory" …
+MissingResource resource_of(ObjectKind kind);
 
 // Records that a call was refused with this code and sentence: from now on the program lacks what
 // the call would have made. Returns whether an earlier refusal is the cause.

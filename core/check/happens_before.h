@@ -36,7 +36,7 @@ struct Access {
 };
 
 // Not safe for two threads at once.
-class Order {
+class HappensBefore {
  public:
   // The stream, or the host for nullptr, starts one more piece of work.
   void begin(const Stream* stream);

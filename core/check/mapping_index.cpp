@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/check/granules.h"
+#include "core/check/mapping_index.h"
 
 #include <sys/mman.h>
 
@@ -27,16 +27,16 @@ void* untouched(size_t size) {
 
 }  // namespace
 
-Granules* Granules::create(uintptr_t begin, size_t size) {
-  void* place = untouched(sizeof(Granules) + size / kGranule * sizeof(std::atomic<uint32_t>));
+MappingIndex* MappingIndex::create(uintptr_t begin, size_t size) {
+  void* place = untouched(sizeof(MappingIndex) + size / kGranule * sizeof(std::atomic<uint32_t>));
   if (place == nullptr) return nullptr;
-  auto* made = static_cast<Granules*>(place);
+  auto* made = static_cast<MappingIndex*>(place);
   made->begin_ = begin;
   made->size_ = size;
   return made;
 }
 
-bool Granules::map(const char* call, uintptr_t address, size_t size) {
+bool MappingIndex::map(const char* call, uintptr_t address, size_t size) {
   if (mappings.table == nullptr) {
     mappings.table = static_cast<Block*>(untouched(kMostMappings * sizeof(Block)));
   }
@@ -51,17 +51,17 @@ bool Granules::map(const char* call, uintptr_t address, size_t size) {
   return true;
 }
 
-Block* Granules::newest(uintptr_t address) const {
+Block* MappingIndex::newest(uintptr_t address) const {
   const uint32_t found = of_[(address - begin_) / kGranule].load(std::memory_order_acquire);
   return found == 0 ? nullptr : mappings.table + found - 1;
 }
 
-Block* Granules::at(const Block& reservation, uintptr_t address) const {
+Block* MappingIndex::at(const Block& reservation, uintptr_t address) const {
   if (address - reservation.begin >= reservation.size) return nullptr;  // behind it
   return newest(address);
 }
 
-size_t Granules::mapped_behind(uintptr_t address) const {
+size_t MappingIndex::mapped_behind(uintptr_t address) const {
   uintptr_t end = address;
   while (end - begin_ < size_) {
     const Block* next = newest(end);
