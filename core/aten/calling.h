@@ -9,9 +9,8 @@
 #include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/stack_room.h"
-#include "core/runtime/start_thread.h"
 #include "core/runtime/status.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn::aten {
 
@@ -43,12 +42,12 @@ int32_t with_stack_room(const char* call, F f) {
 
 // In a child of fork the OpenMP threads of the parent are missing, and the next parallel region of
 // the thread that forked would wait for them: each thread of a child computes alone.
-inline void compute_alone_after_fork(const Provider& provider) {
+inline void compute_alone_after_fork(const Backend& backend) {
   static thread_local uint32_t known = 1;  // of the process that exec started
   if (known == process_generation()) [[likely]]
     return;
   known = process_generation();
-  provider.set_threads(1);
+  backend.set_threads(1);
 }
 
 }  // namespace openaclnn::aten

@@ -108,7 +108,7 @@ int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** exec
 int32_t run(int row, void* workspace, uint64_t workspace_size, void* executor, void* stream);
 
 // What the library in which ATen computes offers the libraries for C programs (core/aten).
-struct Provider {
+struct Backend {
   const char* rows_digest;
   uint64_t torch_abi;  // aoti_torch_abi_version() of the torch that it was compiled for
   int32_t (*prepare)(int row, const Value* values, void** call);  // what compute needs
@@ -116,6 +116,6 @@ struct Provider {
   void (*drop)(void* call);
   void (*set_threads)(int count);
 };
-inline constexpr char kProvider[] = "openaclnn_aten_provider";
+inline constexpr char kBackend[] = "openaclnn_aten_backend";
 
 }  // namespace openaclnn::aten

@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 
 #include "core/aten/row.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 
@@ -26,7 +26,7 @@ inline constexpr char kTracer[] = "openaclnn_trace_rows";
 
 // Exists when `openaclnn trace` runs the program.
 inline const Tracer* tracer() {
-  static constinit Immortal<const Tracer*> found;
+  static constinit NoDestructor<const Tracer*> found;
   return found.get([] { return static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer)); });
 }
 

@@ -10,8 +10,7 @@
 #include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
-#include "core/runtime/stack_room.h"
-#include "core/runtime/start_thread.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 
@@ -82,10 +81,10 @@ Tensor view_of(const Executor::Operand& operand) {
 }
 
 void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
-                    bool apart) {
+                    bool out_of_place) {
   Operand& operand = operand_[operands_++];
   describe(operand, name, tensor, role);
-  operand.apart = apart;
+  operand.out_of_place = out_of_place;
   if (tensor == nullptr) return;
   keep_view(operand, *tensor);
   operand.pointer = static_cast<uint32_t>(reinterpret_cast<std::byte*>(pointer_in_call) - call_);
@@ -172,11 +171,12 @@ Status Executor::check_addresses(const char* op) const {
     for (int k = 0; k < operands_ && operand.role != Role::input; ++k) {
       const Operand& other = operand_[k];
       if (k == i || !other.present || other.low == other.high) continue;
-      const bool apart = moved(operand.data, operand.high) <= moved(other.data, other.low) ||
-                         moved(other.data, other.high) <= moved(operand.data, operand.low);
+      const bool disjoint = moved(operand.data, operand.high) <= moved(other.data, other.low) ||
+                            moved(other.data, other.high) <= moved(operand.data, operand.low);
       const bool as_planned = operand.data - other.data == operand.planned - other.planned;
-      if (apart || as_planned) continue;
-      const bool may_be_same = other.role == Role::input && !operand.apart && !other.apart;
+      if (disjoint || as_planned) continue;
+      const bool may_be_same =
+          other.role == Role::input && !operand.out_of_place && !other.out_of_place;
       const Tensor view = view_of(operand), its_view = view_of(other);
       if (may_be_same && same_view(view, its_view)) continue;
       if (!views_overlap(view, its_view)) continue;
@@ -248,7 +248,7 @@ void Executor::run(void* workspace) const {
   }
 }
 
-void Executor::run_fitting(void* workspace) const {
+void Executor::run_with_enough_stack(void* workspace) const {
   if (fits_stack()) return run(workspace);
   std::thread roomy;
   if (!start_thread(roomy, [&] { run(workspace); })) throw std::bad_alloc();

@@ -20,7 +20,7 @@
 
 #include "acl/acl_base_rt.h"
 #include "core/base/tensor.h"
-#include "core/runtime/fork_lock.h"
+#include "core/runtime/fork.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 
@@ -43,7 +43,7 @@ class Executor {
     uint32_t alignment;
     Role role;
     bool present;
-    bool apart;  // no output may take its place
+    bool out_of_place;  // no output may take its place
     // These say where the elements of a bound tensor lie, seen from its address; the rank of other
     // tensors is -1.
     aclDataType dtype;
@@ -74,9 +74,9 @@ class Executor {
     return *new (call_) Call;
   }
   // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional,
-  // NULL) keeps its index. `apart`: no output may take its place.
+  // NULL) keeps its index. `out_of_place`: no output may take its place.
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
-            bool apart = false);
+            bool out_of_place = false);
   void reach();  // the call's pointers, for an observer that gives the program other addresses
   // Steps of several rounds that follow one another take turns: each runs an equal part of its
   // items, in order, in every round.
@@ -103,7 +103,7 @@ class Executor {
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
   // Runs on this thread or, if its stack is too small, on a thread made for the purpose.
-  void run_fitting(void* workspace) const;
+  void run_with_enough_stack(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
   bool fits_stack() const;  // of the calling thread
 

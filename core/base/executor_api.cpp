@@ -69,7 +69,7 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   constexpr const char* call = "aclDestroyAclOpExecutor";
   if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();
   const auto notify = [](const aclOpExecutor& own) {
-    openaclnn::notify_ending(call, openaclnn::thing<aclOpExecutor>(), &own);
+    openaclnn::notify_ending(call, openaclnn::kKindOf<aclOpExecutor>, &own);
   };
   if (executors().destroy(executor, notify) || executors().was_consumed(executor)) {
     return ACLNN_SUCCESS;

@@ -5,7 +5,7 @@
 //
 // They are not two mappings of one file, because private memory survives fork as any other does,
 // and takes huge pages. Each address is given out once, so that one that was freed stays freed. A
-// third range has a bit for every byte of the first, for core/check/written.h.
+// third range has a bit for every byte of the first, for core/check/initialised_bytes.h.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace openaclnn::check {
 
-struct Granules;  // of a reservation: what is mapped where
+struct MappingIndex;  // of a reservation: what is mapped where
 
 inline constexpr int32_t kAnyDevice = -1;
 
@@ -31,10 +31,10 @@ struct Block {
   const char* freed_by;
   Stack freed;
   std::atomic<bool> live;
-  Granules* granules = nullptr;  // of a reservation and of the mappings in it
+  MappingIndex* mapping_index = nullptr;  // of a reservation and of the mappings in it
   bool mapped = false;
 
-  bool is_reservation() const { return granules != nullptr && !mapped; }
+  bool is_reservation() const { return mapping_index != nullptr && !mapped; }
   uintptr_t end() const { return begin + size; }
   uintptr_t reserved_end() const { return begin + reserved; }
   // The bytes from the address to the end of the requested size, and of the reserved size. In a

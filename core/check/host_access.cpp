@@ -12,7 +12,7 @@
 
 #include "core/check/allocations.h"
 #include "core/check/report.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::check {
 namespace {
@@ -86,7 +86,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   if (reported.exchange(true)) {
     while (true) pause();  // another thread is about to end the process
   }
-  static constinit Immortal<Report> place;  // too large for the stack of a handler
+  static constinit NoDestructor<Report> place;  // too large for the stack of a handler
   Report& report = place.get(make_report);
   report.at("here", nullptr, stack_of_fault(context));
   describe(report, info->si_addr, way_of(context));

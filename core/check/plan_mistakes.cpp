@@ -169,7 +169,7 @@ void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* t
   State& state = State::get();
   std::lock_guard lock(state.mutex);
   const char* call = state.names.insert(std::string(op) + "GetWorkspaceSize").first->c_str();
-  state.ledger.add("aclOpExecutor", call, &executor);
+  state.ledger.add(ObjectKind::executor, call, &executor);
   state.not_launched.erase(&executor);  // one that had this address
   std::vector<PlannedTensor>& plan = state.plans[&executor];
   plan.clear();

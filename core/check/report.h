@@ -11,7 +11,7 @@ namespace openaclnn::check {
 
 // A place that helps to understand the mistake; role and call make its heading, as in
 // "memory made by aclrtMalloc".
-struct Place {
+struct CallSite {
   const char* role;
   const char* call;  // may be nullptr
   Stack stack;
@@ -19,26 +19,27 @@ struct Place {
 };
 
 struct Report {
-  static constexpr int kPlaces = 5;
+  static constexpr int kCallSites = 5;
 
   explicit Report(const char* kind_) : kind(kind_) {}
   Report& at(const char* role, const char* call, const Stack& stack) {
-    if (places < kPlaces && stack.count > 0) place[places++] = {role, call, stack};
+    if (sites < kCallSites && stack.count > 0) site[sites++] = {role, call, stack};
     return *this;
   }
   // Keeps a pointer: the caller must outlive the report.
   Report& at(const char* role, const char* call, const Caller& caller) {
-    if (places < kPlaces) place[places++] = {role, call, {}, &caller};
+    if (sites < kCallSites) site[sites++] = {role, call, {}, &caller};
     return *this;
   }
 
   const char* kind;  // a heading of docs/check_mode.md
   Sentence what;     // what is wrong, and with which object; one or more sentences
-  Place place[kPlaces];
-  int places = 0;
+  CallSite site[kCallSites];
+  int sites = 0;
   const char* advice = "";
   bool unless_reported = false;  // dropped if another mistake of the same call was reported
-  bool follows = false;  // an earlier mistake is the cause: one line under it, and not counted
+  bool is_consequence =
+      false;  // an earlier mistake is the cause: one line under it, and not counted
 };
 
 // Reads OPENACLNN_CHECK_EXIT_CODE and OPENACLNN_CHECK_JSON.

@@ -14,7 +14,7 @@ struct Stack {
 
   const char* entry = nullptr;  // the function of this library that was called, where it is known
 
-  uint64_t place() const {  // a hash
+  uint64_t hash() const {  // a hash
     uint64_t hash = 14695981039346656037u;
     for (int i = 0; i < count; ++i) {
       hash = (hash ^ reinterpret_cast<uintptr_t>(frame[i])) * 1099511628211u;

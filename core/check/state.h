@@ -15,9 +15,9 @@
 #include "core/base/plan_observer.h"
 #include "core/check/allocations.h"
 #include "core/check/ledger.h"
-#include "core/check/order.h"
+#include "core/check/happens_before.h"
 #include "core/check/report.h"
-#include "core/check/written.h"
+#include "core/check/initialised_bytes.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 
@@ -37,8 +37,8 @@ struct State {
 
   std::mutex mutex;
   Ledger ledger;
-  Order order;
-  Written written;
+  HappensBefore happens_before;
+  InitialisedBytes initialised;
   // Streams whose work so far includes a callback that may not have run. Copies that the program
   // makes in the callback come before work that was already submitted.
   std::unordered_set<const Stream*> calling_back;
@@ -67,7 +67,7 @@ void add_memory(Report& report, uintptr_t address);         // its places
 // Reports an address of a reservation where nothing is mapped.
 Status report_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
 // Reports aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.
-void report_wrong_range(const char* call, const char* thing, const void* address);
+void report_wrong_range(const char* call, ObjectKind kind, const void* address);
 
 // ---- what the observers do, by the kind of mistake ----
 
@@ -82,8 +82,8 @@ void dropped_plan(const char* op, const Executor& plan);
 // The range was written since, or freed. Under the lock of the state.
 void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 
-void ending(const char* call, const char* thing, const void* handle);
-void refused(const char* call, const char* thing, const char* argument, const void* handle);
+void ending(const char* call, ObjectKind kind, const void* handle);
+void refused(const char* call, ObjectKind kind, const char* argument, const void* handle);
 void failed(int32_t code, const char* sentence, const Caller* caller);
 void finalised(const char* call);
 

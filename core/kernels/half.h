@@ -20,9 +20,9 @@ namespace {
 inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double magnitude = __builtin_fabs(x);
-  const uint32_t past = static_cast<double>(__builtin_fabsf(nearest)) > magnitude ? 1 : 0;
+  const uint32_t overshoot = static_cast<double>(__builtin_fabsf(nearest)) > magnitude ? 1 : 0;
   const uint32_t inexact = static_cast<double>(nearest) != x && x == x ? 1 : 0;
-  return float_of((bits_of(nearest) - past) | inexact);
+  return float_of((bits_of(nearest) - overshoot) | inexact);
 }
 
 #if !defined(__AVX512BW__)

@@ -6,7 +6,7 @@
 // keep their promise.
 #pragma once
 
-#include "core/kernels/several.h"
+#include "core/kernels/register_pack.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

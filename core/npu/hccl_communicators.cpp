@@ -8,10 +8,10 @@
 #include "acl/acl_rt.h"
 #include "core/npu/hccl_calls.h"
 #include "core/npu/hccl_task.h"
-#include "core/npu/provider.h"
+#include "core/npu/backend.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
@@ -32,9 +32,9 @@ int32_t code_of(Result result) {
 }
 
 Engine& engine() {
-  static constinit Immortal<Engine*> known;
+  static constinit NoDestructor<Engine*> known;
   Engine* const found = known.get([] {
-    const auto find = reinterpret_cast<FindEngine>(npu::find_provided(kFindEngine));
+    const auto find = reinterpret_cast<FindEngine>(npu::find_in_backend(kFindEngine));
     return find == nullptr ? nullptr : find();
   });
   if (found == nullptr)
@@ -47,7 +47,7 @@ Engine& engine() {
 // Read once, so that an unusable value is reported once.
 const Timeouts& timeouts() {
   constexpr int64_t longest = INT32_MAX / 1000;  // in milliseconds it is an int
-  static constinit Immortal<Timeouts> found;
+  static constinit NoDestructor<Timeouts> found;
   return found.get([] {
     return Timeouts{environment_number("HCCL_CONNECT_TIMEOUT", 1, longest, 120),
                     environment_number("HCCL_EXEC_TIMEOUT", 1, longest, 1836)};

@@ -7,9 +7,8 @@
 #include <string>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/no_destructor.h"
 
 using namespace openaclnn;
 
@@ -24,7 +23,7 @@ struct Options {
   std::map<aclrtStream, uint32_t> overflow;
 
   static Options& get() {
-    static constinit Immortal<Options> options;
+    static constinit NoDestructor<Options> options;
     return options.get();
   }
 };

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
 
@@ -15,7 +15,7 @@ namespace openaclnn::npu {
 
 // TASK_QUEUE_ENABLE is 1 unless it is set; ASCEND_LAUNCH_BLOCKING=1 turns the queue off.
 inline bool queued() {
-  static constinit Immortal<bool> is;
+  static constinit NoDestructor<bool> is;
   return is.get([] {
     const char* blocking = std::getenv("ASCEND_LAUNCH_BLOCKING");
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");
@@ -28,7 +28,7 @@ inline bool queued() {
 // later operators in silence. So phase 2 reports what phase 1 refuses, and ATen's shapes are left
 // to it.
 inline bool phase1_queued() {
-  static constinit Immortal<bool> is;
+  static constinit NoDestructor<bool> is;
   return is.get([] {
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");
     return queued() && queue != nullptr && std::strcmp(queue, "2") == 0;

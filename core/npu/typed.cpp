@@ -6,8 +6,8 @@
 
 #include "aclnn/acl_meta.h"
 #include "core/npu/description.h"
-#include "core/npu/provider.h"
-#include "core/runtime/immortal.h"
+#include "core/npu/backend.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::npu {
 namespace {
@@ -102,9 +102,9 @@ class Handles {
 
 Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known) {
   *known = false;
-  static constinit Immortal<RunTyped> provided;
+  static constinit NoDestructor<RunTyped> provided;
   const RunTyped run =
-      provided.get([] { return reinterpret_cast<RunTyped>(find_provided(kTypedFunction)); });
+      provided.get([] { return reinterpret_cast<RunTyped>(find_in_backend(kTypedFunction)); });
   if (run == nullptr) return {};
   const TypedCall question = {given.type, nullptr, 0, nullptr, 0, nullptr, -1};
   if (run(&question, nullptr) != 0) return {};

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/runtime/environment.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 
@@ -60,7 +60,7 @@ const Kernels& choose() {
 }  // namespace
 
 const Kernels& kernels() {
-  static constinit Immortal<const Kernels*> chosen;
+  static constinit NoDestructor<const Kernels*> chosen;
   return *chosen.get([] { return &choose(); });
 }
 

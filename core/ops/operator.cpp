@@ -18,8 +18,8 @@
 #include "core/ops/foreign.h"
 #include "core/ops/launch.h"
 #include "core/ops/listed.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/product.h"
 
 namespace openaclnn {
@@ -287,7 +287,7 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
     }
     if (arguments[i].handle == nullptr) {
       const bool is_tensor = parameter.kind == Kind::tensor;
-      notify_refused(op.name, is_tensor ? thing<aclTensor>() : thing<aclScalar>(), parameter.name,
+      notify_refused(op.name, is_tensor ? kKindOf<aclTensor> : kKindOf<aclScalar>, parameter.name,
                      handle);
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: %s must be a live %s, but got a handle that was destroyed or never created",

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/runtime/environment.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kStreamingBytes = int64_t{32} << 20;
 
 std::atomic<int64_t>& threshold() {
-  static constinit Immortal<std::atomic<int64_t>> bytes;
+  static constinit NoDestructor<std::atomic<int64_t>> bytes;
   return bytes.get([] {
     return std::atomic<int64_t>(
         environment_number("OPENACLNN_STREAMING_BYTES", 1, int64_t{1} << 62, kStreamingBytes));

@@ -9,11 +9,11 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/moment.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/waiting.h"
 
 namespace openaclnn {
 
@@ -27,10 +27,8 @@ struct Point {
   const Stream* const stream;  // an identity: it may be gone
   int64_t nanoseconds = -1;    // when it was reached, on the steady clock; -1: given up
   TaskFailure failure;         // of the work before it, not yet returned by a synchronisation
-  Moment reached;              // after which the rest may be read
+  OneShotEvent reached;        // after which the rest may be read
 };
-
-inline constexpr const char* kEventThing = "aclrtEvent";
 
 enum class EventMaker { plain, with_flag, ex_with_flag };
 
@@ -63,7 +61,7 @@ Status with_event(const char* call, const void* handle, F f, const char* argumen
     std::lock_guard lock(event_mutex());
     if (event && !event->destroyed) return f(*event);
   }
-  notify_refused(call, kEventThing, argument, handle);
+  notify_refused(call, ObjectKind::event, argument, handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               handle);

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "core/runtime/status.h"
 
@@ -21,9 +23,44 @@ struct Range {
   bool written;
 };
 
-// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory", "host
-// memory", "reserved memory" (addresses) or "mapped memory". `call` is the C function, and may be
-// nullptr where nobody knows it.
+// What a program makes, uses and ends.
+enum class ObjectKind : uint8_t {
+  tensor,
+  scalar,
+  int_array,
+  float_array,
+  bool_array,
+  tensor_list,
+  scalar_list,
+  executor,
+  context,
+  stream,
+  event,
+  physical_memory,  // a handle of aclrtMallocPhysical
+  device_memory,
+  host_memory,
+  reserved_memory,  // addresses without memory
+  mapped_memory,
+};
+
+// The C type, or what a sentence calls memory.
+constexpr const char* name_of(ObjectKind kind) {
+  constexpr const char* kNames[] = {
+      "aclTensor",     "aclScalar",     "aclIntArray",     "aclFloatArray",
+      "aclBoolArray",  "aclTensorList", "aclScalarList",   "aclOpExecutor",
+      "aclrtContext",  "aclrtStream",   "aclrtEvent",      "aclrtDrvMemHandle",
+      "device memory", "host memory",   "reserved memory", "mapped memory"};
+  return kNames[static_cast<int>(kind)];
+}
+
+constexpr bool is_memory(ObjectKind kind) { return kind >= ObjectKind::device_memory; }
+
+// Objects that only a device can give; memory has a call of the observer's for itself.
+constexpr bool needs_device(ObjectKind kind) {
+  return kind >= ObjectKind::context && kind <= ObjectKind::physical_memory;
+}
+
+// `call` is the C function, or nullptr where it is unknown.
 struct Observer {
   // Device memory of the program: an address that only `reachable` makes usable. nullptr when
   // memory has run out.
@@ -35,10 +72,10 @@ struct Observer {
   // Memory is mapped there now. Returns false if this cannot be recorded.
   bool (*map)(const char* call, const void* address, size_t size);
 
-  void (*made)(const char* call, const char* thing, const void* handle);
-  void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive
+  void (*made)(const char* call, ObjectKind kind, const void* handle);
+  void (*ending)(const char* call, ObjectKind kind, const void* handle);  // it is still alive
   // The call got a handle or an address that is not alive.
-  void (*refused)(const char* call, const char* thing, const char* argument, const void* handle);
+  void (*refused)(const char* call, ObjectKind kind, const char* argument, const void* handle);
   // A call returns this code, or NULL for 0. The sentence may lack the name of the call. The
   // caller is nullptr where the stack shows it.
   void (*failed)(int32_t code, const char* sentence, const Caller* caller);
@@ -93,18 +130,18 @@ inline void* reachable(const void* address) {
   return const_cast<void*>(address);
 }
 
-inline void notify_made(const char* call, const char* thing, const void* handle) {
+inline void notify_made(const char* call, ObjectKind kind, const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->made(call, thing, handle);
+    observer->made(call, kind, handle);
 }
-inline void notify_ending(const char* call, const char* thing, const void* handle) {
+inline void notify_ending(const char* call, ObjectKind kind, const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->ending(call, thing, handle);
+    observer->ending(call, kind, handle);
 }
-inline void notify_refused(const char* call, const char* thing, const char* argument,
+inline void notify_refused(const char* call, ObjectKind kind, const char* argument,
                            const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->refused(call, thing, argument, handle);
+    observer->refused(call, kind, argument, handle);
 }
 inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]
@@ -122,5 +159,75 @@ inline void notify_synchronised(const Stream* stream) {
   if (observer != nullptr) [[unlikely]]
     observer->synchronised(stream);
 }
+
+}  // namespace openaclnn
+
+// ---- the work of streams, as `openaclnn trace` listens to it ----
+//
+// Without a listener, each piece of work costs one load before and one after it.
+
+namespace openaclnn {
+
+// Times are nanoseconds of the steady clock. The thread that did the work calls it afterwards.
+using WorkListener = void (*)(const void* stream, const char* name, int64_t begin, int64_t end);
+
+[[gnu::visibility("hidden")]] extern std::atomic<WorkListener> work_listener;
+
+inline bool work_is_reported() { return work_listener.load(std::memory_order_relaxed) != nullptr; }
+
+inline int64_t steady_nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// A piece of work that lasts as long as the object. It is not reported if no stream runs it.
+class Work {
+ public:
+  explicit Work(const char* name) : name_(name) {
+    if (work_is_reported()) [[unlikely]]
+      begin_ = steady_nanoseconds();
+  }
+  ~Work() {
+    if (begin_ >= 0) [[unlikely]]
+      report();
+  }
+  Work(const Work&) = delete;
+
+ private:
+  void report() const;
+
+  const char* name_;
+  int64_t begin_ = -1;
+};
+
+}  // namespace openaclnn
+
+extern "C" {
+// Work that the host does for a stream. The first returns -1 if nobody listens.
+int64_t openaclnn_host_work_begins();
+void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begin);
+void openaclnn_listen_to_work(openaclnn::WorkListener listener);
+// The pointer that the listener gets for a handle (NULL: the default stream), or NULL if there is
+// no such stream.
+const void* openaclnn_identity_of_stream(const void* handle);
+}
+
+namespace openaclnn {
+
+// As Work, for what the calling thread does in place of the stream with this handle.
+class HostWork {
+ public:
+  HostWork(const void* stream, const char* name) : stream_(stream), name_(name) {}
+  ~HostWork() {
+    if (begin_ >= 0) [[unlikely]]
+      openaclnn_host_work_ends(stream_, name_, begin_);
+  }
+  HostWork(const HostWork&) = delete;
+
+ private:
+  const void* stream_;
+  const char* name_;
+  int64_t begin_ = openaclnn_host_work_begins();
+};
 
 }  // namespace openaclnn

@@ -16,10 +16,9 @@
 
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/parallel_share.h"
-#include "core/runtime/start_thread.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {
@@ -195,7 +194,7 @@ Pool& pool() {
     }
     Pool only;
   };
-  static constinit Immortal<Registered> instance;
+  static constinit NoDestructor<Registered> instance;
   return instance.get().only;
 }
 
@@ -239,7 +238,7 @@ class TorchRegion {
 };
 
 std::atomic<int>& thread_count() {
-  static constinit Immortal<std::atomic<int>> count;
+  static constinit NoDestructor<std::atomic<int>> count;
   return count.get([] { return std::atomic<int>(threads_from_environment()); });
 }
 

@@ -9,9 +9,9 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/environment.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 
@@ -81,7 +81,7 @@ Status set_product(const char* key) {
 using namespace openaclnn;
 
 const char* aclrtGetSocName() {
-  static constinit Immortal<const char*> copy;  // setenv moves the environment
+  static constinit NoDestructor<const char*> copy;  // setenv moves the environment
   const char* wish = copy.get([]() -> const char* {
     const char* value = std::getenv("OPENACLNN_SOC_NAME");
     return value == nullptr ? nullptr : strdup(value);

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reservation is a range that nobody may touch until memory is mapped in it.
-#include "core/runtime/reservations.h"
+#include "core/runtime/mapped_memory.h"
 
 #include <atomic>
 #include <memory>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/physical_memory.h"
-#include "core/runtime/virtual_memory.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr const char* kReserved = "reserved memory";
 constexpr uintptr_t kExpectedUnit = uintptr_t{1} << 30;
 
 std::atomic<bool> ever_reserved = false;  // else copies need not look
@@ -89,7 +86,7 @@ Status release(void* address) {
     }
   }
   if (size == 0) {
-    notify_refused(call, kReserved, "virPtr", address);
+    notify_refused(call, ObjectKind::reserved_memory, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: virPtr must be the start of a reservation, but %p was released or never "
                 "reserved",
@@ -101,7 +98,7 @@ Status release(void* address) {
                 "places",
                 call, mapped);
   }
-  notify_ending(call, kReserved, address);
+  notify_ending(call, ObjectKind::reserved_memory, address);
   give_back_range(address, size);
   return {};
 }
@@ -121,7 +118,7 @@ Space::Space() {
 }
 
 Space& Space::get() {
-  static constinit Immortal<Space> space;
+  static constinit NoDestructor<Space> space;
   return space.get();
 }
 

@@ -17,10 +17,9 @@
 #include <mutex>
 #include <thread>
 
-#include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/moment.h"
 #include "core/runtime/status.h"
+#include "core/runtime/waiting.h"
 
 namespace openaclnn {
 
@@ -60,10 +59,10 @@ class Stream {
   // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
   // is no memory; returns false, and submits nothing, if the system gives no thread.
   bool hand_over(Task task);
-  // Holds the queue back until the moment comes. Returns at once, and no thread waits. If the
+  // Holds the queue back until the event is signalled. Returns at once, and no thread waits. If the
   // deadline comes first, the worker runs `late`; `late` is dropped in any case. Returns false, and
-  // does nothing, if the stream has work, the moment came before or the system gives no thread.
-  bool pause(Moment& moment, Deadline deadline, Task late);
+  // does nothing, if the stream has work, the event is set or the system gives no thread.
+  bool pause(OneShotEvent& event, Deadline deadline, Task late);
   // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
@@ -100,8 +99,8 @@ class Stream {
   static Context* owner_here();
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
-  enum class Waited { came, too_long, interrupted };
-  Waited wait_here(Moment& moment, Deadline deadline);
+  enum class Waited { signalled, too_long, interrupted };
+  Waited wait_here(OneShotEvent& event, Deadline deadline);
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
   // run all the same.
   [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
@@ -126,8 +125,8 @@ class Stream {
   bool worker_is_needed() const {
     return queue_.empty() ? stopping_ && paused_for_ == nullptr : !busy_;
   }
-  bool end_pause();  // before the moment; false if that has come
-  void resume();     // at the moment
+  bool end_pause();  // before the event; false if that is set
+  void resume();     // at the event
   void give_up_pause(std::unique_lock<std::mutex>& lock);
 
   std::atomic<Context*> owner_;
@@ -137,10 +136,10 @@ class Stream {
   std::condition_variable wake_waiters_;
   std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
   std::thread worker_;
-  Moment* waits_for_ = nullptr;            // of wait_here
+  OneShotEvent* waits_for_ = nullptr;      // of wait_here
   std::atomic<bool> interrupted_ = false;  // wait_here is over
-  Moment* paused_for_ = nullptr;           // of pause; busy_ is set then
-  Moment::Listener at_moment_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
+  OneShotEvent* paused_for_ = nullptr;     // of pause; busy_ is set then
+  OneShotEvent::Listener listener_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
   Task late_ = {};
   Deadline pause_ends_;
   Deadline
@@ -157,6 +156,43 @@ class Stream {
 };
 
 using PinnedStream = HandlePool<Stream>::Pin;
+
+// ---- all streams of the process (streams.cpp) ----
+
+HandlePool<Stream>& streams();
+
+// Finds and pins the stream behind a handle of the C interface; NULL is the default stream of this
+// thread's current context. Fails, with a sentence that names no call, when the handle is not a
+// live stream, its context is gone, or there is no current context. Observers learn `call`, where
+// it is given.
+Status find_stream(const void* handle, PinnedStream* stream, const char* call = nullptr);
+
+// Waits for what was submitted to a stream, unless the handle is wrong or this thread must not
+// wait; says nothing of that, and leaves failures for the next synchronisation.
+void wait_quietly(const void* handle);
+
+// Waits for what was submitted so far to all streams that `pick` accepts; `pick` is called once for
+// each stream and must not block. Other threads may submit to, create and destroy streams
+// meanwhile.
+using PickStream = bool (*)(Stream& stream, void* context);
+void drain_streams(PickStream pick, void* context);
+// Does the same with a deadline; returns false if that came first. If memory runs out, it calls
+// `pick` a second time for each stream when the deadline is never, and throws std::bad_alloc
+// otherwise.
+bool drain_streams(PickStream pick, void* context, Deadline deadline);
+// Returns the first failure among them, and forgets all of theirs.
+Status take_failures(const char* call, PickStream pick, void* context);
+
+// ---- callbacks: a stream hands them to the thread of the program that is subscribed to it ----
+
+// Ends the subscription of a stream, if it has one. A callback that the stream waits for and that
+// no thread has taken yet is dropped, which the stream's next synchronisation reports; others stay
+// with the thread.
+void forget_reporter(Stream* stream);
+
+// Returns whether the calling thread is subscribed to a stream, whose work may be waiting for a
+// callback that this thread has yet to run.
+bool reports_here();
 
 }  // namespace openaclnn
 

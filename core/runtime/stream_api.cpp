@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions of streams.
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
@@ -24,7 +23,7 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
                 call);
   }
-  notify_made(call, kStreamThing, *stream);
+  notify_made(call, ObjectKind::stream, *stream);
   return {};
 }
 
@@ -33,7 +32,7 @@ Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
   if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
   *stream = PinnedStream(streams(), handle);
   if (!*stream) {
-    notify_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, ObjectKind::stream, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed or never created", call, handle);
   }
@@ -57,7 +56,7 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   const Stream* stream = own.get();
   if (by_force) own->discard_pending();
   own.release();
-  notify_ending(call, kStreamThing, stream);
+  notify_ending(call, ObjectKind::stream, stream);
   if (!streams().destroy(stream)) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed by another thread", call, handle);

@@ -145,12 +145,12 @@ class Record final : public c10::OperatorKernel {
     for_each_input(row_, [&](int i, int) {
       const auto dtype = tensor_of(arguments, i).scalar_type();
       if ((row_.dtypes >> static_cast<int>(dtype) & 1) != 0) return;
-      const bool beyond = (row_.beyond >> static_cast<int>(dtype) & 1) != 0;
-      if (beyond && openaclnn_accepts(gradient_, acl_dtype(dtype)) != 0) return;
+      const bool extra = (row_.extra_dtypes >> static_cast<int>(dtype) & 1) != 0;
+      if (extra && openaclnn_accepts(gradient_, acl_dtype(dtype)) != 0) return;
       refuse(row_, row_.parameters[i],
              std::string("have dtype ") + row_.dtype_list +
                  " where a gradient is recorded, but got " + dtype_text(dtype) +
-                 (beyond ? "; openaclnn.set_product(None) allows it" : ""));
+                 (extra ? "; openaclnn.set_product(None) allows it" : ""));
     });
     for (int i = 0; i < row_.parameter_count; ++i) {
       const Parameter& p = row_.parameters[i];

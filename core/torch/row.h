@@ -46,7 +46,8 @@ struct Row {
   int only_if;           // nor where this flag is false; -1: there is none
   uint64_t dtypes;       // bit d: at::ScalarType d has a gradient
   const char* dtype_list;
-  uint64_t beyond;  // the same, but on no product: where the library may do all that it computes
+  uint64_t
+      extra_dtypes;  // the same, but on no product: where the library may do all that it computes
 };
 
 extern const Row rows[];

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/trace/output.h"
 
 namespace openaclnn::trace {
@@ -68,7 +68,7 @@ void Recorder::leave_to_parent() {
 }
 
 Recorder& Recorder::get() {
-  static constinit Immortal<Recorder> recorder;
+  static constinit NoDestructor<Recorder> recorder;
   return recorder.get();
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/timeline.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn::trace {
 
@@ -47,7 +47,7 @@ class Recorder {
     std::string name;
     Arguments arguments;
   };
-  struct Place {  // where a call began
+  struct CallStart {  // where a call began
     int thread;
     int64_t at;
   };
@@ -84,7 +84,7 @@ class Recorder {
   std::unordered_map<const void*, int> streams_;
   std::unordered_map<const void*, std::deque<Submission>> submitted_;
   std::unordered_map<const aclOpExecutor*, Arguments> plans_;
-  std::unordered_map<std::string, Place> records_;          // of each event, the newest
+  std::unordered_map<std::string, CallStart> records_;      // of each event, the newest
   std::map<std::pair<int, std::string>, Figures> figures_;  // by stream, 0 for calls of the host
 };
 

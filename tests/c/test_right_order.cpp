@@ -34,8 +34,8 @@ struct Buffer {
   void expect(float value) const {
     std::vector<float> host(kCount);
     CHECK_EQ(aclrtMemcpy(host.data(), kBytes, data, kBytes, ACL_MEMCPY_DEVICE_TO_HOST), 0);
-    for (float each : host) {
-      if (each != value) return CHECK_EQ(each, value);
+    for (float element : host) {
+      if (element != value) return CHECK_EQ(element, value);
     }
   }
 

@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t kGranule = size_t{2} << 20;
 
-aclrtDrvMemHandle physical(size_t granules = 1) {
+aclrtDrvMemHandle physical(size_t count = 1) {
   aclrtPhysicalMemProp prop = {};
   prop.memAttr = ACL_HBM_MEM_HUGE;
   prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
   aclrtDrvMemHandle handle = nullptr;
-  must(aclrtMallocPhysical(&handle, granules * kGranule, &prop, 0));
+  must(aclrtMallocPhysical(&handle, count * kGranule, &prop, 0));
   return handle;
 }
 

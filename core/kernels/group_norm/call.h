@@ -10,7 +10,7 @@ namespace openaclnn {
 inline constexpr int kMaxSpatial = 6;
 // The most channels that a group may have.
 inline constexpr int64_t kMaxGroupChannels = 4000;
-inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channels are short
+inline constexpr int kMaxGroupBatch = 64;  // groups of one work item, unless channels are short
 
 // The order of summation depends only on the shape. Pieces of a channel's positions are summed in
 // 32 fp32 lanes; the pieces of a segment, and the segments of a channel, are added in fp64.
@@ -21,20 +21,21 @@ constexpr int64_t segments_of(int64_t positions) { return (positions + kSegment 
 // The most rows (channels of one sample) that are worked on at a time, and in a tile.
 inline constexpr int64_t kMaxRows = 64, kTileRows = 16;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
-inline constexpr int64_t kShort = 65;
-// The most elements and channels of a tile of short channels.
-inline constexpr int64_t kShortTile = 4096;
-inline constexpr int64_t kShortChannels = 1024;
-// The number of channels that fill a tile. A bundle of several groups has at most that many
-// channels; a larger bundle is a part of one group. The order of summation depends on this number.
-constexpr int64_t short_channels(int64_t positions) {
-  const int64_t fit = kShortTile / positions / 8 * 8;
-  return fit < kShortChannels ? fit : kShortChannels;
+inline constexpr int64_t kSmallSpatial = 65;
+// The most elements and channels of a tile of small-spatial channels.
+inline constexpr int64_t kSmallSpatialTile = 4096;
+inline constexpr int64_t kSmallSpatialChannels = 1024;
+// The number of channels that fill a tile. A group batch of several groups has at most that many
+// channels; a larger group batch is a part of one group. The order of summation depends on this
+// number.
+constexpr int64_t small_spatial_channels(int64_t positions) {
+  const int64_t fit = kSmallSpatialTile / positions / 8 * 8;
+  return fit < kSmallSpatialChannels ? fit : kSmallSpatialChannels;
 }
-// A bundle of short channels is one group, or groups that fill the tile.
+// A group batch of small-spatial channels is one group, or groups that fill the tile.
 inline constexpr int64_t kMostChannels =
-    kMaxGroupChannels > kShortChannels ? kMaxGroupChannels : kShortChannels;
-// The gradient computes u = dy swish'(v) of a bundle, where v = x̂ γ + β (docs/numerics.md). It
+    kMaxGroupChannels > kSmallSpatialChannels ? kMaxGroupChannels : kSmallSpatialChannels;
+// The gradient computes u = dy swish'(v) of a group batch, where v = x̂ γ + β (docs/numerics.md). It
 // keeps u in a slot if it fits, and computes it twice if not. All slots take at most kSlotsBytes.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
@@ -69,7 +70,7 @@ struct GroupNormStatistic {  // one value for each (sample, group), in any shape
 
 // Where the gradient keeps u between its two sweeps: in the memory of the dx of the same group, or
 // in the memory of the last group's dx, for one group after the other.
-enum class Keep : uint8_t { nowhere, in_place, in_last };
+enum class Keep : uint8_t { nowhere, in_place, cache_last_group };
 
 struct GroupNormCall {
   GroupNormTensor x, dy, out;  // out: y or dx
@@ -78,14 +79,14 @@ struct GroupNormCall {
   int64_t samples, channels, groups, positions;
   int64_t spatial_size[kMaxSpatial];
   int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
-  int64_t bundle;                  // groups of an item
+  int64_t group_batch;             // groups of an item
   int64_t rows, columns;           // of a tile or, channels-last, of a slice: channels × positions
   uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sum_rows][channel], sum_step apart
   int64_t sum_rows, sum_step;      // one of a sample block, or in the parts, one of a sample
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each
-                          // with room for the u of a bundle in fp32
+                          // with room for the u of a group batch in fp32
   int32_t slots;
-  uint64_t lifts;         // workspace, gradient of long channels: [sample][channel][segment], bytes
+  uint64_t rescales;      // workspace, gradient of long channels: [sample][channel][segment], bytes
   uint64_t parts, pairs;  // workspace, when groups are split among items: the sums of
                           // [sample][channel][segment], and fp64, [sample][group][2]
   double eps;
@@ -100,10 +101,10 @@ struct GroupNormCall {
 
 using GroupNormKernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);
 
-// The kernels of one operator. Items: (sample or sample block, bundle), or, when groups are split,
-// (sample, rows, segment), (sample, group), (sample, rows, segment).
+// The kernels of one operator. Items: (sample or sample block, group batch), or, when groups are
+// split, (sample, rows, segment), (sample, group), (sample, rows, segment).
 struct GroupNormSweeps {
-  GroupNormKernel whole, whole_short;
+  GroupNormKernel whole, whole_small_spatial;
   GroupNormKernel sum, finish, store;
 };
 

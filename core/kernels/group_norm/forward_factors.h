@@ -72,7 +72,7 @@ struct ForwardFactors {
   }
 
   // Returns whether fp32 is enough for n channels. (With swish, some t is unusual if it is not.)
-  [[gnu::noinline, gnu::flatten]] bool enough(int64_t c, int64_t n) const {
+  [[gnu::noinline, gnu::flatten]] bool fits_fp32(int64_t c, int64_t n) const {
     return largest_bits(n, [&](int64_t i) { return gamma[c + i]; }) <= bits_of(kLargest);
   }
 

@@ -227,7 +227,7 @@ static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
   return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
 }
 
-Tensor apart(const Tensor& tensor, const Tensor& written) {
+Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written) {
   if (!tensor.defined() || tensor.is_meta() || tensor.numel() == 0 || written.numel() == 0)
     return tensor;
   const auto [begin, end] = bytes_of(tensor);
@@ -239,7 +239,7 @@ void copy_into(const Tensor& to, const Tensor& from) {
   const bool same = from.sizes() == to.sizes() && from.strides() == to.strides() &&
                     from.element_size() == to.element_size() &&
                     from.const_data_ptr() == to.const_data_ptr();
-  to.copy_(same ? from : apart(from, to));
+  to.copy_(same ? from : copy_if_overlapping(from, to));
 }
 
 void put(const Tensor& out, const Tensor& result, const char* name) {

@@ -75,7 +75,7 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
 // Copies, through other memory where elements of the source lie where others of the target do.
 void copy_into(const Tensor& to, const Tensor& from);
 // The tensor, or a copy where writing the other one would change it.
-Tensor apart(const Tensor& tensor, const Tensor& written);
+Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written);
 
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
 // or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a

@@ -13,8 +13,8 @@
 #include "core/aten/traced.h"
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
-#include "core/runtime/timeline.h"
 #include "core/torch/aten/composite.h"
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"
@@ -57,7 +57,7 @@ int32_t guarded(const Row& row, F f) {
 }
 
 std::vector<std::atomic<uint64_t>>& counts() {
-  static constinit Immortal<std::vector<std::atomic<uint64_t>>> all;
+  static constinit NoDestructor<std::vector<std::atomic<uint64_t>>> all;
   return all.get([] { return std::vector<std::atomic<uint64_t>>(static_cast<size_t>(row_count)); });
 }
 
@@ -184,7 +184,7 @@ int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor,
 using namespace openaclnn::aten;
 
 // C programs find this (core/aten).
-extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_provider = {
+extern "C" __attribute__((visibility("default"))) const Backend openaclnn_aten_backend = {
     rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
     compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};
 

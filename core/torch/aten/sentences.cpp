@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <regex>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -29,7 +29,7 @@ bool needs_a_tensor(const std::string& text) {
 
 // CPUFloatType is Float, as is MetaFloatType where there are no data; c10::Half is Half.
 std::string with_plain_types(const std::string& text) {
-  static constinit Immortal<std::regex> typed;
+  static constinit NoDestructor<std::regex> typed;
   const std::regex& types =
       typed.get([] { return std::regex("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type|c10::"); });
   return std::regex_replace(text, types, "$1");

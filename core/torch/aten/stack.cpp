@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 
@@ -54,8 +54,8 @@ Resolved resolve(const Row& row) {
 }
 
 const Resolved& resolved(const Row& row) {
-  using Known = std::vector<Immortal<Resolved>>;
-  static constinit Immortal<Known> known;
+  using Known = std::vector<NoDestructor<Resolved>>;
+  static constinit NoDestructor<Known> known;
   Known& all = known.get([] { return Known(static_cast<size_t>(row_count)); });
   return all[static_cast<size_t>(&row - rows)].get([&] { return resolve(row); });
 }

@@ -5,7 +5,7 @@
 
 #include <unordered_map>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -15,7 +15,7 @@ using npu::TypedAttribute;
 using npu::TypedCall;
 
 const Row* find_type(const std::string& type) {
-  static constinit Immortal<std::unordered_map<std::string, const Row*>> place;
+  static constinit NoDestructor<std::unordered_map<std::string, const Row*>> place;
   const auto& types = place.get([] {
     std::unordered_map<std::string, const Row*> found;
     for (int i = 0; i < row_count; ++i) {

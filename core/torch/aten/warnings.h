@@ -4,7 +4,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 
@@ -19,7 +19,7 @@ class WithoutWarnings {
 
  private:
   static NoWarnings* handler() {
-    static constinit Immortal<NoWarnings> one;
+    static constinit NoDestructor<NoWarnings> one;
     return &one.get();
   }
   c10::WarningUtils::WarningHandlerGuard guard_{handler()};

@@ -7,7 +7,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/torch/hccl/address.h"
 #include "core/torch/hccl/gloo.h"
 
@@ -20,7 +20,7 @@ bool has(const std::string& text, const char* word) { return text.find(word) != 
 
 // One server for all communicators that this process is the first rank of.
 const c10d::TCPStore& server(const Timeouts& timeouts) {
-  static constinit Immortal<c10::intrusive_ptr<c10d::TCPStore>> store;
+  static constinit NoDestructor<c10::intrusive_ptr<c10d::TCPStore>> store;
   return *store.get([&] {
     c10d::TCPStoreOptions options;
     options.port = 0;
@@ -33,8 +33,8 @@ const c10d::TCPStore& server(const Timeouts& timeouts) {
 
 // Each has a thread, so communicators share them.
 std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
-  static constinit Immortal<std::mutex> mutex;
-  static constinit Immortal<std::map<std::string, std::shared_ptr<gloo::transport::Device>>>
+  static constinit NoDestructor<std::mutex> mutex;
+  static constinit NoDestructor<std::map<std::string, std::shared_ptr<gloo::transport::Device>>>
       devices;
   const std::lock_guard lock(mutex.get());
   auto& found = devices.get()[address];
@@ -209,6 +209,6 @@ void Sends::work() {
 }  // namespace openaclnn::hccl
 
 extern "C" __attribute__((visibility("default"))) openaclnn::hccl::Engine* openaclnn_hccl_engine() {
-  static constinit openaclnn::Immortal<openaclnn::hccl::GlooEngine> engine;
+  static constinit openaclnn::NoDestructor<openaclnn::hccl::GlooEngine> engine;
   return &engine.get();
 }

@@ -66,13 +66,13 @@ ArrayType type_of(nb::handle array) {
     if (known.facts.type == type) return known.facts;
   }
   const nb::handle handle = reinterpret_cast<PyObject*>(type);
-  ArrayType met{type, exchange_of(handle), is_torch_type(type), false};
-  if (met.is_torch) {
-    met.is_plain =
-        nb::cast<bool>(nb::module_::import_("openaclnn.binding.torch_kinds").attr("is_plain")(handle));
+  ArrayType found{type, exchange_of(handle), is_torch_type(type), false};
+  if (found.is_torch) {
+    found.is_plain = nb::cast<bool>(
+        nb::module_::import_("openaclnn.binding.torch_kinds").attr("is_plain")(handle));
   }
-  remember(met);
-  return met;
+  remember(found);
+  return found;
 }
 
 }  // namespace openaclnn::python

@@ -51,31 +51,31 @@ aclDataType dtype_of(const PyArray_Descr* descr) {
   }
 }
 
-void view_numpy(PyArrayObject* array, const Place& place, Tensor* tensor) {
+void view_numpy(PyArrayObject* array, const ArgumentRef& argument, Tensor* tensor) {
   PyArray_Descr* descr = PyArray_DESCR(array);
   tensor->dtype = dtype_of(descr);
   const bool known = tensor->dtype != ACL_DT_UNDEFINED;
   if (!known || !PyArray_ISNOTSWAPPED(array)) {
-    refuse(place, std::string("have a dtype ") +
-                      (known ? "in native byte order" : "of the aclnn API") + ", but got " +
-                      nb::str(nb::handle(reinterpret_cast<PyObject*>(descr))).c_str());
+    refuse(argument, std::string("have a dtype ") +
+                         (known ? "in native byte order" : "of the aclnn API") + ", but got " +
+                         nb::str(nb::handle(reinterpret_cast<PyObject*>(descr))).c_str());
   }
-  if (place.written && !PyArray_ISWRITEABLE(array))
-    refuse(place, "be writable, but got a read-only array");
+  if (argument.written && !PyArray_ISWRITEABLE(array))
+    refuse(argument, "be writable, but got a read-only array");
   const auto size = static_cast<npy_intp>(dtype_size(tensor->dtype));
   tensor->shape.rank = tensor->strides.rank = PyArray_NDIM(array);
   if (tensor->shape.rank > kMaxDims)
-    refuse(place, "have at most 8 dimensions, but got more than 25");
+    refuse(argument, "have at most 8 dimensions, but got more than 25");
   for (int i = 0; i < tensor->shape.rank; ++i) {
     const npy_intp stride = PyArray_STRIDE(array, i);
     tensor->shape[i] = PyArray_DIM(array, i);
     tensor->strides[i] = stride / size;
     if (stride % size != 0 && tensor->shape[i] > 1) {
-      refuse(place, "have strides of whole elements, but steps by " + std::to_string(stride) +
-                        " bytes over items of " + std::to_string(size));
+      refuse(argument, "have strides of whole elements, but steps by " + std::to_string(stride) +
+                           " bytes over items of " + std::to_string(size));
     }
   }
-  set_view(place, tensor, PyArray_BYTES(array));
+  set_view(argument, tensor, PyArray_BYTES(array));
 }
 
 // Views the memory that an exchange shows without Python. A torch tensor without memory is refused
@@ -85,16 +85,17 @@ void view_exchange(const Array& array, Tensor* tensor) {
   if (array.exchange(array.object, &shown) != 0) {
     nb::python_error error;
     if (array.kind != ArrayKind::torch) throw error;
-    refuse_torch(array.object, array.place);
+    refuse_torch(array.object, array.argument);
   }
-  if (array.kind == ArrayKind::torch && !is_usual(shown)) ask_torch_kind(array.object, array.place);
-  view_dlpack(shown, array.place, tensor);
+  if (array.kind == ArrayKind::torch && !is_usual(shown))
+    ask_torch_kind(array.object, array.argument);
+  view_dlpack(shown, array.argument, tensor);
 }
 
-[[noreturn]] void refuse_no_array(nb::handle object, const Place& place) {
+[[noreturn]] void refuse_no_array(nb::handle object, const ArgumentRef& argument) {
   std::string found = PyArray_CheckScalar(object.ptr()) ? "a NumPy scalar of type " : "";
   found += object.is_none() ? "None" : nb::type_name(object.type()).c_str();
-  throw nb::type_error((std::string(place.op) + ": " + place.parameter +
+  throw nb::type_error((std::string(argument.op) + ": " + argument.parameter +
                         " must be a NumPy array, a torch tensor or a DLPack producer, but got " +
                         found)
                            .c_str());
@@ -113,7 +114,7 @@ PyArray_Descr* descr_of(aclDataType dtype) {
 
 }  // namespace
 
-void set_view(const Place& place, Tensor* tensor, char* origin) {
+void set_view(const ArgumentRef& argument, Tensor* tensor, char* origin) {
   for (int i = 0; i < tensor->shape.rank; ++i) {
     if (tensor->shape[i] == 1) tensor->strides[i] = 1;  // never used, and anything may stand there
   }
@@ -121,8 +122,8 @@ void set_view(const Place& place, Tensor* tensor, char* origin) {
   tensor->offset = 0;
   int64_t low = 0, high = 0;
   if (!element_range(*tensor, &low, &high)) {
-    refuse(place, "lie within 2^58 elements, but has shape " + to_text(tensor->shape) +
-                      " with strides " + to_text(tensor->strides));
+    refuse(argument, "lie within 2^58 elements, but has shape " + to_text(tensor->shape) +
+                         " with strides " + to_text(tensor->strides));
   }
   tensor->offset = -low;
   tensor->storage.rank = 1;
@@ -133,9 +134,9 @@ void set_view(const Place& place, Tensor* tensor, char* origin) {
       static_cast<uintptr_t>(low * static_cast<int64_t>(dtype_size(tensor->dtype))));
 }
 
-void refuse(const Place& place, const std::string& what) {
-  raise_status(
-      fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must %s", place.op, place.parameter, what.c_str()));
+void refuse(const ArgumentRef& argument, const std::string& what) {
+  raise_status(fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must %s", argument.op, argument.parameter,
+                    what.c_str()));
 }
 
 std::string shown(nb::handle value) {
@@ -215,40 +216,40 @@ void raise_status(Status status) {
   throw nb::python_error();
 }
 
-Array meet_array(nb::handle object, const Place& place, Kept* keep) {
-  Array array{object.ptr(), place, ArrayKind::numpy, nullptr, nullptr};
+Array acquire_array(nb::handle object, const ArgumentRef& argument, KeepAlive* keep) {
+  Array array{object.ptr(), argument, ArrayKind::numpy, nullptr, nullptr};
   if (PyArray_CheckExact(object.ptr())) return array;
   if (PyArray_Check(object.ptr())) {
     if (attribute(object, "mask").is_valid())
-      refuse(place, "be a plain array, but is a masked one: pass x.filled(value)");
+      refuse(argument, "be a plain array, but is a masked one: pass x.filled(value)");
     return array;
   }
   const ArrayType type = type_of(object);
   array.exchange = type.exchange;
   if (type.is_torch) {
     array.kind = ArrayKind::torch;
-    if (!type.is_plain) refuse_torch(object, place);
-    if (array.exchange == nullptr) array.lent = borrow_torch(object, place, keep);
+    if (!type.is_plain) refuse_torch(object, argument);
+    if (array.exchange == nullptr) array.lent = borrow_torch(object, argument, keep);
     return array;
   }
   array.kind = ArrayKind::producer;
   const nb::object dlpack = attribute(object, "__dlpack__");
-  if (!dlpack.is_valid()) refuse_no_array(object, place);
-  if (place.written) {
-    refuse(place, std::string("be a NumPy array or a torch tensor to be written, but got ") +
-                      nb::type_name(object.type()).c_str());
+  if (!dlpack.is_valid()) refuse_no_array(object, argument);
+  if (argument.written) {
+    refuse(argument, std::string("be a NumPy array or a torch tensor to be written, but got ") +
+                         nb::type_name(object.type()).c_str());
   }
-  if (array.exchange == nullptr) array.lent = borrow(object, dlpack, place, keep);
+  if (array.exchange == nullptr) array.lent = borrow(object, dlpack, argument, keep);
   return array;
 }
 
 void view_array(const Array& array, Tensor* tensor) {
   if (array.kind == ArrayKind::numpy) {
-    view_numpy(reinterpret_cast<PyArrayObject*>(array.object), array.place, tensor);
+    view_numpy(reinterpret_cast<PyArrayObject*>(array.object), array.argument, tensor);
   } else if (array.exchange != nullptr) {
     view_exchange(array, tensor);
   } else {
-    view_dlpack(*array.lent, array.place, tensor);
+    view_dlpack(*array.lent, array.argument, tensor);
   }
 }
 

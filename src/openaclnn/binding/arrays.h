@@ -24,7 +24,7 @@ struct DLTensor;
 
 // Objects to keep alive. This is not a Python list: making one may run the garbage collector, and
 // the collector may empty it while a stream still works on the arrays.
-class Kept {
+class KeepAlive {
  public:
   void append(nb::object object) { objects_.push_back(std::move(object)); }
   const std::vector<nb::object>& objects() const { return objects_; }
@@ -34,7 +34,7 @@ class Kept {
 };
 
 // Which argument of a call an array is.
-struct Place {
+struct ArgumentRef {
   const char* op;
   const char* parameter;
   bool written;
@@ -44,7 +44,7 @@ struct Place {
 [[noreturn]] void raise_status(Status status);
 
 // Raises AclnnError: "op: parameter must what".
-[[noreturn]] void refuse(const Place& place, const std::string& what);
+[[noreturn]] void refuse(const ArgumentRef& argument, const std::string& what);
 
 // Raises TypeError: "sentence, but got value". An exception that is set becomes its cause.
 [[noreturn]] void refuse_type(const std::string& sentence, nb::handle value);
@@ -60,7 +60,7 @@ using Exchange = int (*)(void* object, DLTensor* tensor);
 // An array that was met. It lives as long as its object and what was kept with it.
 struct Array {
   PyObject* object;
-  Place place;
+  ArgumentRef argument;
   ArrayKind kind;
   Exchange exchange;     // of a torch tensor
   const DLTensor* lent;  // of a producer, and of a torch tensor without exchange
@@ -68,7 +68,7 @@ struct Array {
 
 // Python code may run. Raises TypeError for values that are not arrays, and AclnnError for arrays
 // that cannot be used.
-Array meet_array(nb::handle object, const Place& place, Kept* keep);
+Array acquire_array(nb::handle object, const ArgumentRef& argument, KeepAlive* keep);
 
 // Fills `tensor`. No Python code runs, unless the view is refused, by AclnnError.
 void view_array(const Array& array, Tensor* tensor);
@@ -91,6 +91,6 @@ void init_arrays();
 // ---- parts of the above ----
 
 // The view of an array whose element (0, …, 0) is at `origin`: storage is exactly what it spans.
-void set_view(const Place& place, Tensor* tensor, char* origin);
+void set_view(const ArgumentRef& argument, Tensor* tensor, char* origin);
 
 }  // namespace openaclnn::python

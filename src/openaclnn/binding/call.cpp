@@ -7,7 +7,7 @@
 
 #include "array_types.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/parallel.h"
 
 namespace openaclnn::python {
 namespace {
@@ -30,7 +30,7 @@ Call::Call(const Operator& op, std::span<PyObject* const> values, Outputs output
   if (std::ssize(values) != op.parameter_count) throw nb::type_error("wrong number of arguments");
   for (int i = 0; i < op.parameter_count; ++i) {
     if (op.parameters[i].kind == Kind::tensor) {
-      meet(i, values[i], outputs);
+      acquire(i, values[i], outputs);
     } else {
       convert(i, values[i]);
     }
@@ -76,16 +76,16 @@ nb::object Call::take_result() {
   return made;
 }
 
-Held Call::take_held() {
-  Held held;
+WatchedArrays Call::take_watched() {
+  WatchedArrays watched;
   for (int i = 0; i < op_.parameter_count; ++i) {
-    if (has_tensor(i)) held.watch(array_[i], op_.parameters[i].name);
+    if (has_tensor(i)) watched.watch(array_[i], op_.parameters[i].name);
   }
-  held.keep(std::move(kept_));
-  return held;
+  watched.keep(std::move(keep_alive_));
+  return watched;
 }
 
-Place Call::place(int i) const {
+ArgumentRef Call::argument(int i) const {
   const Parameter& parameter = op_.parameters[i];
   return {op_.name, parameter.name, is_output(parameter)};
 }
@@ -101,12 +101,12 @@ bool Call::may_be_none(int i, Outputs outputs) const {
   return !parameter.required || (parameter.condition >= 0 && !argument_[parameter.condition].flag);
 }
 
-void Call::meet(int i, nb::handle value, Outputs outputs) {
+void Call::acquire(int i, nb::handle value, Outputs outputs) {
   argument_[i].tensor = nullptr;
   if (value.is_none() && may_be_none(i, outputs)) return;
-  array_[i] = meet_array(value, place(i), &kept_);
+  array_[i] = acquire_array(value, argument(i), &keep_alive_);
   argument_[i].tensor = tensor_[i].make();
-  if (keep_ == Keep::arrays) kept_.append(nb::borrow(value));
+  if (keep_ == Keep::arrays) keep_alive_.append(nb::borrow(value));
   if (array_[i].kind == ArrayKind::torch) torch_.add(array_[i]);
   if (first_input_ < 0 && !is_output(op_.parameters[i])) first_input_ = i;
 }
@@ -133,7 +133,7 @@ void Call::convert(int i, nb::handle value) {
   const bool builtin = PyFloat_CheckExact(value.ptr()) || PyLong_CheckExact(value.ptr()) ||
                        PyBool_Check(value.ptr()) || value.is_none() ||
                        PyUnicode_CheckExact(value.ptr());
-  if (!builtin && type_of(value).is_torch) ask_torch_number(value, place(i));
+  if (!builtin && type_of(value).is_torch) ask_torch_number(value, argument(i));
   switch (parameter.kind) {
     case Kind::tensor: break;
     case Kind::scalar:
@@ -150,7 +150,7 @@ void Call::convert(int i, nb::handle value) {
     case Kind::text:
       if (value.is_none()) break;
       argument_[i].text = text(parameter, value);
-      kept_.append(nb::borrow(value));
+      keep_alive_.append(nb::borrow(value));
       break;
   }
 }
@@ -220,7 +220,7 @@ void Call::make_output(int i) {
   Dims shape;
   if (Status status = infer(op_, argument_, i, &dtype, &shape); !status.ok()) raise_status(status);
   nb::object made = empty_array(array_[first_input_], *tensor_[first_input_].get(), dtype, shape);
-  array_[i] = meet_array(made, place(i), &kept_);
+  array_[i] = acquire_array(made, argument(i), &keep_alive_);
   result_[outputs_] = std::move(made);
   result_is_new_[outputs_] = true;
 }

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "arrays.h"
-#include "held.h"
+#include "watched_arrays.h"
 #include "torch.h"
 #include "core/ops/operator.h"
 
@@ -37,13 +37,13 @@ class Call {
 
   const Argument* arguments() const { return argument_; }
   TorchTensors& torch() { return torch_; }
-  Held take_held();          // with Keep::arrays
-  nb::object take_result();  // the outputs: as given, or new and in the kind of the first input
+  WatchedArrays take_watched();  // with Keep::arrays
+  nb::object take_result();      // the outputs: as given, or new and in the kind of the first input
 
  private:
-  Place place(int i) const;
+  ArgumentRef argument(int i) const;
   bool may_be_none(int i, Outputs outputs) const;
-  void meet(int i, nb::handle value, Outputs outputs);
+  void acquire(int i, nb::handle value, Outputs outputs);
   void convert(int i, nb::handle value);
   const Scalar* read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const;
   double real(const Parameter& parameter, nb::handle value) const;
@@ -59,7 +59,7 @@ class Call {
 
   const Operator& op_;
   const Keep keep_;
-  Kept kept_;
+  KeepAlive keep_alive_;
   TorchTensors torch_;
   int first_input_ = -1;
   nb::object result_[kMaxOutputs];  // in the order of the row

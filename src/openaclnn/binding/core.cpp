@@ -18,7 +18,6 @@
 #include "core/ops/streaming.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/product.h"
-#include "core/runtime/torch_threads.h"
 
 namespace openaclnn::python {
 namespace {
@@ -26,10 +25,10 @@ namespace {
 // Other Python threads may run if the work takes longer than a switch between threads.
 void run_here(const Executor& executor, void* workspace) {
   if (executor.brief()) {
-    executor.run_fitting(workspace);
+    executor.run_with_enough_stack(workspace);
   } else {
     nb::gil_scoped_release release;
-    executor.run_fitting(workspace);
+    executor.run_with_enough_stack(workspace);
   }
 }
 

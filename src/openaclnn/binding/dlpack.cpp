@@ -39,17 +39,17 @@ aclDataType dtype_of(const DLTensor& source) {
   return ACL_DT_UNDEFINED;
 }
 
-[[noreturn]] void refuse_device(const Place& place, int64_t type) {
+[[noreturn]] void refuse_device(const ArgumentRef& argument, int64_t type) {
   constexpr const char* names[] = {"", "CPU",    "CUDA",  "pinned CUDA", "OpenCL", "",
                                    "", "Vulkan", "Metal", "VPI",         "ROCm",   "pinned ROCm"};
   std::string device = std::to_string(type);
   if (type > kCpu && type < std::ssize(names) && *names[type] != 0)
     device += std::string(" (") + names[type] + ")";
-  refuse(place, "be on the CPU, but its DLPack device type is " + device);
+  refuse(argument, "be on the CPU, but its DLPack device type is " + device);
 }
 
 // Checked before __dlpack__, which may copy or wait for a device.
-void ask_device(nb::handle producer, const Place& place) {
+void ask_device(nb::handle producer, const ArgumentRef& argument) {
   const nb::object ask = attribute(producer, "__dlpack_device__");
   if (!ask.is_valid()) return;  // the tensor says it, too
   const nb::object device = ask();
@@ -63,10 +63,10 @@ void ask_device(nb::handle producer, const Place& place) {
     }
   }
   if (type <= 0) {
-    refuse(place, "be on the CPU, but its __dlpack_device__ returned " + shown(device) +
-                      ", which is no pair of a device type and a number");
+    refuse(argument, "be on the CPU, but its __dlpack_device__ returned " + shown(device) +
+                         ", which is no pair of a device type and a number");
   }
-  if (type != kCpu) refuse_device(place, type);
+  if (type != kCpu) refuse_device(argument, type);
 }
 
 // Gets the capsule of a producer, a versioned one if possible. Copies are not allowed, because a
@@ -88,7 +88,7 @@ nb::object export_of(nb::handle dlpack) {
 // Takes over the contents of a capsule; they are given back when the last of `keep` goes. If the
 // capsule were left as it is, another holder could consume it and free its memory.
 template <class Managed>
-const Managed* take_over(nb::handle capsule, const char* name, const char* used, Kept* keep) {
+const Managed* take_over(nb::handle capsule, const char* name, const char* used, KeepAlive* keep) {
   constexpr const char* kOurs = "openaclnn.lent";
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), name));
   if (managed == nullptr) throw nb::python_error();
@@ -105,9 +105,10 @@ const Managed* take_over(nb::handle capsule, const char* name, const char* used,
 
 }  // namespace
 
-const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const Place& place, Kept* keep) {
+const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const ArgumentRef& argument,
+                       KeepAlive* keep) {
   constexpr const char *kPlain = "dltensor", *kVersioned = "dltensor_versioned";
-  ask_device(producer, place);
+  ask_device(producer, argument);
   const nb::object capsule = export_of(dlpack);
   if (PyCapsule_IsValid(capsule.ptr(), kPlain) != 0)
     return &take_over<DLManagedTensor>(capsule, kPlain, "used_dltensor", keep)->tensor;
@@ -115,19 +116,19 @@ const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const Place& plac
     const char* name =
         PyCapsule_CheckExact(capsule.ptr()) ? PyCapsule_GetName(capsule.ptr()) : nullptr;
     const bool used = name != nullptr && std::strncmp(name, "used_dltensor", 13) == 0;
-    refuse(place, used ? "lend its memory by __dlpack__, but the capsule that this returned was "
-                         "used before"
-                       : "lend its memory by __dlpack__, but this returned " + shown(capsule) +
-                             ", which is no DLPack capsule");
+    refuse(argument, used ? "lend its memory by __dlpack__, but the capsule that this returned was "
+                            "used before"
+                          : "lend its memory by __dlpack__, but this returned " + shown(capsule) +
+                                ", which is no DLPack capsule");
   }
   const auto* managed =
       take_over<DLManagedTensorVersioned>(capsule, kVersioned, "used_dltensor_versioned", keep);
   if (managed->major != 1) {
-    refuse(place, "lend its memory in version 1 of DLPack, but its version is " +
-                      std::to_string(managed->major) + "." + std::to_string(managed->minor));
+    refuse(argument, "lend its memory in version 1 of DLPack, but its version is " +
+                         std::to_string(managed->major) + "." + std::to_string(managed->minor));
   }
   if ((managed->flags & kIsCopied) != 0)
-    refuse(place, "be read where it is, but its __dlpack__ made a copy");
+    refuse(argument, "be read where it is, but its __dlpack__ made a copy");
   return &managed->tensor;
 }
 
@@ -136,19 +137,19 @@ bool is_usual(const DLTensor& source) {
          dtype_of(source) != ACL_DT_UNDEFINED;
 }
 
-void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor) {
-  if (source.device.type != kCpu) refuse_device(place, source.device.type);
+void view_dlpack(const DLTensor& source, const ArgumentRef& argument, Tensor* tensor) {
+  if (source.device.type != kCpu) refuse_device(argument, source.device.type);
   tensor->dtype = dtype_of(source);
   if (tensor->dtype == ACL_DT_UNDEFINED) {
-    refuse(place, "have a dtype of the aclnn API, but its DLPack dtype has code " +
-                      std::to_string(source.dtype.code) + ", bits " +
-                      std::to_string(source.dtype.bits) + " and lanes " +
-                      std::to_string(source.dtype.lanes));
+    refuse(argument, "have a dtype of the aclnn API, but its DLPack dtype has code " +
+                         std::to_string(source.dtype.code) + ", bits " +
+                         std::to_string(source.dtype.bits) + " and lanes " +
+                         std::to_string(source.dtype.lanes));
   }
-  if (source.ndim > kMaxDims) refuse(place, "have at most 8 dimensions, but got more than 25");
+  if (source.ndim > kMaxDims) refuse(argument, "have at most 8 dimensions, but got more than 25");
   if (source.ndim < 0 || (source.ndim > 0 && source.shape == nullptr)) {
-    refuse(place, "have a shape, but its DLPack tensor has " + std::to_string(source.ndim) +
-                      " dimensions" + (source.ndim < 0 ? "" : " at no address"));
+    refuse(argument, "have a shape, but its DLPack tensor has " + std::to_string(source.ndim) +
+                         " dimensions" + (source.ndim < 0 ? "" : " at no address"));
   }
   tensor->shape.rank = source.ndim;
   for (int i = 0; i < source.ndim; ++i) tensor->shape[i] = source.shape[i];
@@ -160,8 +161,8 @@ void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor) {
     counted &= dim >= 0 && !__builtin_mul_overflow(count, std::max<int64_t>(dim, 1), &count);
   }
   if (!counted) {
-    refuse(place, "have a shape of 0 to 2^63 elements, but its DLPack tensor has shape " +
-                      to_text(tensor->shape));
+    refuse(argument, "have a shape of 0 to 2^63 elements, but its DLPack tensor has shape " +
+                         to_text(tensor->shape));
   }
   if (source.strides == nullptr) {
     tensor->strides = contiguous_strides(tensor->shape);
@@ -169,8 +170,9 @@ void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor) {
     tensor->strides.rank = source.ndim;
     for (int i = 0; i < source.ndim; ++i) tensor->strides[i] = source.strides[i];
   }
-  if (source.data == nullptr && !empty) refuse(place, "have data, but its DLPack tensor has none");
-  set_view(place, tensor, static_cast<char*>(source.data) + source.byte_offset);
+  if (source.data == nullptr && !empty)
+    refuse(argument, "have data, but its DLPack tensor has none");
+  set_view(argument, tensor, static_cast<char*>(source.data) + source.byte_offset);
 }
 
 }  // namespace openaclnn::python

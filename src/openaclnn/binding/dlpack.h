@@ -39,12 +39,13 @@ struct DLManagedTensorVersioned {
 };
 
 // Asks a producer for its memory; Python code runs. What is lent is given back by what is kept.
-const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const Place& place, Kept* keep);
+const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const ArgumentRef& argument,
+                       KeepAlive* keep);
 
 // Whether it is in CPU memory and has a dtype of the aclnn API.
 bool is_usual(const DLTensor& source);
 
 // See view_array.
-void view_dlpack(const DLTensor& source, const Place& place, Tensor* tensor);
+void view_dlpack(const DLTensor& source, const ArgumentRef& argument, Tensor* tensor);
 
 }  // namespace openaclnn::python

@@ -13,13 +13,11 @@
 
 #include "call.h"
 #include "garbage.h"
-#include "held.h"
+#include "watched_arrays.h"
 #include "trace.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/fork_lock.h"
-#include "core/runtime/stream.h"
-#include "core/runtime/streams.h"
 #include "core/ops/launch.h"
+#include "core/runtime/fork.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::python {
 namespace {
@@ -37,10 +35,10 @@ class PyStream {
   PyStream(const PyStream&) = delete;
 
   // The thread of a stream never touches Python: the arrays stay alive in `pending_`.
-  void submit(const char* name, const Executor& executor, void* workspace, ForkSafeLock& alone,
+  void submit(const char* name, const Executor& executor, void* workspace, ForkSafeLock& running,
               nb::handle owner) {
     pending_.append(owner);
-    enqueue(name, executor, workspace, *stream_, &alone);
+    enqueue(name, executor, workspace, *stream_, &running);
   }
 
   const Stream* get() const { return stream_; }
@@ -96,7 +94,7 @@ class Plan {
       Call call(op_, shown.values, Outputs::given, Keep::arrays);
       if (tracer() != nullptr) shown.converted(call.arguments());
       check(plan(op_, call.arguments(), executor_));
-      held_ = call.take_held();
+      watched_ = call.take_watched();
       torch_ = std::move(call.torch());
     });
     torch_.prepare_to_ask_again();
@@ -115,7 +113,7 @@ class Plan {
   }
 
   int traverse(visitproc visit, void* data) const {
-    const int stopped = held_.traverse(visit, data);
+    const int stopped = watched_.traverse(visit, data);
     return stopped != 0 ? stopped : torch_.traverse(visit, data);
   }
 
@@ -125,7 +123,7 @@ class Plan {
     if (at_work_ > 0) return;
     is_cleared_ = true;
     torch_.clear();
-    held_.clear();
+    watched_.clear();
   }
 
  private:
@@ -133,19 +131,19 @@ class Plan {
 
   void run_here() {
     check_arrays();
-    if (executor_.brief() && alone_.try_lock()) {
-      const std::lock_guard alone(alone_, std::adopt_lock);
-      executor_.run_fitting(workspace_.data());
+    if (executor_.brief() && run_mutex_.try_lock()) {
+      const std::lock_guard running(run_mutex_, std::adopt_lock);
+      executor_.run_with_enough_stack(workspace_.data());
     } else {
       nb::gil_scoped_release release;  // never wanted by a thread that has the lock
-      const std::lock_guard alone(alone_);
-      executor_.run_fitting(workspace_.data());
+      const std::lock_guard running(run_mutex_);
+      executor_.run_with_enough_stack(workspace_.data());
     }
     torch_.bump_versions();
   }
   void submit_to(PyStream& stream, nb::handle self) {
     check_arrays();
-    stream.submit(op_.name, executor_, workspace_.data(), alone_, self);
+    stream.submit(op_.name, executor_, workspace_.data(), run_mutex_, self);
     torch_.bump_versions();
   }
 
@@ -158,7 +156,7 @@ class Plan {
                  "took its arrays: plan again",
                  op_.name));
     if (!torch_.none()) torch_.ask_again();
-    if (const char* parameter = held_.moved(); parameter != nullptr) {
+    if (const char* parameter = watched_.moved(); parameter != nullptr) {
       check(fail(ACLNN_ERR_PARAM_INVALID,
                  "%s: %s must keep its memory while a plan uses it, but was resized or given other "
                  "data: plan again",
@@ -168,12 +166,13 @@ class Plan {
 
   const Operator& op_;
   Executor executor_;
-  Held held_;
+  WatchedArrays watched_;
   TorchTensors torch_;
   Workspace workspace_;
   int at_work_ = 0;  // submissions to streams that were not synchronised yet
   bool is_cleared_ = false;
-  ForkSafeLock alone_;  // of a run: runs share the workspace, and outputs hold what sweeps leave
+  ForkSafeLock
+      run_mutex_;  // of a run: runs share the workspace, and outputs hold what sweeps leave
 };
 
 void PyStream::Pending::append(nb::handle plan) {

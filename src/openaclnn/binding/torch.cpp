@@ -63,10 +63,10 @@ bool has_version(nb::handle tensor) {
 
 // Asks torch's library in 10 ns what torch does on this thread; its Python functions take 80. If a
 // function is not found, the worst is assumed, so that torch_kinds.py decides.
-class Moment {
+class ThreadState {
  public:
-  static const Moment& questions() {
-    static const Moment found;
+  static const ThreadState& get() {
+    static const ThreadState found;
     return found;
   }
   bool records() const { return grad_ == nullptr || grad_(); }
@@ -76,7 +76,7 @@ class Moment {
   }
 
  private:
-  Moment() {
+  ThreadState() {
     void* const library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) return;
     find(library, "_ZN3c108GradMode10is_enabledEv", &grad_);
@@ -138,31 +138,31 @@ bool may_be_negated(const Tensor& view) {
 
 }  // namespace
 
-void ask_torch_kind(nb::handle tensor, const Place& place) {
-  const nb::object must = kinds("refusal")(tensor, place.written);
-  if (!must.is_none()) refuse(place, nb::str(must).c_str());
+void ask_torch_kind(nb::handle tensor, const ArgumentRef& argument) {
+  const nb::object must = kinds("refusal")(tensor, argument.written);
+  if (!must.is_none()) refuse(argument, nb::str(must).c_str());
 }
 
-void refuse_torch(nb::handle tensor, const Place& place) {
-  ask_torch_kind(tensor, place);
-  refuse(place, "be a dense array in CPU memory, but torch shows no memory of it");
+void refuse_torch(nb::handle tensor, const ArgumentRef& argument) {
+  ask_torch_kind(tensor, argument);
+  refuse(argument, "be a dense array in CPU memory, but torch shows no memory of it");
 }
 
-void ask_torch_number(nb::handle tensor, const Place& place) {
+void ask_torch_number(nb::handle tensor, const ArgumentRef& argument) {
   const nb::object must = kinds("number_refusal")(tensor);
-  if (!must.is_none()) refuse(place, nb::str(must).c_str());
+  if (!must.is_none()) refuse(argument, nb::str(must).c_str());
 }
 
-const DLTensor* borrow_torch(nb::handle tensor, const Place& place, Kept* keep) {
-  ask_torch_kind(tensor, place);
+const DLTensor* borrow_torch(nb::handle tensor, const ArgumentRef& argument, KeepAlive* keep) {
+  ask_torch_kind(tensor, argument);
   const nb::object detached = tensor.attr("detach")();
-  return borrow(detached, detached.attr("__dlpack__"), place, keep);
+  return borrow(detached, detached.attr("__dlpack__"), argument, keep);
 }
 
 bool refuse_lazy(const Array& tensor, const Tensor& view) {
   if (!may_be_negated(view)) return false;
   PyObject* const is_neg = once([] { return of_tensor("is_neg"); });
-  if (ask(is_neg, tensor.object).is(Py_True)) ask_torch_kind(tensor.object, tensor.place);
+  if (ask(is_neg, tensor.object).is(Py_True)) ask_torch_kind(tensor.object, tensor.argument);
   return true;
 }
 
@@ -183,40 +183,41 @@ nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, c
 }
 
 void TorchTensors::ask() {
-  const Moment& moment = Moment::questions();
-  const bool traces = moment.traces() || differentiates_forward();
-  const bool records = moment.records(), protects = moment.protects();
+  const ThreadState& state = ThreadState::get();
+  const bool traces = state.traces() || differentiates_forward();
+  const bool records = state.records(), protects = state.protects();
   for (int i = 0; i < count_; ++i) {
-    const auto& [tensor, place] = met_[i];
-    const bool is_protected = place.written && protects && !has_version(tensor);
-    if (traces || is_protected || (records && requires_grad(tensor))) ask_torch_kind(tensor, place);
+    const auto& [tensor, argument] = acquired_[i];
+    const bool is_protected = argument.written && protects && !has_version(tensor);
+    if (traces || is_protected || (records && requires_grad(tensor)))
+      ask_torch_kind(tensor, argument);
   }
 }
 
 void TorchTensors::prepare_to_ask_again() {
   for (int i = 0; i < count_; ++i)
-    protected_ |= met_[i].place.written && !has_version(met_[i].tensor);
+    protected_ |= acquired_[i].argument.written && !has_version(acquired_[i].tensor);
 }
 
 void TorchTensors::ask_again() const {
-  const Moment& moment = Moment::questions();
-  if (!(moment.traces() || differentiates_forward() || (protected_ && moment.protects()))) return;
-  for (int i = 0; i < count_; ++i) ask_torch_kind(met_[i].tensor, met_[i].place);
+  const ThreadState& state = ThreadState::get();
+  if (!(state.traces() || differentiates_forward() || (protected_ && state.protects()))) return;
+  for (int i = 0; i < count_; ++i) ask_torch_kind(acquired_[i].tensor, acquired_[i].argument);
 }
 
 // One call for all takes 0.15 us for three tensors. It ignores tensors of inference mode, which
 // have no version.
 void TorchTensors::bump_versions() {
   int written = 0;
-  for (int i = 0; i < count_; ++i) written += met_[i].place.written;
+  for (int i = 0; i < count_; ++i) written += acquired_[i].argument.written;
   if (written == 0) return;
   PyObject* const increment_all = once([] { return increment_versions(); });
   if (!written_.is_valid()) {
     written_ = nb::steal(PyTuple_New(written));
     if (!written_.is_valid()) throw nb::python_error();
     for (int i = 0, k = 0; i < count_; ++i) {
-      if (met_[i].place.written)
-        PyTuple_SetItem(written_.ptr(), k++, nb::handle(met_[i].tensor).inc_ref().ptr());
+      if (acquired_[i].argument.written)
+        PyTuple_SetItem(written_.ptr(), k++, nb::handle(acquired_[i].tensor).inc_ref().ptr());
     }
   }
   if (increment_all != Py_None) {

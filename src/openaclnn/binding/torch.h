@@ -15,16 +15,16 @@ namespace openaclnn::python {
 namespace nb = nanobind;
 
 // Raises AclnnError if torch_kinds.py knows why the tensor cannot be used.
-void ask_torch_kind(nb::handle tensor, const Place& place);
+void ask_torch_kind(nb::handle tensor, const ArgumentRef& argument);
 
 // Does the same for a tensor that certainly cannot be used.
-[[noreturn]] void refuse_torch(nb::handle tensor, const Place& place);
+[[noreturn]] void refuse_torch(nb::handle tensor, const ArgumentRef& argument);
 
 // Does the same for a tensor in the place of a number.
-void ask_torch_number(nb::handle tensor, const Place& place);
+void ask_torch_number(nb::handle tensor, const ArgumentRef& argument);
 
 // For a torch without exchange (before 2.9): what __dlpack__ lends.
-const DLTensor* borrow_torch(nb::handle tensor, const Place& place, Kept* keep);
+const DLTensor* borrow_torch(nb::handle tensor, const ArgumentRef& argument, KeepAlive* keep);
 
 // Raises AclnnError for a tensor whose memory, seen as `view`, is not its values. Returns whether
 // torch had to be asked, which lets other threads run.
@@ -37,7 +37,7 @@ nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, c
 class TorchTensors {
  public:
   bool none() const { return count_ == 0; }
-  void add(const Array& array) { met_[count_++] = {array.object, array.place}; }
+  void add(const Array& array) { acquired_[count_++] = {array.object, array.argument}; }
 
   // Raises AclnnError for a tensor that torch records, traces or protects at this moment.
   void ask();
@@ -53,11 +53,11 @@ class TorchTensors {
   void clear();
 
  private:
-  struct Met {
+  struct Acquired {
     PyObject* tensor;
-    Place place;
+    ArgumentRef argument;
   };
-  Met met_[kMaxParameters];
+  Acquired acquired_[kMaxParameters];
   int count_ = 0;
   bool protected_ = false;  // one that is written was made in inference mode
   nb::object written_;      // a tuple of those that are written, once autograd was notified

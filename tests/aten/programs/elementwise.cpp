@@ -44,13 +44,13 @@ namespace {
 
 const Dims kShape = {3, 5};
 
-Numbers each(const Numbers& x, const std::function<double(double)>& f) {
+Numbers map(const Numbers& x, const std::function<double(double)>& f) {
   Numbers made;
   for (const double v : x) made.push_back(f(v));
   return made;
 }
 
-Numbers each(const Numbers& x, const Numbers& y, const std::function<double(double, double)>& f) {
+Numbers map(const Numbers& x, const Numbers& y, const std::function<double(double, double)>& f) {
   Numbers made;
   for (size_t i = 0; i < x.size(); ++i) made.push_back(f(x[i], y[i % y.size()]));
   return made;
@@ -60,11 +60,11 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 void of_one() {
   const Numbers x = random_numbers(15), positive = random_numbers(15, 0.0625, 4);
-#define ONE(op, values, dtype, ...)                                                         \
-  {                                                                                         \
-    const Array self(kShape, values, dtype), out(kShape, dtype);                            \
-    CALL(op, self, out);                                                                    \
-    expect("aclnn" #op, out, each(values, [](double v) -> double { return __VA_ARGS__; })); \
+#define ONE(op, values, dtype, ...)                                                        \
+  {                                                                                        \
+    const Array self(kShape, values, dtype), out(kShape, dtype);                           \
+    CALL(op, self, out);                                                                   \
+    expect("aclnn" #op, out, map(values, [](double v) -> double { return __VA_ARGS__; })); \
   }
   for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16}) {
     ONE(Abs, x, dtype, std::abs(v))
@@ -85,11 +85,11 @@ void of_one() {
 #undef ONE
   // erf loses digits where 1 + erf(x) is small: the bound is of x itself.
   const Array self(kShape, x), gelu(kShape), gelu_v2(kShape);
-  const auto exact = each(x, [](double v) { return v * std::erfc(-v / std::sqrt(2)) / 2; });
+  const auto exact = map(x, [](double v) { return v * std::erfc(-v / std::sqrt(2)) / 2; });
   CALL(Gelu, self, gelu);
-  expect("aclnnGelu", gelu, exact, 4, each(x, [](double v) { return std::abs(v); }));
+  expect("aclnnGelu", gelu, exact, 4, map(x, [](double v) { return std::abs(v); }));
   CALL(GeluV2, self, 0, gelu_v2);
-  expect("aclnnGeluV2", gelu_v2, exact, 4, each(x, [](double v) { return std::abs(v); }));
+  expect("aclnnGeluV2", gelu_v2, exact, 4, map(x, [](double v) { return std::abs(v); }));
 
   const Array bits(kShape, {1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}, ACL_BOOL);
   const Array flipped(kShape, ACL_BOOL);
@@ -101,11 +101,11 @@ void in_place() {
   const Numbers x = random_numbers(15);
   const Array angle(kShape, x), angle2(kShape, x), power(kShape, x);
   CALL(InplaceSin, angle);
-  expect("aclnnInplaceSin", angle, each(x, [](double v) { return std::sin(v); }));
+  expect("aclnnInplaceSin", angle, map(x, [](double v) { return std::sin(v); }));
   CALL(InplaceCos, angle2);
-  expect("aclnnInplaceCos", angle2, each(x, [](double v) { return std::cos(v); }));
+  expect("aclnnInplaceCos", angle2, map(x, [](double v) { return std::cos(v); }));
   CALL(InplaceExp, power);
-  expect("aclnnInplaceExp", power, each(x, [](double v) { return std::exp(v); }));
+  expect("aclnnInplaceExp", power, map(x, [](double v) { return std::exp(v); }));
   CALL(InplaceFillScalar, power, Scalar(1.5f));
   expect("aclnnInplaceFillScalar", power, Numbers(15, 1.5), 0);
   CALL(InplaceZero, power);
@@ -120,37 +120,37 @@ void of_two() {
   for (const aclDataType other : {ACL_FLOAT, ACL_FLOAT16}) {  // mixed dtypes are promoted
     const Array a(kShape, x), b(kShape, y, other), c({5}, row, other), out(kShape);
     CALL(Add, a, b, two, out);
-    expect("aclnnAdd", out, each(x, y, [](double v, double w) { return v + 2 * w; }), 1);
+    expect("aclnnAdd", out, map(x, y, [](double v, double w) { return v + 2 * w; }), 1);
     CALL(Sub, a, c, two, out);
-    expect("aclnnSub", out, each(x, row, [](double v, double w) { return v - 2 * w; }), 1);
+    expect("aclnnSub", out, map(x, row, [](double v, double w) { return v - 2 * w; }), 1);
     CALL(Mul, a, b, out);
-    expect("aclnnMul", out, each(x, y, [](double v, double w) { return v * w; }), 1);
+    expect("aclnnMul", out, map(x, y, [](double v, double w) { return v * w; }), 1);
     CALL(Div, a, c, out);
-    expect("aclnnDiv", out, each(x, row, [](double v, double w) { return v / w; }), 1);
+    expect("aclnnDiv", out, map(x, row, [](double v, double w) { return v / w; }), 1);
     const Array sum(kShape, x), difference(kShape, x), times(kShape, x), quotient(kShape, x);
     CALL(InplaceAdd, sum, b, two);
-    expect("aclnnInplaceAdd", sum, each(x, y, [](double v, double w) { return v + 2 * w; }), 1);
+    expect("aclnnInplaceAdd", sum, map(x, y, [](double v, double w) { return v + 2 * w; }), 1);
     CALL(InplaceSub, difference, b, two);
-    expect("aclnnInplaceSub", difference, each(x, y, [](double v, double w) { return v - 2 * w; }),
+    expect("aclnnInplaceSub", difference, map(x, y, [](double v, double w) { return v - 2 * w; }),
            1);
     CALL(InplaceMul, times, b);
-    expect("aclnnInplaceMul", times, each(x, y, [](double v, double w) { return v * w; }), 1);
+    expect("aclnnInplaceMul", times, map(x, y, [](double v, double w) { return v * w; }), 1);
     CALL(InplaceDiv, quotient, b);
-    expect("aclnnInplaceDiv", quotient, each(x, y, [](double v, double w) { return v / w; }), 1);
+    expect("aclnnInplaceDiv", quotient, map(x, y, [](double v, double w) { return v / w; }), 1);
   }
   const Array a(kShape, x), b(kShape, y), power(kShape, y), equal(kShape, ACL_BOOL);
   CALL(InplacePowTensorTensor, power, a);
   expect("aclnnInplacePowTensorTensor", power,
-         each(y, x, [](double v, double w) { return std::pow(v, w); }));
+         map(y, x, [](double v, double w) { return std::pow(v, w); }));
   CALL(EqTensor, a, b, equal);
-  expect("aclnnEqTensor", equal, each(x, y, [](double v, double w) { return v == w; }), 0);
+  expect("aclnnEqTensor", equal, map(x, y, [](double v, double w) { return v == w; }), 0);
   const Array filled(kShape, x), mask(kShape, Numbers{1, 0, 0, 1}, ACL_BOOL), quotient(kShape);
   CALL(InplaceMaskedFillScalar, filled, mask, two);
   Numbers masked = x;
   masked[0] = masked[3] = 2;
   expect("aclnnInplaceMaskedFillScalar", filled, masked, 0);
   CALL(Addcdiv, a, a, b, two, quotient);
-  expect("aclnnAddcdiv", quotient, each(x, y, [](double v, double w) { return v + 2 * v / w; }));
+  expect("aclnnAddcdiv", quotient, map(x, y, [](double v, double w) { return v + 2 * v / w; }));
 }
 
 void with_numbers() {
@@ -158,7 +158,7 @@ void with_numbers() {
   const Array a(kShape, x), out(kShape), yes(kShape, ACL_BOOL);
   const Scalar half(0.5f), three(3), low(-1), high(1), zero(0);
 #define NUMBER(op, ...) \
-  expect("aclnn" #op, out, each(x, [](double v) -> double { return __VA_ARGS__; }), 4);
+  expect("aclnn" #op, out, map(x, [](double v) -> double { return __VA_ARGS__; }), 4);
   CALL(Muls, a, half, out);
   NUMBER(Muls, v * 0.5)
   CALL(Clamp, a, low, high, out);
@@ -175,12 +175,12 @@ void with_numbers() {
   NUMBER(PowScalarTensor, std::pow(3, v))
 #undef NUMBER
   CALL(GtScalar, a, half, yes);
-  expect("aclnnGtScalar", yes, each(x, [](double v) { return v > 0.5; }), 0);
-#define CHANGE(op, f, ...)                                                      \
-  {                                                                             \
-    const Array own(kShape, x);                                                 \
-    CALL(op, own, __VA_ARGS__);                                                 \
-    expect("aclnn" #op, own, each(x, [](double v) -> double { return f; }), 1); \
+  expect("aclnnGtScalar", yes, map(x, [](double v) { return v > 0.5; }), 0);
+#define CHANGE(op, f, ...)                                                     \
+  {                                                                            \
+    const Array own(kShape, x);                                                \
+    CALL(op, own, __VA_ARGS__);                                                \
+    expect("aclnn" #op, own, map(x, [](double v) -> double { return f; }), 1); \
   }
   CHANGE(InplaceMuls, v * 0.5, half)
   CHANGE(InplaceAdds, v + 1.5, three, half)
@@ -193,7 +193,7 @@ void with_numbers() {
   CALL(Cast, a, ACL_FLOAT16, narrow);
   expect("aclnnCast", narrow, x, 0);
   CALL(Cast, a, ACL_INT32, integers);
-  expect("aclnnCast", integers, each(x, [](double v) { return std::trunc(v); }), 0);
+  expect("aclnnCast", integers, map(x, [](double v) { return std::trunc(v); }), 0);
 }
 
 }  // namespace

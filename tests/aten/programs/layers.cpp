@@ -124,18 +124,18 @@ void rotated() {
   const size_t n = 8, count = 2 * 3 * n;
   const Numbers x = random_numbers(count), cos = random_numbers(count), sin = random_numbers(count);
   // Where the partner of place i is, its sign, and where the value itself comes from.
-  struct Place {
+  struct Partner {
     size_t partner;
     double sign;
     size_t own;
   };
-  const std::function<Place(size_t)> modes[] = {
-      [](size_t i) { return Place{i ^ 4, i < 4 ? -1.0 : 1.0, i}; },
-      [](size_t i) { return Place{i ^ 1, i % 2 == 0 ? -1.0 : 1.0, i}; },
-      [](size_t i) { return Place{i ^ 2, i % 4 < 2 ? -1.0 : 1.0, i}; },
+  const std::function<Partner(size_t)> modes[] = {
+      [](size_t i) { return Partner{i ^ 4, i < 4 ? -1.0 : 1.0, i}; },
+      [](size_t i) { return Partner{i ^ 1, i % 2 == 0 ? -1.0 : 1.0, i}; },
+      [](size_t i) { return Partner{i ^ 2, i % 4 < 2 ? -1.0 : 1.0, i}; },
       [](size_t i) {
         const size_t own = i < 4 ? 2 * i : 2 * (i - 4) + 1;
-        return Place{own ^ 1, i < 4 ? -1.0 : 1.0, own};
+        return Partner{own ^ 1, i < 4 ? -1.0 : 1.0, own};
       }};
   for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16}) {
     const Array a({2, 3, 1, 8}, x, dtype), c({2, 3, 1, 8}, cos, dtype), s({2, 3, 1, 8}, sin, dtype);
@@ -144,9 +144,9 @@ void rotated() {
       CALL(RotaryPositionEmbedding, a, c, s, mode, out);
       Numbers value, terms;
       for (size_t i = 0; i < count; ++i) {
-        const Place place = modes[mode](i % n);
-        const double p = x[i / n * n + place.own] * cos[i];
-        const double q = place.sign * x[i / n * n + place.partner] * sin[i];
+        const Partner at = modes[mode](i % n);
+        const double p = x[i / n * n + at.own] * cos[i];
+        const double q = at.sign * x[i / n * n + at.partner] * sin[i];
         value.push_back(p + q), terms.push_back(std::abs(p) + std::abs(q));
       }
       expect("aclnnRotaryPositionEmbedding", out, value, 1, terms);

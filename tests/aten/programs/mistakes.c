@@ -21,7 +21,7 @@ static void must(int good, const char* what) {
 int main(int argc, char** argv) {
   const int mistake = argc > 1 ? atoi(argv[1]) : 0;
   const size_t bytes = mistake == 8 ? 20 : 16;
-  const int apart = mistake == 4 || mistake == 8;
+  const int out_of_place = mistake == 4 || mistake == 8;
   float x[5] = {0, 1, 2, 3, 4};
   int64_t shape[1] = {4}, large[1] = {5};
   void *a, *b, *c = NULL;
@@ -36,13 +36,13 @@ int main(int argc, char** argv) {
   aclrtMalloc(&a, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
   aclrtMalloc(&b, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
   if (mistake != 3) aclrtMemcpy(a, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
-  if (apart) aclrtMemcpy(b, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
-  in = aclCreateTensor(apart ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
-                       apart ? large : shape, 1, a);
+  if (out_of_place) aclrtMemcpy(b, bytes, x, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+  in = aclCreateTensor(out_of_place ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
+                       out_of_place ? large : shape, 1, a);
   out = aclCreateTensor(mistake == 4 ? large : shape, 1, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND,
                         mistake == 4 ? large : shape, 1, b);
   alpha = aclCreateScalar(&value, mistake == 10 ? ACL_BOOL : ACL_FLOAT);
-  if (aclnnAddGetWorkspaceSize(in, apart ? out : in, alpha, out, &size, &executor) != 0) {
+  if (aclnnAddGetWorkspaceSize(in, out_of_place ? out : in, alpha, out, &size, &executor) != 0) {
     printf("%s\n", aclGetRecentErrMsg());
     return 0;
   }

@@ -36,9 +36,10 @@ void index_put(Tensor self, OptionalTensors indices, Tensor values, bool accumul
   const bool nothing = std::all_of(indices.begin(), indices.end(), may_be_all);
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices)
-    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt
-                                                   : std::optional(apart(tensor, self)));
-  values = apart(values, self);
+    given.push_back(!nothing && may_be_all(tensor)
+                        ? std::nullopt
+                        : std::optional(copy_if_overlapping(tensor, self)));
+  values = copy_if_overlapping(values, self);
   if (!accumulate || !has_16_bits(self.scalar_type())) {
     self.index_put_(given, values, accumulate);
     return;
@@ -151,8 +152,9 @@ void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   require(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
           "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
-  for (const Tensor& place : apart(indices, self).to(at::kLong).unbind(-1)) places.push_back(place);
-  self.index_put_(places, apart(updates, self));
+  for (const Tensor& place : copy_if_overlapping(indices, self).to(at::kLong).unbind(-1))
+    places.push_back(place);
+  self.index_put_(places, copy_if_overlapping(updates, self));
 }
 
 void inplace_copy(Tensor self, Tensor src) { copy_into(self, src); }
