@@ -9,9 +9,8 @@
 #include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/stack_room.h"
-#include "core/runtime/start_thread.h"
 #include "core/runtime/status.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn::aten {
 

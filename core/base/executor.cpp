@@ -10,8 +10,7 @@
 #include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
-#include "core/runtime/stack_room.h"
-#include "core/runtime/start_thread.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 

@@ -20,7 +20,7 @@
 
 #include "acl/acl_base_rt.h"
 #include "core/base/tensor.h"
-#include "core/runtime/fork_lock.h"
+#include "core/runtime/fork.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 

@@ -10,13 +10,13 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/check/suppression.h"
 #include "core/check/host_access.h"
 #include "core/check/state.h"
+#include "core/check/suppression.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 

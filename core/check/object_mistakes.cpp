@@ -7,9 +7,9 @@
 #include "core/base/dtype.h"
 #include "core/base/executor.h"
 #include "core/base/view.h"
-#include "core/check/suppression.h"
 #include "core/check/state.h"
-#include "core/runtime/streams.h"
+#include "core/check/suppression.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::check {
 

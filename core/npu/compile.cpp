@@ -9,8 +9,7 @@
 #include "core/npu/calls.h"
 #include "core/npu/description.h"
 #include "core/npu/queue.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
 
 using namespace openaclnn;
 using namespace openaclnn::npu;

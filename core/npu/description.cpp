@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
 
 namespace openaclnn::npu {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/parallel.h"
 
 using namespace openaclnn;

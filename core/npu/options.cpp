@@ -7,8 +7,7 @@
 #include <string>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/no_destructor.h"
 
 using namespace openaclnn;

@@ -11,8 +11,8 @@
 #include "core/base/dtype.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/parallel.h"
 
 namespace openaclnn {
 namespace {

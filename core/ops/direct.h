@@ -42,7 +42,7 @@ int32_t openaclnn_accepts(const openaclnn_operator* op, int32_t dtype);
 int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
                         int32_t* dtype, int32_t* rank, int64_t* shape);
 
-/* Computes. The calling thread counts as one that calls torch (core/runtime/torch_threads.h). */
+/* Computes. The calling thread counts as one that calls torch (core/runtime/parallel.h). */
 int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values);
 
 /* Computes for XLA: on a thread that does not call torch, into memory that is new. */

@@ -6,10 +6,9 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/plan_observer.h"
-#include "core/runtime/callback.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/streams.h"
 #include "core/ops/launch.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/runtime/device.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 

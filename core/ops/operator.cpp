@@ -18,8 +18,8 @@
 #include "core/ops/foreign.h"
 #include "core/ops/launch.h"
 #include "core/ops/listed.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/product.h"
 
 namespace openaclnn {

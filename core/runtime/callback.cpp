@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is subscribed to whom, and the callbacks handed over. One lock guards it all: what happens
 // under it is short, and callbacks run outside.
-#include "core/runtime/callback.h"
+#include "core/runtime/stream.h"
 
 #include <pthread.h>
 
@@ -13,15 +13,11 @@
 #include <new>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/stream.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
@@ -134,6 +130,11 @@ struct Launch {
   }
 };
 
+Status find(const char* call, aclrtStream handle, PinnedStream* stream) {
+  const Status status = find_stream(handle, stream);
+  return status.ok() ? status : prefix_newest(status.code(), "%s: ", call);
+}
+
 Status launch(aclrtCallback function, void* data, int block, aclrtStream handle) {
   constexpr const char* call = "aclrtLaunchCallback";
   if (Status status = not_null(call, "fn", reinterpret_cast<void*>(function)); !status.ok()) {
@@ -143,9 +144,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
     return fail(ACL_ERROR_INVALID_PARAM, "%s: blockType must be 0 or 1, but got %d", call, block);
   }
   PinnedStream stream;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
-  }
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   {
     std::lock_guard lock(reporters.mutex);
@@ -171,9 +170,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
 Status subscribe(uint64_t thread, aclrtStream handle) {
   constexpr const char* call = "aclrtSubscribeReport";
   PinnedStream stream;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
-  }
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   std::lock_guard lock(reporters.mutex);
   const auto [subscription, is_new] = reporters.of_stream.emplace(stream.get(), thread);
@@ -194,9 +191,7 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
 Status unsubscribe(uint64_t thread, aclrtStream handle) {
   constexpr const char* call = "aclrtUnSubscribeReport";
   PinnedStream stream;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
-  }
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   std::list<Callback> dropped;
   {

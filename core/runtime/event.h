@@ -9,11 +9,11 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/one_shot_event.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/waiting.h"
 
 namespace openaclnn {
 

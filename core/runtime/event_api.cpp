@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/event.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
 
 using namespace openaclnn;
 

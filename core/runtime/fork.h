@@ -23,4 +23,61 @@ extern std::atomic<uint32_t> generation;
 // 1, and one more in each child than in its parent.
 inline uint32_t process_generation() { return generation.load(std::memory_order_relaxed); }
 
+// ---- a lock that a child of fork finds free ----
+
+// For what two threads seldom want at once: where nobody waits, taking it costs one
+// compare-exchange and leaving it one store. It may be held while work runs. Its two words may come
+// from memory of zeros. A child of fork finds it free, since the threads of the parent are gone.
+//
+// The lock is fair: threads draw tickets and are served in that order. A thread that runs one
+// executor in a loop would otherwise take the lock again before one that waits has woken up, and
+// a thread that wants to destroy the executor would wait for as long as the loop lasts.
+
+class ForkSafeLock {
+ public:
+  void lock() {
+    uint32_t next = next_.load(std::memory_order_relaxed), ticket;
+    do {
+      ticket = in_this_process(next);
+    } while (!next_.compare_exchange_weak(next, after(ticket), std::memory_order_relaxed));
+    if (served() != ticket) [[unlikely]]
+      wait(ticket);
+  }
+  // Fails where another thread has the lock or waits for it.
+  bool try_lock() {
+    uint32_t next = next_.load(std::memory_order_relaxed);
+    const uint32_t ticket = in_this_process(next);
+    return served() == ticket &&
+           next_.compare_exchange_strong(next, after(ticket), std::memory_order_relaxed);
+  }
+  void unlock() {
+    // Read before the store, after which the lock may be gone: a thread that waits until the lock
+    // is free may then free its memory.
+    const uint32_t next = next_.load(std::memory_order_relaxed);
+    if (is_of_parent(next)) return;  // it was held across a fork
+    const uint32_t mine = served();
+    served_.store(after(mine), std::memory_order_release);
+    if (next != after(mine)) [[unlikely]]
+      wake();
+  }
+
+ private:
+  // A word is the generation of the process (16 bits) and a ticket (16 bits). A word of another
+  // process, or 0, counts as ticket 0 of this one.
+  static constexpr uint32_t kTickets = 0xffff;
+  static uint32_t in_this_process(uint32_t word) {
+    const uint32_t first = process_generation() << 16;
+    return (word & ~kTickets) == first ? word : first;
+  }
+  static bool is_of_parent(uint32_t word) { return word != in_this_process(word); }
+  static uint32_t after(uint32_t word) { return (word & ~kTickets) | ((word + 1) & kTickets); }
+
+  uint32_t served() const { return in_this_process(served_.load(std::memory_order_acquire)); }
+  void wait(uint32_t ticket);
+  void wake();
+
+  std::atomic<uint32_t> next_ = 0;    // the ticket that is drawn next
+  std::atomic<uint32_t> served_ = 0;  // whose turn it is
+};
+
 }  // namespace openaclnn

@@ -25,7 +25,6 @@
 #include <utility>
 
 #include "core/runtime/fork.h"
-#include "core/runtime/fork_lock.h"
 #include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
@@ -174,14 +173,9 @@ class HandlePool {
   };
 
   // Returns false if the handle is not alive: if two threads destroy the same object, one gets
-  // false.
-  bool destroy(const void* handle) {
-    return destroy(handle, [](T&) {});
-  }
-
-  // The same, with last(T&) called by the thread that destroys before the object goes.
-  template <class F>
-  bool destroy(const void* handle, F last) {
+  // false. last(T&) is called by the thread that destroys, before the destructor.
+  template <class F = void (*)(T&)>
+  bool destroy(const void* handle, F last = [](T&) {}) {
     Hold hold(*this, handle);
     if (!hold) return false;
     hold.withdraw(End::destroyed);
@@ -293,18 +287,12 @@ class HandlePool {
 };
 
 // Pools live as long as the process: exit handlers of the program may still free what they hold.
+// `in_child` runs in the child of a fork.
 template <class T>
-HandlePool<T>& pool_of(size_t capacity) {
-  static constinit NoDestructor<HandlePool<T>> pool;
-  return pool.get([=] { return HandlePool<T>(capacity); });
-}
-
-// The same, where `in_child` also runs in the child of a fork.
-template <class T>
-HandlePool<T>& pool_of(size_t capacity, void (*in_child)()) {
+HandlePool<T>& pool_of(size_t capacity, void (*in_child)() = nullptr) {
   static constinit NoDestructor<HandlePool<T>> pool;
   return pool.get([=] {
-    after_fork_in_child(in_child);
+    if (in_child != nullptr) after_fork_in_child(in_child);
     return HandlePool<T>(capacity);
   });
 }

@@ -13,11 +13,10 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/no_destructor.h"
-#include "core/runtime/json.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 

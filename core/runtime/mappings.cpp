@@ -3,11 +3,9 @@
 // Mappings that touch each other are one stretch of memory: programs divide it without regard to
 // where one ends.
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/mapped_memory.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/physical_memory.h"
-#include "core/runtime/reservations.h"
 
 namespace openaclnn {
 namespace {

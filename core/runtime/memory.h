@@ -4,12 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "core/runtime/status.h"
 
 namespace openaclnn {
 
 enum class MemoryKind { device, host };
+
+// Whole units of this size are reserved, and mostly one more, as on the device: a program may copy
+// the rounded-up size.
+inline constexpr size_t kMemoryUnit = 32;
 
 // Allocates memory with undefined contents, aligned to 512 bytes (from 2 MiB on to 2 MiB, with
 // advice to use huge pages). The size is rounded up to units of 32 bytes, and `spare` bytes follow.
@@ -29,8 +34,21 @@ struct Allocation {
 Allocation find_allocation(const void* address);
 
 size_t total_memory();  // of this machine, in bytes
+size_t free_memory();
 
 // The bytes from `address` to the end of its allocation; 0 if it lies in none.
 size_t bytes_behind(const void* address);
+
+// ---- reserved addresses, and the physical memory mapped there ----
+
+struct ReservedAddress {
+  bool found = false;  // the address lies in a reservation
+  size_t mapped = 0;   // bytes from it to where mapped memory ends; 0 when none is mapped there
+  int32_t device = 0;  // of that memory
+};
+ReservedAddress find_reserved(const void* address);
+
+// While it is held, mappings stay as they are.
+std::unique_lock<std::mutex> lock_mappings();
 
 }  // namespace openaclnn

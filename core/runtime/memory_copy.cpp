@@ -4,14 +4,11 @@
 #include <memory>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 

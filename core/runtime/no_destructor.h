@@ -17,7 +17,7 @@
 #include <mutex>
 #include <new>
 
-#include "core/runtime/fork_lock.h"
+#include "core/runtime/fork.h"
 
 namespace openaclnn {
 

@@ -18,8 +18,7 @@
 #include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/parallel_share.h"
-#include "core/runtime/start_thread.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {

@@ -3,7 +3,7 @@
 // old size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor; a
 // process may have few. Where mremap cannot do that (emulators, some sandboxes), each handle has a
 // file in memory. After fork, parent and child share the pages, as two processes share a device's.
-#include "core/runtime/physical_memory.h"
+#include "core/runtime/mapped_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,12 +12,11 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/no_destructor.h"
 #include "core/runtime/memory.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/virtual_memory.h"
 
 namespace openaclnn {
 namespace {

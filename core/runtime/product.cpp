@@ -9,8 +9,8 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/environment.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/no_destructor.h"
 
 namespace openaclnn {

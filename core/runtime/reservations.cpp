@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reservation is a range that nobody may touch until memory is mapped in it.
-#include "core/runtime/reservations.h"
+#include "core/runtime/mapped_memory.h"
 
 #include <atomic>
 #include <memory>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/memory.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/physical_memory.h"
-#include "core/runtime/virtual_memory.h"
 
 namespace openaclnn {
 namespace {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending sentences of each thread, or of all, and the text that aclGetRecentErrMsg makes of
-// them.
+// The pending failures of each thread, or of all threads.
 #include "core/runtime/status.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -46,8 +44,6 @@ struct Failures {
   Failure& add(int32_t code, bool mild = false);
   Failure* newest_of_this_thread();  // nullptr when there is none
 };
-
-constexpr size_t kDecoration = 120;
 
 struct Messages {
   Failures failures;
@@ -123,62 +119,6 @@ class Seen {
   std::unique_lock<std::mutex> lock_;
   Messages* messages_;
 };
-
-struct Headline {
-  int32_t first, last;  // status codes
-  const char* title;
-  const char* code;
-
-  bool external() const { return code[2] != '9'; }  // EZ9999 and EZ9903 are trouble of our own
-};
-
-// E + layer (Z operators, H acl, E runtime) + number.
-constexpr Headline kHeadlines[] = {
-    {161001, 161002, "AclNN_Parameter_Error", "EZ1001"},
-    {361001, 361001, "AclNN_Runtime_Error", "EZ9903"},
-    {561000, 561999, "AclNN_Inner_Error", "EZ9999"},
-    {100003, 100003, "Invalid_Path", "EH0003"},
-    {100004, 100010, "Invalid_File_Content", "EH0004"},
-    {100000, 148999, "Invalid_Argument", "EH0001"},
-    {107000, 107999, "Invalid_Argument", "EE1001"},
-    {107019, 107019, "Wait_Timeout", "EE1002"},
-    {507046, 507047, "Wait_Timeout", "EE1002"},
-    {100036, 100036, "Wait_Timeout", "EH0010"},
-    {200001, 200001, "Not_Supported", "EH0006"},
-    {207000, 207000, "Not_Supported", "EE1005"},
-    {207001, 207999, "Resource_Exhausted", "EE1007"},
-    {200000, 300999, "Resource_Error", "EH0005"},
-    {500000, 506999, "Inner_Error", "EH9999"},
-    {507000, 507999, "Runtime_Inner_Error", "EE9999"},
-};
-constexpr Headline kUnknown = {0, 0, "Inner_Error", "EH9999"};
-
-// The narrowest range wins, so that single codes may stand out of their family.
-const Headline& headline(int32_t code) {
-  const Headline* best = &kUnknown;
-  for (const Headline& line : kHeadlines) {
-    if (code < line.first || code > line.last) continue;
-    if (best == &kUnknown || line.last - line.first < best->last - best->first) best = &line;
-  }
-  return *best;
-}
-
-size_t print(const Failure& failure, char* text, size_t size) {
-  tm day;
-  localtime_r(&failure.time.tv_sec, &day);
-  char date[32];
-  strftime(date, sizeof date, "%Y-%m-%d-%H:%M:%S", &day);
-  const int micros = static_cast<int>(failure.time.tv_nsec / 1000);
-  const Headline& line = headline(failure.code);
-  const int length =
-      snprintf(text, size, "[PID:%d] %s.%03d.%03d %s(%s): %s\n", getpid(), date, micros / 1000,
-               micros % 1000, line.title, line.code, failure.sentence);
-  return static_cast<size_t>(length);
-}
-
-}  // namespace
-
-namespace {
 
 void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
   note_code(code);
@@ -334,12 +274,13 @@ const char* aclGetRecentErrMsg() {
   *end = '\0';
   unsigned first = 0;
   for (unsigned age = seen->pending(); age-- > 0;) {
-    if (headline(seen->newest(age).code).external()) first = age;
+    if (is_callers_mistake(seen->newest(age).code)) first = age;
   }
   for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    end +=
-        print(seen->newest(age), end, static_cast<size_t>(recent + sizeof(Messages::recent) - end));
+    const Failure& failure = seen->newest(age);
+    end += print_message(failure.code, failure.time, failure.sentence, end,
+                         static_cast<size_t>(recent + sizeof(Messages::recent) - end));
   }
   seen->count = 0;
   return recent;

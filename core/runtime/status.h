@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace openaclnn {
@@ -75,6 +76,15 @@ void share_sentences();
 // Returns whether phase 1 of operators leaves its refusals to phase 2, where they are failures of
 // the stream.
 bool refusals_deferred();
+
+// ---- the text of aclGetRecentErrMsg (message_text.cpp) ----
+
+// Whether the caller can correct what led to this code.
+bool is_callers_mistake(int32_t code);
+// Prints the line of a failure, at most kDecoration characters longer than its sentence.
+inline constexpr size_t kDecoration = 120;
+size_t print_message(int32_t code, const timespec& time, const char* sentence, char* text,
+                     size_t size);
 
 }  // namespace openaclnn
 

@@ -11,9 +11,7 @@
 #include <new>
 #include <utility>
 
-#include "core/runtime/callback.h"
-#include "core/runtime/streams.h"
-#include "core/runtime/start_thread.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {
@@ -147,39 +145,6 @@ void Stream::give_up_pause(std::unique_lock<std::mutex>& lock) {
   finish_task();
 }
 
-Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
-  std::lock_guard lock(stream.mutex_);
-  target_ = stream.submitted_;
-  present_ = !stream.idle() || stream.failed();
-  if (present_) ++stream.waiters_;
-}
-
-Stream::Waiter::Waiter(Stream& stream, uint64_t submitted) : stream_(stream), target_(submitted) {
-  std::lock_guard lock(stream.mutex_);
-  present_ = !stream.idle();
-  if (present_) ++stream.waiters_;
-}
-
-Stream::Waiter::~Waiter() {
-  if (!present_) return;
-  std::lock_guard lock(stream_.mutex_);
-  --stream_.waiters_;
-}
-
-TaskFailure Stream::Waiter::forget_failure() const {
-  return present_ ? stream_.forget_failure() : TaskFailure();
-}
-
-bool Stream::Waiter::wait(Deadline deadline) const {
-  if (!present_) return true;
-  std::unique_lock lock(stream_.mutex_);
-  return deadline.wait(stream_.wake_waiters_, lock, [this] {
-    if (stream_.finished_ >= target_ || stream_.idle()) return true;
-    stream_.wake_at_ = std::min(stream_.wake_at_, target_);
-    return false;
-  });
-}
-
 bool Stream::query() {
   std::lock_guard lock(mutex_);
   return idle();
@@ -252,23 +217,6 @@ bool Stream::orphan(Context* owner) {
   stopping_ = true;
   wake_worker_.notify_all();
   return true;
-}
-
-// Runs no destructors: in the parent, a thread may hold the mutex or be changing the queue.
-void Stream::reset_after_fork() {
-  new (&mutex_) std::mutex;
-  new (&wake_worker_) std::condition_variable;
-  new (&wake_waiters_) std::condition_variable;
-  new (&queue_) std::list<Task>;
-  new (&worker_) std::thread;
-  waits_for_ = paused_for_ = nullptr;
-  pause_ends_ = alarm_ = Deadline();
-  interrupted_ = working_ = busy_ = stopping_ = false;
-  waiters_ = 0;
-  finished_ = submitted_;
-  wake_at_ = UINT64_MAX;
-  failure_ = {};
-  failed_ = false;
 }
 
 // False when the system gives no thread; then the caller does the work.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions of streams.
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All streams of the process: how they are found, waited for, and what fork leaves of them.
-#include "core/runtime/streams.h"
+#include "core/runtime/stream.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -50,7 +50,7 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
     const auto nothing = [](void*) {};
     if (stream.run_if_idle(nothing, nullptr)) return;
     gate.enter();
-    stream.submit({nothing, [](void* own) { static_cast<Gate*>(own)->leave(); }, &gate});
+    stream.submit({nothing, [](void* entered) { static_cast<Gate*>(entered)->leave(); }, &gate});
   });
   gate.wait();
 }
@@ -80,6 +80,56 @@ bool wait_until(PickStream pick, void* context, Deadline deadline,
 }
 
 }  // namespace
+
+Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
+  std::lock_guard lock(stream.mutex_);
+  target_ = stream.submitted_;
+  present_ = !stream.idle() || stream.failed();
+  if (present_) ++stream.waiters_;
+}
+
+Stream::Waiter::Waiter(Stream& stream, uint64_t submitted) : stream_(stream), target_(submitted) {
+  std::lock_guard lock(stream.mutex_);
+  present_ = !stream.idle();
+  if (present_) ++stream.waiters_;
+}
+
+Stream::Waiter::~Waiter() {
+  if (!present_) return;
+  std::lock_guard lock(stream_.mutex_);
+  --stream_.waiters_;
+}
+
+TaskFailure Stream::Waiter::forget_failure() const {
+  return present_ ? stream_.forget_failure() : TaskFailure();
+}
+
+bool Stream::Waiter::wait(Deadline deadline) const {
+  if (!present_) return true;
+  std::unique_lock lock(stream_.mutex_);
+  return deadline.wait(stream_.wake_waiters_, lock, [this] {
+    if (stream_.finished_ >= target_ || stream_.idle()) return true;
+    stream_.wake_at_ = std::min(stream_.wake_at_, target_);
+    return false;
+  });
+}
+
+// Runs no destructors: in the parent, a thread may hold the mutex or be changing the queue.
+void Stream::reset_after_fork() {
+  new (&mutex_) std::mutex;
+  new (&wake_worker_) std::condition_variable;
+  new (&wake_waiters_) std::condition_variable;
+  new (&queue_) std::list<Task>;
+  new (&worker_) std::thread;
+  waits_for_ = paused_for_ = nullptr;
+  pause_ends_ = alarm_ = Deadline();
+  interrupted_ = working_ = busy_ = stopping_ = false;
+  waiters_ = 0;
+  finished_ = submitted_;
+  wake_at_ = UINT64_MAX;
+  failure_ = {};
+  failed_ = false;
+}
 
 HandlePool<Stream>& streams() {
   return pool_of<Stream>(kMaxStreams, [] {

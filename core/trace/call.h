@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
-#include "core/runtime/timeline.h"
 #include "core/trace/recorder.h"
 
 namespace openaclnn::trace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/timeline.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn::trace {
 

@@ -7,7 +7,7 @@
 
 #include "_array_types.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/parallel.h"
 
 namespace openaclnn::python {
 namespace {

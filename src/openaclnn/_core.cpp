@@ -18,7 +18,6 @@
 #include "core/ops/streaming.h"
 #include "core/runtime/parallel.h"
 #include "core/runtime/product.h"
-#include "core/runtime/torch_threads.h"
 
 namespace openaclnn::python {
 namespace {

@@ -15,11 +15,9 @@
 #include "_garbage.h"
 #include "_held.h"
 #include "_trace.h"
-#include "core/runtime/fork.h"
-#include "core/runtime/fork_lock.h"
-#include "core/runtime/stream.h"
-#include "core/runtime/streams.h"
 #include "core/ops/launch.h"
+#include "core/runtime/fork.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::python {
 namespace {

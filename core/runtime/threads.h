@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every thread of the library starts.
+// How every thread of the library starts, and how much stack a thread has left.
 #pragma once
 
 #include <pthread.h>
 #include <signal.h>
 
+#include <cstddef>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -36,5 +37,9 @@ bool start_thread(std::thread& thread, F f) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
+
+// Bytes of stack that the calling thread has left; 0 when that is unknown, as on a stack that the
+// program made itself (coroutines).
+size_t stack_room();
 
 }  // namespace openaclnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recursive descent over RFC 8259, one function a rule, that copies what it accepts.
-#include "core/runtime/json.h"
+#include "core/runtime/init.h"
 
 namespace openaclnn {
 namespace {

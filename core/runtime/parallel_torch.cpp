@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/parallel.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/runtime/stack_room.h"
+#include "core/runtime/threads.h"
 
 #include <pthread.h>
 
