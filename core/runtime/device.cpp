@@ -156,7 +156,7 @@ Status synchronize_device(const char* call, Deadline deadline) {
   return take_failures(call, on_device, &device);
 }
 
-Status find_context(const char* call, aclrtContext handle, PinnedContext* context) {
+Status find_context(const char* call, const void* handle, PinnedContext* context) {
   if (Status status = not_null(call, "context", handle); !status.ok()) return status;
   *context = PinnedContext(contexts(), handle);
   if (*context) return {};
