@@ -10,9 +10,6 @@ import ctypes
 
 import numpy as np
 import pytest
-
-from openaclnn.reference.evaluation import REFERENCES
-from openaclnn.rows.table import OPS
 from tests.abi.abi import (
     INVALID,
     RUN_ONCE,
@@ -27,6 +24,9 @@ from tests.abi.abi import (
     synchronize,
 )
 from tests.support import SEED, all_rows, arguments, rows, same, sampled
+
+from openaclnn.reference.evaluation import REFERENCES
+from openaclnn.rows.table import OPS
 
 NULL = 161001
 SCALARS = "FLOAT, FLOAT16, INT8, INT32, UINT8, INT16, INT64, DOUBLE, BOOL or BFLOAT16"

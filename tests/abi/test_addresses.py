@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.abi.abi import INVALID, RUN_ONCE, message, meta, objects, phase1, phase2, synchronize
+from tests.support import SEED, all_rows, same, sampled
 
 import openaclnn
 from openaclnn import _core
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.table import OPS
-from tests.abi.abi import INVALID, RUN_ONCE, message, meta, objects, phase1, phase2, synchronize
-from tests.support import SEED, all_rows, same, sampled
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -16,11 +16,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, arguments, plan, same, sampled
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.table import OPS
-from tests.support import SEED, all_rows, arguments, plan, same, sampled
 
 pytestmark = pytest.mark.programs
 

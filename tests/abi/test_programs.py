@@ -12,11 +12,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.abi.abi import LIB, NAMES
+from tests.abi.test_symbols import exports
 
 import openaclnn
 from openaclnn.rows.table import OPS
-from tests.abi.abi import LIB, NAMES
-from tests.abi.test_symbols import exports
 
 pytestmark = pytest.mark.programs
 

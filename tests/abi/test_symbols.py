@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import openaclnn
-from openaclnn.rows.table import OPS
 from tests.abi.abi import LIB, NAMES, acl, library, objects, ops, phase1, synchronize
 from tests.aten.aten_support import command
 from tests.support import arguments
+
+import openaclnn
+from openaclnn.rows.table import OPS
 
 SNAPSHOT = Path(__file__).parent / "snapshot.txt"
 DECLARATION = re.compile(r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API)\s+([^;{]*?\b(\w+)\([^;]*\));", re.M)
@@ -120,8 +120,8 @@ def test_an_executor_of_one_name_runs_through_another():
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
 def test_the_library_of_aten_has_no_local_static_with_a_guard():
-    """A child of fork could wait for it for ever (core/runtime/no_destructor.h). The other libraries:
-    tests/c/local_statics.cmake."""
+    """A child of fork could wait for it for ever (core/runtime/no_destructor.h). The other
+    libraries: tests/c/local_statics.cmake."""
     home = Path(command("home", "--aten").stdout.strip())
     library = home / "lib64" / "libaclnn_math.so"
     done = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True)

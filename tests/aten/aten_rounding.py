@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
-
 from tests.aten.aten_samples import Library, Refused, Sample, arguments, samples
+from torch import Tensor
 
 HALVES = (torch.float16, torch.bfloat16)
 # Of a result that one rounding of a value near a tie may miss, with float's own error.

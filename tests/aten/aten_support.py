@@ -13,7 +13,6 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-
 from tests.support import once
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tests.aten.aten_samples import Library, Refused, arguments, sample
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from openaclnn.aten import Row, rows
-from tests.aten.aten_samples import Library, Refused, arguments, sample
 
 CALLS = 2  # of a row: the first, and the largest
 LARGEST = 3000  # elements of a tensor

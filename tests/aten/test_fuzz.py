@@ -9,13 +9,13 @@ import shutil
 from dataclasses import dataclass
 
 import pytest
-
-from openaclnn import aten
 from tests.aten.fuzz.campaign import Campaign, Worker
 from tests.aten.fuzz.children import Pair, built
 from tests.aten.fuzz.library import Signature
 from tests.aten.fuzz.plausible import Draw
 from tests.aten.fuzz.report import Report
+
+from openaclnn import aten
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import torch
-from torch import Tensor
-
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
-from tests.aten.aten_samples import Library, Refused, Sample, arguments, samples
+from tests.aten.aten_samples import Library, Refused, Sample, arguments, samples, torch
+
+Tensor = torch.Tensor
 
 
 def transposed(x: Tensor) -> Tensor:

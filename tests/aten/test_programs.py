@@ -18,12 +18,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.aten.aten_support import CXX, EXAMPLE, ROOT, alone, command, run
 
 import openaclnn
 from openaclnn.aten import catalogue, prototypes
 from openaclnn.commands.programs import environment
 from openaclnn.rows.table import OPS
-from tests.aten.aten_support import CXX, EXAMPLE, ROOT, alone, command, run
 
 pytestmark = pytest.mark.programs
 

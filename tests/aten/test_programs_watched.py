@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from tests.aten.aten_support import PROGRAMS, STRICT, alone, built, command, run
 
 pytestmark = pytest.mark.programs

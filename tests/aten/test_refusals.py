@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.aten.aten_support import ROOT, alone, command
 
 pytestmark = pytest.mark.programs

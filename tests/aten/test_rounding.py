@@ -13,12 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
-
-from openaclnn.rows.table import OPS
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_rounding import FLOAT_ONLY, HALVES, ROUNDED_TWICE, TWICE, error, too_far, ulp
-from tests.aten.aten_samples import ROWS, lines, samples
+from tests.aten.aten_samples import ROWS, lines, samples, torch
+
+from openaclnn.rows.table import OPS
 
 # Results that random numbers decide.
 RANDOM = ("Bernoulli", "Dropout", "Multinomial", "Normal", "Rand", "RRelu", "Uniform")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-
 from tests.aten.aten_support import PROGRAMS, STRICT, alone, built, run
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.browser import CHROMIUM, CONTRAST, NEEDED, Browser
+from tests.support import all_rows
 
 import openaclnn
 from openaclnn.bench import measure, running
@@ -20,8 +22,6 @@ from openaclnn.bench.tensors import ours, tensors
 from openaclnn.commands.cli import main
 from openaclnn.plotting.curves import default_attributes
 from openaclnn.reference.evaluation import REFERENCES, evaluate
-from tests.browser import CHROMIUM, CONTRAST, NEEDED, Browser
-from tests.support import all_rows
 
 QUICK = ["--rounds", "1", "--threads", "1"]
 

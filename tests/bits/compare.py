@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.abi.abi import DTYPES
+from tests.support import HALVES, LAYOUTS, SEED, bits, grid, text, wide_dtypes
 
 from openaclnn.reference.evaluation import (
     REFERENCES,
@@ -37,8 +39,6 @@ from openaclnn.reference.evaluation import (
 )
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS
-from tests.abi.abi import DTYPES
-from tests.support import HALVES, LAYOUTS, SEED, bits, grid, text, wide_dtypes
 
 LARGE = ((1, 12, 61, 67), (3, 12, 1), (2, 24, 3, 1, 2))  # of families that sum: N, C, ...
 PATTERNS = 20_000  # random ones of each input

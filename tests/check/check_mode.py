@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.support import once
 
 ROOT = Path(__file__).resolve().parents[2]

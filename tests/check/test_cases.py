@@ -7,7 +7,6 @@ import json
 import re
 
 import pytest
-
 from tests.check.check_mode import REPORT, ROOT, TOOL, built_once, needs_compiler, openaclnn_command
 
 pytestmark = [pytest.mark.programs, needs_compiler]

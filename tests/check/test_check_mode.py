@@ -9,8 +9,6 @@ import shutil
 import subprocess
 
 import pytest
-
-import openaclnn
 from tests.check.check_mode import (
     KINDS,
     PAGE,
@@ -22,6 +20,8 @@ from tests.check.check_mode import (
     openaclnn_command,
     reports,
 )
+
+import openaclnn
 
 pytestmark = [pytest.mark.programs, needs_compiler]
 

@@ -12,9 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from openaclnn.commands.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
-from openaclnn.report.output import NOT_WRITTEN
 from tests.check.check_mode import (
     PAGE,
     PROGRAMS,
@@ -23,6 +20,9 @@ from tests.check.check_mode import (
     openaclnn_command,
     program,
 )
+
+from openaclnn.commands.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
+from openaclnn.report.output import NOT_WRITTEN
 
 pytestmark = [pytest.mark.programs, needs_compiler]
 

@@ -10,10 +10,10 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
-
-from openaclnn.commands.check_page import page
 from tests.browser import CHROMIUM, NEEDED
 from tests.check.check_mode import PROGRAMS, needs_compiler, openaclnn_command, program, reports
+
+from openaclnn.commands.check_page import page
 
 pytestmark = [pytest.mark.programs, needs_compiler]
 

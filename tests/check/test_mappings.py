@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 
 import pytest
-
 from tests.check.check_mode import REPORT, TOOL, built_once, needs_compiler, openaclnn_command
 
 pytestmark = [pytest.mark.programs, needs_compiler]

@@ -7,7 +7,6 @@ import os
 import re
 
 import pytest
-
 from tests.check.check_mode import (
     REPORT,
     WITHOUT_LINES,

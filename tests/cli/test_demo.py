@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tests.browser import CHROMIUM, CONTRAST, NEEDED, Browser
 
 from openaclnn.commands.cli import main
 from openaclnn.reference.evaluation import REFERENCES, evaluate, numpy_dtype, ulp_error
 from openaclnn.rows.table import OPS
-from tests.browser import CHROMIUM, CONTRAST, NEEDED, Browser
 
 pytestmark = pytest.mark.programs
 

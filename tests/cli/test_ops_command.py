@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support import all_rows
 
 from openaclnn.aten import catalogue as aten
 from openaclnn.aten.prototypes import functions
 from openaclnn.commands.cli import main
 from openaclnn.rows.catalogue import markdown
-from tests.support import all_rows
 
 
 def shown(capsys, *words):

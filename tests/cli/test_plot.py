@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from tests.support import all_rows
 
 from openaclnn.commands.cli import main
 from openaclnn.plotting.canvas import Canvas, has_braille, spread
@@ -20,7 +21,6 @@ from openaclnn.plotting.errors import errors
 from openaclnn.reference.evaluation import evaluate
 from openaclnn.report.text_table import Paint
 from openaclnn.rows.catalogue import find_operator
-from tests.support import all_rows
 
 
 def row(name):

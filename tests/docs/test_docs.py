@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.abi.test_symbols import exports
 from tests.support import without_diffs
 

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support import without_diffs
 
 import openaclnn
 from openaclnn.commands.cli import parser
-from tests.support import without_diffs
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {".py", ".cpp", ".h", ".c"}

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support import without_diffs
 
 import openaclnn
 from openaclnn.commands.cli import main
 from openaclnn.rows.catalogue import companions, formula_lines, markdown, shapes
 from openaclnn.rows.schema import Op, Product
 from openaclnn.rows.table import OPS, PRODUCTS
-from tests.support import without_diffs
 
 pytestmark = pytest.mark.programs
 

@@ -11,11 +11,11 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results, same
 
 import openaclnn
 from openaclnn import _core
 from openaclnn.reference.evaluation import CANONICAL_NAN, REFERENCES, dtype_name, sample
-from tests.support import LAYOUTS, SEED, all_rows, assert_digest_on, bits, results, same
 
 GROUPED = all_rows(lambda op: op.family == "group_norm")
 # one position, short channels, ragged ones, rows beyond a tile, segments, groups split by threads,

@@ -7,10 +7,6 @@ import itertools
 
 import numpy as np
 import pytest
-
-import openaclnn
-from openaclnn.reference.evaluation import REFERENCES, absolute_terms, numpy_dtype, sample
-from openaclnn.reference.formulas_group_norm import BOUND
 from tests.support import (
     HALVES,
     SEED,
@@ -20,6 +16,10 @@ from tests.support import (
     bits,
     results,
 )
+
+import openaclnn
+from openaclnn.reference.evaluation import REFERENCES, absolute_terms, numpy_dtype, sample
+from openaclnn.reference.formulas_group_norm import BOUND
 
 GROUPED = all_rows(lambda op: op.family == "group_norm")
 # Shapes and groups: short and long channels, one position, one element a group, ragged rows,

@@ -8,12 +8,12 @@ import itertools
 
 import numpy as np
 import pytest
-
-from openaclnn.reference.evaluation import absolute_terms, evaluate
-from openaclnn.reference.formulas_group_norm import BOUND
 from tests.group_norm.test_bits import VIEWS
 from tests.group_norm.test_range import FORWARD, GRADIENT, attributes_of
 from tests.support import SEED, bits, results, same
+
+from openaclnn.reference.evaluation import absolute_terms, evaluate
+from openaclnn.reference.formulas_group_norm import BOUND
 
 POSITIONS = (1, 4, 64, 65, 600)  # channels are short below 65
 OF_X = (1e-45, 1e-43, 1e-40, 1e-36, 1e-25, 1e-10, 1.0, 1e20, 3e37)

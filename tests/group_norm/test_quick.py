@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from openaclnn.reference.evaluation import evaluate, ulp_error
 from tests.group_norm.test_bits import VIEWS
 from tests.group_norm.test_range import FORWARD, attributes_of
 from tests.support import SEED, bits, results, same
+
+from openaclnn.reference.evaluation import evaluate, ulp_error
 
 ENDS = np.float32([-(64 - 1 / 32) / np.log2(np.e), (64 + 1 / 32) / np.log2(np.e)])
 SCALES = (1.0, 1 - 2.0**-24, 1 + 2.0**-23, 1.702, -1.0)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, assert_accurate, bits, results
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, absolute_terms, evaluate
 from openaclnn.reference.formulas_group_norm import BOUND
-from tests.support import SEED, all_rows, assert_accurate, bits, results
 
 FORWARD, GRADIENT = sorted(
     (p.values[0] for p in all_rows(lambda op: op.family == "group_norm")),

@@ -9,9 +9,6 @@ import re
 
 import numpy as np
 import pytest
-
-import openaclnn
-from openaclnn.reference.evaluation import REFERENCES, input_shapes, numpy_dtype, sample
 from tests.support import (
     AN_ARRAY,
     FLOATS,
@@ -23,6 +20,9 @@ from tests.support import (
     refusal,
     results,
 )
+
+import openaclnn
+from openaclnn.reference.evaluation import REFERENCES, input_shapes, numpy_dtype, sample
 
 INVALID = 161002
 GROUPED = all_rows(lambda op: op.family == "group_norm")

@@ -9,11 +9,11 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.support import SEED, bits, results, same
 
 import openaclnn
 from openaclnn import _core
 from openaclnn.reference.evaluation import CANONICAL_NAN, REFERENCES, sample
-from tests.support import SEED, bits, results, same
 
 OP = next(op for op in openaclnn.OPS if op.python == "group_norm_swish_grad")
 LARGE = (2, 4, 400, 451), 2

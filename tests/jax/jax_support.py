@@ -8,11 +8,11 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from tests.support import SEED, shape_for
 
 from openaclnn.compiled import compiler
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.table import OPS
-from tests.support import SEED, shape_for
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 if compiler() is None:

@@ -10,14 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jaxlib.version
 import pytest
+from tests.jax import jax_support  # noqa: F401  # skips without JAX or a compiler
 
 from openaclnn.compiled import NO_COMPILER, cache
 from openaclnn.jax import building
-from tests.jax import jax_support  # noqa: F401  # skips without JAX or a compiler
 
 pytestmark = pytest.mark.programs
+
+jaxlib = pytest.importorskip("jaxlib")
 
 ROOT = Path(__file__).resolve().parents[2]
 

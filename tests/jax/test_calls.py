@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.jax.jax_support import PLAIN, all_same, arrays, bound, jax, oj, same_bits, wide
+from tests.support import FLOATS, SEED, all_rows, assert_accurate, cases, results, rows, shape_for
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.gradients import differentiable
 from openaclnn.rows.table import OPS
-from tests.jax.jax_support import PLAIN, all_same, arrays, bound, jax, oj, same_bits, wide
-from tests.support import FLOATS, SEED, all_rows, assert_accurate, cases, results, rows, shape_for
 
 jnp = jax.numpy
 

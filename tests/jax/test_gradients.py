@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from openaclnn.rows.gradients import differentiable, gradient_dtypes, gradient_row, sources
 from tests.jax.jax_support import PLAIN, arrays, bound, jax, oj, same_bits, wide
 from tests.support import SEED, all_rows, assert_accurate, cases, gradient_call, rows
+
+from openaclnn.rows.gradients import differentiable, gradient_dtypes, gradient_row, sources
 
 jnp = jax.numpy
 WITH = all_rows(lambda op: op.gradient is not None)

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.npu.npu_support import environment
 
 import openaclnn
 from openaclnn.torch_npu.names import refused
-from tests.npu.npu_support import environment
 
 pytestmark = pytest.mark.programs
 

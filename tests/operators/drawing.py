@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from tests.support import RULES
 
 from openaclnn.reference.evaluation import FORMATS, REFERENCES, numpy_dtype, special_values
-from tests.support import RULES
 
 # Both signs of each: the ends, what is below and above the range of fp32, and where 1 - eps rounds.
 ENDS = (0.0, 1.0, math.inf, math.nan, 5e-324, 1e-308, 1e308, 1e-45, 1e-38, 1e38, 0.5)

@@ -10,10 +10,6 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-
-import openaclnn
-from openaclnn.reference.evaluation import REFERENCES, evaluate, sample
-from openaclnn.rows.table import ANY, OPS, PRODUCTS
 from tests.operators.drawing import draw_attributes, draw_inputs, near_one
 from tests.operators.elu_attributes import SELU, elus
 from tests.support import (
@@ -28,6 +24,10 @@ from tests.support import (
     shape_for,
     text,
 )
+
+import openaclnn
+from openaclnn.reference.evaluation import REFERENCES, evaluate, sample
+from openaclnn.rows.table import ANY, OPS, PRODUCTS
 
 BEYOND = [
     pytest.param(op, dtype, attributes, id=f"{op.name}-{dtype}-{text(attributes)}")

@@ -14,11 +14,11 @@ import sys
 
 import numpy as np
 import pytest
+from tests.abi import abi
+from tests.support import REFERENCES, SEED, all_rows, bits, call, results, same
 
 import openaclnn
 from openaclnn.reference.evaluation import sample
-from tests.abi import abi
-from tests.support import REFERENCES, SEED, all_rows, bits, call, results, same
 
 pytestmark = pytest.mark.usefixtures("device")
 X86 = platform.machine() in ("x86_64", "AMD64")

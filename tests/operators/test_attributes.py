@@ -13,13 +13,13 @@ import os
 
 import numpy as np
 import pytest
+from tests.operators.drawing import draw_attributes, draw_inputs, near_one
+from tests.operators.elu_attributes import SELU, elus
+from tests.support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, numpy_dtype
 from openaclnn.rows.table import OPS
-from tests.operators.drawing import draw_attributes, draw_inputs, near_one
-from tests.operators.elu_attributes import SELU, elus
-from tests.support import FLOATS, SEED, assert_accurate, assert_digest_on, bits, call, rows
 
 ROUNDS = int(os.environ.get("ROUNDS", 1))  # how much longer than usual to search
 

@@ -12,16 +12,6 @@ import math
 
 import numpy as np
 import pytest
-
-import openaclnn
-from openaclnn import _core
-from openaclnn.reference.evaluation import (
-    CANONICAL_NAN,
-    REFERENCES,
-    numpy_dtype,
-    sample,
-    special_values,
-)
 from tests.support import (
     HALVES,
     LAYOUTS,
@@ -34,6 +24,16 @@ from tests.support import (
     rows,
     run_battery,
     wide_dtypes,
+)
+
+import openaclnn
+from openaclnn import _core
+from openaclnn.reference.evaluation import (
+    CANONICAL_NAN,
+    REFERENCES,
+    numpy_dtype,
+    sample,
+    special_values,
 )
 
 LENGTHS = range(131)

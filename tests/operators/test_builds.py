@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.bits import compare
+from tests.support import bits, plan
 
 import openaclnn
 from openaclnn.rows.table import OPS
-from tests.bits import compare
-from tests.support import bits, plan
 
 pytestmark = pytest.mark.programs
 

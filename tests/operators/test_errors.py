@@ -9,10 +9,6 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
-
-import openaclnn
-from openaclnn.reference.evaluation import numpy_dtype
-from openaclnn.rows.table import PRODUCTS
 from tests.support import (
     AN_ARRAY,
     FLOATS,
@@ -27,6 +23,10 @@ from tests.support import (
     refusal_of,
     rows,
 )
+
+import openaclnn
+from openaclnn.reference.evaluation import numpy_dtype
+from openaclnn.rows.table import PRODUCTS
 
 INVALID, UNSUPPORTED = 161002, 561003
 FOREIGN = {

@@ -25,6 +25,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.operators.drawing import draw_attributes, near_one, partner
+from tests.support import SEED, call, rows, text
 
 import openaclnn
 from openaclnn.reference.evaluation import (
@@ -36,8 +38,6 @@ from openaclnn.reference.evaluation import (
     ulp_error,
 )
 from openaclnn.rows.table import OPS
-from tests.operators.drawing import draw_attributes, near_one, partner
-from tests.support import SEED, call, rows, text
 
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "numerics_sweep.md"
 ALL = 1 << 32

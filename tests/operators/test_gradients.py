@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, gradient_call, text
 
 from openaclnn.reference.evaluation import REFERENCES, input_shapes
 from openaclnn.rows.gradients import BY_NAME, differentiable, gradient_dtypes, gradient_row, sources
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS
-from tests.support import SEED, all_rows, gradient_call, text
 
 # What a forward row may have and its gradient row lack, as in CANN.
 LACKING_PRODUCTS = {"aclnnHardshrink": {"310P"}}

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from openaclnn.reference.evaluation import REFERENCES, numpy_dtype, rounded
 from tests.support import (
     HALVES,
     assert_accurate,
@@ -17,6 +15,8 @@ from tests.support import (
     rows,
     wide_dtypes,
 )
+
+from openaclnn.reference.evaluation import REFERENCES, numpy_dtype, rounded
 
 PARTNERS = (1.0, -3.0, 0.0, 2.0**-14, float("inf"), float("nan"))
 

@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 import pytest
+from tests.support import SEED, bits
 
 import openaclnn
 from openaclnn.reference.evaluation import CANONICAL_NAN, REFERENCES, ulp_error
-from tests.support import SEED, bits
 
 BELOW_HALF = math.nextafter(0.5, 0)
 SMALL = [

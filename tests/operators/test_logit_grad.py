@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support import SEED, assert_accurate, bits
 
 import openaclnn
 from openaclnn.reference.evaluation import CANONICAL_NAN, dtype_name, numpy_dtype, ulp_error
 from openaclnn.rows.table import OPS
-from tests.support import SEED, assert_accurate, bits
 
 INF, NAN = math.inf, math.nan
 EPS_BEYOND = (NAN, INF, -INF, 1.5, 1.0 + 2.0**-52, 1.0, 0.75)

@@ -7,8 +7,6 @@ import itertools
 
 import numpy as np
 import pytest
-
-from openaclnn.reference.evaluation import REFERENCES, evaluate, numpy_dtype, sample
 from tests.support import (
     FLOATS,
     LAYOUTS,
@@ -21,6 +19,8 @@ from tests.support import (
     rows,
     shape_for,
 )
+
+from openaclnn.reference.evaluation import REFERENCES, evaluate, numpy_dtype, sample
 
 SHAPES = ((), (1,), (7,), (0,), (2, 0, 3), (3, 1, 5), (2, 3, 4, 5), (2, 1, 2, 1, 3, 1, 2, 2))
 BROADCASTS = (

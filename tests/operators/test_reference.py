@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.support import FLOATS
 
 from openaclnn.reference.evaluation import FORMATS, numpy_dtype, ulp_error
-from tests.support import FLOATS
 
 HIDDEN = np.finfo(np.longdouble).nmant > np.finfo(np.float64).nmant
 

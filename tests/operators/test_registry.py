@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import FLOATS, RULES, SEED, all_rows, rows
 
 from openaclnn.bench.peers import PEERS
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.rules import RULES as PYTHON_RULES
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS, PRODUCTS
-from tests.support import FLOATS, RULES, SEED, all_rows, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 

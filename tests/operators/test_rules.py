@@ -7,13 +7,13 @@ import math
 
 import numpy as np
 import pytest
+from tests.support import RULES, SEED, all_rows, arguments, refusal, results
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, input_shapes, refused, sample
 from openaclnn.reference.formulas_group_norm import MAX_GROUP_CHANNELS
 from openaclnn.rows.calling import sentence
 from openaclnn.rows.table import OPS
-from tests.support import RULES, SEED, all_rows, arguments, refusal, results
 
 
 def known_of(op, named):

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, arguments, refusal, results
 
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.catalogue import shapes
 from openaclnn.rows.schema import Op
 from openaclnn.rows.shapes import ANY_SHAPE, BROADCAST, Form, bind, parse, shape_of
-from tests.support import SEED, all_rows, arguments, refusal, results
 
 NAMED = all_rows(lambda op: op.shapes == "named")
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
+from tests.support import FLOATS, SEED, bits, call, rows
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, numpy_dtype, sample
-from tests.support import FLOATS, SEED, bits, call, rows
 
 DIMS = (1, 2, 3, 5, 8, 33)
 

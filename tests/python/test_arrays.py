@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.support import SEED, call, rows
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, dtype_name, sample
-from tests.support import SEED, call, rows
 
 X = np.array([[-2.0, -0.0, 3.0], [1.0, -4.0, 0.5]], np.float32)
 Y = np.array([[-0.5, -0.0, 3.0], [1.0, -1.0, 0.5]], np.float32)  # leaky_relu(X, 0.25)

@@ -11,9 +11,9 @@ import gc
 
 import numpy as np
 import pytest
+from tests.support import all_rows, arguments, plan
 
 import openaclnn
-from tests.support import all_rows, arguments, plan
 
 pytestmark = pytest.mark.programs
 

@@ -10,9 +10,9 @@ import weakref
 
 import numpy as np
 import pytest
+from tests.support import all_rows, arguments, plan
 
 import openaclnn
-from tests.support import all_rows, arguments, plan
 
 pytestmark = pytest.mark.programs
 

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, plan, same, sampled
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES
-from tests.support import SEED, all_rows, plan, same, sampled
 
 pytestmark = [
     pytest.mark.programs,

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, arguments, bits, call, plan, rows
 
 import openaclnn
 from openaclnn import _core, aclnn
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.table import OPS
-from tests.support import SEED, all_rows, arguments, bits, call, plan, rows
 
 X = np.array([[-2.0, -0.0, 3.0], [1.0, -4.0, 0.5]], np.float32)
 Y = np.array([[-0.5, -0.0, 3.0], [1.0, -1.0, 0.5]], np.float32)  # leaky_relu(X, 0.25)

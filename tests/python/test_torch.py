@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from tests.support import SEED, bits, call, rows
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES, sample
-from tests.support import SEED, bits, call, rows
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

@@ -10,10 +10,10 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.support import arguments, plan
 
 import openaclnn
 from openaclnn.rows.table import OPS
-from tests.support import arguments, plan
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

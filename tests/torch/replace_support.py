@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import openaclnn.torch as ot
 from tests.torch.torch_support import torch
+
+import openaclnn.torch as ot
 
 nn = torch.nn
 

@@ -16,16 +16,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.debug import CommDebugMode
-from torch.distributed.tensor.placement_types import _StridedShard
-
-import openaclnn
-import openaclnn.torch as ot
-from openaclnn.reference.evaluation import REFERENCES, absolute_terms, evaluate, scaled_error
-from openaclnn.rows.gradients import differentiable
-from openaclnn.rows.table import OPS
 from tests.support import SEED
 from tests.torch.sharding_layout import axes, dim_of, is_gathered, placements, shape_of
 from tests.torch.torch_support import (
@@ -37,6 +27,16 @@ from tests.torch.torch_support import (
     to_numpy,
     torch,
 )
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.debug import CommDebugMode
+from torch.distributed.tensor.placement_types import _StridedShard
+
+import openaclnn
+import openaclnn.torch as ot
+from openaclnn.reference.evaluation import REFERENCES, absolute_terms, evaluate, scaled_error
+from openaclnn.rows.gradients import differentiable
+from openaclnn.rows.table import OPS
 
 CASES = [f"{kind} {op.python}" for op in OPS for kind in ("values", "gradients")]
 CASES += ["partial sums", "mixed placements", "gathered", "in place", "out", "mesh", "modules"]

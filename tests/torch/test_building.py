@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.torch.torch_support import torch
 
 import openaclnn
 from openaclnn.rows.calling import sentence
 from openaclnn.torch import building
 from openaclnn.torch.source import rows
-from tests.torch.torch_support import torch
 
 pytestmark = pytest.mark.programs
 

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.torch import torch_support  # noqa: F401  # skips without torch or a compiler
 
 pytestmark = pytest.mark.programs

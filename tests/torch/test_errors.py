@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support import all_rows, either, rows
+from tests.torch.torch_support import PLAIN, TORCH, arguments, call, operator, tensors, torch
 
 import openaclnn
 import openaclnn.torch as ot
 from openaclnn.torch.dtypes import plain
-from tests.support import all_rows, either, rows
-from tests.torch.torch_support import PLAIN, TORCH, arguments, call, operator, tensors, torch
 
 o = torch.ops.openaclnn
 DENSE = "must be a dense tensor in CPU memory, but is "

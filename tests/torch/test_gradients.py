@@ -4,18 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
-import openaclnn
-from openaclnn.reference.evaluation import REFERENCES
-from openaclnn.rows.gradients import (
-    differentiable,
-    gradient_dtypes,
-    gradient_dtypes_beyond,
-    gradient_row,
-    sources,
-)
-from openaclnn.rows.schema import Op
-from openaclnn.torch import modules
 from tests.support import SEED, all_rows, assert_accurate, gradient_call, rows, shape_for
 from tests.torch.torch_support import (
     LAYOUTS,
@@ -29,6 +17,18 @@ from tests.torch.torch_support import (
     to_numpy,
     torch,
 )
+
+import openaclnn
+from openaclnn.reference.evaluation import REFERENCES
+from openaclnn.rows.gradients import (
+    differentiable,
+    gradient_dtypes,
+    gradient_dtypes_beyond,
+    gradient_row,
+    sources,
+)
+from openaclnn.rows.schema import Op
+from openaclnn.torch import modules
 
 # torch.func.jvp makes it, the first time.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")

@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support import all_rows
+from tests.torch.torch_support import arguments, operator, same_bits, tensors, torch
 
 import openaclnn
 import openaclnn.torch as ot
 from openaclnn.rows.gradients import differentiable
 from openaclnn.torch import recording
-from tests.support import all_rows
-from tests.torch.torch_support import arguments, operator, same_bits, tensors, torch
 
 nn, functional = torch.nn, torch.nn.functional
 

@@ -8,12 +8,6 @@ import subprocess
 import sys
 
 import pytest
-
-from openaclnn.reference.evaluation import REFERENCES
-from openaclnn.rows.calling import made
-from openaclnn.rows.gradients import differentiable
-from openaclnn.rows.table import OPS
-from openaclnn.torch.fakes import fake
 from tests.support import SEED, all_rows, assert_accurate, rows, shape_for
 from tests.torch.torch_support import (
     LAYOUTS,
@@ -27,6 +21,12 @@ from tests.torch.torch_support import (
     to_numpy,
     torch,
 )
+
+from openaclnn.reference.evaluation import REFERENCES
+from openaclnn.rows.calling import made
+from openaclnn.rows.gradients import differentiable
+from openaclnn.rows.table import OPS
+from openaclnn.torch.fakes import fake
 
 CASES = [
     (op, dtype, attributes)

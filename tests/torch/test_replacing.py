@@ -7,11 +7,11 @@ import copy
 import types
 
 import pytest
+from tests.torch.replace_support import Residual, check, images
+from tests.torch.torch_support import same_bits, torch
 
 import openaclnn
 import openaclnn.torch as ot
-from tests.torch.replace_support import Residual, check, images
-from tests.torch.torch_support import same_bits, torch
 
 nn, functional = torch.nn, torch.nn.functional
 

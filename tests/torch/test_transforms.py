@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.support import all_rows, rows, shape_for
+from tests.torch.torch_support import LAYOUTS, arguments, call, operator, same_bits, tensors, torch
 
 import openaclnn.torch as ot
 from openaclnn.rows.gradients import differentiable
-from tests.support import all_rows, rows, shape_for
-from tests.torch.torch_support import LAYOUTS, arguments, call, operator, same_bits, tensors, torch
 
 functional = torch.nn.functional
 pytestmark = pytest.mark.filterwarnings(

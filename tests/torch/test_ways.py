@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-
-import openaclnn.torch as ot
 from tests.torch.replace_support import Residual, check, images
 from tests.torch.torch_support import torch
+
+import openaclnn.torch as ot
 
 nn = torch.nn
 

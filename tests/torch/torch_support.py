@@ -8,13 +8,13 @@ import math
 
 import numpy as np
 import pytest
+from tests.support import SEED, shape_for
 
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.calling import given
 from openaclnn.rows.gradients import gradient_dtypes
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS
-from tests.support import SEED, shape_for
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.abi.abi import LIB, NAMES
 from tests.support import once
 

@@ -9,11 +9,11 @@ import re
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, call, cases, grid, results, rows
 
 import openaclnn
 from openaclnn.reference.dtypes import dtype_of
 from openaclnn.reference.evaluation import REFERENCES, numpy_dtype, sample
-from tests.support import SEED, all_rows, call, cases, grid, results, rows
 
 ELU = next(op for op in openaclnn.OPS if op.name == "aclnnElu")
 

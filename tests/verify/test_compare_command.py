@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support import SEED, all_rows, results
 
 import openaclnn
 from openaclnn.commands.cli import main
 from openaclnn.reference.evaluation import REFERENCES, sample
-from tests.support import SEED, all_rows, results
 
 
 def words(op, attributes):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support import SEED
 
 from openaclnn.commands.cli import main
 from openaclnn.reference.evaluation import evaluate, rounded
@@ -17,7 +18,6 @@ from openaclnn.verify.cases import from_data
 from openaclnn.verify.defects import known, text
 from openaclnn.verify.provider import Outcome
 from openaclnn.verify.running import Runner
-from tests.support import SEED
 
 OPS = ("elu_backward", "hardshrink", "hardshrink_backward", "logit", "logit_grad",
        "group_norm_swish", "group_norm_swish_grad")  # fmt: skip

@@ -9,11 +9,11 @@ import shutil
 import subprocess
 
 import pytest
+from tests.verify.test_compare_docs import PAGE, blocks
 
 from openaclnn.commands.cli import main
 from openaclnn.commands.programs import compile_command
 from openaclnn.verify.values import POINTWISE
-from tests.verify.test_compare_docs import PAGE, blocks
 
 pytestmark = pytest.mark.programs
 

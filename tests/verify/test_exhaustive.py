@@ -9,6 +9,7 @@ import os
 
 import numpy as np
 import pytest
+from tests.verify.verify_page_support import Mine, good
 
 from openaclnn.commands.cli import main
 from openaclnn.reference.standards import Standard
@@ -18,7 +19,6 @@ from openaclnn.verify.exhaustive import PATTERNS, State, chunks, has_every, targ
 from openaclnn.verify.generate import generate
 from openaclnn.verify.provider import Outcome
 from openaclnn.verify.running import Runner
-from tests.verify.verify_page_support import Mine, good
 
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
 STANDARD = Standard("ours", None, "L1", None, None)

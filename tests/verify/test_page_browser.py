@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from openaclnn.verify.page import page
 from tests.browser import CHROMIUM, CONTRAST, NEEDED, Browser
 from tests.verify.verify_page_support import HOSTILE, report_of_mine
+
+from openaclnn.verify.page import page
 
 pytestmark = [pytest.mark.programs, pytest.mark.skipif(CHROMIUM is None, reason=NEEDED)]
 CELL = "#matrix td a[href='#/elu/FLOAT16']"

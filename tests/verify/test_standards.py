@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.support import SEED
 
 import openaclnn
 from openaclnn.reference.evaluation import numpy_dtype
 from openaclnn.reference.standards import THRESHOLD, steps_between
-from tests.support import SEED
 
 X = np.linspace(-4, 4, 1000, dtype=np.float32)
 

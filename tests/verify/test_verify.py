@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.support import FLOATS
 
 import openaclnn
 from openaclnn.reference.evaluation import REFERENCES
@@ -23,7 +24,6 @@ from openaclnn.verify.generate import generate
 from openaclnn.verify.progress import progress
 from openaclnn.verify.provider import Outcome
 from openaclnn.verify.running import Runner
-from tests.support import FLOATS
 
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
 

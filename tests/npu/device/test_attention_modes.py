@@ -8,10 +8,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch_npu
+from tests.npu.device.direct_calls import gradients
 from torch import Tensor
 from torch.testing import assert_close
-
-from tests.npu.device.direct_calls import gradients
 
 BATCHES, HEADS, SIZE = 2, 3, 8
 SCALE = 0.3

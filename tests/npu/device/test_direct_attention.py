@@ -6,10 +6,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.npu.device.direct_calls import gradients
 from torch import Tensor
 from torch.testing import assert_close
-
-from tests.npu.device.direct_calls import gradients
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.testing import assert_close
-
 from tests.npu.device.direct_calls import gradients, image, line, out, whole, x23, y23
+from torch.testing import assert_close
 
 # A row, its arguments, and what it must write. None stands for an argument that is a result.
 PLAIN = {

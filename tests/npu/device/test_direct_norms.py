@@ -8,10 +8,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.npu.device.direct_calls import gradients, image, out, x23, y23
 from torch import Tensor
 from torch.testing import assert_close
-
-from tests.npu.device.direct_calls import gradients, image, out, x23, y23
 
 
 def test_batch_norm_in_parts(call):

@@ -6,10 +6,9 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.npu.device.direct_calls import gradients, image, line, out, volume, y23
 from torch import Tensor
 from torch.testing import assert_close
-
-from tests.npu.device.direct_calls import gradients, image, line, out, volume, y23
 
 
 def test_max_pool_with_places(call):

@@ -8,9 +8,8 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.testing import assert_close
-
 from tests.npu.device.direct_calls import out
+from torch.testing import assert_close
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,10 @@ from typing import Any
 import numpy
 import pytest
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
-from torch.utils._pytree import tree_flatten, tree_map
-
 from tests.npu.opinfo.calls import calls
 from tests.npu.opinfo.known import counted, surprises, write
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_map
 
 DRAWN = re.compile(
     r"^(cauchy|exponential|geometric|log_normal|normal|uniform|multinomial|bernoulli"
