@@ -33,6 +33,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    """The public names, `compare` among them."""
+    return sorted([*__all__, "__version__"])
+
+
 __all__ = [
     "OPS",
     "AclnnError",

@@ -20,7 +20,7 @@ from torch import Tensor
 
 import openaclnn  # noqa: F401  (loads the library that the rows need)
 from openaclnn.aten import Parameter, Row, rows
-from openaclnn.torch_npu.library import provider
+from openaclnn.aten.library import built_library
 
 ROWS = {row.name: row for row in rows()}
 NAMES = {"inf": math.inf, "nan": math.nan}
@@ -142,7 +142,7 @@ class Library:
     def __init__(self) -> None:
         os.environ["TASK_QUEUE_ENABLE"] = "0"  # phase 2 returns its errors
         self.base = ctypes.CDLL("libopenaclnn.so")
-        self.rows = ctypes.CDLL(str(provider()))
+        self.rows = ctypes.CDLL(str(built_library()))
         self.base.aclGetRecentErrMsg.restype = ctypes.c_char_p
         for name in ("Tensor", "Scalar", "IntArray", "FloatArray", "BoolArray", "TensorList",
                      "ScalarList"):  # fmt: skip

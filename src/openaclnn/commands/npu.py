@@ -9,11 +9,11 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
+from ..aten.library import built_library
 from ..compiled import BuildError
 from ..report.text_table import Paint
 from ..torch_npu.environment import DEFAULTS, environment
 from ..torch_npu.installed import problem
-from ..torch_npu.library import provider
 from .programs import become
 
 WRONG_USE = 2  # exit status, as argparse has it
@@ -29,7 +29,7 @@ def trouble() -> str | None:
     if found := problem():
         return found
     try:
-        provider()
+        built_library()
     except BuildError as error:
         return str(error)
     return None

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..plan import find
 from ..rows.schema import Op
-from . import comparison_text
+from .comparison import Compared, Comparison, Element
 from .dtypes import array_of, as_dtype, dtype_of
 from .evaluation import Array, input_shapes, refused
 from .formulas import ROUNDED
@@ -22,59 +21,6 @@ from .standards import Standard, Verdict, verdict
 # can come, so that only what is beyond it is a misrounded value.
 EDGES = (0.0, ROUNDED, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
 LABELS = ("exact", "rounded", *(f"<= {edge:g}" for edge in EDGES[2:]), "> 1024", "special")
-
-
-@dataclass(frozen=True)
-class Element:
-    """One element: where it is, what came in, what should have come out and what did."""
-
-    index: tuple[int, ...]
-    inputs: Mapping[str, tuple[float, str]]  # value and bits; of element-wise rows
-    expected: float  # not rounded
-    nearest: tuple[float, str]  # rounded to the dtype of the result
-    got: tuple[float, str]
-    ulp: float
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One output of the operator."""
-
-    output: Output
-    verdict: Verdict
-    histogram: Mapping[str, int]  # by LABELS: how many elements
-    mismatches: Mapping[str, int]
-    worst: tuple[Element, ...]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What `compare` found. It is true when there were elements and the standard is kept; its text
-    is a report."""
-
-    op: Op
-    attributes: Mapping[str, Any]
-    standard: Standard
-    outputs: tuple[Compared, ...]
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there was nothing to compare."""
-        return not any(compared.output.got.size for compared in self.outputs)
-
-    @property
-    def passed(self) -> bool:
-        return not self.is_empty and all(compared.verdict.passed for compared in self.outputs)
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def __str__(self) -> str:
-        return comparison_text.text(self)
-
-    def as_data(self) -> dict[str, Any]:
-        """Numbers, strings, lists and dicts; NaN and infinities are strings, as JSON needs it."""
-        return comparison_text.data(self)
 
 
 def compare(

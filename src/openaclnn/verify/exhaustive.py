@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.comparing import Element
+from ..reference.comparison import Element
 from ..reference.evaluation import REFERENCES, Array, numpy_dtype
 from ..reference.standards import Standard
 from ..report.output import writing

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from ..reference.comparison_text import described
+from ..reference.comparison import described
 from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
 from .page_data import cells, page_data

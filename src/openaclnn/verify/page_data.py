@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..reference.comparing import LABELS
-from ..reference.comparison_text import number, pair
+from ..reference.comparison import number, pair
 from ..rows.catalogue import attributes_text
 from .cases import Case
 from .profile import Profile

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..reference.comparison_text import described, element_data, number
+from ..reference.comparison import described, element_data, number
 from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.comparing import Element, worst_elements
-from ..reference.comparison_text import pair
+from ..reference.comparing import worst_elements
+from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
 from ..reference.judging import Output, outputs
 from ..reference.standards import OF_TWO, Standard, Verdict, verdict

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from openaclnn.aten import rows
-from openaclnn.torch_npu.library import provider
+from openaclnn.aten.library import built_library
 
 ROWS = {row.name: row for row in rows()}
 CODES = {torch.float32: 0, torch.int32: 3, torch.uint8: 4, torch.int64: 9, torch.bool: 12}
@@ -26,7 +26,7 @@ class DirectCalls:
 
     def __init__(self) -> None:
         torch.ones(1, device="npu")
-        self.rows = ctypes.CDLL(str(provider()))
+        self.rows = ctypes.CDLL(str(built_library()))
         self.base = ctypes.CDLL("libopenaclnn.so")
         self.base.aclGetRecentErrMsg.restype = ctypes.c_char_p
         made = ("Tensor", "Scalar", "IntArray", "TensorList")

@@ -14,13 +14,13 @@ import pytest
 import torch
 
 from openaclnn.aten import rows
-from openaclnn.torch_npu.library import provider
+from openaclnn.aten.library import built_library
 
 
 @pytest.fixture(scope="module")
 def library():
     torch.ones(1, device="npu")
-    found = ctypes.CDLL(str(provider()))
+    found = ctypes.CDLL(str(built_library()))
     found.openaclnn_aten_name.restype = ctypes.c_char_p
     found.openaclnn_aten_lacks.restype = ctypes.c_char_p
     return found

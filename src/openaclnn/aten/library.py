@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ..aten.source import source
 from ..compiled import Library
 from ..settings import home
 from .installed import torch
+from .source import source
 
 SONAME = "libaclnn_math.so"
 
@@ -37,6 +37,6 @@ def library() -> Library:
     )
 
 
-def provider() -> Path:
+def built_library() -> Path:
     """The library, compiled if it is not in the cache."""
     return library().build()

@@ -1,20 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as a report for a terminal, and as data for JSON."""
+"""What `compare` found, as data, as a report for a terminal and for JSON."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from ..report.text_table import columns
 from ..rows.catalogue import attributes_text
+from ..rows.schema import Op
 from .judging import Output
-from .standards import Standard
-
-if TYPE_CHECKING:
-    from .comparing import Compared, Comparison, Element
+from .standards import Standard, Verdict
 
 BAR = 40  # the longest
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element: where it is, what came in, what should have come out and what did."""
+
+    index: tuple[int, ...]
+    inputs: Mapping[str, tuple[float, str]]  # value and bits; of element-wise rows
+    expected: float  # not rounded
+    nearest: tuple[float, str]  # rounded to the dtype of the result
+    got: tuple[float, str]
+    ulp: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One output of the operator."""
+
+    output: Output
+    verdict: Verdict
+    histogram: Mapping[str, int]  # by LABELS: how many elements
+    mismatches: Mapping[str, int]
+    worst: tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found. It is true when there were elements and the standard is kept; its text
+    is a report."""
+
+    op: Op
+    attributes: Mapping[str, Any]
+    standard: Standard
+    outputs: tuple[Compared, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to compare."""
+        return not any(compared.output.got.size for compared in self.outputs)
+
+    @property
+    def passed(self) -> bool:
+        return not self.is_empty and all(compared.verdict.passed for compared in self.outputs)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return text(self)
+
+    def as_data(self) -> dict[str, Any]:
+        """Numbers, strings, lists and dicts; NaN and infinities are strings, as JSON needs it."""
+        return data(self)
 
 
 def text(found: Comparison) -> str:
