@@ -8,7 +8,8 @@ import math
 import numpy as np
 from tests.support import RULES
 
-from openaclnn.reference.evaluation import FORMATS, REFERENCES, numpy_dtype, special_values
+from openaclnn.reference.evaluation import REFERENCES, numpy_dtype, special_values
+from openaclnn.rows.dtypes import DTYPES
 
 # Both signs of each: the ends, what is below and above the range of fp32, and where 1 - eps rounds.
 ENDS = (0.0, 1.0, math.inf, math.nan, 5e-324, 1e-308, 1e308, 1e-45, 1e-38, 1e38, 0.5)
@@ -20,7 +21,7 @@ def an_end(rng, dtype):
 
 
 def any_exponent(rng, dtype):
-    form = FORMATS[dtype]
+    form = DTYPES[dtype]
     exponent = int(rng.integers(form.least - form.digits, form.greatest + 1))
     return math.ldexp(rng.uniform(1, 2), exponent)
 
@@ -60,7 +61,7 @@ def partner(rng, n):
 def draw_inputs(op, dtype, attributes, n, rng):
     """One array for each input: special values, any exponent, ordinary ones, and those that the row
     calls hard."""
-    reference, form, kind = REFERENCES[op.kernel], FORMATS[dtype], numpy_dtype(dtype)
+    reference, form, kind = REFERENCES[op.kernel], DTYPES[dtype], numpy_dtype(dtype)
     inputs = []
     for domain in reference.domain:
         exponents = rng.integers(form.least - form.digits, form.greatest + 1, n)

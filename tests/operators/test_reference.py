@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.support import FLOATS
 
-from openaclnn.reference.evaluation import FORMATS, numpy_dtype, ulp_error
+from openaclnn.reference.evaluation import numpy_dtype, ulp_error
+from openaclnn.rows.dtypes import DTYPES
 
 HIDDEN = np.finfo(np.longdouble).nmant > np.finfo(np.float64).nmant
 
@@ -21,7 +22,7 @@ def error(actual, reference, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_neighbours_are_one_unit_apart(dtype):
-    form, kind = FORMATS[dtype], numpy_dtype(dtype)
+    form, kind = DTYPES[dtype], numpy_dtype(dtype)
     patterns = f"u{kind.itemsize}"
     for exponent in (form.least - form.digits + 1, form.least, -1, 0, 1, form.greatest):
         x = np.array([math.ldexp(1, exponent)]).astype(kind)
@@ -34,7 +35,7 @@ def test_neighbours_are_one_unit_apart(dtype):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_zero_has_the_unit_of_subnormals(dtype):
     """A result that is not 0 where the formula is exactly 0 is wrong, however small it is."""
-    form, kind = FORMATS[dtype], numpy_dtype(dtype)
+    form, kind = DTYPES[dtype], numpy_dtype(dtype)
     patterns = np.arange(1, 5, dtype=f"u{kind.itemsize}")
     steps = patterns.view(kind)
     assert (ulp_error(steps, np.zeros(4), dtype) == [1, 2, 3, 4]).all()
@@ -48,7 +49,7 @@ def test_zero_has_the_unit_of_subnormals(dtype):
 def test_a_rounded_value_is_within_half_a_unit(dtype):
     if dtype == "DOUBLE" and not HIDDEN:
         pytest.skip("long double is double here")
-    form, wide = FORMATS[dtype], np.longdouble
+    form, wide = DTYPES[dtype], np.longdouble
     rng = np.random.default_rng(1)
     lowest = form.least - form.digits - 1
     exponents = rng.integers(lowest, form.greatest + 1, 10_000)
@@ -63,7 +64,7 @@ def test_a_rounded_value_is_within_half_a_unit(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_overflow(dtype):
-    form = FORMATS[dtype]
+    form = DTYPES[dtype]
     top = np.ldexp(np.longdouble(1), form.greatest + 1)
     largest = top - np.ldexp(np.longdouble(1), form.greatest - form.digits + 1)
     unit = top - largest
@@ -93,6 +94,6 @@ def test_nan_infinity_and_the_sign_of_zero(dtype):
         (0.0, -0.0, math.inf),
         (-0.0, 0.0, math.inf),
         (1.0, 1.0, 0),
-        (1.0, 2.0, 2.0 ** (FORMATS[dtype].digits - 2)),
+        (1.0, 2.0, 2.0 ** (DTYPES[dtype].digits - 2)),
     ):
         assert error(actual, reference, dtype) == expected, (actual, reference)

@@ -14,7 +14,7 @@ import textwrap
 from pathlib import Path
 
 from reference_pages import aten_page, page
-from rows import ANY, CPP_KINDS, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
+from rows import ANY, CPP_KINDS, LIBRARIES, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
 
 
 def phase1(op) -> str:
@@ -158,15 +158,8 @@ def declared(folder: str) -> list[str]:
 def libraries() -> dict[str, list[str]]:
     runtime, base = declared("acl"), declared("aclnn")
     ops = [name for op in OPS for name in (op.name + "GetWorkspaceSize", op.name)]
-    return {
-        "ascendcl": runtime,
-        "acl_rt": runtime,
-        "nnopbase": base,
-        "opapi": ops,
-        "opapi_nn": ops,
-        "opapi_math": [],
-        "acl_op_compiler": [],
-    }
+    functions = {"runtime": runtime, "base": base, "operators": ops, "": []}
+    return {name: functions[held] for name, held in LIBRARIES.items()}
 
 
 def forwards(names: list[str]) -> str:

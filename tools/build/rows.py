@@ -26,3 +26,8 @@ OPS, PRODUCTS, ANY = table.OPS, table.PRODUCTS, table.ANY
 catalogue = load("rows.catalogue")
 c_signatures, PHASE2 = catalogue.c_signatures, catalogue.PHASE2
 CPP_KINDS = load("rows.schema").CPP_KINDS
+libraries = load("rows.libraries")
+LIBRARIES, LINK_LINE = libraries.LIBRARIES, libraries.LINK_LINE
+
+if __name__ == "__main__":  # CMake's lists: all names, then those of the link line
+    print(";".join(LIBRARIES), ";".join(LINK_LINE), sep="\n")

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import openaclnn
+from openaclnn.rows.libraries import LINK_LINE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "mistakes"
@@ -39,7 +40,7 @@ def build(source: Path, program: Path) -> None:
     compiler = shutil.which("g++") or shutil.which("c++") or "g++"
     home = openaclnn.home()
     include = [f"-I{home}/include", f"-I{home}/include/aclnn", f"-I{home}/include/aclnnop"]
-    libraries = ["-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase"]
+    libraries = [f"-l{name}" for name in LINK_LINE]
     link = [f"-L{home}/lib64", *libraries, f"-Wl,-rpath,{home}/lib64"]
     # With DWARF 5, addr2line of binutils 2.40 names the source file for functions of a header.
     flags = ["-std=c++11", "-gdwarf-4", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]

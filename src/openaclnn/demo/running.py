@@ -14,7 +14,6 @@ from ..errors import AclnnError
 from ..plan import plan
 from ..reference.dtypes import missing_module
 from ..reference.evaluation import (
-    FORMATS,
     REFERENCES,
     absolute_terms,
     accuracy,
@@ -29,6 +28,7 @@ from ..reference.evaluation import (
 )
 from ..reference.executing import execute
 from ..rows.catalogue import formula_lines
+from ..rows.dtypes import DTYPES
 from ..rows.schema import Op, Product
 from ..rows.table import OPS
 from ..settings import config
@@ -157,7 +157,7 @@ def ordinary_values(op: Op, dtype: str) -> list[Array]:
 
 def telling_points(op: Op, dtype: str) -> list[Array]:
     """Infinities, zeros, subnormals, NaN, where the formula switches, and two plain numbers."""
-    form = FORMATS[dtype]
+    form = DTYPES[dtype]
     subnormal = 2.0 ** (form.least - form.digits + 1)
     switches = REFERENCES[op.kernel].special(REFERENCES[op.kernel].attributes[0])
     values = [-np.inf, -2.0, *switches, -subnormal, -0.0, 0.0, subnormal, 1.5, np.inf, np.nan]

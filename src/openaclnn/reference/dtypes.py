@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..rows.dtypes import DTYPES
 from .evaluation import dtype_name, numpy_dtype
 
 # What a name may be, in any case, after a prefix such as "torch." or "ACL_".
-_SPELLINGS = {
-    "FLOAT": ("float", "float32", "fp32", "f32", "f4", "single"),
-    "FLOAT16": ("float16", "fp16", "f16", "f2", "half"),
-    "BFLOAT16": ("bfloat16", "bf16"),
-    "DOUBLE": ("double", "float64", "fp64", "f64", "f8"),
+_BY_SPELLING = {
+    word: dtype.name
+    for dtype in DTYPES.values()
+    for word in (dtype.name.lower(), dtype.python, dtype.short, *dtype.spellings)
 }
-_BY_SPELLING = {word: name for name, words in _SPELLINGS.items() for word in words}
 KNOWN = "np.float16, torch.bfloat16 or a name: fp16, bf16, fp32, fp64"
 
 

@@ -9,11 +9,12 @@ import importlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..rows.dtypes import DTYPES
 from ..rows.rules import RULES, Refusal
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
@@ -40,26 +41,7 @@ def refused(op: Op, known: Mapping[str, Any]) -> Refusal | None:
     return next((found for rule in rules if (found := rule(op, known)) is not None), None)
 
 
-class Format(NamedTuple):
-    """A binary format: digits of the significand, exponents e of the normal numbers 1.f * 2^e."""
-
-    digits: int
-    least: int
-    greatest: int
-
-
-FORMATS = {
-    "FLOAT": Format(24, -126, 127),
-    "DOUBLE": Format(53, -1022, 1023),
-    "FLOAT16": Format(11, -14, 15),
-    "BFLOAT16": Format(8, -126, 127),
-}
-CANONICAL_NAN = {
-    "FLOAT": 0x7FC00000,
-    "DOUBLE": 0x7FF8000000000000,
-    "FLOAT16": 0x7E00,
-    "BFLOAT16": 0x7FC0,
-}
+CANONICAL_NAN = {dtype.name: dtype.canonical_nan for dtype in DTYPES.values()}
 
 
 def numpy_dtype(dtype: str) -> np.dtype[Any]:
@@ -67,13 +49,16 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
     if dtype == "BFLOAT16":
         half: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
         return half
-    return np.dtype({"FLOAT": np.float32, "DOUBLE": np.float64, "FLOAT16": np.float16}[dtype])
+    return np.dtype(DTYPES[dtype].python)
 
 
 def dtype_name(dtype: npt.DTypeLike) -> str:
     """The name that `numpy_dtype` takes."""
-    names = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "FLOAT16", "bfloat16": "BFLOAT16"}
-    return names[np.dtype(dtype).name]
+    name = np.dtype(dtype).name
+    found = next((known.name for known in DTYPES.values() if known.python == name), None)
+    if found is None:
+        raise KeyError(name)
+    return found
 
 
 def compute_dtype(inputs: Sequence[Array]) -> str:
@@ -123,9 +108,9 @@ def scaled_errors(op: Op, actual: Array, reference: Array, terms: Array) -> Arra
     """Each error as a share of the bound: of `bound_of` times the sum of absolute terms, beside
     the rounding to a dtype of 16 bits and what subnormals cannot hold. At most 1 is kept."""
     dtype = dtype_name(actual.dtype)
-    form = FORMATS[dtype]
+    form = DTYPES[dtype]
     with np.errstate(all="ignore"):
-        step = 0.0 if form.digits >= FORMATS["FLOAT"].digits else 2.0**-form.digits
+        step = 0.0 if form.digits >= DTYPES["FLOAT"].digits else 2.0**-form.digits
         got, due = _overflow_as_number(actual, reference, dtype)
         least = np.ldexp(due.dtype.type(1), form.least - form.digits)  # 0 in float64 for DOUBLE
         error = np.abs(got - due) / (bound_of(op, dtype) * terms + step * np.abs(due) + least)
@@ -141,7 +126,7 @@ def scaled_error(op: Op, actual: Array, reference: Array, terms: Array) -> float
 def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
     """How to judge an output: the coarser dtype, whose ULP counts, and how many."""
     ulp = REFERENCES[op.kernel].ulp
-    if FORMATS[output].digits < FORMATS[compute].digits:
+    if DTYPES[output].digits < DTYPES[compute].digits:
         return output, ulp["half"]
     return compute, ulp[compute]
 
@@ -149,7 +134,7 @@ def accuracy(op: Op, compute: str, output: str) -> tuple[str, float]:
 def last_place(reference: Array, dtype: str) -> Array:
     """The unit of the last place that `dtype` has at the reference. Zero and subnormals have the
     unit of the least normal number."""
-    form = FORMATS[dtype]
+    form = DTYPES[dtype]
     with np.errstate(all="ignore"):
         _, exponent = np.frexp(reference)  # of 0.1f * 2^exponent
         exponent = np.where(reference == 0, form.least, exponent - 1)  # frexp(0) says 0
@@ -162,7 +147,7 @@ def _overflow_as_number(actual: Array, reference: Array, dtype: str) -> tuple[Ar
     which a correctly rounded overflow is within half a unit: what is due beyond it is cut there."""
     wider = np.result_type(reference, np.longdouble if dtype == "DOUBLE" else np.float64)
     expected = np.asarray(reference, wider)
-    top = np.ldexp(wider.type(1), FORMATS[dtype].greatest + 1)
+    top = np.ldexp(wider.type(1), DTYPES[dtype].greatest + 1)
     got = np.asarray(actual).astype(np.float64).astype(wider)
     infinite = np.isinf(got)
     return (
@@ -197,7 +182,7 @@ def counted(op: Op, error: Array, reference: Array, dtype: str) -> Array:
 
 def rounded(values: Array, dtype: str) -> Array:
     """Float64 values in `dtype`, rounded once, to nearest even."""
-    form = FORMATS[dtype]
+    form = DTYPES[dtype]
     with np.errstate(all="ignore"):
         exponent = np.maximum(np.frexp(values)[1] - 1, form.least)
         unit = np.ldexp(1.0, exponent - form.digits + 1)
@@ -208,7 +193,7 @@ def rounded(values: Array, dtype: str) -> Array:
 
 def special_values(op: Op, dtype: str, attributes: Attributes) -> Array:
     """Zeros, infinities, NaNs, the ends of the range, the special points and their neighbours."""
-    kind, form = numpy_dtype(dtype), FORMATS[dtype]
+    kind, form = numpy_dtype(dtype), DTYPES[dtype]
     tiny, least = math.ldexp(1, form.least - form.digits + 1), math.ldexp(1, form.least)
     largest = math.ldexp(2 - math.ldexp(1, 1 - form.digits), form.greatest)
     values = [0.0, 1.0, tiny, least, largest, math.inf]

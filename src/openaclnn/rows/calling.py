@@ -5,15 +5,10 @@ from __future__ import annotations
 
 import re
 
+from .dtypes import DTYPES
 from .schema import Op, Parameter
 
-# The dtypes of the rows, as NumPy, torch and JAX name them.
-DTYPES = {
-    "FLOAT": "float32",
-    "FLOAT16": "float16",
-    "BFLOAT16": "bfloat16",
-    "DOUBLE": "float64",
-}
+PYTHON_NAMES = {dtype.name: dtype.python for dtype in DTYPES.values()}
 _OTHER_DTYPES = ["INT8", "INT16", "INT32", "INT64", "UINT8", "BOOL", "COMPLEX64", "COMPLEX128"]
 
 
@@ -33,13 +28,13 @@ def argument_name(op: Op, p: Parameter) -> str:
 
 def listed(dtypes: tuple[str, ...]) -> str:
     """ "float32, float16 or bfloat16" """
-    names = [DTYPES[d] for d in dtypes]
+    names = [PYTHON_NAMES[d] for d in dtypes]
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 
 
 def sentence(op: Op, text: str) -> str:
     """A sentence of the library with the names of Python."""
     words = {p.name: argument_name(op, p) for p in op.parameters} | {op.name: op.python}
-    words |= DTYPES | {"NULL": "None"}
+    words |= PYTHON_NAMES | {"NULL": "None"}
     words |= {name: name.lower() for name in _OTHER_DTYPES}
     return re.sub(r"\w+", lambda m: words.get(m[0], m[0]), text)

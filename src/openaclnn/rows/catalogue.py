@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from .dtypes import DTYPES
 from .schema import Op, Parameter
 from .shapes import Form
 from .table import OPS
 
-SHORT = {"FLOAT": "fp32", "FLOAT16": "fp16", "BFLOAT16": "bf16", "DOUBLE": "fp64"}
+SHORT = {dtype.name: dtype.short for dtype in DTYPES.values()}
 PHASE2 = "void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .calling import DTYPES, listed
+from .calling import PYTHON_NAMES, listed
 from .schema import Op, Parameter
 from .table import OPS
 
@@ -99,7 +99,7 @@ def refusal(
         if dtype in having or (dtype in beyond and everything):
             continue
         text = f"{op.python}: {p.python_name} must have dtype {listed(having)} {WHERE}"
-        found = DTYPES.get(dtype or "", dtype)
+        found = PYTHON_NAMES.get(dtype or "", dtype)
         hint = "; openaclnn.set_product(None) allows it" if dtype in beyond else ""
         return f"{text}, but got {found}{hint}"
     for p in op.attributes:

@@ -20,6 +20,7 @@ from ..reference.comparison import Element
 from ..reference.evaluation import REFERENCES, Array, numpy_dtype
 from ..reference.standards import Standard
 from ..report.output import writing
+from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .cases import BadCase, Case
 from .defects import Cause, known
@@ -29,7 +30,7 @@ from .running import Result, Runner
 
 SCHEMA = "openaclnn-verify-exhaustive-1"
 CHUNK = 1 << 22  # patterns of a call
-PATTERNS = {"FLOAT16": 1 << 16, "BFLOAT16": 1 << 16, "FLOAT": 1 << 32}
+PATTERNS = {name: 1 << dtype.bits for name, dtype in DTYPES.items() if dtype.bits <= 32}
 
 
 @dataclass(frozen=True)
