@@ -184,7 +184,7 @@ def test_programs_that_are_not_there(tmp_path) -> None:
 
 
 def test_libraries_are_those_of_the_installation() -> None:
-    assert all((LIB / f"lib{name}.so").exists() for name in programs.LIBRARIES)
+    assert all((LIB / f"lib{name}.so").exists() for name in LINK_LINE)
 
 
 # ---- CMake and pkg-config ----
