@@ -44,6 +44,12 @@ COMPOSITES: list[Case] = [
      "True, False", [161001], "maxGradNorm must not be NULL"),
     ("'aclnnGroupedMatmulV3', [f32(4, 2)], [f32(2, 3, 3)], *[None] * 5, i64(1, 4), 2, 0, "
      "[out(4, 3)]", [161002], "columns, 2, but one has shape [3, 3]"),
+    # ATen's gradient trusts the shape of gradOutput, and reads where it has none.
+    ("'aclnnConvolutionBackward', f64(0, 6, 3, 3), f64(2, 3, 4, 4), f64(6, 3, 2, 2), (6,), (1, 1), "
+     "(0, 0), (1, 1), False, (0, 0), 1, (True,) * 3, 0, f64(2, 3, 4, 4), f64(6, 3, 2, 2), f64(6)",
+     [161002], "gradOutput must have shape [2, 6, 3, 3], but got [0, 6, 3, 3]"),
+    ("'aclnnConvolution', f32(1, 1, 4), f32(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1, "
+     "out(1, 1, 4), 0", [161002], "out must have shape [1, 1, 3], but got [1, 1, 4]"),
     # A kernel of 2^31 taps: a loop over them took minutes, in phase 1.
     ("'aclnnConvTbc', f32(2, 2, 2), np.broadcast_to(f32(1), (2**31, 2, 2)), f32(2), 2**31 - 1, "
      "out(1, 2, 2), 0", [161002], "out must have shape [2147483649, 2, 2], but got [1, 2, 2]"),

@@ -72,9 +72,8 @@ IValue dense(const IValue& value) {
       value, [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; });
 }
 
-Call prepared_for_composite(const Call& call, bool contiguous) {
+Call prepared_for_composite(const Call& call, bool floats, bool contiguous) {
   Call made{call.row, {}, call.handles};
-  const bool floats = call.row->computed == Row::Computed::in_float;
   const at::ScalarType wide = wide_of(call.values);
   for (size_t i = 0; i < call.values.size(); ++i) {
     IValue value = call.values[i];

@@ -26,6 +26,6 @@ IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written =
 IValue dense(const IValue& value);
 
 // For a composite: what the call only reads, contiguous, and in float where its row says so.
-Call prepared_for_composite(const Call& call, bool contiguous);
+Call prepared_for_composite(const Call& call, bool floats, bool contiguous);
 
 }  // namespace openaclnn::aten

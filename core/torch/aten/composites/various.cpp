@@ -90,37 +90,6 @@ void log_softmax_backward(Tensor gradient, Tensor y, int64_t dim, Out out) {
   out = at::_log_softmax_backward_data(gradient.to(dtype), y.to(dtype), dim, dtype);
 }
 
-void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
-                      Ints dilation, Out out, int64_t) {
-  out = at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3));
-}
-
-// Over time, batch and channels. ATen's conv_tbc loops over the taps of the kernel, meta tensors
-// included, and computes lengths in int.
-Tensor channels_before_time(const Tensor& x) { return x.permute({1, 2, 0}); }
-
-void check_conv_tbc(const Tensor& y, const char* name, const Tensor& x, const Tensor& weight,
-                    int64_t pad) {
-  check_shape(y, name, {x.size(0) + 2 * pad - weight.size(0) + 1, x.size(1), weight.size(2)});
-}
-
-void conv_tbc(Tensor self, Tensor weight, Tensor bias, int64_t pad, Out out, int64_t) {
-  check_conv_tbc(out.tensor(), "out", self, weight, pad);
-  const Tensor y = at::conv1d(channels_before_time(self), weight.permute({2, 1, 0}), bias, 1, pad);
-  out = y.permute({2, 0, 1});
-}
-
-void conv_tbc_backward(Tensor gradient, Tensor input, Tensor weight, Tensor bias, int64_t pad,
-                       int64_t, Out grad_input, Out grad_weight, Out grad_bias) {
-  check_conv_tbc(gradient, "gradOutput", input, weight, pad);
-  const auto [dx, dw, db] = at::convolution_backward(
-      channels_before_time(gradient), channels_before_time(input), weight.permute({2, 1, 0}),
-      at::OptionalIntArrayRef(bias.sizes()), 1, pad, 1, false, 0, 1, {true, true, true});
-  grad_input = dx.permute({2, 0, 1});
-  grad_weight = dw.permute({2, 1, 0});
-  grad_bias = db;
-}
-
 void confusion_transpose(Tensor self, Ints perm, Ints shape, bool transpose_first, Out out) {
   out = transpose_first ? self.permute(perm).reshape(shape) : self.reshape(shape).permute(perm);
 }
@@ -173,9 +142,6 @@ const Composite various_composites[] = {
     ENTRY(renorm),
     ENTRY(softmax_backward),
     ENTRY(log_softmax_backward),
-    ENTRY(conv_depthwise2d),
-    ENTRY(conv_tbc),
-    ENTRY(conv_tbc_backward),
     ENTRY(confusion_transpose),
     ENTRY(repeat_interleave_grad),
     ENTRY(chunk_cat),
