@@ -13,7 +13,7 @@
 namespace openaclnn::aten {
 namespace {
 
-// What prepare made; drop takes it back.
+// The result of prepare, freed by drop.
 using OwnedCall = std::unique_ptr<void, void (*)(void*)>;
 
 class AtenWork : public ForeignWork {
@@ -33,13 +33,13 @@ class AtenWork : public ForeignWork {
   OwnedCall call_;
 };
 
-// The tensors and scalars that prepare has found alive.
+// The tensors and scalars, which prepare has checked.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
     if (values[i].pointer == nullptr) continue;
     bool written = parameter.written;
-    if (row.inplace) {  // the first parameter stands where the outputs are, too
+    if (row.inplace) {  // the first parameter is also the output
       if (written) continue;
       written = i == 0;
     }

@@ -37,29 +37,29 @@ enum class Kind : uint8_t {
   text,
 };
 
-// A part of the shape that a parameter has (src/openaclnn/aten/parameters.py has the notation).
+// An element of a parameter's shape; src/openaclnn/aten/parameters.py has the notation.
 struct Size {
   enum class Kind : uint8_t {
-    named,     // the same size wherever the name stands; value: which name of the row
+    named,     // the same size wherever the name occurs; value: index of the name
     number,    // value
-    rest,      // any dims, the same ones everywhere
+    rest,      // any dims, the same in all parameters
     any,       // any dims
     of_value,  // the number, the list or the shape of parameter `value`
   } kind;
-  bool optional;  // may be missing, then everywhere
+  bool optional;  // may be missing, but then in all parameters
   bool positive;  // at least 1
   int64_t value;
   const char* name;
 };
 
-// What a parameter accepts beyond what ATen checks.
+// Limits of a parameter that ATen does not check.
 struct Limits {
   const Size* shape = nullptr;  // of a tensor; the length of a list
   int sizes = -1;               // -1: any shape
-  bool nullable = false;        // only asked of composites: ATen's operators have a schema
+  bool nullable = false;        // only of composites: ATen's operators have a schema
   bool flat = false;            // only the number of elements counts
-  int condition = -1;           // the flag without which it is not looked at
-  int unless = -1;              // the flag with which it may be NULL
+  int condition = -1;           // the flag that makes it relevant
+  int unless = -1;              // the flag that allows NULL
   enum class Numbers : uint8_t { any, floating, integral, scale } numbers = Numbers::any;
   int64_t least = INT64_MIN, most = INT64_MAX;
   int multiple = -1;            // the parameter that divides it, at least 1
@@ -75,7 +75,7 @@ struct Parameter {
   Limits limits{};
 };
 
-// An argument of the ATen operator: a parameter, or a value that the row itself gives.
+// An argument of the ATen operator: a parameter, or a constant of the row.
 struct Argument {
   enum class From : uint8_t { parameter, dtype_of_out, none, flag, integer, real, text } from;
   int64_t integer;  // the parameter, or the value
@@ -88,11 +88,11 @@ struct Row {
   const Parameter* parameters;
   int parameter_count;
   const char* op;        // of ATen, or the composite when overload is nullptr
-  const char* overload;  // "" for the only one
+  const char* overload;  // "" for the default
   const Argument* arguments;
   int argument_count;
   int outputs[10];  // the parameters that take the results, ending with -1
-  bool inplace;     // the C function has no outputs: the first parameter takes their place
+  bool inplace;     // no outputs: the first parameter is written
   enum class Computed : uint8_t {
     as_given,
     in_float,  // 16-bit floats in float
@@ -107,7 +107,7 @@ extern const char* const rows_digest;  // the same for the same rows
 int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor);
 int32_t run(int row, void* workspace, uint64_t workspace_size, void* executor, void* stream);
 
-// What the library in which ATen computes offers the libraries for C programs (core/aten).
+// The function table of the backend, exported as kBackend.
 struct Backend {
   const char* rows_digest;
   uint64_t torch_abi;  // aoti_torch_abi_version() of the torch that it was compiled for

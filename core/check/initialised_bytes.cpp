@@ -23,7 +23,7 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
     return std::nullopt;
   }
   if (own->mapping_index != nullptr)
-    return std::nullopt;  // mapped twice, it is written at either place
+    return std::nullopt;  // not tracked: may be mapped at two addresses
   *high = std::min(*high, own->end());
   return Bits(*own);
 }
@@ -33,8 +33,8 @@ struct Hull {
   uintptr_t block = 0, low = UINTPTR_MAX, high = 0;
 };
 
-// Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation in which it
-// begins. Returns their hull.
+// Calls see(bits, low, high, stride_mask) for the runs of a view, cut to the allocation in which it
+// begins. Returns the hull of the runs.
 template <class F>
 Hull for_each_run(const Tensor& view, F see) {
   const Runs runs(view);
@@ -172,7 +172,7 @@ void InitialisedBytes::copy(uintptr_t dst, uintptr_t src, size_t count) {
   uintptr_t end = src + count;
   const std::optional<Bits> bits = bits_of(src, &end);
   if (!bits) return;
-  std::vector<std::pair<uintptr_t, uintptr_t>> runs;  // they may overlap where they go
+  std::vector<std::pair<uintptr_t, uintptr_t>> runs;  // source and target may overlap
   for (uintptr_t low = bits->first_with(true, src, end); low < end;) {
     const uintptr_t high = bits->first_with(false, low, end);
     runs.emplace_back(low, high);
@@ -198,7 +198,7 @@ void InitialisedBytes::mark_gaps(uintptr_t low, uintptr_t high) {
   const std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return;
   std::vector<Gaps>& all = gaps_[bits->begin()];
-  for (Gaps& each : all) {  // what meets is one
+  for (Gaps& each : all) {  // merges adjacent gaps
     if (low > each.high || each.low > high) continue;
     each = {std::min(low, each.low), std::max(high, each.high)};
     return;

@@ -9,13 +9,13 @@
 
 namespace openaclnn::check {
 
-// A place that helps to understand the mistake; role and call make its heading, as in
-// "memory made by aclrtMalloc".
+// A call site that explains the mistake; role and call are its heading: "memory made by
+// aclrtMalloc".
 struct CallSite {
   const char* role;
   const char* call;  // may be nullptr
   Stack stack;
-  const Caller* caller = nullptr;  // in place of the stack, where another language made the call
+  const Caller* caller = nullptr;  // instead of the stack, for calls from another language
 };
 
 struct Report {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes back what was taken down at a launch: outputs that work left as they were, work that never
-// ran, plans that phase 2 refused.
+// Undoes the records of a launch: outputs left unwritten, work that never ran, plans that phase 2
+// refused.
 #include "core/check/state.h"
 
 namespace openaclnn::check {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check mode knows about the program, and what its parts share. One lock guards it; reports
-// are written without the lock.
+// The state of check mode and the functions its files share. One lock guards the state; reports are
+// written without it.
 #pragma once
 
 #include <atomic>
@@ -39,20 +39,20 @@ struct State {
   Ledger ledger;
   HappensBefore happens_before;
   InitialisedBytes initialised;
-  // Streams whose work so far includes a callback that may not have run. Copies that the program
-  // makes in the callback come before work that was already submitted.
+  // Streams with a callback that may not have run yet: copies made in the callback happen before
+  // work submitted already.
   std::unordered_set<const Stream*> calling_back;
   std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
   std::unordered_set<const void*> not_launched;  // executors whose last phase 2 was refused
   std::vector<Access> dropped;                   // writes of work that never ran
   std::unordered_set<std::string> names;
-  std::atomic<bool> finalised = false;  // leaks were looked for
+  std::atomic<bool> finalised = false;  // leaks were reported
 };
 
 // The block of memory that an access belongs to; host memory is one block.
 uintptr_t block_of(uintptr_t address);
 
-void used();  // the program made a call that is looked at
+void used();  // notes that the program made a watched call
 
 // Reports work on a stream of another device than the current one, or with memory of another
 // device.
@@ -79,7 +79,7 @@ void left(const void* reachable, size_t bytes);
 void dropped(const char* call, const Range& range);
 void not_launched(const void* executor);
 void dropped_plan(const char* op, const Executor& plan);
-// The range was written since, or freed. Under the lock of the state.
+// Drops the record of dropped writes to this range. Under the lock of the state.
 void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 
 void ending(const char* call, ObjectKind kind, const void* handle);

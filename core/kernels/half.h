@@ -155,7 +155,7 @@ struct F16 {
   }
 
   // Below 2^-14, adding 0.5 rounds at the last bit of an fp16 subnormal. From 65520 on the carry
-  // produces infinity by itself.
+  // produces infinity.
   template <class W>
   static W to_bits(W bits) {
     const W sign = bits & 0x80000000;

@@ -108,7 +108,7 @@ Status infer_elementwise(const Operator& op, const Argument* arguments, int, acl
     if (other == *dtype) continue;
     *dtype = other == ACL_DOUBLE || *dtype == ACL_DOUBLE
                  ? ACL_DOUBLE
-                 : ACL_FLOAT;  // two half types meet in FLOAT
+                 : ACL_FLOAT;  // FLOAT16 and BF16 promote to FLOAT
   }
   return input_shape(op, operands, shape);
 }
@@ -128,7 +128,7 @@ Status plan_elementwise(const Operator& op, const Argument* arguments, Executor&
 
   int64_t elements = 0;
   (void)element_count(shape,
-                      &elements);  // the views, which hold as many, were found to be in range
+                      &elements);  // in range, as the views are
 
   auto& call = executor.emplace_call<ElementwiseCall>();
   call.inputs = operands.inputs;

@@ -18,7 +18,7 @@
 
 namespace openaclnn::trace {
 
-// Names and values, as people read them.
+// Names and values as text.
 using Arguments = std::vector<std::pair<std::string, std::string>>;
 
 class Recorder {
@@ -28,12 +28,11 @@ class Recorder {
 
   int stream_number(const void* identity);
 
-  // Announces work of this name on the stream. Returns its number, for withdraw and called.
-  // The stream is the pointer that listeners get. `arguments` are shown unless the executor's plan
-  // is known.
+  // Announces work on the stream. Returns its number for withdraw and called. `stream` is the
+  // pointer that listeners get. `arguments` are shown unless the executor's plan is known.
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
                   const Arguments& arguments);
-  void withdraw(uint64_t submission);  // it was refused
+  void withdraw(uint64_t submission);  // phase 2 refused it
   void know_plan(const aclOpExecutor* executor, Arguments arguments);
   Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,

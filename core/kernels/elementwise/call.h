@@ -17,7 +17,7 @@ struct ElementwiseOperand {
   Element element;
 };
 
-// n values that lie side by side, or one that stands for all n.
+// n contiguous values, or one value for all n.
 struct PackedInput {
   const void* data;
   bool same;

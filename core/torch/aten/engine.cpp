@@ -28,7 +28,7 @@ namespace {
 
 HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
 
-// Calls the CPU's kernels and nothing above them: the call was recorded already.
+// Dispatches to the CPU kernels only: autograd has recorded the call already.
 struct KernelsOnly {
   c10::impl::ExcludeDispatchKeyGuard keys{
       c10::autograd_dispatch_keyset |
@@ -183,7 +183,7 @@ int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor,
 
 using namespace openaclnn::aten;
 
-// C programs find this (core/aten).
+// Looked up by core/aten for C programs.
 extern "C" __attribute__((visibility("default"))) const Backend openaclnn_aten_backend = {
     rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
     compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};

@@ -24,7 +24,7 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
 
 }  // namespace
 
-// A datagram socket that is connected sends nothing, but the system has chosen its own address.
+// Connecting a datagram socket sends nothing, but selects the local address.
 std::string address_towards(const std::string& host, uint16_t port) {
   if (const char* chosen = std::getenv("HCCL_IF_IP"); chosen != nullptr && *chosen != '\0')
     return chosen;
