@@ -90,11 +90,12 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
 
 }  // namespace
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+int32_t plan_for_c(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   return traced_plan(rows[index], values, workspace_size, executor, plan_now);
 }
 
-int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+int32_t run_for_c(int index, void* workspace, uint64_t workspace_size, void* executor,
+                  void* stream) {
   return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 

@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator that ATen computes: a line of src/openaclnn/aten/*.txt as plain data. Nothing here
-// needs torch's headers, so the C symbols of all rows compile in a moment.
+// An operator that ATen computes: a line of src/openaclnn/aten/*.txt as plain data. No torch
+// headers, so the C functions of all rows compile in a moment.
+//
+// How this works
+//
+// The rows become one generated file (rows.cpp, by src/openaclnn/aten/source.py): the table
+// `rows`, and for each row two C functions, aclnnXxxGetWorkspaceSize and aclnnXxx. It is compiled
+// into two libraries, which execute the rows differently:
+//
+//   C program                          torch_npu
+//      | links lib64/aten/libopapi.so     | dlopens libaclnn_math.so where libopapi.so
+//      v  (names only, jumps)             v  lacks the function
+//   libopenaclnn_aten.so --dlopen--> libaclnn_math.so -------> libtorch_cpu.so
+//   core/aten             Backend    core/torch/aten           ATen
+//   installed, no torch              compiled on first use
+//      |                                |
+//      v                                v
+//   libopenaclnn.so: executors, streams, check mode
+//
+// For C programs (plan_for_c, run_for_c): an executor is openaclnn's own (aclOpExecutor), which can
+// be repeatable and is watched by check mode; its work (AtenWork) calls the function table
+// `Backend` of libaclnn_math.so. That library and PyTorch are loaded at the first call
+// (backend.cpp), so a program starts without PyTorch; if they are missing, phase 1 fails.
+//
+// For torch_npu (plan_for_npu, run_for_npu): torch is in the process already. An executor is a Call
+// in a pool of libaclnn_math.so, consumed by its run; refusals may be deferred (core/npu/queue.h).
+//
+// Both: phase 1 converts the arguments to ATen values (call.h), and checks them against the row
+// (limits.h) and with ATen's meta kernels (phase1.h). Phase 2 waits for the stream, calls the ATen
+// operator (stack.h) or composite (composite.h), on the calling thread or, for C programs, possibly
+// the stream's (core/ops/foreign.h), and copies results to the caller's tensors (put()).
 #pragma once
 
 #include <cstdint>
@@ -104,8 +133,13 @@ extern const Row rows[];
 extern const int row_count;
 extern const char* const rows_digest;  // the same for the same rows
 
-int32_t plan(int row, const Value* values, uint64_t* workspace_size, void** executor);
-int32_t run(int row, void* workspace, uint64_t workspace_size, void* executor, void* stream);
+// Both phases of a row, as the generated C functions call them: in libopenaclnn_aten
+// (core/aten/calls.cpp), and in libaclnn_math.so (core/torch/aten/engine.cpp).
+int32_t plan_for_c(int row, const Value* values, uint64_t* workspace_size, void** executor);
+int32_t run_for_c(int row, void* workspace, uint64_t workspace_size, void* executor, void* stream);
+int32_t plan_for_npu(int row, const Value* values, uint64_t* workspace_size, void** executor);
+int32_t run_for_npu(int row, void* workspace, uint64_t workspace_size, void* executor,
+                    void* stream);
 
 // The function table of the backend, exported as kBackend.
 struct Backend {

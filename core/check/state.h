@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of check mode and the functions its files share. One lock guards the state; reports are
-// written without it.
+// The state of check mode and the functions its files share.
+//
+// How this works
+//
+// With OPENACLNN_CHECK=1, check.cpp installs an Observer (core/runtime/observer.h) and a
+// PlanObserver (core/base/plan_observer.h). The runtime calls them; each file of this folder
+// handles one kind of mistake and reports it:
+//
+//   runtime call --> observer --> *_mistakes.cpp --> Report --> report.cpp --> stderr, JSON
+//                                    |   ^
+//                       updates and  v   |  asks
+//        Ledger             every object: kind, creation, end           leaks, stale handles
+//        Allocations        every block of device memory                bounds, wrong frees
+//          MappingIndex     mappings in reserved addresses
+//        HappensBefore      vector clocks of host and streams           data races, early frees
+//        InitialisedBytes   one bit for each byte: ever written?        reads of unwritten memory
+//        suppression        resources missing after a refused call      consequences, not mistakes
+//
+// Device memory of the program is inaccessible (allocations.h): host_access.cpp turns a fault there
+// into a report. The library works at `reachable` addresses instead, a constant distance away.
+//
+// Phase 2 of an operator: launches() (access_mistakes.cpp) takes the byte ranges of all operands
+// from the plan, adds them to HappensBefore as accesses of the stream, requires that inputs are
+// initialised, and marks outputs. All of this happens at submission, before the work runs;
+// reverted_launches.cpp undoes the marks of work that never ran or left outputs unwritten.
+//
+// A report has call sites (stacks as addresses; stack.cpp resolves names only when it is printed)
+// and an advice. It is printed once for each kind and call sites.
+//
+// One lock guards the state; reports are written without it. What a signal handler uses (reports,
+// stacks, allocations) neither locks nor allocates.
 #pragma once
 
 #include <atomic>

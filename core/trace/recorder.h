@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what was called and what streams did: as lines of text, as a trace file for
-// chrome://tracing and Perfetto, and as a table at the end.
+// Records calls and the work of streams: as lines of text, as a trace file for chrome://tracing and
+// Perfetto, and as a table at the end.
+//
+// How this works
+//
+// `openaclnn trace` preloads the libraries of lib64/trace. They have CANN's names, but their
+// functions jump to traced forms in libopenaclnn_trace.so:
+//
+//   program --> libopapi.so (trace) --> openaclnn_trace_aclnnElu    generated: trace_calls.py
+//                                           | show.h: arguments as text
+//                                           | Call: begin(), the real function, end()
+//                                           v
+//                                        libopenaclnn.so --> stream --> WorkListener
+//                                           |                             | begin, end of each task
+//                                           v                             v
+//                                        Recorder::called()            Recorder::worked()
+//
+// Four ways lead in: the generated C functions (call.h), rows that ATen computes (rows.cpp, through
+// core/aten/traced.h), direct calls of PyTorch's and JAX's operators (direct_calls.cpp, preloaded),
+// and the Python package (python_call.h).
+//
+// A submission joins the two sides: submit() before phase 2 numbers it, worked() takes the oldest
+// one of that stream and name, and an arrow connects both in the trace file. know_plan() remembers
+// the arguments of phase 1 by executor, so that the work shows them too.
+//
+// The files are opened at the first call and written line by line; a child of fork writes nothing.
 #pragma once
 
 #include <cstdint>

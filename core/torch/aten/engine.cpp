@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both phases of every row. Phase 1 wraps the arguments; phase 2 waits for the stream, calls the
-// operator, and copies its results to where the program wants them. It runs on the calling thread;
-// with torch_npu's queue that is the thread of the queue.
+// Both phases of every row for torch_npu, and the Backend for C programs (core/aten/row.h tells how
+// they relate). Phase 2 runs on the calling thread; with torch_npu's queue that is the thread of
+// the queue.
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <ATen/Parallel.h>
@@ -171,11 +171,12 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+int32_t plan_for_npu(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   return traced_plan(rows[index], values, workspace_size, executor, plan_now);
 }
 
-int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+int32_t run_for_npu(int index, void* workspace, uint64_t workspace_size, void* executor,
+                    void* stream) {
   return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 
