@@ -115,8 +115,8 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
                                 : state.initialised.missing(access.low, access.high);
     if (missing.count == 0) continue;
     found.push_back({access, missing, {}});
-    for (const Access& each : state.dropped) {
-      if (each.low <= missing.first && missing.first < each.high) found.back().dropped = each;
+    for (const Access& write : state.dropped) {
+      if (write.low <= missing.first && missing.first < write.high) found.back().dropped = write;
     }
     state.initialised.mark(access.low, access.high);
   }
@@ -162,7 +162,7 @@ void take_down(const char* call, std::vector<Access> accesses, const Stream* str
     never_written = note_values(state, accesses, kind);
   }
   for (const auto& [now, other] : collisions) report_collision(now, other);
-  for (const NeverWritten& each : never_written) report_never_written(each);
+  for (const NeverWritten& read : never_written) report_never_written(read);
 }
 
 // The byte ranges of the executor's tensors, by name.

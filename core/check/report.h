@@ -45,8 +45,8 @@ struct Report {
 // Reads OPENACLNN_CHECK_EXIT_CODE and OPENACLNN_CHECK_JSON.
 void prepare_reports();
 
-// Writes the report, unless one of its kind was written for the same places. Works in a
-// signal handler, too.
+// Writes the report, unless one of its kind was written for the same call sites. Works in a signal
+// handler, too.
 void emit(const Report& report);
 
 int mistakes_reported();  // the number of mistakes reported so far

@@ -65,7 +65,7 @@ void not_launched(const void* executor) {
 
 void forget_dropped(State& state, uintptr_t low, uintptr_t high) {
   std::erase_if(state.dropped,
-                [=](const Access& each) { return low <= each.low && each.high <= high; });
+                [=](const Access& access) { return low <= access.low && access.high <= high; });
 }
 
 }  // namespace openaclnn::check

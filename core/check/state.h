@@ -92,7 +92,7 @@ void check_launch_device(const char* op, const aclOpExecutor& executor, const vo
 void drain_unseen();  // waits for all streams; does not count as a wait of the program
 
 void add_stream(Sentence& sentence, const Stream* stream);  // "stream 0x…", "the default stream"
-void add_memory(Report& report, uintptr_t address);         // its places
+void add_memory(Report& report, uintptr_t address);         // its call sites
 // Reports an address of a reservation where nothing is mapped.
 Status report_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
 // Reports aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.

@@ -45,7 +45,7 @@ inline auto joined(WordRegister lower, WordRegister upper) {
 //
 // `store` narrows two registers and calls put(out, values), with both joined or with one after the
 // other: F16C converts to half a register, and two stores take less time than to join the halves.
-// With AVX-512 the joined values are a whole line, as a streaming store wants.
+// With AVX-512 the joined values are a whole line, for a non-temporal store.
 struct Bf16 {
   static constexpr Element kElement = Element::bf16;
   using Raw = uint16_t;

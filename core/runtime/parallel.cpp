@@ -33,7 +33,7 @@ inline void pause_cpu() {
 #endif
 }
 
-// Orders streaming stores before the range is reported done.
+// Orders non-temporal stores before the range is reported done.
 inline void order_stores() {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();

@@ -126,7 +126,7 @@ struct GroupNormCall {
   int32_t spatial_loops;
   bool swish;
   Layout layout;
-  bool stream;  // store past the cache
+  bool stream;  // non-temporal stores
   Keep keep;
 };
 
