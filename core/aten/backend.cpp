@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installation directory of `openaclnn home --aten` has beside this library: torch, a link to
-// the folder of PyTorch's libraries, and the library in which ATen computes, which needs them.
+// `openaclnn home --aten` puts beside this library: torch, a link to PyTorch's libraries, and the
+// backend, which links them.
 #include "core/aten/backend.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ Loaded load() {
   if (cpu == nullptr)
     return {nullptr, "PyTorch must be installed where it was when the libraries were made (" +
                          std::string(kAdvice) + "), but: " + last_error()};
-  // The backend names it; without its path the loader would look elsewhere.
+  // Loaded by path first: the backend needs it by name only.
   (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
   const std::string path = folder + "/libaclnn_math.so";
   void* const library = dlopen(path.c_str(), RTLD_LAZY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread needs before it calls ATen.
+// Preconditions of a thread that calls ATen: enough stack, and no OpenMP after fork.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,7 @@ namespace openaclnn::aten {
 // kernels that oneDNN compiles take is not known.
 inline constexpr size_t kStackRoom = 512 << 10;
 
-// The status f() returns, on the calling thread or, where that has little stack left, on another
-// one meanwhile.
+// Returns f(), called on this thread or, if its stack is small, on a new one.
 template <class F>
 int32_t with_stack_room(const char* call, F f) {
   if (stack_room() >= kStackRoom) return f();
@@ -40,8 +39,8 @@ int32_t with_stack_room(const char* call, F f) {
   return code == 0 ? 0 : fail(code, "%s", sentence.c_str()).code();
 }
 
-// In a child of fork the OpenMP threads of the parent are missing, and the next parallel region of
-// the thread that forked would wait for them: each thread of a child computes alone.
+// A child of fork lacks the OpenMP threads of the parent, and the next parallel region of the
+// forking thread would wait for them: in a child, ATen uses one thread.
 inline void compute_alone_after_fork(const Backend& backend) {
   static thread_local uint32_t known = 1;  // of the process that exec started
   if (known == process_generation()) [[likely]]

@@ -13,7 +13,7 @@
 namespace openaclnn::aten {
 namespace {
 
-// What prepare made; drop takes it back.
+// The result of prepare, freed by drop.
 using OwnedCall = std::unique_ptr<void, void (*)(void*)>;
 
 class AtenWork : public ForeignWork {
@@ -33,13 +33,13 @@ class AtenWork : public ForeignWork {
   OwnedCall call_;
 };
 
-// The tensors and scalars that prepare has found alive.
+// The tensors and scalars, which prepare has checked.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
     if (values[i].pointer == nullptr) continue;
     bool written = parameter.written;
-    if (row.inplace) {  // the first parameter stands where the outputs are, too
+    if (row.inplace) {  // the first parameter is also the output
       if (written) continue;
       written = i == 0;
     }
@@ -90,11 +90,12 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
 
 }  // namespace
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+int32_t plan_for_c(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   return traced_plan(rows[index], values, workspace_size, executor, plan_now);
 }
 
-int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+int32_t run_for_c(int index, void* workspace, uint64_t workspace_size, void* executor,
+                  void* stream) {
   return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 

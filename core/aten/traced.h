@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `openaclnn trace` shows the calls of rows: it gets the arguments and makes the call. Programs
-// that open the libraries themselves, as torch_npu does, cannot be interposed; so both libraries
-// with rows ask for the tracer.
+// How `openaclnn trace` shows calls of rows: it gets the arguments and makes the call. Preloading
+// does not reach programs that dlopen the libraries (torch_npu), so both libraries with rows look
+// up the tracer.
 #pragma once
 
 #include <dlfcn.h>

@@ -16,13 +16,13 @@ namespace openaclnn {
 
 namespace {
 
-// In integers: an address from outside may be NULL, or so large that the sum wraps around.
+// Integer arithmetic: an address from outside may be NULL, or so large that the sum wraps.
 std::byte* moved(std::byte* address, int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(address) +
                                       static_cast<uintptr_t>(bytes));
 }
 
-// Dims of one element place nothing, so an operand has none of them.
+// Size-1 dims do not affect addresses and are dropped.
 void keep_view(Executor::Operand& operand, const Tensor& tensor) {
   operand.dtype = tensor.dtype;
   operand.rank = 0;
@@ -204,7 +204,7 @@ Status Executor::check_workspace(const char* op, void* workspace, uint64_t size)
                 "%s: workspace must be aligned to %zu bytes, but its address is %p", op,
                 kWorkspaceAddressAlignment, workspace);
   }
-  const size_t behind = bytes_behind(workspace);  // 0 in memory that is not of aclrtMalloc
+  const size_t behind = bytes_behind(workspace);  // 0: not memory of aclrtMalloc
   if (behind != 0 && behind < workspace_size_) {
     return fail(ACLNN_ERR_PARAM_INVALID,
                 "%s: workspace must have the %llu bytes that phase 1 asked for, but the allocation "
@@ -222,7 +222,7 @@ Status Executor::check_workspace(const char* op, void* workspace, uint64_t size)
 
 bool Executor::Operand::meets(const void* memory, uint64_t bytes) const {
   if (!present || low == high) return false;
-  // From the data of the operand.
+  // Relative to the data of the operand.
   const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(memory)) -
                          static_cast<__int128>(reinterpret_cast<uintptr_t>(data));
   if (begin + static_cast<__int128>(bytes) <= low || high <= begin) return false;

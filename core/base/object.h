@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All objects of the C interface have handles that are checked, and a sentence for a wrong one.
+// Create, look up and destroy objects of the C interface, with checked handles.
 #pragma once
 
 #include <type_traits>
@@ -54,7 +54,7 @@ T* create_object(HandlePool<T>& pool, const char* call) {
   return object;
 }
 
-// NULL may be destroyed, as it may be freed.
+// Destroying NULL is a no-op.
 template <class T>
 aclnnStatus destroy_object(HandlePool<T>& pool, const char* call, const char* argument,
                            const T* handle) {

@@ -33,7 +33,7 @@ namespace {
 
 using ll = long long;
 
-// The dims of one argument: copied, and none of them negative.
+// Copies the dims of an argument; none may be negative.
 Status copy_dims(const char* call, const char* argument, const int64_t* values, uint64_t count,
                  Dims* dims) {
   if (count > kMaxDims) {

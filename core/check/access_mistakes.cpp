@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports work that nothing orders, and work that reads what nothing has written.
+// Reports data races between unordered work, and reads of bytes that were never written.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -47,11 +47,11 @@ void report_collision(const Access& now, const Access& other) {
   emit(report);
 }
 
-// An access to bytes, some of which were never given a value.
+// A read of bytes of which some were never written.
 struct NeverWritten {
   Access access;
   Missing missing;
-  Access dropped;  // that would have written them; without a call: none
+  Access dropped;  // the dropped write to these bytes; no call: none
 };
 
 void report_never_written(const NeverWritten& found) {
@@ -87,11 +87,11 @@ void report_never_written(const NeverWritten& found) {
 enum class Kind {
   copy,
   own,      // an operator of openaclnn writes all of its outputs
-  foreign,  // another library says afterwards what it left (`left`)
+  foreign,  // another library reports later what it left unwritten (`left`)
 };
 
-// Bytes that are read must have been written. Bytes that are written or were reported have a value
-// from now on. A copy within the device also copies which bytes have a value.
+// Reads need initialised bytes. Written bytes, and those just reported, become initialised. A copy
+// within the device copies the state of each byte.
 std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& accesses,
                                       Kind kind) {
   const bool is_copy = kind == Kind::copy;
@@ -115,8 +115,8 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
                                 : state.initialised.missing(access.low, access.high);
     if (missing.count == 0) continue;
     found.push_back({access, missing, {}});
-    for (const Access& each : state.dropped) {
-      if (each.low <= missing.first && missing.first < each.high) found.back().dropped = each;
+    for (const Access& write : state.dropped) {
+      if (write.low <= missing.first && missing.first < write.high) found.back().dropped = write;
     }
     state.initialised.mark(access.low, access.high);
   }
@@ -155,17 +155,17 @@ void take_down(const char* call, std::vector<Access> accesses, const Stream* str
       const Access* other = state.happens_before.add(block_of(access.low), access);
       if (other == nullptr) continue;
       collisions.emplace_back(access, *other);
-      // Goes on as if the host had waited: other accesses that lack this synchronisation have the
+      // Continues as if the host had waited: other accesses that lack this synchronisation have the
       // same cause.
       if (stream == nullptr) state.happens_before.synchronised(collisions.back().second.stream);
     }
     never_written = note_values(state, accesses, kind);
   }
   for (const auto& [now, other] : collisions) report_collision(now, other);
-  for (const NeverWritten& each : never_written) report_never_written(each);
+  for (const NeverWritten& read : never_written) report_never_written(read);
 }
 
-// The ranges on which the executor works, by the names of its tensors.
+// The byte ranges of the executor's tensors, by name.
 std::vector<Access> accesses_of(const aclOpExecutor& executor) {
   State& state = State::get();
   std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> views;
@@ -186,7 +186,7 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
     access.written = operand.role != Role::input;
     if (const auto planned = views.find(operand.name); planned != views.end()) {
       auto view = std::make_shared<Tensor>(*planned->second);
-      view->data = operand.data;  // where it is now
+      view->data = operand.data;  // the current address
       int64_t storage = 0;
       if (!element_count(view->storage, &storage)) storage = 0;
       const uintptr_t end = data + static_cast<size_t>(storage) * dtype_size(view->dtype);

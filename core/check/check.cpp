@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check mode begins when the library is loaded with OPENACLNN_CHECK=1, and then decides about the
-// exit status of the process.
+// Starts check mode when the library is loaded with OPENACLNN_CHECK=1, and sets the exit status at
+// the end of the process.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,8 +23,7 @@ namespace openaclnn {
 namespace check {
 namespace {
 
-// Set while this thread waits for streams on behalf of check mode: such waits do not order the
-// program's work.
+// Set while check mode itself waits for streams: such waits are not synchronisation of the program.
 thread_local bool unseen = false;
 
 void made(const char* call, ObjectKind kind, const void* handle) {
@@ -79,7 +78,7 @@ constexpr Observer kObserver = {
             state.happens_before.recorded(event, s);
             const Object* own = state.ledger.find(event);
             const bool is_event = own != nullptr && own->live && own->kind == ObjectKind::event;
-            if (!is_event) state.calling_back.insert(s);  // it is a callback
+            if (!is_event) state.calling_back.insert(s);  // the point of a callback
           });
         },
     .waits =
@@ -159,7 +158,7 @@ uintptr_t block_of(uintptr_t address) {
   return own == nullptr ? 0 : own->begin;
 }
 
-// The file that OPENACLNN_CHECK_SEEN names carries this to `openaclnn check`.
+// Creates the file named by OPENACLNN_CHECK_SEEN, for which `openaclnn check` looks.
 void used() {
   static std::atomic<bool> reported = false;
   if (reported.load(std::memory_order_relaxed) || reported.exchange(true)) return;

@@ -26,8 +26,8 @@ bool collide(const Access& a, const Access& b) {
                        b.view != nullptr ? *b.view : bytes_between(b.low, b.high));
 }
 
-// Returns whether everything that can collide with `old` also collides with `fresh`, which comes
-// after it.
+// Whether everything that can conflict with `old` also conflicts with `fresh`, which comes after
+// it.
 bool covers(const Access& fresh, const Access& old) {
   return fresh.actor == old.actor && fresh.low <= old.low && old.high <= fresh.high &&
          fresh.view == nullptr && (fresh.written || !old.written);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector clocks of the host and of every stream show what happened before what.
 //
-// All threads of the host count as one actor that works in order, because their synchronisation is
-// not visible here. Some mistakes of several threads are therefore missed, but none is invented.
-// Work on a stream comes after what the host knew when it was submitted, and after the work before
-// it on that stream; the host, or another stream, comes after it only through a synchronisation or
-// an event. An access that the host is known to come after comes before all that follows, and is
-// forgotten.
+// All threads of the host are one actor, because their synchronisation is not visible here: races
+// between threads may be missed, but none is reported wrongly. Work on a stream happens after what
+// the host knew at submission and after earlier work of that stream. It happens before the host or
+// another stream only through a synchronisation or an event. An access that happens before the
+// host's present is dropped: everything later is ordered after it.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +25,10 @@ namespace openaclnn::check {
 struct Access {
   const char* call;
   const char* argument;
-  uintptr_t low, high;  // addresses as the program knows them
+  uintptr_t low, high;  // the program's addresses
   bool read, written;
-  std::shared_ptr<const Tensor> view;  // when it leaves gaps between low and high; else nullptr
-  uintptr_t storage_low = 0, storage_high = 0;  // where the view leaves gaps in it; else 0
+  std::shared_ptr<const Tensor> view;           // only if it has gaps between low and high
+  uintptr_t storage_low = 0, storage_high = 0;  // of a view with gaps; else 0
   Stack stack;
   const Stream* stream = nullptr;  // nullptr: the host
   uint32_t actor = 0, epoch = 0;
@@ -38,15 +37,15 @@ struct Access {
 // Not safe for two threads at once.
 class HappensBefore {
  public:
-  // The stream, or the host for nullptr, starts one more piece of work.
+  // The stream (nullptr: the host) starts new work.
   void begin(const Stream* stream);
-  // Records an access of that work to the block of memory. Returns the access that it collides
-  // with, or nullptr; the pointer is valid until the next call.
+  // Records an access of that work to a block. Returns an unordered conflicting access, or nullptr;
+  // valid until the next call.
   const Access* add(uintptr_t block, Access access);
-  // Returns a use of these bytes of the block that the host does not know to be over, or nullptr.
+  // Returns an access to these bytes that does not happen before the host's present, or nullptr.
   const Access* pending(uintptr_t block, uintptr_t low, uintptr_t high);
   void forget(uintptr_t block) { accesses_.erase(block); }
-  void forget(uintptr_t block, uintptr_t low, uintptr_t high);  // what lies in between
+  void forget(uintptr_t block, uintptr_t low, uintptr_t high);  // accesses within
 
   void synchronised(const Stream* stream);
   void recorded(const void* event, const Stream* stream);

@@ -23,7 +23,7 @@ std::optional<Bits> bits_of(uintptr_t low, uintptr_t* high) {
     return std::nullopt;
   }
   if (own->mapping_index != nullptr)
-    return std::nullopt;  // mapped twice, it is written at either place
+    return std::nullopt;  // not tracked: may be mapped at two addresses
   *high = std::min(*high, own->end());
   return Bits(*own);
 }
@@ -33,8 +33,8 @@ struct Hull {
   uintptr_t block = 0, low = UINTPTR_MAX, high = 0;
 };
 
-// Calls see(bits, low, high, comb) for the runs of a view, cut to the allocation in which it
-// begins. Returns their hull.
+// Calls see(bits, low, high, stride_mask) for the runs of a view, cut to the allocation in which it
+// begins. Returns the hull of the runs.
 template <class F>
 Hull for_each_run(const Tensor& view, F see) {
   const Runs runs(view);
@@ -137,21 +137,22 @@ void InitialisedBytes::forget_remembered(uintptr_t block, uintptr_t low, uintptr
   const auto known = before_.find(block);
   if (known == before_.end() || low >= high) return;
   std::vector<Snapshot> rest;
-  for (Snapshot& each : known->second) {
-    if (high <= each.low || each.high <= low) {
-      rest.push_back(std::move(each));
+  for (Snapshot& snapshot : known->second) {
+    if (high <= snapshot.low || snapshot.high <= low) {
+      rest.push_back(std::move(snapshot));
       continue;
     }
-    if (high < each.high) {
-      const auto skipped = (high - block) / 64 - (each.low - block) / 64;
-      rest.push_back({block,
-                      high,
-                      each.high,
-                      {each.words.begin() + static_cast<ptrdiff_t>(skipped), each.words.end()}});
+    if (high < snapshot.high) {
+      const auto skipped = (high - block) / 64 - (snapshot.low - block) / 64;
+      rest.push_back(
+          {block,
+           high,
+           snapshot.high,
+           {snapshot.words.begin() + static_cast<ptrdiff_t>(skipped), snapshot.words.end()}});
     }
-    if (each.low < low) {
-      each.high = low;
-      rest.push_back(std::move(each));
+    if (snapshot.low < low) {
+      snapshot.high = low;
+      rest.push_back(std::move(snapshot));
     }
   }
   known->second = std::move(rest);
@@ -162,9 +163,9 @@ void InitialisedBytes::restore(uintptr_t low, uintptr_t high) {
   if (!bits) return;
   const auto known = before_.find(bits->begin());
   if (known == before_.end()) return;
-  for (const Snapshot& each : known->second) {
-    const uintptr_t from = std::max(low, each.low), to = std::min(high, each.high);
-    if (from < to) bits->restore(from, to, each.low, each.words);
+  for (const Snapshot& snapshot : known->second) {
+    const uintptr_t from = std::max(low, snapshot.low), to = std::min(high, snapshot.high);
+    if (from < to) bits->restore(from, to, snapshot.low, snapshot.words);
   }
 }
 
@@ -172,7 +173,7 @@ void InitialisedBytes::copy(uintptr_t dst, uintptr_t src, size_t count) {
   uintptr_t end = src + count;
   const std::optional<Bits> bits = bits_of(src, &end);
   if (!bits) return;
-  std::vector<std::pair<uintptr_t, uintptr_t>> runs;  // they may overlap where they go
+  std::vector<std::pair<uintptr_t, uintptr_t>> runs;  // source and target may overlap
   for (uintptr_t low = bits->first_with(true, src, end); low < end;) {
     const uintptr_t high = bits->first_with(false, low, end);
     runs.emplace_back(low, high);
@@ -198,9 +199,9 @@ void InitialisedBytes::mark_gaps(uintptr_t low, uintptr_t high) {
   const std::optional<Bits> bits = bits_of(low, &high);
   if (!bits) return;
   std::vector<Gaps>& all = gaps_[bits->begin()];
-  for (Gaps& each : all) {  // what meets is one
-    if (low > each.high || each.low > high) continue;
-    each = {std::min(low, each.low), std::max(high, each.high)};
+  for (Gaps& gap : all) {  // merges adjacent gaps
+    if (low > gap.high || gap.low > high) continue;
+    gap = {std::min(low, gap.low), std::max(high, gap.high)};
     return;
   }
   all.push_back({low, high});
@@ -215,10 +216,10 @@ Missing InitialisedBytes::missing_beside_gaps(uintptr_t low, uintptr_t high) con
   std::sort(gaps.begin(), gaps.end(), [](const Gaps& a, const Gaps& b) { return a.low < b.low; });
   Missing sum;
   uintptr_t at = low;
-  for (const Gaps& each : gaps) {
-    const uintptr_t until = std::min(each.low, high);
+  for (const Gaps& gap : gaps) {
+    const uintptr_t until = std::min(gap.low, high);
     if (at < until) add(&sum, bits->missing(at, until));
-    at = std::max(at, each.high);
+    at = std::max(at, gap.high);
   }
   if (at < high) add(&sum, bits->missing(at, high));
   sum.of = high - low;

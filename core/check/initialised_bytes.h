@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One bit for each byte of device memory says whether it was given a value. Work counts when it is
-// submitted, in the order of submission.
+// Shadow memory: one bit for each byte of device memory, set if the byte was ever written. Work
+// counts when it is submitted.
 #pragma once
 
 #include <bit>
@@ -13,16 +13,15 @@
 
 namespace openaclnn::check {
 
-// The bytes of a view as runs. A run has the bytes of [low, high) at addresses whose bit in
-// `stride_mask`, by the address modulo 64, is set. Its only gaps are those that repeat every 64
-// bytes, as those of every other element do.
+// The bytes of a view as runs. A run is the bytes of [low, high) whose bit (address modulo 64) is
+// set in `stride_mask`: short strides that divide 64 stay in one run.
 class Runs {
  public:
   explicit Runs(const Tensor& view);
-  bool dense() const { return rank_ == 0 && stride_mask_ == kAll; }  // it is one run without gaps
+  bool dense() const { return rank_ == 0 && stride_mask_ == kAll; }  // one run without gaps
   uintptr_t begin() const { return begin_; }
 
-  // Calls see(low, high, comb) for each run.
+  // Calls see(low, high, stride_mask) for each run.
   template <class F>
   void for_each(F see) const {
     uintptr_t at = begin_;
@@ -44,13 +43,13 @@ class Runs {
 
   uintptr_t begin_ = 0;
   size_t length_ = 0;            // of a run
-  uint64_t stride_mask_ = kAll;  // of a run that begins where the address divides by 64
+  uint64_t stride_mask_ = kAll;  // for a run that begins at a multiple of 64
   int rank_ = 0;                 // of the dims that are left, innermost first
   int64_t dim_[kMaxDims];
   uintptr_t step_[kMaxDims];  // in bytes
 };
 
-// Bytes that were never given a value.
+// Bytes that were never written.
 struct Missing {
   uintptr_t first = 0;
   size_t count = 0;
@@ -64,11 +63,11 @@ class InitialisedBytes {
   // Bytes that are marked or unmarked later are not restored.
   void mark(uintptr_t low, uintptr_t high);
   void mark(const Tensor& view);
-  // Takes that back, whatever was written before.
+  // Undoes mark, regardless of earlier writes.
   void unmark(uintptr_t low, uintptr_t high);
   void unmark(const Tensor& view);
-  // Which bytes of [low, high) have a value. Taken before mark and remembered after it, so that
-  // `restore` takes the mark back for a part. Of outputs that overlap the last is remembered.
+  // The state of [low, high) before mark; after `remember`, `restore` undoes the mark for a part.
+  // Of overlapping outputs the last is remembered.
   struct Snapshot {
     uintptr_t block, low, high;
     std::vector<uint64_t> words;
@@ -76,14 +75,14 @@ class InitialisedBytes {
   Snapshot snapshot(uintptr_t low, uintptr_t high) const;
   void remember(Snapshot before);
   void restore(uintptr_t low, uintptr_t high);
-  // Gives dst a value where src has one.
+  // Copies the state of src to dst.
   void copy(uintptr_t dst, uintptr_t src, size_t count);
 
   Missing missing(uintptr_t low, uintptr_t high) const;
   Missing missing(const Tensor& view) const;
 
-  // An operator wrote a view that leaves gaps in this storage. A program that copies the whole
-  // storage does not mean to read the gaps.
+  // An operator wrote a view with gaps in this storage: copying the whole storage does not count as
+  // reading the gaps.
   void mark_gaps(uintptr_t low, uintptr_t high);
   Missing missing_beside_gaps(uintptr_t low, uintptr_t high) const;
   void forget(uintptr_t block) { gaps_.erase(block), before_.erase(block); }

@@ -25,17 +25,17 @@ const Object* Ledger::find(const void* handle) const {
 }
 
 std::vector<Ledger::Left> Ledger::left(bool (*skip)(ObjectKind, const void*)) const {
-  std::map<std::pair<ObjectKind, uint64_t>, Left> places;
+  std::map<std::pair<ObjectKind, uint64_t>, Left> sites;
   for (const auto& [handle, object] : objects_) {
     if (!object.live || skip(object.kind, handle)) continue;
-    Left& left = places[{object.kind, object.made.hash()}];
+    Left& left = sites[{object.kind, object.made.hash()}];
     if (left.count++ == 0 || object.number < left.first->number) {
       left.handle = handle;
       left.first = &object;
     }
   }
   std::vector<Left> all;
-  for (const auto& [place, left] : places) all.push_back(left);
+  for (const auto& [site, left] : sites) all.push_back(left);
   std::sort(all.begin(), all.end(),
             [](const Left& a, const Left& b) { return a.first->number < b.first->number; });
   return all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger knows every object by its handle: what it is, who made it, who ended it. Handles are
-// reused at some point; then the newest object counts.
+// Every object by handle: its kind, creation and end. If a handle is reused, the newest object
+// counts.
 #pragma once
 
 #include <unordered_map>

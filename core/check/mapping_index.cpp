@@ -17,8 +17,7 @@ struct Mappings {
 };
 Mappings mappings;
 
-// Returns zeros that cost memory only where they are touched, or nullptr when there are no
-// addresses left.
+// Reserves zeroed pages, backed when touched; nullptr: out of addresses.
 void* untouched(size_t size) {
   void* range = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

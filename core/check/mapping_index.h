@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mappings in a reservation of check mode: one Block for each call of aclrtMapMem, found by the
-// granules of addresses that it covers. The newest one counts, so memory that was unmapped stays
-// recognisable. Only one thread at a time may record; lookups take no lock, because signal handlers
-// make them.
+// The mappings in a reservation: an array from granule to the newest Block (one for each
+// aclrtMapMem) that covers it, so unmapped memory stays recognisable. One thread at a time may
+// record; lookups take no lock, because signal handlers make them.
 #pragma once
 
 #include <atomic>
@@ -14,11 +13,11 @@
 namespace openaclnn::check {
 
 struct MappingIndex {
-  // nullptr when there is no room.
+  // nullptr: out of memory.
   static MappingIndex* create(uintptr_t begin, size_t size);
 
   bool map(const char* call, uintptr_t address, size_t size);
-  // Returns what is mapped at the address, or was last; nullptr when nothing ever was.
+  // The newest mapping at the address, even if unmapped; nullptr: never mapped.
   Block* at(const Block& reservation, uintptr_t address) const;
   // The bytes from the address to the end of the mapped memory; 0 if none is mapped there.
   size_t mapped_behind(uintptr_t address) const;

@@ -42,7 +42,7 @@ void report_free_in_use(const char* call, const void* address, const Access& use
   emit(report);
 }
 
-// Describes what memory that cannot be freed is instead.
+// Explains why memory cannot be freed.
 void report_wrong_free(const char* call, ObjectKind kind, const void* address,
                        const Object* object) {
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;
@@ -139,7 +139,7 @@ bool is_left_behind(ObjectKind kind, const void* handle) {
   return !stream || stream->owner() == nullptr;
 }
 
-// Distinguishes objects that were made on one line.
+// Tells apart objects that were made on one line.
 void add_identity(Sentence& sentence, const Object& object, const void* handle) {
   if (handle == nullptr) return;
   const Tensor* tensor = object.kind != ObjectKind::tensor
@@ -186,7 +186,7 @@ void ending(const char* call, ObjectKind kind, const void* handle) {
   {
     std::lock_guard lock(state.mutex);
     if (is_memory(kind)) {
-      // Memory of the host is the allocator's until this call is over.
+      // Host memory is not freed before this call ends.
       const size_t size =
           own != nullptr ? own->size : malloc_usable_size(const_cast<void*>(handle));
       const Access* pending = state.happens_before.pending(block_of(begin), begin, begin + size);
@@ -215,7 +215,7 @@ void ending(const char* call, ObjectKind kind, const void* handle) {
   }
   if (in_use) {
     report_free_in_use(call, handle, use, own == nullptr ? &host_memory : nullptr);
-    drain_unseen();  // else the library would touch what no longer exists
+    drain_unseen();  // so that no task accesses freed memory
   }
   if (own != nullptr) retire(*own, call);
 }

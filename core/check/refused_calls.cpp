@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports calls that were refused: a program that ignores the status goes on with results that were
-// never computed.
+// Reports refused calls: a program that ignores the status continues with results that were never
+// computed.
 #include <string_view>
 
 #include "acl/acl_rt.h"

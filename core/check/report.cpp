@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports go to stderr as text, and with OPENACLNN_CHECK_JSON also to a file, as one JSON object
-// per line. Each is appended as a whole, so that a crash, a fork or a second process leaves a file
-// that can be read.
+// per line. Each is appended by one write, so the file stays valid after a crash, a fork or with
+// several processes.
 #include "core/check/report.h"
 
 #include <fcntl.h>
@@ -19,16 +19,15 @@
 namespace openaclnn::check {
 namespace {
 
-constexpr int kShown = 4;        // frames of a place
-constexpr int kShownInLine = 2;  // frames of the place of a consequence
+constexpr int kShown = 4;        // frames of a call site
+constexpr int kShownInLine = 2;  // frames of the call site of a consequence
 constexpr int kMostSites = 4096;
 
 int code = 66;
 int json_file = -1;
 std::atomic<int> mistakes = 0, consequences = 0;
 
-// Serialises reports. A signal handler can only interrupt a thread that holds this if the library
-// itself has faulted.
+// Serialises reports. A signal handler interrupts a holder only if the library itself faulted.
 class Turn {
  public:
   Turn() {
@@ -49,7 +48,7 @@ struct Hashes {
     }
     return false;
   }
-  bool add(uint64_t hash) {  // false when it was there
+  bool add(uint64_t hash) {  // false: known already
     if (has(hash)) return false;
     if (count < kMostSites) known[count++] = hash;
     return true;
@@ -70,7 +69,7 @@ uint64_t hash_of(const CallSite& site) {
   return hash;
 }
 
-// The reports written so far, as hashes of kind and places, and the calls they were written for.
+// Hashes of the reports written so far (kind and call sites), and of the calls they were for.
 bool is_new(const Report& report) {
   static Hashes reports, calls;
   uint64_t hash = 14695981039346656037u;
@@ -86,7 +85,7 @@ bool is_new(const Report& report) {
 void write_all(int file, const char* text, size_t length) {
   while (length > 0) {
     const ssize_t done = write(file, text, length);
-    if (done < 0 && errno != EINTR) return;  // there is no reader any more
+    if (done < 0 && errno != EINTR) return;  // the reader is gone
     if (done > 0) text += done, length -= static_cast<size_t>(done);
   }
 }
@@ -192,8 +191,7 @@ void add_json(Page& page, const Report& report, const Frames* found) {
 }  // namespace
 
 void prepare_reports() {
-  after_fork_in_child(
-      Turn::reset_in_child);  // another thread of the parent may have been reporting
+  after_fork_in_child(Turn::reset_in_child);  // a thread of the parent may hold it
   code = static_cast<int>(environment_number("OPENACLNN_CHECK_EXIT_CODE", 0, 255, code));
   const char* path = std::getenv("OPENACLNN_CHECK_JSON");
   if (path == nullptr || *path == '\0') return;

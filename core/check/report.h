@@ -9,13 +9,13 @@
 
 namespace openaclnn::check {
 
-// A place that helps to understand the mistake; role and call make its heading, as in
-// "memory made by aclrtMalloc".
+// A call site that explains the mistake; role and call are its heading: "memory made by
+// aclrtMalloc".
 struct CallSite {
   const char* role;
   const char* call;  // may be nullptr
   Stack stack;
-  const Caller* caller = nullptr;  // in place of the stack, where another language made the call
+  const Caller* caller = nullptr;  // instead of the stack, for calls from another language
 };
 
 struct Report {
@@ -45,8 +45,8 @@ struct Report {
 // Reads OPENACLNN_CHECK_EXIT_CODE and OPENACLNN_CHECK_JSON.
 void prepare_reports();
 
-// Writes the report, unless one of its kind was written for the same places. Works in a
-// signal handler, too.
+// Writes the report, unless one of its kind was written for the same call sites. Works in a signal
+// handler, too.
 void emit(const Report& report);
 
 int mistakes_reported();  // the number of mistakes reported so far

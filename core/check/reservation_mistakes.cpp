@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports addresses that are unmapped, released or freed with a call that does not fit them.
+// Reports addresses that are unmapped, released or freed by the wrong call.
 #include <cstring>
 
 #include "core/check/state.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes back what was taken down at a launch: outputs that work left as they were, work that never
-// ran, plans that phase 2 refused.
+// Undoes the records of a launch: outputs left unwritten, work that never ran, plans that phase 2
+// refused.
 #include "core/check/state.h"
 
 namespace openaclnn::check {
@@ -65,7 +65,7 @@ void not_launched(const void* executor) {
 
 void forget_dropped(State& state, uintptr_t low, uintptr_t high) {
   std::erase_if(state.dropped,
-                [=](const Access& each) { return low <= each.low && each.high <= high; });
+                [=](const Access& access) { return low <= access.low && access.high <= high; });
 }
 
 }  // namespace openaclnn::check

@@ -72,7 +72,7 @@ MissingResource given_null(std::string_view call, std::string_view sentence) {
   const std::string_view argument = null_argument(sentence);
   if (argument.empty()) return MissingResource::nothing;
   const bool phase1 = ends(call, "GetWorkspaceSize");
-  for (const Named& maker : kMakers) {  // NULL for what it should make
+  for (const Named& maker : kMakers) {  // NULL for an output
     const bool made =
         maker.resource != MissingResource::result && maker.resource != MissingResource::device;
     if (made && begins(call, maker.part)) return MissingResource::nothing;

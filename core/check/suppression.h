@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks what the program lacks because a call was refused. A later mistake with the same cause is
-// reported under the first: a missing aclrtSetDevice is one mistake, not one per call after it.
+// Tracks which resources are missing because a call was refused. A later mistake with that cause is
+// reported as its consequence: a missing aclrtSetDevice is one mistake, not one for each later
+// call.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,13 @@ enum class MissingResource : uint32_t {
   result = 1 << 7,  // what an operator, a copy or a fill would have written
 };
 
-// Returns whether the program lacks this because a call was refused.
+// Whether the resource is missing because a call was refused.
 bool is_consequence(MissingResource resource);
 
 MissingResource resource_of(ObjectKind kind);
 
-// Records that a call was refused with this code and sentence: from now on the program lacks what
-// the call would have made. Returns whether an earlier refusal is the cause.
+// Records a refused call: what it would have made is missing from now on. Returns whether an
+// earlier refusal is the cause.
 bool note_refusal(std::string_view call, int32_t code, std::string_view sentence);
 
 // Records that a call that needs a device succeeded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bits of one allocation that say which bytes have a value.
+// The shadow bits of one allocation: which bytes were written.
 #pragma once
 
 #include <bit>
@@ -63,7 +63,7 @@ class Bits {
       found.of += ones(w.mask(w.last) & stride_mask) + (w.last - w.first - 1) * ones(stride_mask);
     }
     for (size_t i = w.first; i <= w.last; ++i) {
-      constexpr size_t kAtOnce = 8;  // words, where all have a value
+      constexpr size_t kAtOnce = 8;  // words, if all bits are set
       while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce, stride_mask)) i += kAtOnce;
       const uint64_t zeros = ~words_[i] & w.mask(i) & stride_mask;
       if (zeros == 0) continue;

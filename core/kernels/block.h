@@ -101,7 +101,7 @@ template <int unroll = kUnroll, class Work>
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }
 
-// Functions of their own, because every loop ends with them.
+// Not inlined: every loop ends with them.
 template <class Type>
 [[gnu::noinline]] FloatRegister load_last(const typename Type::Raw* in, int64_t n,
                                           typename Type::Raw others) {

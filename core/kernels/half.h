@@ -45,7 +45,7 @@ inline auto joined(WordRegister lower, WordRegister upper) {
 //
 // `store` narrows two registers and calls put(out, values), with both joined or with one after the
 // other: F16C converts to half a register, and two stores take less time than to join the halves.
-// With AVX-512 the joined values are a whole line, as a streaming store wants.
+// With AVX-512 the joined values are a whole line, for a non-temporal store.
 struct Bf16 {
   static constexpr Element kElement = Element::bf16;
   using Raw = uint16_t;
@@ -155,7 +155,7 @@ struct F16 {
   }
 
   // Below 2^-14, adding 0.5 rounds at the last bit of an fp16 subnormal. From 65520 on the carry
-  // produces infinity by itself.
+  // produces infinity.
   template <class W>
   static W to_bits(W bits) {
     const W sign = bits & 0x80000000;

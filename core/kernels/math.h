@@ -13,8 +13,8 @@ namespace {
 
 // Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr double kShiftF64 = 0x1.8p52;
-// Adding this does the same and leaves n + 127 in the last nine bits: shifted left by 23 they are
-// the bits of 2^n, for -127 < n < 128.
+// Adding this rounds too and leaves n + 127 in the last nine bits: shifted left by 23 they are the
+// bits of 2^n, for -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
 
 // Returns a polynomial of x by Horner's rule, each step rounded once; the coefficient of the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library in which ATen computes and gloo communicates. It is compiled on the user's machine;
-// it lies where the environment of `openaclnn npu` finds it, or is already loaded.
+// The backend: the library in which ATen computes and gloo communicates, compiled on the user's
+// machine and found through the environment of `openaclnn npu`.
 #pragma once
 
 namespace openaclnn::npu {

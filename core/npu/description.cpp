@@ -159,7 +159,7 @@ aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   return status.code();
 }
 
-// ---- attributes: as text for the sentence that says which call was refused, and as values ----
+// ---- attributes: as values, and as text for refusals ----
 
 namespace {
 

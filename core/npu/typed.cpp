@@ -24,7 +24,7 @@ class Handles {
     }
   }
 
-  // A description without a dtype is an argument that is left out.
+  // A description without a dtype is an omitted argument.
   Status add(const char* call, const char* type, const aclTensorDesc* described,
              const aclDataBuffer* held) {
     const aclTensorDesc* d = descriptions().find(described);
@@ -70,7 +70,7 @@ class Handles {
     return {};
   }
 
-  // Gives a result whose shape became known by running to its description.
+  // Copies a shape that depends on data to its description.
   Status write_shape(const char* call, const Typed& given, int i) const {
     const auto* tensor = static_cast<const aclTensor*>(made_[i]);
     if (tensor == nullptr) return {};

@@ -15,7 +15,7 @@ namespace openaclnn {
 
 namespace {
 
-// A run that has to wait for its turn on a stream.
+// A queued run.
 struct Run {
   Run(const char* its_name, const Executor& executor, void* its_workspace, ForkSafeLock* its_lock)
       : plan(executor), workspace(its_workspace), name(its_name), run_mutex(its_lock) {}
@@ -42,7 +42,7 @@ struct Run {
 void submit(std::unique_ptr<Run> run, Stream& stream) {
   stream.submit({[](void* context) { static_cast<Run*>(context)->now(); },
                  [](void* context) { delete static_cast<Run*>(context); }, run.get()});
-  run.release();  // submit has it; had it thrown, we would
+  run.release();  // owned by the stream now
 }
 
 }  // namespace
@@ -93,8 +93,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
     workspace = reachable(workspace);
   }
-  // From here on, other threads that use the executor find that it was run; if it is repeatable,
-  // they wait for this run instead.
+  // From here on, other threads find the executor consumed; if it is repeatable, they wait for this
+  // run.
   const bool consumes = !executor->repeatable;
   if (consumes) executor.withdraw(HandlePool<aclOpExecutor>::End::consumed);
   const auto notify_consumed = [&] {
@@ -120,7 +120,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   try {
     auto run = std::make_unique<Run>(name, *executor, workspace, nullptr);
-    if (!consumes) executor.release();  // short of memory, submit waits for the stream
+    if (!consumes) executor.release();  // without memory, submit waits for the stream
     submit(std::move(run), *stream);
   } catch (...) {
     if (consumes) executor.restore();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where exceptions end: no call of the C interface throws, and what ran out of memory is a status.
+// The border between C and C++: C functions never throw, an exception becomes a status, and
+// arguments are checked.
 //
 //   return guarded("aclrtMalloc", ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { … });
 #pragma once
@@ -14,8 +15,8 @@
 
 namespace openaclnn {
 
-// The result of f(), a Status, a code or a pointer. When f throws: `code`, or nullptr, and a
-// sentence headed by `call`.
+// Returns f(): a Status, a code or a pointer. If f throws, fails with `code`, or returns nullptr;
+// `call` heads the sentence.
 template <class F>
 auto guarded(const char* call, int32_t code, F&& f) noexcept -> decltype(f()) {
   try {
@@ -39,14 +40,14 @@ inline Status not_null(const char* call, const char* argument, const void* point
   return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
 }
 
-// Checks arguments that are reserved for the future.
+// For reserved arguments.
 inline Status check_zero(const char* call, const char* argument, uint64_t value) {
   if (value == 0) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be 0, but got %llu", call, argument,
               static_cast<unsigned long long>(value));
 }
 
-// Milliseconds that the host waits.
+// In milliseconds; -1: no limit.
 inline Status check_timeout(const char* call, int32_t timeout) {
   if (timeout >= -1) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID,

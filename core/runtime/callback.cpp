@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is subscribed to whom, and the callbacks handed over. One lock guards it all: what happens
-// under it is short, and callbacks run outside.
+// Subscriptions of threads to streams, and pending callbacks. One lock guards both; callbacks run
+// without it.
 #include "core/runtime/stream.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ struct Turn : OneShotEvent {  // set when a callback that its stream waits for h
 struct Callback {
   aclrtCallback function;
   void* data;
-  Stream* stream;              // only compared: a forced destruction may end it, even with a `turn`
+  Stream* stream;              // an identity: may be destroyed by force meanwhile
   std::shared_ptr<Turn> turn;  // nullptr: the stream does not wait
 
   void run() const {
@@ -66,13 +66,13 @@ struct Reporters {
     return reporters.get();
   }
 
-  // Threads and queues stayed in the parent. Without destructors: somebody may wait there.
+  // In a child of fork. No destructors: threads of the parent may be waiting on these objects.
   void reset() {
     new (&of_thread) std::map<uint64_t, Reporter>;
     new (&of_stream) std::map<const Stream*, uint64_t>;
   }
 
-  // The callbacks of a stream that is left without a reporter and waits for them.
+  // Ends a subscription. Returns the pending callbacks that the stream waits for.
   std::list<Callback> leave(std::map<const Stream*, uint64_t>::iterator subscription) {
     std::list<Callback> dropped;
     const auto found = of_thread.find(subscription->second);
@@ -103,7 +103,7 @@ void drop(const std::list<Callback>& callbacks) {
   }
 }
 
-// The task of a stream. The node of the list is made at launch: handing it over cannot fail.
+// A task of the stream. The list node is allocated at launch, so handing it over cannot fail.
 struct Launch {
   std::list<Callback> node;
 
@@ -158,7 +158,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   const bool waits = block == ACL_CALLBACK_BLOCK;
   own->node.push_back({function, data, stream.get(), waits ? std::make_shared<Turn>() : nullptr});
   notify_recorded(&own->node.front(),
-                  stream.get());  // whose callback runs then knows what came before
+                  stream.get());  // the callback happens after the work before it
   const auto run = [](void* context) { static_cast<Launch*>(context)->run(); };
   if (!waits && stream->run_if_idle(run, own.get())) return {};
   const auto drop = [](void* context) { delete static_cast<Launch*>(context); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recursive descent over RFC 8259, one function a rule, that copies what it accepts.
+// Recursive-descent parser for RFC 8259, one function for each rule; copies what it accepts.
 #include "core/runtime/init.h"
 
 namespace openaclnn {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices are counters, contexts own streams. Every thread has a current context; one that was
-// destroyed by another thread is found out by its handle.
+// A device is a use count, a context owns streams. Every thread has a current context, a handle:
+// whether another thread has destroyed it is checked at each use.
 #include "core/runtime/device.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr size_t kMaxContexts = 1 << 14;
 
 struct Device {
   uint64_t users = 0;          // aclrtSetDevice calls without their aclrtResetDevice
-  Context* context = nullptr;  // may be there without users: a thread found it by default
+  Context* context = nullptr;  // may exist without users, made for the default device
   bool was_set = false;        // ever
 };
 
@@ -63,7 +63,7 @@ void warn_device_list(const char* list, int32_t present, int32_t used) {
 }
 
 int32_t count_devices() {
-  // torchrun and accelerate set it; a program that they start has one device a process.
+  // Set by torchrun and accelerate, which use one device for each process.
   const int64_t processes = environment_number("LOCAL_WORLD_SIZE", 1, kMaxDevices, 1);
   const auto present =
       static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, processes));
@@ -84,7 +84,7 @@ int32_t count_devices() {
   return count;
 }
 
-// The default context for so many more users, or nullptr when it has yet to be made.
+// Adds users to the default context of the device; nullptr: not made yet, pass it in `made`.
 Context* join_device(int32_t device, uint64_t users, Context* made) {
   Devices& devices = Devices::get();
   std::lock_guard lock(devices.mutex);
@@ -191,7 +191,7 @@ Status reset_device(const char* call, int32_t device, bool force) {
   if (Status status = check_device(call, "deviceId", device); !status.ok()) return status;
   Devices& devices = Devices::get();
   Device& own = devices.at[device];
-  const Context* here = Stream::owner_here();  // it takes a lock, so before ours
+  const Context* here = Stream::owner_here();  // takes a lock, so before ours
   Context* context;
   {
     std::lock_guard lock(devices.mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices and contexts. A device is a name for this machine; a context owns streams, one of them
-// its default.
+// Devices and contexts. All devices are this machine; a context owns streams, one of them its
+// default stream.
 #pragma once
 
 #include <atomic>
@@ -40,11 +40,11 @@ int32_t current_device();  // of that context, or 0
 
 // The device of threads that set none (aclInit); negative for none.
 void set_default_device(int32_t device);
-// Fails unless there is such a device.
+// Fails unless the device exists.
 Status check_device(const char* call, const char* argument, int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
 
-// Waits for the work of the current context's device, and returns what failed in it.
+// Waits for all work on the device of the current context; returns its first failure.
 Status synchronize_device(const char* call, Deadline deadline);
 
 // ---- what the C functions are made of (device_api.cpp) ----

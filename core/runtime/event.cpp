@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kMaxEvents = 1 << 18;
 
-// The work stayed in the parent: an event that was not reached there is as if never recorded. What
-// it held is leaked, because other threads may have been waiting on it.
+// In a child of fork the work is lost: an event that was not reached counts as never recorded. Its
+// point is leaked, because threads of the parent may be waiting on it.
 void reset_after_fork(Event& event) {
   if (event.waits != nullptr) *event.waits = 0;  // also of an event that was reset meanwhile
   if (event.point == nullptr) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events by handle: made, recorded, waited for, reset.
+// The C functions that create, record, wait for and reset events.
 #include "core/runtime/event.h"
 
 #include <atomic>
@@ -59,7 +59,7 @@ Status destroy(const char* call, aclrtEvent handle) {
   return status;
 }
 
-// In the stream, after what was submitted before: at once when there is nothing.
+// A task of the stream; runs at once if the stream is idle.
 struct Recording {
   std::shared_ptr<Point> point;
   Stream* stream;
@@ -94,8 +94,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   });
 }
 
-// In the stream, after its waits for the event: then the event is as if never recorded, unless it
-// was recorded again meanwhile.
+// A task of the stream. Makes the event unrecorded, unless it was recorded again meanwhile.
 struct Reset {
   aclrtEvent handle;
   std::shared_ptr<Point> point;  // the newest when the reset was submitted

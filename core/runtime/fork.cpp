@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one pthread_atfork handler of the library. Prepare takes the registered mutexes in one fixed
-// order; since they are leaves, a thread that holds one gives it back without needing another.
+// The only pthread_atfork handler of the library. Prepare locks the registered mutexes in a fixed
+// order. No deadlock: they are leaves.
 #include "core/runtime/fork.h"
 
 #include <linux/futex.h>
@@ -21,7 +21,7 @@ constinit std::atomic<uint32_t> generation = 1;
 
 namespace {
 
-// Fixed in size, so that registering cannot fail: each process-wide object of the library is one.
+// Of fixed size, so that registering cannot fail.
 template <class T>
 struct List {
   void add(T item) {
@@ -56,7 +56,7 @@ void child() {
   for (auto reset : resets) reset();
 }
 
-// When the library is loaded: locks that survive a fork rely on the count from the first one on.
+// At load: ForkSafeLock relies on the count from the first fork on.
 [[gnu::constructor]] void begin() { pthread_atfork(lock_all, unlock_all, child); }
 
 }  // namespace
@@ -77,9 +77,8 @@ namespace openaclnn {
 
 static_assert(sizeof(std::atomic<uint32_t>) == 4, "a futex is a word of 32 bits");
 
-// The thread that leaves the lock looks for waiters before it leaves and without a fence (5 ns
-// for every run of an executor), so it may miss one that has just come: a waiter sleeps for at
-// most a millisecond at a time.
+// unlock() looks for waiters before it releases, without a fence (5 ns for every run of an
+// executor), and may miss one that has just arrived. So a waiter sleeps at most 1 ms at a time.
 void ForkSafeLock::wait(uint32_t ticket) {
   constexpr int kYields = 64;
   for (int i = 0; i < kYields; ++i) {

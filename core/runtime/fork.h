@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process-wide object has to do so that fork() leaves a usable child (multiprocessing, test
+// Fork safety of process-wide objects: the child of fork() stays usable (multiprocessing, test
 // runners).
 //
-// A registered mutex is held across fork, so that the child finds what it guards in one piece.
-// Registered mutexes are leaves: no code may hold two of them, or hold one while it takes a lock
-// that somebody keeps while taking one of them.
+// A registered mutex is held across fork, so the child finds consistent data. Registered mutexes
+// are leaves: code that holds one takes no other lock.
 #pragma once
 
 #include <atomic>
@@ -25,13 +24,11 @@ inline uint32_t process_generation() { return generation.load(std::memory_order_
 
 // ---- a lock that a child of fork finds free ----
 
-// For what two threads seldom want at once: where nobody waits, taking it costs one
-// compare-exchange and leaving it one store. It may be held while work runs. Its two words may come
-// from memory of zeros. A child of fork finds it free, since the threads of the parent are gone.
+// A ticket lock for rare contention: uncontended, lock is one compare-exchange and unlock one
+// store. It may be held while work runs, may live in zeroed memory, and is free in a child of fork.
 //
-// The lock is fair: threads draw tickets and are served in that order. A thread that runs one
-// executor in a loop would otherwise take the lock again before one that waits has woken up, and
-// a thread that wants to destroy the executor would wait for as long as the loop lasts.
+// It is fair. Otherwise a thread that runs one executor in a loop would starve a thread that wants
+// to destroy the executor.
 
 class ForkSafeLock {
  public:
@@ -51,8 +48,7 @@ class ForkSafeLock {
            next_.compare_exchange_strong(next, after(ticket), std::memory_order_relaxed);
   }
   void unlock() {
-    // Read before the store, after which the lock may be gone: a thread that waits until the lock
-    // is free may then free its memory.
+    // Read before the store: after it, a waiting thread may free the lock.
     const uint32_t next = next_.load(std::memory_order_relaxed);
     if (is_of_parent(next)) return;  // it was held across a fork
     const uint32_t mine = served();
@@ -62,8 +58,8 @@ class ForkSafeLock {
   }
 
  private:
-  // A word is the generation of the process (16 bits) and a ticket (16 bits). A word of another
-  // process, or 0, counts as ticket 0 of this one.
+  // A word is the process generation (16 bits) and a ticket (16 bits). A word of another generation
+  // counts as ticket 0 of this one.
   static constexpr uint32_t kTickets = 0xffff;
   static uint32_t in_this_process(uint32_t word) {
     const uint32_t first = process_generation() << 16;

@@ -16,16 +16,16 @@ namespace openaclnn {
 
 inline constexpr size_t kGranularity = size_t{2} << 20;  // of addresses and of most memory
 
-// Pages that live as long as they are mapped anywhere. The handle keeps a mapping of its own,
-// `home`, which others are copied from, and where the system cannot copy mappings a file of these
-// pages; both go when the handle is freed.
+// Pages that exist while they are mapped anywhere. The handle owns one mapping, `home`, from which
+// the others are made by mremap; without that, a file of these pages. Both are closed when the
+// handle is freed.
 struct PhysicalMemory {
   static constexpr bool kPinned = true;
 
   const size_t size;
   const int32_t device;
   void* home;
-  const int file;  // -1: none is needed
+  const int file;  // -1: not needed
 
   PhysicalMemory(size_t its_size, int32_t its_device, void* its_home, int its_file)
       : size(its_size), device(its_device), home(its_home), file(its_file) {}
@@ -36,20 +36,20 @@ HandlePool<PhysicalMemory>& physical_memory();
 using PinnedMemory = HandlePool<PhysicalMemory>::Pin;
 Status find_physical(const char* call, const void* handle, PinnedMemory* memory);
 
-// The pages also appear at `address`, in place of what was mapped there.
+// Maps the pages at `address`, replacing what was mapped there.
 Status show_at(const char* call, const PhysicalMemory& memory, void* address);
 
-// No longer a handle: home goes. Of two threads that do so, one is refused.
+// Destroys the handle and unmaps home. If two threads do so, one is refused.
 Status leave_home(const char* call, PhysicalMemory& memory);
 
 // ---- reserved addresses, and what is mapped there ----
 
-// The protection of a range that may not be touched.
+// The flags of a range without access.
 inline constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 struct Mapping {
   size_t size;
-  bool leaving = false;  // a thread is about to close it
+  bool leaving = false;  // a thread is unmapping it
 };
 
 struct Reservation {
@@ -60,7 +60,7 @@ struct Reservation {
 
 using Reservations = std::map<uintptr_t, Reservation>;
 
-// Its mutex is held across fork: nothing that takes another such lock runs under it.
+// The mutex is held across fork, a leaf (fork.h).
 struct Space {
   Space();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mapping puts physical memory in a part of a reservation, and unmapping closes that part again.
-// Mappings that touch each other are one stretch of memory: programs divide it without regard to
-// where one ends.
+// aclrtMapMem puts physical memory in a part of a reservation, aclrtUnmapMem closes that part.
+// Adjacent mappings count as one allocation: programs divide it regardless of their borders.
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/mapped_memory.h"
@@ -10,7 +9,8 @@
 namespace openaclnn {
 namespace {
 
-// Where memory may be mapped: inside a reservation, where nothing is, next to the same device only.
+// Memory may be mapped in an unmapped part of a reservation, next to memory of the same device
+// only.
 Status check_place(const char* call, Space& space, void* address, const PhysicalMemory& memory,
                    Reservations::iterator* around) {
   const uintptr_t begin = number_of(address);
@@ -85,7 +85,7 @@ Status map(void* address, size_t size, const void* handle) {
   });
 }
 
-// The mapping that begins at the address, now marked as leaving; nullptr when there is none.
+// Marks the mapping that begins at the address as leaving and returns it; nullptr: no such mapping.
 Mapping* begin_unmapping(Space& space, uintptr_t address) {
   std::lock_guard lock(space.mutex);
   const auto around = space.around(address);

@@ -21,14 +21,14 @@
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 
-// There when the address sanitizer is in the process.
+// Defined if the process has the address sanitizer.
 extern "C" [[gnu::weak]] void __asan_poison_memory_region(const volatile void*, size_t);
 
 namespace openaclnn {
 namespace {
 
-// 64 bytes are promised; programs were written on devices that give more, and some insist on it:
-// ggml wants 128, and allocators that divide blocks of their own start from 512.
+// 64 bytes are promised, but programs rely on the device's 512: ggml checks for 128, allocators
+// that divide blocks for 512.
 constexpr size_t kAlignment = 512;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -42,7 +42,7 @@ struct Allocations {
 
   struct Block {
     size_t size;   // as reserved
-    size_t asked;  // as the program said
+    size_t asked;  // as requested
     MemoryKind kind;
     int32_t device;  // current when it was made
     void* base;      // what the allocator gave
@@ -57,13 +57,14 @@ ObjectKind object_kind(MemoryKind kind) {
 
 bool is_observed(MemoryKind kind) { return kind == MemoryKind::device && observer != nullptr; }
 
-// Whether somebody looks at where a block ends, so that it has to be one of the allocator's.
+// Whether check mode or the sanitizer guards the end of a block, so that it must be the
+// allocator's.
 bool has_exact_ends() { return observer != nullptr || __asan_poison_memory_region != nullptr; }
 
-// nullptr when there is none. `base` is what to give back.
+// nullptr: out of memory. *base is what to free.
 //
-// Aligned by hand: malloc gives what was freed last, so that a pair of calls takes 50 to 70 ns;
-// with posix_memalign it takes 75 to 130.
+// Aligned by hand: malloc reuses the block freed last, and malloc + free take 50 to 70 ns instead
+// of 75 to 130 with posix_memalign.
 void* obtain(const char* call, size_t size, size_t reserved, MemoryKind kind, void** base) {
   if (is_observed(kind)) return *base = observer->obtain(call, size, reserved);
   if (size >= kHugePage) {

@@ -37,7 +37,7 @@ constexpr Headline kHeadlines[] = {
 };
 constexpr Headline kUnknown = {0, 0, "Inner_Error", "EH9999"};
 
-// The narrowest range wins, so that single codes may stand out of their family.
+// The narrowest range that contains the code.
 const Headline& headline(int32_t code) {
   const Headline* best = &kUnknown;
   for (const Headline& line : kHeadlines) {

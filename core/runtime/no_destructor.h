@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object that is made when it is first needed and lives as long as the process, because exit
-// handlers of the program may still use it. It lies in static storage, so that its first use cannot
-// run out of memory.
+// A lazily constructed static object that is never destroyed, because exit handlers of the program
+// may still use it. Static storage: the first use allocates nothing.
 //
 //   static constinit NoDestructor<Registry> registry;
 //   return registry.get();
 //
-// Unlike an ordinary local static, it may be first used on any thread: where a thread of the parent
-// was making it during a fork, the child makes it again. (The guard of a local static stays locked
-// in such a child, which then waits for ever.) So a constructor that registers a mutex or a handler
-// (fork.h) may do so twice, and no library of this project has another kind of local static with a
-// guard.
+// Unlike a local static, it survives a fork during construction: the child constructs it again.
+// (The guard of a local static would stay locked in the child for ever; a test finds any in this
+// project's libraries.) So a constructor may run twice, and registers mutexes and handlers (fork.h)
+// accordingly.
 #pragma once
 
 #include <atomic>
@@ -27,7 +25,7 @@ class NoDestructor {
   constexpr NoDestructor() = default;
   NoDestructor(const NoDestructor&) = delete;
 
-  // What make() returns at the first call.
+  // Constructs the object from make() at the first call.
   template <class Make>
   T& get(Make make) {
     T* made = made_.load(std::memory_order_acquire);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check mode watches what a program does with the runtime through an observer. Normally there is
-// none; then it costs one load and a branch never taken where objects begin, end and are used, and
-// one in each phase of an operator.
+// How check mode and `openaclnn trace` watch the runtime. Without an observer, each call that
+// creates, uses or destroys an object and each phase of an operator costs one load and a branch not
+// taken.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace openaclnn {
 
 class Stream;
 
-// A stretch of memory that a call touches, and the argument that brought it.
+// Memory that a call accesses, and the argument that points to it.
 struct Range {
   const char* argument;
   const void* address;
@@ -23,7 +23,7 @@ struct Range {
   bool written;
 };
 
-// What a program makes, uses and ends.
+// The objects of the C interface, and the kinds of memory.
 enum class ObjectKind : uint8_t {
   tensor,
   scalar,
@@ -55,57 +55,55 @@ constexpr const char* name_of(ObjectKind kind) {
 
 constexpr bool is_memory(ObjectKind kind) { return kind >= ObjectKind::device_memory; }
 
-// Objects that only a device can give; memory has a call of the observer's for itself.
+// Objects that need a device. Memory does too, but is reported by Observer::obtain.
 constexpr bool needs_device(ObjectKind kind) {
   return kind >= ObjectKind::context && kind <= ObjectKind::physical_memory;
 }
 
 // `call` is the C function, or nullptr where it is unknown.
 struct Observer {
-  // Device memory of the program: an address that only `reachable` makes usable. nullptr when
-  // memory has run out.
+  // Allocates device memory. The program's address is inaccessible; `reachable` returns the usable
+  // one. nullptr: out of memory.
   void* (*obtain)(const char* call, size_t size, size_t reserved);
   void (*give_back)(void* address);
   void* (*reachable)(const void* address);
-  // Addresses of aclrtReserveMemAddress, likewise.
+  // The same for aclrtReserveMemAddress.
   void* (*reserve)(const char* call, size_t size);
-  // Memory is mapped there now. Returns false if this cannot be recorded.
+  // Records a mapping; false: out of entries.
   bool (*map)(const char* call, const void* address, size_t size);
 
   void (*made)(const char* call, ObjectKind kind, const void* handle);
-  void (*ending)(const char* call, ObjectKind kind, const void* handle);  // it is still alive
-  // The call got a handle or an address that is not alive.
+  void (*ending)(const char* call, ObjectKind kind, const void* handle);  // before the object ends
+  // A call was refused because of this handle or address.
   void (*refused)(const char* call, ObjectKind kind, const char* argument, const void* handle);
-  // A call returns this code, or NULL for 0. The sentence may lack the name of the call. The
-  // caller is nullptr where the stack shows it.
+  // A call fails with this code (0: it returns NULL). The sentence may lack the name of the call.
+  // `caller` is given if the stack does not show it.
   void (*failed)(int32_t code, const char* sentence, const Caller* caller);
-  // A call that only `failed` would show.
+  // Any other call.
   void (*used)();
   void (*finalised)(const char* call);
 
-  // Before a copy or fill of at most `limit` bytes is checked: it may be refused, with a sentence.
-  // A fill has neither a src nor a kind: nullptr and -1.
+  // Before a copy or fill is checked; may refuse it. A fill has src nullptr and kind -1.
   Status (*inspect_transfer)(const char* call, const void* dst, size_t limit, const void* src,
                              size_t count, int kind);
-  // Before a copy (dst, src) or fill (dst) is done at once, or put on a stream.
+  // Before a copy (dst, src) or fill (dst) runs or is submitted; stream nullptr: on the host.
   void (*touches)(const char* call, const Range* ranges, int count, const Stream* stream);
-  // Is called likewise before any other work.
+  // The same for any other work.
   void (*works)(const char* call, const Range* ranges, int count, const Stream* stream);
-  // Work that is being done leaves these bytes of its outputs as they were.
+  // The running work leaves these bytes of its outputs unwritten.
   void (*left)(const void* reachable, size_t bytes);
-  // A copy or fill to this range never ran: its stream was destroyed by force.
+  // A copy or fill that never ran, because its stream was destroyed by force.
   void (*dropped)(const char* call, const Range& range);
 
-  // The order that the program gave to work: the host waited for a stream; an event took down how
-  // far a stream is, another stream waits for that event, the host knows it was reached.
+  // Happens-before edges: the host waited for a stream; an event was recorded on a stream; a stream
+  // waits for an event; the host found an event reached.
   void (*synchronised)(const Stream* stream);
   void (*recorded)(const void* event, const Stream* stream);
   void (*waits)(const Stream* stream, const void* event);
   void (*reached)(const void* event);
 };
 
-// A pointer or flag that threads read while another one sets it; reading costs what a plain one
-// does. What it points to is constant.
+// A relaxed atomic pointer or flag; what it points to is constant.
 template <class T>
 class Watch {
  public:
@@ -119,10 +117,10 @@ class Watch {
 };
 
 [[gnu::visibility("hidden")]] extern Watch<const Observer*> observer;
-// Whether there is this observer, that of plans, or a listener to the work of streams.
+// Whether any observer, plan observer or work listener is installed.
 [[gnu::visibility("hidden")]] extern Watch<bool> watched;
 
-// Where the library itself may read and write what the program knows by `address`.
+// The address at which the library accesses the program's `address`.
 inline void* reachable(const void* address) {
   if (observer != nullptr) [[unlikely]] {
     return observer->reachable(address);
@@ -180,7 +178,8 @@ inline int64_t steady_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// A piece of work that lasts as long as the object. It is not reported if no stream runs it.
+// RAII: work of the calling thread's stream, from construction to destruction. Not reported outside
+// a stream.
 class Work {
  public:
   explicit Work(const char* name) : name_(name) {
@@ -203,18 +202,17 @@ class Work {
 }  // namespace openaclnn
 
 extern "C" {
-// Work that the host does for a stream. The first returns -1 if nobody listens.
+// Work that the host does for a stream. The first returns -1 without a listener.
 int64_t openaclnn_host_work_begins();
 void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begin);
 void openaclnn_listen_to_work(openaclnn::WorkListener listener);
-// The pointer that the listener gets for a handle (NULL: the default stream), or NULL if there is
-// no such stream.
+// The pointer that the listener gets for a handle (NULL: the default stream); NULL: no such stream.
 const void* openaclnn_identity_of_stream(const void* handle);
 }
 
 namespace openaclnn {
 
-// As Work, for what the calling thread does in place of the stream with this handle.
+// RAII, as Work, for work that the calling thread does for the stream with this handle.
 class HostWork {
  public:
   HostWork(const void* stream, const char* name) : stream_(stream), name_(name) {}

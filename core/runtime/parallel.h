@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a process, behind one function: torch's where the process has torch, else a pool.
+// parallel_for: on torch's threads in a process that has torch, else on a pool.
 //
 //   parallel_for(items, grain, [&](int64_t begin, int64_t end) { … });
 //
-// [0, n) is split among at most num_threads() threads, which get about `grain` items or more. The
-// caller takes part; when the pool is busy with another caller (another stream, a nested call) the
-// caller does all of it alone. A region that starts on a thread of the program runs on torch's
-// threads if torch is loaded (torch_threads.h), at most as many as torch.set_num_threads allows.
-// Which thread runs an item never changes a result: that is the duty of the items.
+// [0, n) is split among at most num_threads() threads, about `grain` items or more for each. The
+// caller takes part. If the pool is busy (another stream, a nested call), the caller runs
+// everything itself. If torch is loaded, a region that starts on a thread of the program runs on
+// torch's threads (below), at most torch.set_num_threads. Results must not depend on which thread
+// runs an item.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ inline constexpr int kMaxThreads = 256;
 //   * OPENACLNN_TORCH_THREADS is 0.
 int torch_threads();
 
-// The calling thread works with torch: it passed a torch tensor, for example.
+// Marks the calling thread as one that calls torch: it passed a torch tensor, for example.
 void this_thread_calls_torch();
 
 // Calls part(context, begin, end) for ranges that make up [0, parts), on as many threads of torch,

@@ -27,14 +27,13 @@ constinit std::atomic<GetNumThreads> torch_get_num_threads = nullptr;
 constinit std::atomic<ParallelFor> torch_parallel_for = nullptr;
 constinit std::atomic<bool> off = false;  // for good
 
-// A program may load torch at any time, so regions look for it until it is there. A look takes
-// about a microsecond and the clock 20 ns, the shortest region of several threads three
-// microseconds.
+// A program may load torch at any time, so regions look for it until it is found. A look takes
+// about 1 us, reading the clock 20 ns, the shortest parallel region 3 us.
 constexpr int64_t kBetweenLooks = 10'000'000;  // nanoseconds
 constinit std::atomic<int64_t> next_look = 0;
 
 // The kernel's PF_FORKNOEXEC, in the ninth field of /proc/self/stat, which follows the name in
-// parentheses. Where nobody can read it, the process counts as forked.
+// parentheses. If it cannot be read, the process counts as forked.
 bool is_forked() {
   constexpr unsigned kForkedWithoutExec = 0x40;
   char text[512];

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMostHandles = 1 << 16;  // about as many mappings as a process may have
 constexpr size_t kHugeGranularity = size_t{1} << 30;
 
-// Whatever the program wrote there.
+// Reads an enum as a number: programs may store any value.
 template <class Enumeration>
 int value_of(const Enumeration& given) {
   int value;
@@ -78,7 +78,7 @@ size_t granularity_of(const aclrtPhysicalMemProp& prop) {
     case ACL_HBM_MEM_P2P_HUGE1G:
     case ACL_MEM_HUGE1G:
     case ACL_MEM_P2P_HUGE1G: return kHugeGranularity;
-    default: return kGranularity;  // of normal pages too: the device takes huge ones for them
+    default: return kGranularity;  // of normal pages too, as on the device
   }
 }
 
@@ -179,7 +179,7 @@ Status leave_home(const char* call, PhysicalMemory& memory) {
 
 using namespace openaclnn;
 
-// Asked before a device is set, too.
+// Allowed before a device is set.
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
                                           aclrtMemGranularityOptions option, size_t* granularity) {
   constexpr const char* call = "aclrtMemGetAllocationGranularity";
@@ -215,7 +215,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   return status.code();
 }
 
-// What is mapped stays until it is unmapped, and needs the handle no more.
+// Mappings stay until they are unmapped; they do not need the handle.
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   constexpr const char* call = "aclrtFreePhysical";
   PinnedMemory memory;

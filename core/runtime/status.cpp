@@ -26,13 +26,13 @@ namespace {
 
 struct Failure {
   int32_t code;
-  bool mild;           // the next one takes its place
+  bool mild;           // replaced by the next failure
   const void* thread;  // &own of the one that failed
   timespec time;
   char sentence[1000];
 };
 
-// If nobody asks for them, the newest kPending failures are kept.
+// The newest kPending failures that were not asked for.
 struct Failures {
   static constexpr unsigned kPending = 4;
 
@@ -50,8 +50,8 @@ struct Messages {
   char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
 };
 
-// The messages of a thread that has failed. As thread-local variables they would take 9 KiB of the
-// stack of every thread of the program, and that may be as small as 16 KiB.
+// Allocated at the first failure of a thread: as thread-local storage, 9 KiB would come off the
+// stack of every thread, which may be only 16 KiB.
 thread_local Messages* own = nullptr;
 
 Messages common;                   // for all threads, or for those that got no memory
@@ -84,7 +84,7 @@ Failure* Failures::newest_of_this_thread() {
   return nullptr;
 }
 
-// A thread's messages end with it. An exit handler that fails after that gets new ones.
+// Freed when the thread ends. An exit handler that fails later allocates them again.
 Messages* make_own() {
   static constinit NoDestructor<pthread_key_t> key;
   key.get([] {
@@ -100,7 +100,7 @@ Messages* make_own() {
   return own;
 }
 
-// The messages that this thread sees, to itself while this object lives.
+// Access to the messages that this thread sees; locked if they are shared.
 class Seen {
  public:
   Seen() : lock_(sharing, std::defer_lock), messages_(shared ? nullptr : own) {
@@ -110,7 +110,7 @@ class Seen {
     lock_.lock();
   }
   Failures* operator->() const { return &messages_->failures; }
-  // The text that this thread gets, which is its own also where failures are not.
+  // The buffer of aclGetRecentErrMsg: of the thread, even if failures are shared.
   char* recent() const {
     return own != nullptr || make_own() != nullptr ? own->recent : common.recent;
   }
@@ -265,7 +265,8 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
   return last_error("aclrtPeekAtLastError", static_cast<int>(level), false);
 }
 
-// Newest first, except that a mistake of the caller comes before the inner errors it led to.
+// Newest first, except that a mistake of the caller comes before the internal errors that it
+// caused.
 const char* aclGetRecentErrMsg() {
   if (own == nullptr && !shared) return "";
   const Seen seen;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of a stream and its worker. A task leaves the queue only when no other is running, and
-// work runs inline only when, in addition, the queue is empty: that keeps the order of submission.
+// The queue of a stream and its worker. A task starts only when no other is running; work runs
+// inline only when the queue is empty too. So the order of submission holds.
 //
-// Locks: that of a stream comes before that of the event it waits for. Nothing is called under it.
+// Lock order: the stream's mutex, then that of the event it waits for. No callback runs under
+// either.
 #include "core/runtime/stream.h"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ void Stream::submit(Task task) {
     if (!busy_) wake_worker_.notify_one();
     return;
   }
-  if (running == this) return;  // the thread that runs the present task goes on with this one
+  if (running == this) return;  // the thread that runs the current task continues with this one
   while (!queue_.empty()) {
     if (busy_) {
       wake_worker_.wait(lock);
@@ -222,7 +223,7 @@ bool Stream::orphan(Context* owner) {
 // False when the system gives no thread; then the caller does the work.
 bool Stream::start_worker() {
   if (working_) return true;
-  if (worker_.joinable()) worker_.join();  // an orphan's, past its loop
+  if (worker_.joinable()) worker_.join();  // its loop has ended (orphan)
   working_ = start_thread(worker_, [this] { work(); });
   return working_;
 }

@@ -10,7 +10,7 @@ using namespace openaclnn;
 
 namespace {
 
-// Streams whose work belongs to the device alone: the host does not wait for them.
+// Flags of streams that the host does not wait for.
 constexpr uint32_t kUnawaited =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 
@@ -27,7 +27,7 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
   return {};
 }
 
-// A stream that its context left behind may be destroyed from anywhere.
+// A stream whose context was destroyed may be destroyed by any thread.
 Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
   if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
   *stream = PinnedStream(streams(), handle);
@@ -65,8 +65,8 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   return {};
 }
 
-// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr, and
-// then it is not the program that waits.
+// Waits for the work of a stream. `failure` receives its failure; nullptr: not a wait of the
+// program.
 Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailure* failure) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   PinnedStream stream;
@@ -102,7 +102,7 @@ aclError aclrtCreateStream(aclrtStream* stream) {
   return create("aclrtCreateStream", stream, 0).code();
 }
 
-// Priorities order the queues of a device; threads of a host have the scheduler's order.
+// Priorities have no effect: the scheduler orders threads of the host.
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t flag) {
   return create("aclrtCreateStreamWithConfig", stream, flag).code();
 }

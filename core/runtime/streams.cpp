@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All streams of the process: how they are found, waited for, and what fork leaves of them.
+// All streams of the process: lookup, waiting, and the child of fork.
 #include "core/runtime/stream.h"
 
 #include <condition_variable>
@@ -39,8 +39,8 @@ class Gate {
   int inside_ = 0;
 };
 
-// Waits for a marker in every busy stream, at the price of waking the worker of each; needs no
-// memory if none is busy.
+// Waits for a marker task in every busy stream, which wakes each worker; allocates nothing if all
+// are idle.
 void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
   Gate gate;
   streams().for_each([&](Stream& stream) {
@@ -55,8 +55,7 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
   gate.wait();
 }
 
-// Leaves nothing in a stream. Only the stream that is waited for right now has to stay; one that
-// was destroyed meanwhile has done its work.
+// Waits without markers. A stream that was destroyed meanwhile has done its work.
 bool wait_until(PickStream pick, void* context, Deadline deadline,
                 std::vector<const Stream*>& waited) {
   struct Target {
@@ -114,7 +113,7 @@ bool Stream::Waiter::wait(Deadline deadline) const {
   });
 }
 
-// Runs no destructors: in the parent, a thread may hold the mutex or be changing the queue.
+// No destructors: a thread of the parent may hold the mutex or be changing the queue.
 void Stream::reset_after_fork() {
   new (&mutex_) std::mutex;
   new (&wake_worker_) std::condition_variable;
@@ -175,7 +174,7 @@ void wait_quietly(const void* handle) {
 }
 
 void drain_streams(PickStream pick, void* context) {
-  std::vector<const Stream*> waited;  // for the observer, empty without one
+  std::vector<const Stream*> waited;  // for the observer
   wait_for_all(pick, context, waited);
   for (const Stream* stream : waited) notify_synchronised(stream);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every thread of the library starts, and how much stack a thread has left.
+// Starting threads of the library, and the stack that a thread has left.
 #pragma once
 
 #include <pthread.h>
@@ -14,10 +14,9 @@
 
 namespace openaclnn {
 
-// False when the system gives no thread. A new thread has the arithmetic of the one that starts it:
-// it takes that of C, which callbacks of the program then have too. Signals belong to the threads
-// of the program, except those that report a fault in this very thread: blocked, they would end the
-// process without its handler.
+// False if the system gives no thread. The thread resets its floating-point environment to C's, so
+// callbacks of the program have it too. It blocks all signals but faults, which would otherwise end
+// the process without its handler.
 template <class F>
 bool start_thread(std::thread& thread, F f) {
   sigset_t blocked, before;
@@ -38,8 +37,7 @@ bool start_thread(std::thread& thread, F f) {
   return started;
 }
 
-// Bytes of stack that the calling thread has left; 0 when that is unknown, as on a stack that the
-// program made itself (coroutines).
+// Bytes of stack that the calling thread has left; 0: unknown, as on the stack of a coroutine.
 size_t stack_room();
 
 }  // namespace openaclnn

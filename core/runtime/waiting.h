@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines of waits, and what threads wait for.
+// Deadlines, and an event to wait for.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class Deadline {
     return limited_ && (!other.limited_ || at_ < other.at_);
   }
 
-  // False when it came before `ready`.
+  // False if it passed before `ready`.
   template <class P>
   bool wait(std::condition_variable& wake, std::unique_lock<std::mutex>& lock, P ready) const {
     if (limited_) return wake.wait_until(lock, at_, ready);

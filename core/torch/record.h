@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Above the CPU kernel, calls are recorded for the backward pass, tangents go forward, and writes
-// are counted.
+// Kernels above the CPU kernel: record calls for autograd, propagate tangents, bump version
+// counters.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -61,7 +61,7 @@ class Record final : public c10::OperatorKernel {
     wanted = wanted && c10::GradMode::is_enabled();
     bool complete = true;
     for_each_input(row_, [&](int i, int) { complete &= tensor_of(arguments, i).defined(); });
-    // The call itself refuses None.
+    // None is refused by the call.
     if (!complete || (!wanted && !tangents)) return go_on(op, keys, stack);
     if (out_) {
       TORCH_CHECK_VALUE(false, row_.name,
@@ -91,7 +91,7 @@ class Record final : public c10::OperatorKernel {
     for (int i = 0; i < row_.parameter_count; ++i) {
       if (row_.parameters[i].role == Role::output) values[i] = results[row_.parameters[i].argument];
     }
-    if (row_.inplace) stack->back() = inout;  // where its history is kept
+    if (row_.inplace) stack->back() = inout;  // autograd stores the history there
     const at::Tensor result = results[result_index()].toTensor();
     if (row_.inplace && wanted) {
       ::torch::autograd::rebase_history(result, node);

@@ -74,7 +74,7 @@ openaclnn_call_for_xla(const openaclnn_operator* op, const openaclnn_value* valu
   return traced(core.get([] { return real<DirectCall>("openaclnn_call_for_xla"); }), op, values);
 }
 
-// Shown only where it refuses the call that would have followed.
+// Shown only if it refuses the call.
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
                 int32_t* dtype, int32_t* rank, int64_t* shape) {

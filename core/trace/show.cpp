@@ -33,7 +33,7 @@ struct Known {
   std::unordered_map<const aclScalar*, std::string> scalars;
 };
 
-// While there is one thread: handlers of forks must be registered once.
+// At load, when there is one thread: fork handlers are registered once.
 [[gnu::constructor]] void begin_known() { (void)Known::get(); }
 
 using Getter = aclnnStatus (*)(const aclTensor*, int64_t**, uint64_t*);

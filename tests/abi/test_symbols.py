@@ -120,8 +120,8 @@ def test_an_executor_of_one_name_runs_through_another():
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
 def test_the_library_of_aten_has_no_local_static_with_a_guard():
-    """A child of fork could wait for it for ever (core/runtime/no_destructor.h). The other
-    libraries: tests/c/local_statics.cmake."""
+    """A child of fork could wait for it for ever (core/runtime/no_destructor.h). Other libraries:
+    tests/c/local_statics.cmake."""
     home = Path(command("home", "--aten").stdout.strip())
     library = home / "lib64" / "libaclnn_math.so"
     done = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True)

@@ -90,9 +90,8 @@ void run_together(int count, const std::function<void(int, Meeting&)>& f) {
 constexpr int kThreads = 3;
 constexpr int kSeconds = 2;  // for the rounds of each race
 
-// Threads give phase 2 the same executors, each on a stream of its own, while the last thread plans
-// and runs others, so that what is ended is soon another executor; not so many that a handle comes
-// again.
+// Threads give phase 2 the same executors, each on its stream, while the last thread plans and runs
+// others, so that what is ended is soon another executor; not so many that a handle comes again.
 int one_wins() {
   constexpr int kExecutors = 16, kOthers = 40;
   std::array<Call, kThreads> calls;

@@ -160,7 +160,7 @@ struct logit_grad {
   double eps;
   explicit logit_grad(const double* attributes) : eps(attributes[0]) {}
 
-  // The first rule that applies wins. Here are those that need no x; the formula has the others.
+  // The first rule that applies wins. Those that need no x are here, the rest in the formula.
   template <class Loop>
   void visit(const Loop& loop) const {
     using Constant = logit_grad_constant<T>;

@@ -143,7 +143,7 @@ void run_any(const F& f, typename Type::Raw* out, int64_t n, bool stream, const 
 inline constexpr int64_t kLongBytes = 8192;
 
 // A PackedLoop. In long rows the elements before the first whole cache line of `out` are computed
-// first; streaming stores write whole lines.
+// first; non-temporal stores write whole lines.
 template <class Type, class Form, int inputs>
 void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
   static_assert(inputs <= kMaxInputs);

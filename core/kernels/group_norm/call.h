@@ -1,6 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 passes this to the group norm kernels. Tensors are seen as (samples, channels,
-// positions); positions are the spatial dims in row-major order, whatever their strides.
+// The call that phase 1 passes to the group norm kernels (core/ops/group_norm.cpp fills it).
+//
+// How this works
+//
+// Tensors are (samples, channels, positions); positions are the spatial dims in row-major order,
+// whatever the strides. A group is a set of neighbouring channels of one sample. Both operators
+// sweep twice over a group (sweeps.h), one Op each (forward.h, gradient.h):
+//
+//   1. sum:   Part  = sums of one channel and segment (kSegment positions)
+//             Group = its Parts, added in fp64 in a fixed order --> a pair of numbers
+//             forward: mean, rstd         gradient: the sums of u and u x̂
+//   2. store: y or dx of every element, from the pair
+//
+// How work is cut into items (partition.h):
+//
+//   small_spatial*.h  positions < kSmallSpatial: tiles of positions × many channels
+//   group batches     both sweeps of a few whole groups in one item, whose data stays in the cache
+//   slices            few large groups: threads share a group. Three steps: sum, finish, store;
+//                     parts and pairs are in the workspace
+//
+// How memory is read and written (Layout):
+//
+//   rows      dense.h          positions are contiguous: used in place
+//   channels  channels_last.h  channels are contiguous: *_channels_last.h
+//   gathered  tiles.h          any other strides and dtypes: copied to fp32 tiles
+//
+// Arithmetic: fp32 lanes where the fast formula holds, else fp64 for that element or piece
+// (factors.h, swish.h: t outside its range; rescale.h: sums of the gradient that would leave fp32,
+// multiplied by powers of 2). The order of summation depends only on the shape, so results do not
+// depend on layout, threads or instruction set. double.h computes DOUBLE.
+//
+// The gradient keeps u = dy swish'(v) between its sweeps, in a slot of the workspace (slot.h), in
+// the memory of dx (Keep), or computes it twice.
 #pragma once
 
 #include "core/kernels/element.h"
@@ -95,7 +126,7 @@ struct GroupNormCall {
   int32_t spatial_loops;
   bool swish;
   Layout layout;
-  bool stream;  // store past the cache
+  bool stream;  // non-temporal stores
   Keep keep;
 };
 

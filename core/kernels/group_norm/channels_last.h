@@ -63,7 +63,7 @@ template <class Type, From from = From::memory, class Raw = typename Type::Raw>
   for_channels_last<Type, from>(channels, positions, store, in...);
 }
 
-// Whether streaming stores of whole blocks begin where lines do.
+// Whether non-temporal stores of whole blocks begin where lines do.
 template <class Raw>
 inline bool at_lines(const StridedRows<Raw>& rows) {
   return ((reinterpret_cast<uintptr_t>(rows.first) | rows.step * sizeof(Raw)) & 63) == 0;

@@ -13,7 +13,7 @@ template <class T>
 struct StridedRows {
   T* first = nullptr;
   int64_t step = 0;
-  bool non_temporal = false;  // to be written with streaming stores
+  bool non_temporal = false;  // to be written with non-temporal stores
   T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
   T* at(int64_t row, int64_t i) const { return first == nullptr ? nullptr : (*this)[row] + i; }
   const char* address(int64_t row) const { return address_of(first, row * step); }

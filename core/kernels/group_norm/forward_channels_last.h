@@ -37,7 +37,7 @@ template <class Type, class Raw = typename Type::Raw>
   for_channels_last<Type>(channels, positions, add, x);
 }
 
-// Stores y or, without swish, v, unless nobody wants it. Returns false if some t is unusual.
+// Stores y or, without swish, v, if it is wanted. Returns false if some t is unusual.
 template <class Type, From from = From::memory, int64_t N, class Raw = typename Type::Raw>
 [[gnu::noinline, gnu::flatten]] bool group_norm_channels_last_values(
     const ForwardFactors<N>& of, int64_t channels, bool swish, const StridedRows<const Raw>& x,

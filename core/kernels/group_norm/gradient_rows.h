@@ -34,7 +34,7 @@ class GradientRows {
     }
   }
 
-  // Does the same for sums, and finds which rows are rescaled.
+  // The same for sums; decides which rows are rescaled.
   [[gnu::noinline]] void read_rows_of_sums(const Region& at) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);

@@ -156,7 +156,7 @@ template <class Type, class Raw = typename Type::Raw>
   Block<> u, d;
   store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
-  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0
+  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is NaN
   lanes.add(load_registers<F32>(u.value), load_registers<F32>(d.value));
 }
 

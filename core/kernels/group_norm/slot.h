@@ -7,7 +7,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Holds a slot of the workspace as long as the object lives, if one is free.
+// RAII: a slot of the workspace, if one is free.
 class Slot {
  public:
   Slot(const GroupNormCall& call, void* workspace)

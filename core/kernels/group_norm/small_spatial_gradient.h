@@ -186,10 +186,10 @@ class SmallSpatialGradient : SmallSpatialGroups {
     return !doubts.any();
   }
 
-  // Does the same for every t, and multiplies the values of rescaled channels by their rescales.
-  // Rescales are rare, and their masks of 32 and 64 bits keep the compiler from vectorising this.
-  // (The second sweep of a large group has u's rescales alone; nothing reads the x̂ of rescaled
-  // channels there.)
+  // The exact form, for every t. Multiplies the values of rescaled channels by their rescale
+  // factors. Rescales are rare, and their masks of 32 and 64 bits keep the compiler from
+  // vectorising this. (The second sweep of a large group has u's rescales alone; nothing reads the
+  // x̂ of rescaled channels there.)
   template <bool rescaled>
   [[gnu::noinline, gnu::flatten]] void terms_general(int64_t n) {
     const double s = call_.scale;

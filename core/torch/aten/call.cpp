@@ -88,8 +88,8 @@ IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
   return made;
 }
 
-// Adds the memory of the tensors that the argument has. Tensors with gaps count as written wholly,
-// and not as read.
+// Adds the memory of the argument's tensors. A tensor with gaps counts as wholly written, and not
+// as read.
 void add_ranges(const Parameter& parameter, const Value& value, std::vector<Range>* ranges) {
   const auto add = [&](const aclTensor* handle) {
     const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
@@ -137,7 +137,7 @@ at::ScalarType scalar_type(int64_t acl_dtype) {
     case ACL_FLOAT16: return at::kHalf;
     case ACL_BF16: return at::kBFloat16;
     case ACL_DOUBLE: return at::kDouble;
-    case ACL_INT4: return at::ScalarType::Int4;  // two in a byte; no operator of ATen reads it
+    case ACL_INT4: return at::ScalarType::Int4;  // packed in pairs; no ATen operator reads it
     case ACL_INT8: return at::kChar;
     case ACL_INT16: return at::kShort;
     case ACL_INT32: return at::kInt;
@@ -192,7 +192,7 @@ void Call::take(const Parameter& parameter, const Value& value) {
   if (openaclnn_is_checked()) add_ranges(parameter, value, &ranges);
 }
 
-// The same dimensions in the same order; callers add and leave out dimensions of one element.
+// Equal dims in the same order, ignoring size-1 dims.
 static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
   size_t i = 0, k = 0;
   for (;; ++i, ++k) {

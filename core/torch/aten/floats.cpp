@@ -18,7 +18,7 @@ bool is_list_of_tensors(const IValue& value) {
   return type->isSubtypeOf(*c10::OptionalType::create(c10::TensorType::get()));
 }
 
-// The tensor, or the tensors of a list, as f returns them.
+// Applies f to the tensor, or to the tensors of a list.
 template <class F>
 IValue map_tensors(const IValue& value, F f) {
   if (value.isTensor()) return f(value.toTensor());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C program did not ask for PyTorch: what PyTorch warns its own users of stays off its stderr.
+// Suppresses PyTorch's warnings, which would confuse users of C programs.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -12,7 +12,7 @@ struct NoWarnings : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-// On this thread, as long as it lives.
+// RAII, for this thread.
 class WithoutWarnings {
  public:
   WithoutWarnings() = default;

@@ -18,7 +18,7 @@ struct DLPackExchange {
 
 struct Known {
   ArrayType facts;
-  PyObject* reference;  // weak: its callback forgets the type before another gets its address
+  PyObject* reference;  // weak; its callback removes the entry
 };
 
 std::vector<Known>& known_types() {

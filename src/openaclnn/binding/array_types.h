@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a type of arrays.
+// Properties of an array type.
 #pragma once
 
 #include "arrays.h"
@@ -10,10 +10,10 @@ struct ArrayType {
   PyTypeObject* type;
   Exchange exchange;  // nullptr: through __dlpack__
   bool is_torch;      // torch.Tensor or a subclass
-  bool is_plain;      // ... that leaves the meaning of operations and memory as they are
+  bool is_plain;      // does not override operations or memory
 };
 
-// Looked up once for each type that is alive; then Python code runs.
+// Cached for each type; the first lookup runs Python code.
 ArrayType type_of(nb::handle array);
 
 }  // namespace openaclnn::python

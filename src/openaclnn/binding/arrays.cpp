@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy arrays as tensors, and what all kinds of arrays have in common.
+// NumPy arrays as tensors, and the code that all kinds of arrays share.
 #include "arrays.h"
 
 #include <nanobind/stl/string.h>
@@ -18,8 +18,8 @@
 namespace openaclnn::python {
 namespace {
 
-// Looking a name up takes longer than an element-wise kernel on few elements. The first type that
-// has it is therefore remembered, and kept alive so that no other type can have its address.
+// A lookup by name takes longer than an element-wise kernel on few elements. So the first type that
+// has it is cached, and kept alive so that its address stays unique.
 bool is_bfloat16(const PyArray_Descr* descr) {
   static PyObject* known = nullptr;
   auto* const type = reinterpret_cast<PyObject*>(descr->typeobj);
@@ -116,7 +116,7 @@ PyArray_Descr* descr_of(aclDataType dtype) {
 
 void set_view(const ArgumentRef& argument, Tensor* tensor, char* origin) {
   for (int i = 0; i < tensor->shape.rank; ++i) {
-    if (tensor->shape[i] == 1) tensor->strides[i] = 1;  // never used, and anything may stand there
+    if (tensor->shape[i] == 1) tensor->strides[i] = 1;  // unused, may be anything
   }
   tensor->format = ACL_FORMAT_ND;
   tensor->offset = 0;
@@ -128,7 +128,8 @@ void set_view(const ArgumentRef& argument, Tensor* tensor, char* origin) {
   tensor->offset = -low;
   tensor->storage.rank = 1;
   tensor->storage[0] = high - low;
-  // In integers: a producer may name memory outside the address space, which check_view notices.
+  // Integer arithmetic: a producer may name memory outside the address space, which check_view
+  // refuses.
   tensor->data = reinterpret_cast<void*>(
       reinterpret_cast<uintptr_t>(origin) +
       static_cast<uintptr_t>(low * static_cast<int64_t>(dtype_size(tensor->dtype))));
@@ -199,7 +200,7 @@ Caller python_caller() {
     std::strncpy(caller.function, function.c_str(), sizeof caller.function - 1);
     std::strncpy(caller.file, file.c_str(), sizeof caller.file - 1);
     caller.line = nb::cast<int>(frame.attr("f_lineno"));
-  } catch (nb::python_error&) {  // a thread without frames: the place stays empty
+  } catch (nb::python_error&) {  // a thread without frames
   }
   return caller;
 }
@@ -209,7 +210,8 @@ Caller python_caller() {
 void raise_status(Status status) {
   notify_status_at(python_caller);
   const nb::object error = nb::module_::import_("openaclnn.errors").attr("AclnnError");
-  const std::string bytes = take_sentence();  // a text of the caller may be cut inside a character
+  const std::string bytes =
+      take_sentence();  // text of the caller may be truncated inside a character
   const nb::object sentence = nb::steal(
       PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
   PyErr_SetObject(error.ptr(), nb::make_tuple(status.code(), sentence).ptr());

@@ -2,10 +2,10 @@
 // Python arrays as tensors, without copying: NumPy (bfloat16 through ml_dtypes), torch CPU tensors,
 // DLPack producers.
 //
-// An array is met first, then viewed. Code of Python may run while arrays are met (__dlpack__, a
-// question to a class, the garbage collector), and may resize or free what any of them holds. So
-// all arguments of a call are met, and its numbers converted, before the address of one is read;
-// from then on no Python code runs until the kernel has.
+// An array is acquired first, then viewed. Acquiring may run Python code (__dlpack__, class
+// attributes, the garbage collector), which may resize or free the memory of any array. So all
+// arguments of a call are acquired, and its numbers converted, before the first address is read;
+// from then on no Python code runs until the kernel has run.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,8 +22,8 @@ namespace nb = nanobind;
 
 struct DLTensor;
 
-// Objects to keep alive. This is not a Python list: making one may run the garbage collector, and
-// the collector may empty it while a stream still works on the arrays.
+// Owns references. Not a Python list: creating one may run the garbage collector, which could clear
+// it while a stream works on the arrays.
 class KeepAlive {
  public:
   void append(nb::object object) { objects_.push_back(std::move(object)); }
@@ -49,15 +49,15 @@ struct ArgumentRef {
 // Raises TypeError: "sentence, but got value". An exception that is set becomes its cause.
 [[noreturn]] void refuse_type(const std::string& sentence, nb::handle value);
 
-// How a value looks in a sentence: its repr, cut where it is long.
+// A value in a sentence: its repr, truncated.
 std::string shown(nb::handle value);
 
 enum class ArrayKind : uint8_t { numpy, torch, producer };
 
-// What fills a DLTensor without running Python; not 0 and an exception where it cannot.
+// Fills a DLTensor without running Python; not 0: failed, with a Python exception set.
 using Exchange = int (*)(void* object, DLTensor* tensor);
 
-// An array that was met. It lives as long as its object and what was kept with it.
+// An acquired array; valid while its object and its KeepAlive are.
 struct Array {
   PyObject* object;
   ArgumentRef argument;
@@ -83,14 +83,14 @@ nb::object as_kind_of(const Array& like, nb::object array);
 
 bool is_numpy_bool(nb::handle value);
 
-// Returns the attribute, or nothing if there is none; other errors are raised.
+// Returns the attribute, or an invalid object if it does not exist; other errors are raised.
 nb::object attribute(nb::handle object, const char* name);
 
 void init_arrays();
 
 // ---- parts of the above ----
 
-// The view of an array whose element (0, …, 0) is at `origin`: storage is exactly what it spans.
+// Sets the address: element (0, …, 0) is at `origin`, and the storage is what the view spans.
 void set_view(const ArgumentRef& argument, Tensor* tensor, char* origin);
 
 }  // namespace openaclnn::python

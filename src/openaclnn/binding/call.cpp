@@ -171,7 +171,7 @@ const Scalar* Call::read_scalar(const Parameter& parameter, nb::handle value,
 double Call::real(const Parameter& parameter, nb::handle value) const {
   const double number = PyFloat_AsDouble(value.ptr());
   if (number == -1 && PyErr_Occurred() != nullptr) {
-    // of an integer that is too large; what __float__ raises is its own
+    // the integer is too large; exceptions of __float__ pass
     if (PyLong_Check(value.ptr())) must_be(parameter, "a number", value);
     conversion_failed(parameter, "a number", value);
   }
@@ -188,7 +188,7 @@ int64_t Call::integer(const Parameter& parameter, nb::handle value) const {
   return number;
 }
 
-// UTF-8 that lives as long as the value.
+// UTF-8, owned by the value.
 const char* Call::text(const Parameter& parameter, nb::handle value) const {
   if (!PyUnicode_Check(value.ptr())) must_be(parameter, "a string or None", value);
   Py_ssize_t size = 0;
@@ -213,8 +213,8 @@ void Call::conversion_failed(const Parameter& parameter, const char* what, nb::h
   must_be(parameter, what, value);
 }
 
-// Makes an array for an output that was not given; it is viewed later. torch may run other people's
-// code here.
+// Makes an array for an output that was not given; it is viewed later. torch may run foreign code
+// here.
 void Call::make_output(int i) {
   aclDataType dtype = ACL_DT_UNDEFINED;
   Dims shape;

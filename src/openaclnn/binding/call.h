@@ -25,11 +25,10 @@ struct Uninitialized {
 };
 
 enum class Outputs : uint8_t { allocate_missing, given };
-enum class Keep : uint8_t { nothing, arrays };  // what has to outlive the call object
+enum class Keep : uint8_t { nothing, arrays };  // what outlives the call object
 
-// Everything that runs Python code comes first: numbers are converted, arrays are met, torch is
-// asked. Then the arrays are viewed. If other people's code makes outputs, all arrays are viewed
-// again.
+// Everything that runs Python code comes first: numbers are converted, arrays acquired, torch is
+// asked. Then the arrays are viewed. If foreign code makes outputs, all arrays are viewed again.
 class Call {
  public:
   // `values` come in the order of the row.

@@ -51,7 +51,7 @@ aclDataType dtype_of(const DLTensor& source) {
 // Checked before __dlpack__, which may copy or wait for a device.
 void ask_device(nb::handle producer, const ArgumentRef& argument) {
   const nb::object ask = attribute(producer, "__dlpack_device__");
-  if (!ask.is_valid()) return;  // the tensor says it, too
+  if (!ask.is_valid()) return;  // the DLTensor has it too
   const nb::object device = ask();
   int64_t type = 0;
   if (PyTuple_Check(device.ptr()) && PyTuple_Size(device.ptr()) == 2) {
@@ -85,8 +85,8 @@ nb::object export_of(nb::handle dlpack) {
   return nb::steal(capsule);
 }
 
-// Takes over the contents of a capsule; they are given back when the last of `keep` goes. If the
-// capsule were left as it is, another holder could consume it and free its memory.
+// Consumes a capsule; its deleter runs when the last reference in `keep` is dropped. An unconsumed
+// capsule could be consumed, and its memory freed, by another holder.
 template <class Managed>
 const Managed* take_over(nb::handle capsule, const char* name, const char* used, KeepAlive* keep) {
   constexpr const char* kOurs = "openaclnn.lent";

@@ -38,7 +38,7 @@ struct DLManagedTensorVersioned {
   DLTensor tensor;
 };
 
-// Asks a producer for its memory; Python code runs. What is lent is given back by what is kept.
+// Borrows the memory of a producer; runs Python code. Returned when `keep` is dropped.
 const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const ArgumentRef& argument,
                        KeepAlive* keep);
 

@@ -24,14 +24,13 @@ namespace {
 
 class Plan;
 
-// A stream of the core, in the pool of streams so that fork finds it, and the plans whose work it
-// has not done.
+// A stream of the core (in the pool, for fork) and the plans that it has not finished.
 class PyStream {
  public:
   PyStream() : stream_(streams().create(nullptr)) {
     if (stream_ == nullptr) throw std::bad_alloc();
   }
-  ~PyStream() { streams().destroy(stream_); }  // waits for its work, which `pending_` outlives
+  ~PyStream() { streams().destroy(stream_); }  // waits for its work; `pending_` is destroyed later
   PyStream(const PyStream&) = delete;
 
   // The thread of a stream never touches Python: the arrays stay alive in `pending_`.
@@ -44,21 +43,21 @@ class PyStream {
   const Stream* get() const { return stream_; }
 
   void synchronize() {
-    const Pending done(std::exchange(pending_, {}));  // not what comes in while we wait
+    const Pending done(std::exchange(pending_, {}));  // not those submitted while we wait
     nb::gil_scoped_release release;
     (void)stream_->synchronize();
   }
 
   int traverse(visitproc visit, void* data) const { return pending_.traverse(visit, data); }
 
-  // Nothing can reach the stream any more, but it still finishes its work.
+  // The stream is unreachable, but finishes its work.
   void clear() {
     (void)stream_->synchronize();
     pending_ = {};
   }
 
  private:
-  // These plans count as being at work until the last copy of this goes.
+  // These plans are at work until the last copy is destroyed.
   class Pending {
    public:
     Pending() = default;
@@ -117,8 +116,8 @@ class Plan {
     return stopped != 0 ? stopped : torch_.traverse(visit, data);
   }
 
-  // The garbage collector takes the arrays of a plan that nobody can reach. It leaves those on
-  // which a stream works: the stream releases the plan when it is cleared itself.
+  // The garbage collector clears the arrays of unreachable plans, except those at work on a stream,
+  // which releases the plan when it is cleared.
   void clear() {
     if (at_work_ > 0) return;
     is_cleared_ = true;
@@ -135,7 +134,7 @@ class Plan {
       const std::lock_guard running(run_mutex_, std::adopt_lock);
       executor_.run_with_enough_stack(workspace_.data());
     } else {
-      nb::gil_scoped_release release;  // never wanted by a thread that has the lock
+      nb::gil_scoped_release release;  // a holder of run_mutex_ never waits for the GIL
       const std::lock_guard running(run_mutex_);
       executor_.run_with_enough_stack(workspace_.data());
     }

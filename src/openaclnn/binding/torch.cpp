@@ -10,9 +10,8 @@
 namespace openaclnn::python {
 namespace {
 
-// Calls `make`, which is a lambda of its own, once, and keeps its result for good. A static object
-// would have a guard; a thread that gives up the GIL under it would block those that hold the GIL
-// and wait for the guard.
+// Calls `make`, a distinct lambda, once and caches its result for ever. Not a static local: a
+// thread that releases the GIL under its guard would deadlock with those that wait for the guard.
 template <class Make>
 PyObject* once(const Make& make) {
   static PyObject* made = nullptr;
@@ -61,8 +60,8 @@ bool has_version(nb::handle tensor) {
   return false;
 }
 
-// Asks torch's library in 10 ns what torch does on this thread; its Python functions take 80. If a
-// function is not found, the worst is assumed, so that torch_kinds.py decides.
+// The state of torch on this thread, from torch's library in 10 ns (80 through Python). If a
+// function is missing, the answer is the one for which torch_kinds.py is asked.
 class ThreadState {
  public:
   static const ThreadState& get() {
@@ -179,7 +178,7 @@ nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, c
   nb::list dims;
   for (int i = 0; i < shape.rank; ++i) dims.append(shape[i]);
   return torch.attr("empty")(nb::tuple(dims), nb::arg("dtype") = torch_dtype,
-                             nb::arg("device") = "cpu");  // whatever the default is
+                             nb::arg("device") = "cpu");  // regardless of the default device
 }
 
 void TorchTensors::ask() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library asks torch and reports to it about the tensors of a call, beyond their memory.
-// torch_kinds.py knows the kinds of tensors that cannot be used, and their sentences; the questions
-// here find the few tensors about which that module must be asked.
+// Checks of a call's torch tensors beyond their memory, and reports to autograd. torch_kinds.py
+// knows the kinds that cannot be used and their sentences; the fast checks here select the few
+// tensors for which it is asked.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,10 +17,10 @@ namespace nb = nanobind;
 // Raises AclnnError if torch_kinds.py knows why the tensor cannot be used.
 void ask_torch_kind(nb::handle tensor, const ArgumentRef& argument);
 
-// Does the same for a tensor that certainly cannot be used.
+// ask_torch_kind for a tensor that cannot be used: always raises.
 [[noreturn]] void refuse_torch(nb::handle tensor, const ArgumentRef& argument);
 
-// Does the same for a tensor in the place of a number.
+// Raises AclnnError for a tensor that cannot be used as a number.
 void ask_torch_number(nb::handle tensor, const ArgumentRef& argument);
 
 // For a torch without exchange (before 2.9): what __dlpack__ lends.
@@ -33,7 +33,7 @@ bool refuse_lazy(const Array& tensor, const Tensor& view);
 // See empty_array.
 nb::object empty_torch(nb::handle like, const Tensor& view, aclDataType dtype, const Dims& shape);
 
-// The torch tensors among the arguments of a call, which others keep alive.
+// The torch tensors among the arguments of a call; borrowed references.
 class TorchTensors {
  public:
   bool none() const { return count_ == 0; }
@@ -42,7 +42,7 @@ class TorchTensors {
   // Raises AclnnError for a tensor that torch records, traces or protects at this moment.
   void ask();
 
-  // Does the same each time a plan runs, except for gradients, which phase 1 has checked.
+  // ask() for each run of a plan, without gradients, which phase 1 has checked.
   void ask_again() const;
   void prepare_to_ask_again();
 

@@ -41,13 +41,13 @@ std::string text_of(nb::handle value) {
       text = type + " " + nb::str(dtype).c_str() + " " + nb::repr(nb::list(shape)).c_str();
     }
     return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
-  } catch (const nb::python_error&) {  // of a type that is not ours, which may raise anything
+  } catch (const nb::python_error&) {  // a foreign type may raise anything
     return type;
   }
 }
 
-// As Python shows it at the end of a traceback. Other exceptions become what the binding makes of
-// them.
+// As Python shows it at the end of a traceback. Other exceptions are converted as nanobind does
+// with them.
 std::string text_of(const std::exception_ptr& raised) {
   try {
     std::rethrow_exception(raised);

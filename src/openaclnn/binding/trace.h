@@ -16,7 +16,7 @@
 
 namespace openaclnn::python {
 
-// What a call shows of itself.
+// The data of a shown call.
 struct Traced {
   const Operator& op;
   bool plans = false;                      // phase 1 alone

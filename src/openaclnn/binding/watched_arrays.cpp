@@ -17,9 +17,9 @@ int64_t WatchedArrays::bytes_of(PyObject* array) {
   return bytes;
 }
 
-// A tensor that torch cannot show any more has no extent.
+// A tensor without accessible memory has no extent.
 WatchedArrays::Extent WatchedArrays::extent_of(const Array& array) {
-  if (array.exchange == nullptr) {  // a torch from before 2.9 is asked by code of Python
+  if (array.exchange == nullptr) {  // torch before 2.9: Python would run
     const nb::handle tensor = array.object;
     const nb::object address = tensor.attr("data_ptr")();
     return {PyLong_AsVoidPtr(address.ptr()), nb::cast<int64_t>(tensor.attr("numel")()), 0};
@@ -68,7 +68,7 @@ void WatchedArrays::clear() {
   numpy_.clear();
   others_.clear();
   const KeepAlive last =
-      std::exchange(keep_alive_, {});  // code that runs as they go finds none here
+      std::exchange(keep_alive_, {});  // destructors may run Python code, which must find none here
 }
 
 }  // namespace openaclnn::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of a plan are kept alive and watched: one may lose the memory that phase 1 saw.
+// The arrays of a plan, kept alive and watched for a change of memory since phase 1.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,20 +17,20 @@ class WatchedArrays {
  public:
   void keep(KeepAlive keep_alive) {
     keep_alive_ = std::move(keep_alive);
-  }  // among others, all arrays that are watched
+  }  // includes all watched arrays
 
   // The base of a view is watched too, because NumPy resizes the base.
   void watch(const Array& array, const char* parameter);
 
-  // The parameter whose array was resized or given other memory, as may happen at any time;
-  // nullptr: none. Runs no Python code.
+  // The parameter whose array was resized or has other memory now; nullptr: none. Runs no Python
+  // code.
   const char* moved() const;
 
   int traverse(visitproc visit, void* data) const;
   void clear();
 
  private:
-  // Where the first element is, and how far the elements reach, however they are shaped.
+  // Address of the first element, and the span of all elements.
   struct Extent {
     const void* data;
     int64_t count, reach;

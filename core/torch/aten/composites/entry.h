@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are not one of ATen's: each is a function of the row's parameters in their order,
+// Operators that ATen does not have: each is a function of the row's parameters in their order,
 //
 //   void gelu_v2(const Tensor& x, int64_t tanh, Out out) { out = at::gelu(x, tanh ? … ); }
 //
