@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import openaclnn
 from openaclnn.bench.cases import BROADCAST, Case, Special, count
-from openaclnn.dtypes import dtype_of
 from openaclnn.plotting.curves import default_attributes
-from openaclnn.reference import REFERENCES
-from openaclnn.schema import Op
+from openaclnn.reference.dtypes import dtype_of
+from openaclnn.reference.evaluation import REFERENCES
+from openaclnn.rows.schema import Op
 
 SHARES = (0.001, 0.2)  # of special values
 GROUP_NORM_SHAPES = (

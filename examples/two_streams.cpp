@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two streams and events: one stream goes on where the other has come to, and time is taken.
+// Two streams and events: one stream waits for the other, and the time is measured.
 //
 //   openaclnn cc two_streams.cpp -o two_streams && ./two_streams
 #include <cstdint>

@@ -12,49 +12,6 @@ import pytest
 import openaclnn
 from openaclnn import _core
 
-# Files whose tests mostly start compilers, processes or a browser; other files mark single tests.
-# These take most of the time. The rest takes under a minute on two cores, or three with torch and
-# jax:
-#   pytest -n auto -m "not programs"
-PROGRAMS = {
-    "test_aten_programs",
-    "test_aten_refusals",
-    "test_aten_programs_watched",
-    "test_building",
-    "test_builds",
-    "test_callbacks",
-    "test_check_mode",
-    "test_check_mode_cases",
-    "test_check_mode_command",
-    "test_check_mode_mappings",
-    "test_check_mode_values",
-    "test_check_mode_html",
-    "test_compatibility",
-    "test_demo_documents",
-    "test_dlpack",
-    "test_examples",
-    "test_jax_building",
-    "test_npu",
-    "test_npu_distributed",
-    "test_npu_libraries",
-    "test_operator_pages",
-    "test_plan_memory",
-    "test_processes",
-    "test_programs",
-    "test_readme",
-    "test_site",
-    "test_torch_ops_building",
-    "test_torch_ops_docs",
-    "test_torch_ops_sharding",
-    "test_torch_threads",
-    "test_trace",
-    "test_trace_python",
-    "test_verify_docs",
-    "test_verify_libraries",
-    "test_verify_page_browser",
-    "test_wheel",
-}
-
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -66,10 +23,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Marks the files above; leaves out what takes hours unless -m speaks of it."""
-    for item in items:
-        if item.path.stem in PROGRAMS:
-            item.add_marker("programs")
+    """Leaves out what takes hours unless -m asks for it, and what --passed names."""
     if "exhaustive" not in config.option.markexpr:
         long = [item for item in items if item.get_closest_marker("exhaustive")]
         items[:] = [item for item in items if item not in set(long)]
@@ -99,10 +53,13 @@ class Passed:
 
 
 def pytest_configure(config):
-    """The PyTorch operators are compiled once for this folder, not into the user's cache.
+    """The PyTorch operators are compiled once for this folder, not into the user's cache. Python
+    programs that tests start can import `tests`.
 
-    With --passed, the process that hears of all results writes them.
+    With --passed, the process that gets all results writes them.
     """
+    paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     if (cache := getattr(config, "cache", None)) is not None:  # pytest -p no:cacheprovider
         os.environ.setdefault("OPENACLNN_CACHE", str(cache.mkdir("openaclnn")))
     if config.option.passed and not hasattr(config, "workerinput"):
@@ -130,7 +87,7 @@ def programs(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def aten_calls(programs):
     """The program of the calls of a C++ client with operators of ATen."""
-    from aten_support import CALLS, built
+    from tests.aten.aten_support import CALLS, built
 
     return built(programs, "calls", *CALLS)
 
@@ -138,7 +95,7 @@ def aten_calls(programs):
 @pytest.fixture(scope="session")
 def aten_layer(programs):
     """The example with operators of ATen."""
-    from aten_support import LAYER, built
+    from tests.aten.aten_support import LAYER, built
 
     return built(programs, "layer", *LAYER)
 

@@ -19,11 +19,9 @@ import numpy as np
 import pytest
 
 import openaclnn
-from openaclnn import judging
-from openaclnn.comparing import worst_elements
-from openaclnn.gradients import sources
-from openaclnn.layouts import LAYOUTS as LAYOUTS
-from openaclnn.reference import (
+from openaclnn.reference import judging
+from openaclnn.reference.comparing import worst_elements
+from openaclnn.reference.evaluation import (
     REFERENCES,
     evaluate,
     input_shapes,
@@ -31,11 +29,13 @@ from openaclnn.reference import (
     sample,
     special_values,
 )
-from openaclnn.schema import Op, Parameter
-from openaclnn.standards import Standard, verdict
-from openaclnn.table import OPS, PRODUCTS
+from openaclnn.reference.layouts import LAYOUTS as LAYOUTS
+from openaclnn.reference.standards import Standard, verdict
+from openaclnn.rows.gradients import sources
+from openaclnn.rows.schema import Op, Parameter
+from openaclnn.rows.table import OPS, PRODUCTS
 
-SEED = int(os.environ.get("SEED", 20240607))  # tools/long_run.py gives others
+SEED = int(os.environ.get("SEED", 20240607))  # tests/long_run.py gives others
 AN_ARRAY = "a NumPy array, a torch tensor or a DLPack producer"
 FLOATS = ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")  # in the order of aclDataType
 HALVES = ("FLOAT16", "BFLOAT16")

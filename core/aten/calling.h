@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread needs before it calls ATen.
+// Preconditions of a thread that calls ATen: enough stack, and no OpenMP after fork.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,8 @@
 #include "aclnn/aclnn_base.h"
 #include "core/aten/row.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/stack_room.h"
-#include "core/runtime/start_thread.h"
 #include "core/runtime/status.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn::aten {
 
@@ -19,8 +18,7 @@ namespace openaclnn::aten {
 // kernels that oneDNN compiles take is not known.
 inline constexpr size_t kStackRoom = 512 << 10;
 
-// The status f() returns, on the calling thread or, where that has little stack left, on another
-// one meanwhile.
+// Returns f(), called on this thread or, if its stack is small, on a new one.
 template <class F>
 int32_t with_stack_room(const char* call, F f) {
   if (stack_room() >= kStackRoom) return f();
@@ -41,14 +39,14 @@ int32_t with_stack_room(const char* call, F f) {
   return code == 0 ? 0 : fail(code, "%s", sentence.c_str()).code();
 }
 
-// In a child of fork the OpenMP threads of the parent are missing, and the next parallel region of
-// the thread that forked would wait for them: each thread of a child computes alone.
-inline void compute_alone_after_fork(const Provider& provider) {
+// A child of fork lacks the OpenMP threads of the parent, and the next parallel region of the
+// forking thread would wait for them: in a child, ATen uses one thread.
+inline void compute_alone_after_fork(const Backend& backend) {
   static thread_local uint32_t known = 1;  // of the process that exec started
   if (known == process_generation()) [[likely]]
     return;
   known = process_generation();
-  provider.set_threads(1);
+  backend.set_threads(1);
 }
 
 }  // namespace openaclnn::aten

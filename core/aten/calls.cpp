@@ -5,7 +5,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/aten/calling.h"
-#include "core/aten/provider.h"
+#include "core/aten/backend.h"
 #include "core/aten/traced.h"
 #include "core/ops/foreign.h"
 #include "core/base/list.h"
@@ -13,33 +13,33 @@
 namespace openaclnn::aten {
 namespace {
 
-// What prepare made; drop takes it back.
+// The result of prepare, freed by drop.
 using OwnedCall = std::unique_ptr<void, void (*)(void*)>;
 
 class AtenWork : public ForeignWork {
  public:
-  AtenWork(const Row& row, const Provider& provider, OwnedCall call)
-      : row_(row), provider_(provider), call_(std::move(call)) {}
+  AtenWork(const Row& row, const Backend& backend, OwnedCall call)
+      : row_(row), backend_(backend), call_(std::move(call)) {}
   int32_t run() const override {
     return with_stack_room(row_.name, [this] {
-      compute_alone_after_fork(provider_);
-      return provider_.compute(call_.get());
+      compute_alone_after_fork(backend_);
+      return backend_.compute(call_.get());
     });
   }
 
  private:
   const Row& row_;
-  const Provider& provider_;
+  const Backend& backend_;
   OwnedCall call_;
 };
 
-// The tensors and scalars that prepare has found alive.
+// The tensors and scalars, which prepare has checked.
 void add_tensors(AtenWork& work, const Row& row, const Value* values) {
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
     if (values[i].pointer == nullptr) continue;
     bool written = parameter.written;
-    if (row.inplace) {  // the first parameter stands where the outputs are, too
+    if (row.inplace) {  // the first parameter is also the output
       if (written) continue;
       written = i == 0;
     }
@@ -60,18 +60,17 @@ int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, 
     return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name,
                 workspace_size == nullptr ? "workspaceSize" : "executor")
         .code();
-  const Provider* provider = nullptr;
+  const Backend* backend = nullptr;
   void* call = nullptr;
   const int32_t code = with_stack_room(row.name, [&] {
-    if (const Status status = find_provider(row.name, &provider); !status.ok())
-      return status.code();
-    compute_alone_after_fork(*provider);
-    return provider->prepare(static_cast<int>(&row - rows), values, &call);
+    if (const Status status = find_backend(row.name, &backend); !status.ok()) return status.code();
+    compute_alone_after_fork(*backend);
+    return backend->prepare(static_cast<int>(&row - rows), values, &call);
   });
   if (code != 0) return code;
-  OwnedCall owned(call, provider->drop);
+  OwnedCall owned(call, backend->drop);
   try {
-    const auto work = std::make_shared<AtenWork>(row, *provider, std::move(owned));
+    const auto work = std::make_shared<AtenWork>(row, *backend, std::move(owned));
     add_tensors(*work, row, values);
     aclOpExecutor* made = nullptr;
     if (const Status status = plan_foreign(row.name, &row, work, &made); !status.ok())
@@ -91,11 +90,12 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
 
 }  // namespace
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+int32_t plan_for_c(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   return traced_plan(rows[index], values, workspace_size, executor, plan_now);
 }
 
-int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+int32_t run_for_c(int index, void* workspace, uint64_t workspace_size, void* executor,
+                  void* stream) {
   return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `openaclnn trace` shows the calls of rows: it gets the arguments and makes the call. Programs
-// that open the libraries themselves, as torch_npu does, cannot be interposed; so both libraries
-// with rows ask for the tracer.
+// How `openaclnn trace` shows calls of rows: it gets the arguments and makes the call. Preloading
+// does not reach programs that dlopen the libraries (torch_npu), so both libraries with rows look
+// up the tracer.
 #pragma once
 
 #include <dlfcn.h>
 
 #include "core/aten/row.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 
@@ -26,7 +26,7 @@ inline constexpr char kTracer[] = "openaclnn_trace_rows";
 
 // Exists when `openaclnn trace` runs the program.
 inline const Tracer* tracer() {
-  static constinit Immortal<const Tracer*> found;
+  static constinit NoDestructor<const Tracer*> found;
   return found.get([] { return static_cast<const Tracer*>(dlsym(RTLD_DEFAULT, kTracer)); });
 }
 

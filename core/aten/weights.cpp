@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many elements a weight needs once aclnnTransMatmulWeight has put it into the order that a
-// device multiplies fastest. Here it stays as it is.
+// The size of a weight in the device's layout for multiplication (aclnnTransMatmulWeight). Here the
+// layout does not change.
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/list.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumping tensors to files is not supported: without a wish for it the call does nothing, as on the
-// device, and with one it says so.
+// Dumping tensors to files is not supported: the call does nothing unless the configuration asks
+// for dumps, and then fails.
 #include "aclnn/acl_meta.h"
 #include "core/base/tensor.h"
 #include "core/runtime/init.h"
@@ -26,7 +26,7 @@ Status check(const char* type, const char* name, aclTensor** given, size_t input
                 inputs, outputs);
   }
   for (size_t i = 0; i < count; ++i) {
-    if (given[i] == nullptr) continue;  // an optional tensor that is not there
+    if (given[i] == nullptr) continue;  // a missing optional tensor
     if (tensors().find(given[i]) == nullptr) {
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: tensors[%zu] must be alive, but %p was destroyed or never created", kCall, i,

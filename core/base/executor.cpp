@@ -10,20 +10,19 @@
 #include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/parallel.h"
-#include "core/runtime/stack_room.h"
-#include "core/runtime/start_thread.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 
 namespace {
 
-// In integers: an address from outside may be NULL, or so large that the sum wraps around.
+// Integer arithmetic: an address from outside may be NULL, or so large that the sum wraps.
 std::byte* moved(std::byte* address, int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(address) +
                                       static_cast<uintptr_t>(bytes));
 }
 
-// Dims of one element place nothing, so an operand has none of them.
+// Size-1 dims do not affect addresses and are dropped.
 void keep_view(Executor::Operand& operand, const Tensor& tensor) {
   operand.dtype = tensor.dtype;
   operand.rank = 0;
@@ -82,10 +81,10 @@ Tensor view_of(const Executor::Operand& operand) {
 }
 
 void Executor::bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
-                    bool apart) {
+                    bool out_of_place) {
   Operand& operand = operand_[operands_++];
   describe(operand, name, tensor, role);
-  operand.apart = apart;
+  operand.out_of_place = out_of_place;
   if (tensor == nullptr) return;
   keep_view(operand, *tensor);
   operand.pointer = static_cast<uint32_t>(reinterpret_cast<std::byte*>(pointer_in_call) - call_);
@@ -172,11 +171,12 @@ Status Executor::check_addresses(const char* op) const {
     for (int k = 0; k < operands_ && operand.role != Role::input; ++k) {
       const Operand& other = operand_[k];
       if (k == i || !other.present || other.low == other.high) continue;
-      const bool apart = moved(operand.data, operand.high) <= moved(other.data, other.low) ||
-                         moved(other.data, other.high) <= moved(operand.data, operand.low);
+      const bool disjoint = moved(operand.data, operand.high) <= moved(other.data, other.low) ||
+                            moved(other.data, other.high) <= moved(operand.data, operand.low);
       const bool as_planned = operand.data - other.data == operand.planned - other.planned;
-      if (apart || as_planned) continue;
-      const bool may_be_same = other.role == Role::input && !operand.apart && !other.apart;
+      if (disjoint || as_planned) continue;
+      const bool may_be_same =
+          other.role == Role::input && !operand.out_of_place && !other.out_of_place;
       const Tensor view = view_of(operand), its_view = view_of(other);
       if (may_be_same && same_view(view, its_view)) continue;
       if (!views_overlap(view, its_view)) continue;
@@ -204,7 +204,7 @@ Status Executor::check_workspace(const char* op, void* workspace, uint64_t size)
                 "%s: workspace must be aligned to %zu bytes, but its address is %p", op,
                 kWorkspaceAddressAlignment, workspace);
   }
-  const size_t behind = bytes_behind(workspace);  // 0 in memory that is not of aclrtMalloc
+  const size_t behind = bytes_behind(workspace);  // 0: not memory of aclrtMalloc
   if (behind != 0 && behind < workspace_size_) {
     return fail(ACLNN_ERR_PARAM_INVALID,
                 "%s: workspace must have the %llu bytes that phase 1 asked for, but the allocation "
@@ -222,7 +222,7 @@ Status Executor::check_workspace(const char* op, void* workspace, uint64_t size)
 
 bool Executor::Operand::meets(const void* memory, uint64_t bytes) const {
   if (!present || low == high) return false;
-  // From the data of the operand.
+  // Relative to the data of the operand.
   const __int128 begin = static_cast<__int128>(reinterpret_cast<uintptr_t>(memory)) -
                          static_cast<__int128>(reinterpret_cast<uintptr_t>(data));
   if (begin + static_cast<__int128>(bytes) <= low || high <= begin) return false;
@@ -248,7 +248,7 @@ void Executor::run(void* workspace) const {
   }
 }
 
-void Executor::run_fitting(void* workspace) const {
+void Executor::run_with_enough_stack(void* workspace) const {
   if (fits_stack()) return run(workspace);
   std::thread roomy;
   if (!start_thread(roomy, [&] { run(workspace); })) throw std::bad_alloc();

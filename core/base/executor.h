@@ -20,7 +20,7 @@
 
 #include "acl/acl_base_rt.h"
 #include "core/base/tensor.h"
-#include "core/runtime/fork_lock.h"
+#include "core/runtime/fork.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 
@@ -36,22 +36,21 @@ class Executor {
   struct Operand {
     const char* name;
     std::byte* data;     // storage base
-    std::byte* planned;  // what it was in phase 1
-    int64_t offset;      // bytes from there to element (0, …, 0)
-    int64_t low, high;   // bytes from there that the view spans
-    uint32_t pointer;    // where in call_ the address of element (0, …, 0) stands
+    std::byte* planned;  // data in phase 1
+    int64_t offset;      // bytes from data to element (0, …, 0)
+    int64_t low, high;   // range of bytes from data that the view spans
+    uint32_t pointer;    // offset in call_ of the pointer to element (0, …, 0)
     uint32_t alignment;
     Role role;
     bool present;
-    bool apart;  // no output may take its place
-    // These say where the elements of a bound tensor lie, seen from its address; the rank of other
-    // tensors is -1.
+    bool out_of_place;  // must not share memory with an output
+    // The view of a bound tensor; rank -1: not bound.
     aclDataType dtype;
     int rank;
     int64_t shape[kMaxRank], strides[kMaxRank];
 
-    // Returns whether an element lies in these bytes. If that would take a long search, or the
-    // tensor is not bound, it returns whether the view reaches into them.
+    // Whether an element lies in these bytes. Approximated by the span of the view if the search
+    // would be long or the tensor is not bound.
     bool meets(const void* memory, uint64_t bytes) const;
   };
 
@@ -73,19 +72,18 @@ class Executor {
                   alignof(Call) <= 16);
     return *new (call_) Call;
   }
-  // The call's pointer to element (0, …, 0) of a tensor. A tensor that is not there (optional,
-  // NULL) keeps its index. `apart`: no output may take its place.
+  // Binds the call's pointer to element (0, …, 0) of a tensor. A missing optional tensor (NULL)
+  // keeps its index. `out_of_place`: must not share memory with an output.
   void bind(const char* name, const Tensor* tensor, Role role, void** pointer_in_call,
-            bool apart = false);
-  void reach();  // the call's pointers, for an observer that gives the program other addresses
-  // Steps of several rounds that follow one another take turns: each runs an equal part of its
-  // items, in order, in every round.
+            bool out_of_place = false);
+  void reach();  // updates the call's pointers to reachable addresses (observer.h)
+  // Consecutive steps with several rounds alternate: in each round, every step runs an equal part
+  // of its items, in order.
   void add_step(Kernel kernel, int64_t items, int64_t grain, int64_t rounds = 1);
-  void estimate(
-      int64_t nanoseconds);  // what one run costs: a stream runs brief work on the calling thread
-  void need_stack(size_t bytes);  // what a run takes of a thread's stack, if that is much
-  uint64_t book(uint64_t bytes);  // 64-byte aligned offset into the workspace
-  // The operands are those of the work, which lives as long as the plan and its copies.
+  void estimate(int64_t nanoseconds);  // estimated cost of a run: brief work may run inline
+  void need_stack(size_t bytes);       // of a run, if large
+  uint64_t book(uint64_t bytes);       // 64-byte aligned offset into the workspace
+  // The operands belong to the work, which the plan and its copies share.
   void hold(std::shared_ptr<const Foreign> work) { foreign_ = std::move(work); }
   bool is_foreign() const { return foreign_ != nullptr; }
   static void describe(Operand& operand, const char* name, const Tensor* tensor, Role role);
@@ -96,14 +94,13 @@ class Executor {
   Status set_address(Group group, size_t index, void* address);
 
   // ---- phase 2 ----
-  // Checks that the workspace has enough bytes, as far as the library knows, and overlaps no
-  // tensor.
+  // Checks that the workspace is large enough, as far as its size is known, and overlaps no tensor.
   Status check_workspace(const char* op, void* workspace, uint64_t size) const;
-  // Checks after set_address that outputs still overlap inputs in full or not at all.
+  // After set_address: outputs must still overlap inputs in full or not at all.
   Status check_addresses(const char* op) const;
   void run(void* workspace) const;
-  // Runs on this thread or, if its stack is too small, on a thread made for the purpose.
-  void run_fitting(void* workspace) const;
+  // Runs on this thread or, if its stack is too small, on a new one.
+  void run_with_enough_stack(void* workspace) const;
   bool brief() const { return nanoseconds_ <= kBriefNanoseconds; }
   bool fits_stack() const;  // of the calling thread
 
@@ -123,7 +120,7 @@ class Executor {
   static constexpr size_t kCallBytes = 1024;
   static constexpr int kMaxOperands = 16;
   static constexpr int kMaxSteps = 6;
-  static constexpr int64_t kBriefNanoseconds = 10'000;  // about what waking a sleeping worker costs
+  static constexpr int64_t kBriefNanoseconds = 10'000;  // the cost of waking a worker
 
   struct Step {
     Kernel kernel;
@@ -146,7 +143,7 @@ class Executor {
   std::shared_ptr<const Foreign> foreign_;  // of most plans nullptr
 };
 
-// The view of an operand that was bound, at the address it has now.
+// The view of a bound operand at its current address.
 Tensor view_of(const Executor::Operand& operand);
 
 }  // namespace openaclnn

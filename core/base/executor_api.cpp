@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do with executors: make them repeatable, destroy them, set other addresses.
+// The C functions that make executors repeatable, destroy them and set addresses.
 #include "core/base/executor.h"
 #include "core/base/list.h"
 #include "core/base/object.h"
@@ -13,7 +13,7 @@ Status inner_null(const char* call, const char* argument) {
   return fail(ACLNN_ERR_INNER_NULLPTR, "%s: %s must not be NULL", call, argument);
 }
 
-// The aclSet…TensorAddr differ in which tensors `index` counts.
+// The aclSet…TensorAddr functions differ in which tensors `index` counts.
 aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* executor,
                         size_t index, aclTensor* tensor, void* address) {
   if (executor == nullptr) return inner_null(call, "executor").code();
@@ -28,7 +28,7 @@ aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* 
   return ACLNN_SUCCESS;
 }
 
-// No operator whose addresses can be set takes a list of tensors, so every irIndex is out of range.
+// No operator with settable addresses takes a tensor list, so every irIndex is out of range.
 aclnnStatus set_list_address(const char* call, aclOpExecutor* executor, size_t parameter,
                              const aclTensorList* tensors) {
   if (executor == nullptr) return inner_null(call, "executor").code();
@@ -69,7 +69,7 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   constexpr const char* call = "aclDestroyAclOpExecutor";
   if (executor == nullptr) return openaclnn::inner_null(call, "executor").code();
   const auto notify = [](const aclOpExecutor& own) {
-    openaclnn::notify_ending(call, openaclnn::thing<aclOpExecutor>(), &own);
+    openaclnn::notify_ending(call, openaclnn::kKindOf<aclOpExecutor>, &own);
   };
   if (executors().destroy(executor, notify) || executors().was_consumed(executor)) {
     return ACLNN_SUCCESS;

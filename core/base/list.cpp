@@ -61,11 +61,11 @@ aclnnStatus destroy_list(HandlePool<T>& pool, HandlePool<Element>& elements, con
                          const T* list) {
   if (list == nullptr) return ACLNN_SUCCESS;
   const auto destroy_elements = [&](const T& own) {
-    notify_ending(call, thing<T>(), &own);
+    notify_ending(call, kKindOf<T>, &own);
     for (const Element* element : own) {
       if (element == nullptr) continue;
       elements.destroy(element,
-                       [&](Element& last) { notify_ending(call, thing<Element>(), &last); });
+                       [&](Element& last) { notify_ending(call, kKindOf<Element>, &last); });
     }
   };
   if (pool.destroy(list, destroy_elements)) return ACLNN_SUCCESS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of numbers, which are copied, and lists of objects, which are owned.
+// Arrays copy their numbers; lists own their objects.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct aclIntArray : openaclnn::Array<int64_t> {};
 struct aclFloatArray : openaclnn::Array<float> {};
 struct aclBoolArray : openaclnn::Array<bool> {};
 
-// An element may be NULL; the others were alive when the list was made.
+// An element may be NULL; all others were alive at creation.
 struct aclTensorList : openaclnn::Array<const aclTensor*> {};
 struct aclScalarList : openaclnn::Array<const aclScalar*> {};
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All objects of the C interface have handles that are checked, and a sentence for a wrong one.
+// Create, look up and destroy objects of the C interface, with checked handles.
 #pragma once
+
+#include <type_traits>
 
 #include "aclnn/aclnn_base.h"
 #include "core/runtime/handles.h"
@@ -13,45 +15,23 @@ inline Status must_not_be_null(const char* call, const char* argument) {
   return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", call, argument);
 }
 
-// The name of an object for observers.
 template <class T>
-constexpr const char* thing();
-template <>
-constexpr const char* thing<aclTensor>() {
-  return "aclTensor";
+constexpr ObjectKind object_kind() {
+  if constexpr (std::is_same_v<T, aclTensor>) return ObjectKind::tensor;
+  if constexpr (std::is_same_v<T, aclScalar>) return ObjectKind::scalar;
+  if constexpr (std::is_same_v<T, aclIntArray>) return ObjectKind::int_array;
+  if constexpr (std::is_same_v<T, aclFloatArray>) return ObjectKind::float_array;
+  if constexpr (std::is_same_v<T, aclBoolArray>) return ObjectKind::bool_array;
+  if constexpr (std::is_same_v<T, aclTensorList>) return ObjectKind::tensor_list;
+  if constexpr (std::is_same_v<T, aclScalarList>) return ObjectKind::scalar_list;
+  if constexpr (std::is_same_v<T, aclOpExecutor>) return ObjectKind::executor;
 }
-template <>
-constexpr const char* thing<aclScalar>() {
-  return "aclScalar";
-}
-template <>
-constexpr const char* thing<aclIntArray>() {
-  return "aclIntArray";
-}
-template <>
-constexpr const char* thing<aclFloatArray>() {
-  return "aclFloatArray";
-}
-template <>
-constexpr const char* thing<aclBoolArray>() {
-  return "aclBoolArray";
-}
-template <>
-constexpr const char* thing<aclTensorList>() {
-  return "aclTensorList";
-}
-template <>
-constexpr const char* thing<aclScalarList>() {
-  return "aclScalarList";
-}
-template <>
-constexpr const char* thing<aclOpExecutor>() {
-  return "aclOpExecutor";
-}
+template <class T>
+inline constexpr ObjectKind kKindOf = object_kind<T>();
 
 template <class T>
 Status not_alive(const char* call, const char* argument, const T* handle) {
-  notify_refused(call, thing<T>(), argument, handle);
+  notify_refused(call, kKindOf<T>, argument, handle);
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               static_cast<const void*>(handle));
@@ -70,15 +50,15 @@ T* create_object(HandlePool<T>& pool, const char* call) {
   T* object = pool.create();
   if (object == nullptr)
     return fail(ACLNN_ERR_INNER, "%s: too many objects are alive", call).null();
-  notify_made(call, thing<T>(), object);
+  notify_made(call, kKindOf<T>, object);
   return object;
 }
 
-// NULL may be destroyed, as it may be freed.
+// Destroying NULL is a no-op.
 template <class T>
 aclnnStatus destroy_object(HandlePool<T>& pool, const char* call, const char* argument,
                            const T* handle) {
-  const auto notify = [&](const T& object) { notify_ending(call, thing<T>(), &object); };
+  const auto notify = [&](const T& object) { notify_ending(call, kKindOf<T>, &object); };
   if (handle == nullptr || pool.destroy(handle, notify)) return ACLNN_SUCCESS;
   return check_alive(pool, call, argument, handle).code();
 }

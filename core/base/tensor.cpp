@@ -10,7 +10,7 @@
 #include "core/base/dtype.h"
 #include "core/base/object.h"
 #include "core/base/view.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
 
 namespace openaclnn {
 
@@ -33,7 +33,7 @@ namespace {
 
 using ll = long long;
 
-// The dims of one argument: copied, and none of them negative.
+// Copies the dims of an argument; none may be negative.
 Status copy_dims(const char* call, const char* argument, const int64_t* values, uint64_t count,
                  Dims* dims) {
   if (count > kMaxDims) {

@@ -101,7 +101,7 @@ bool element_range(const Tensor& tensor, int64_t* low, int64_t* high) {
   *low = *high = 0;
   if (is_empty(tensor.shape)) return true;
   __int128 least = tensor.offset, most = tensor.offset;
-  if (least < -kLimit || most > kLimit) return false;  // without dims it is all there is
+  if (least < -kLimit || most > kLimit) return false;  // also covers views without dims
   for (int i = 0; i < tensor.shape.rank; ++i) {
     const __int128 reach = static_cast<__int128>(tensor.shape[i] - 1) * tensor.strides[i];
     (reach < 0 ? least : most) += reach;
@@ -160,7 +160,7 @@ bool views_overlap(const Tensor& a, const Tensor& b) {
 }
 
 bool overlaps_itself(const Tensor& tensor) {
-  if (is_empty(tensor.shape)) return false;  // whatever the strides are
+  if (is_empty(tensor.shape)) return false;  // strides do not matter
   Term dims[kMaxDims];
   int rank = 0;
   for (int i = 0; i < tensor.shape.rank; ++i) {
@@ -170,7 +170,7 @@ bool overlaps_itself(const Tensor& tensor) {
   }
   std::sort(dims, dims + rank, [](const Term& a, const Term& b) { return a.factor < b.factor; });
   __int128 reach = 0;
-  bool nested = true;  // each stride passes over all that the smaller ones reach
+  bool nested = true;  // each stride exceeds the span of the smaller ones
   for (int i = 0; i < rank; ++i) {
     nested &= dims[i].factor > reach;
     reach += static_cast<__int128>(dims[i].factor) * dims[i].bound;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports work that nothing orders, and work that reads what nothing has written.
+// Reports data races between unordered work, and reads of bytes that were never written.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "acl/acl_rt.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
-#include "core/check/causes.h"
+#include "core/check/suppression.h"
 #include "core/check/state.h"
 
 namespace openaclnn::check {
@@ -47,11 +47,11 @@ void report_collision(const Access& now, const Access& other) {
   emit(report);
 }
 
-// An access to bytes, some of which were never given a value.
+// A read of bytes of which some were never written.
 struct NeverWritten {
   Access access;
   Missing missing;
-  Access dropped;  // that would have written them; without a call: none
+  Access dropped;  // the dropped write to these bytes; no call: none
 };
 
 void report_never_written(const NeverWritten& found) {
@@ -80,18 +80,18 @@ void report_never_written(const NeverWritten& found) {
             "its work was to write."
           : "aclrtMalloc leaves memory as it was: copy the input there, clear it with aclrtMemset, "
             "or run the operator that computes it, before it is read.";
-  report.follows = follows(Lack::result);
+  report.is_consequence = is_consequence(MissingResource::result);
   emit(report);
 }
 
 enum class Kind {
   copy,
   own,      // an operator of openaclnn writes all of its outputs
-  foreign,  // another library says afterwards what it left (`left`)
+  foreign,  // another library reports later what it left unwritten (`left`)
 };
 
-// Bytes that are read must have been written. Bytes that are written or were reported have a value
-// from now on. A copy within the device also copies which bytes have a value.
+// Reads need initialised bytes. Written bytes, and those just reported, become initialised. A copy
+// within the device copies the state of each byte.
 std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& accesses,
                                       Kind kind) {
   const bool is_copy = kind == Kind::copy;
@@ -104,35 +104,36 @@ std::vector<NeverWritten> note_values(State& state, const std::vector<Access>& a
       is_copy && accesses.size() == 2 && on_device(accesses[0]) && on_device(accesses[1]);
   if (within && certain) {
     const Access &dst = accesses[0], &src = accesses[1];
-    state.written.copy(dst.low, src.low, src.high - src.low);
+    state.initialised.copy(dst.low, src.low, src.high - src.low);
     return found;
   }
   for (const Access& access : accesses) {
     if (!access.read || !certain || within) continue;
-    const Missing missing = access.view != nullptr ? state.written.missing(*access.view)
-                            : is_copy ? state.written.missing_beside_gaps(access.low, access.high)
-                                      : state.written.missing(access.low, access.high);
+    const Missing missing = access.view != nullptr ? state.initialised.missing(*access.view)
+                            : is_copy
+                                ? state.initialised.missing_beside_gaps(access.low, access.high)
+                                : state.initialised.missing(access.low, access.high);
     if (missing.count == 0) continue;
     found.push_back({access, missing, {}});
-    for (const Access& each : state.dropped) {
-      if (each.low <= missing.first && missing.first < each.high) found.back().dropped = each;
+    for (const Access& write : state.dropped) {
+      if (write.low <= missing.first && missing.first < write.high) found.back().dropped = write;
     }
-    state.written.mark(access.low, access.high);
+    state.initialised.mark(access.low, access.high);
   }
   for (const Access& access : accesses) {
     if (!access.written) continue;
     const bool may_leave = kind == Kind::foreign && !access.read;
-    Written::Snapshot before;
-    if (may_leave) before = state.written.snapshot(access.low, access.high);
+    InitialisedBytes::Snapshot before;
+    if (may_leave) before = state.initialised.snapshot(access.low, access.high);
     if (access.view != nullptr) {
-      state.written.mark(*access.view);
+      state.initialised.mark(*access.view);
     } else {
-      state.written.mark(access.low, access.high);
+      state.initialised.mark(access.low, access.high);
       forget_dropped(state, access.low, access.high);
     }
-    if (may_leave) state.written.remember(std::move(before));
+    if (may_leave) state.initialised.remember(std::move(before));
     if (access.storage_low < access.storage_high) {
-      state.written.mark_gaps(access.storage_low, access.storage_high);
+      state.initialised.mark_gaps(access.storage_low, access.storage_high);
     }
   }
   return found;
@@ -145,26 +146,26 @@ void take_down(const char* call, std::vector<Access> accesses, const Stream* str
   std::vector<NeverWritten> never_written;
   {
     std::lock_guard lock(state.mutex);
-    state.order.begin(stream);
+    state.happens_before.begin(stream);
     for (Access& access : accesses) {
       access.call = call;
       access.stream = stream;
       access.stack = here;
       if (access.low >= access.high) continue;
-      const Access* other = state.order.add(block_of(access.low), access);
+      const Access* other = state.happens_before.add(block_of(access.low), access);
       if (other == nullptr) continue;
       collisions.emplace_back(access, *other);
-      // Goes on as if the host had waited: other accesses that lack this synchronisation have the
+      // Continues as if the host had waited: other accesses that lack this synchronisation have the
       // same cause.
-      if (stream == nullptr) state.order.synchronised(collisions.back().second.stream);
+      if (stream == nullptr) state.happens_before.synchronised(collisions.back().second.stream);
     }
     never_written = note_values(state, accesses, kind);
   }
   for (const auto& [now, other] : collisions) report_collision(now, other);
-  for (const NeverWritten& each : never_written) report_never_written(each);
+  for (const NeverWritten& read : never_written) report_never_written(read);
 }
 
-// The ranges on which the executor works, by the names of its tensors.
+// The byte ranges of the executor's tensors, by name.
 std::vector<Access> accesses_of(const aclOpExecutor& executor) {
   State& state = State::get();
   std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> views;
@@ -185,7 +186,7 @@ std::vector<Access> accesses_of(const aclOpExecutor& executor) {
     access.written = operand.role != Role::input;
     if (const auto planned = views.find(operand.name); planned != views.end()) {
       auto view = std::make_shared<Tensor>(*planned->second);
-      view->data = operand.data;  // where it is now
+      view->data = operand.data;  // the current address
       int64_t storage = 0;
       if (!element_count(view->storage, &storage)) storage = 0;
       const uintptr_t end = data + static_cast<size_t>(storage) * dtype_size(view->dtype);

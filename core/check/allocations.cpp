@@ -7,7 +7,7 @@
 #include <mutex>
 #include <new>
 
-#include "core/check/granules.h"
+#include "core/check/mapping_index.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 
@@ -90,8 +90,8 @@ size_t block_count() { return arena.count.load(std::memory_order_acquire); }
 
 Block* block_at(const void* address) {
   Block* own = block_or_reservation_at(address);
-  if (own == nullptr || own->granules == nullptr) return own;
-  Block* mapping = own->granules->at(*own, reinterpret_cast<uintptr_t>(address));
+  if (own == nullptr || own->mapping_index == nullptr) return own;
+  Block* mapping = own->mapping_index->at(*own, reinterpret_cast<uintptr_t>(address));
   return mapping != nullptr ? mapping : own;
 }
 
@@ -110,12 +110,12 @@ Block* block_or_reservation_at(const void* address) {
 }
 
 size_t Block::bytes_left(uintptr_t address) const {
-  if (granules != nullptr) return granules->mapped_behind(address);
+  if (mapping_index != nullptr) return mapping_index->mapped_behind(address);
   return address < end() ? end() - address : 0;
 }
 
 size_t Block::reserved_left(uintptr_t address) const {
-  if (granules != nullptr) return granules->mapped_behind(address);
+  if (mapping_index != nullptr) return mapping_index->mapped_behind(address);
   return address < reserved_end() ? reserved_end() - address : 0;
 }
 
@@ -128,18 +128,18 @@ void* reserve(const char* call, size_t size) {
       arena.size - begin - size < kGuard) {
     return nullptr;
   }
-  Granules* granules = Granules::create(arena.begin + begin, size);
-  if (granules == nullptr) return nullptr;
+  MappingIndex* mapping_index = MappingIndex::create(arena.begin + begin, size);
+  if (mapping_index == nullptr) return nullptr;
   auto& own = *new (arena.table + count) Block{
-      arena.begin + begin, size, size, 0, kAnyDevice, call, made, nullptr, {}, true, granules};
+      arena.begin + begin, size, size, 0, kAnyDevice, call, made, nullptr, {}, true, mapping_index};
   arena.used = begin + size + kGuard;
   arena.count.store(count + 1, std::memory_order_release);
   return reinterpret_cast<void*>(own.begin);
 }
 
 bool map(const char* call, const void* address, size_t size) {
-  return block_or_reservation_at(address)->granules->map(call, reinterpret_cast<uintptr_t>(address),
-                                                         size);
+  return block_or_reservation_at(address)->mapping_index->map(
+      call, reinterpret_cast<uintptr_t>(address), size);
 }
 
 void* obtain(const char* call, size_t size, size_t reserved) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host cannot touch device memory. Two ranges of addresses lie a constant distance apart. The
-// program's pointers point into the first, which nobody may read or write; the library works in the
-// second, where the pages of live allocations are usable and all others guard them.
+// The host must not access device memory: two address ranges lie a constant distance apart. The
+// program's pointers are in the first, which is inaccessible. The library works in the second,
+// where only the pages of live allocations are accessible; all others are guard pages.
 //
-// They are not two mappings of one file, because private memory survives fork as any other does,
-// and takes huge pages. Each address is given out once, so that one that was freed stays freed. A
-// third range has a bit for every byte of the first, for core/check/written.h.
+// Private memory, not two mappings of a file: it survives fork and takes huge pages. An address is
+// never reused, so a freed one stays freed. A third range has a bit for each byte of the first
+// (core/check/initialised_bytes.h).
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,13 @@
 
 namespace openaclnn::check {
 
-struct Granules;  // of a reservation: what is mapped where
+struct MappingIndex;  // of a reservation
 
 inline constexpr int32_t kAnyDevice = -1;
 
 struct Block {
-  uintptr_t begin;  // as the program knows it
-  size_t size;      // as it was asked for
+  uintptr_t begin;  // in the program's range
+  size_t size;      // as requested
   size_t reserved;  // the runtime rounds it up to whole units, and mostly adds one
   size_t pages;     // bytes that are usable in the library's range
   int32_t device;   // current when it was made; kAnyDevice for reservations and mappings
@@ -31,14 +31,14 @@ struct Block {
   const char* freed_by;
   Stack freed;
   std::atomic<bool> live;
-  Granules* granules = nullptr;  // of a reservation and of the mappings in it
+  MappingIndex* mapping_index = nullptr;  // of a reservation and of the mappings in it
   bool mapped = false;
 
-  bool is_reservation() const { return granules != nullptr && !mapped; }
+  bool is_reservation() const { return mapping_index != nullptr && !mapped; }
   uintptr_t end() const { return begin + size; }
   uintptr_t reserved_end() const { return begin + reserved; }
-  // The bytes from the address to the end of the requested size, and of the reserved size. In a
-  // reservation both continue over mappings that touch each other.
+  // The bytes from the address to the end of the requested and the reserved size. In a reservation
+  // both continue over adjacent mappings.
   size_t bytes_left(uintptr_t address) const;
   size_t reserved_left(uintptr_t address) const;
 };
@@ -57,13 +57,14 @@ Block* block_or_reservation_at(const void* address);
 void* reserve(const char* call, size_t size);
 bool map(const char* call, const void* address, size_t size);
 void* obtain(const char* call, size_t size, size_t reserved);
-void retire(Block& allocation, const char* call);  // it is freed; the library may still use it
-void give_back(void* address);                     // nor may the library
+void retire(Block& allocation,
+            const char* call);  // freed by the program; the library may still access it
+void give_back(void* address);  // ends the library's access too
 void* reachable(const void* address);
-uintptr_t address_of_program(const void* reachable);  // the other way round
+uintptr_t address_of_program(const void* reachable);  // the inverse of reachable()
 
-// Returns where the bits of the bytes from the address on begin. The first bit of the first word
-// belongs to an address of device memory that is a multiple of 64.
+// The bits of the bytes from the address on. The first bit of the first word is for an address that
+// is a multiple of 64.
 uint64_t* bits_at(uintptr_t address);
 
 // Calls see(Block&) for all live blocks.

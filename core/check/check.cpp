@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check mode begins when the library is loaded with OPENACLNN_CHECK=1, and then decides about the
-// exit status of the process.
+// Starts check mode when the library is loaded with OPENACLNN_CHECK=1, and sets the exit status at
+// the end of the process.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,29 +10,28 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/check/causes.h"
 #include "core/check/host_access.h"
 #include "core/check/state.h"
+#include "core/check/suppression.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/no_destructor.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 
 namespace check {
 namespace {
 
-// Set while this thread waits for streams on behalf of check mode: such waits do not order the
-// program's work.
+// Set while check mode itself waits for streams: such waits are not synchronisation of the program.
 thread_local bool unseen = false;
 
-void made(const char* call, const char* thing, const void* handle) {
+void made(const char* call, ObjectKind kind, const void* handle) {
   used();
-  if (std::strncmp(thing, "aclrt", 5) == 0) note_device();
+  if (needs_device(kind)) note_device();
   State& state = State::get();
   std::lock_guard lock(state.mutex);
-  state.ledger.add(thing, call, handle);
+  state.ledger.add(kind, call, handle);
 }
 
 template <class F>
@@ -69,26 +68,27 @@ constexpr Observer kObserver = {
     .synchronised =
         [](const Stream* s) {
           in_order([=](State& state) {
-            state.order.synchronised(s);
+            state.happens_before.synchronised(s);
             state.calling_back.erase(s);
           });
         },
     .recorded =
         [](const void* event, const Stream* s) {
           in_order([=](State& state) {
-            state.order.recorded(event, s);
+            state.happens_before.recorded(event, s);
             const Object* own = state.ledger.find(event);
-            const bool is_event =
-                own != nullptr && own->live && std::strcmp(own->thing, "aclrtEvent") == 0;
-            if (!is_event) state.calling_back.insert(s);  // it is a callback
+            const bool is_event = own != nullptr && own->live && own->kind == ObjectKind::event;
+            if (!is_event) state.calling_back.insert(s);  // the point of a callback
           });
         },
     .waits =
         [](const Stream* s, const void* event) {
-          in_order([=](State& state) { state.order.waits(s, event); });
+          in_order([=](State& state) { state.happens_before.waits(s, event); });
         },
     .reached =
-        [](const void* event) { in_order([=](State& state) { state.order.reached(event); }); },
+        [](const void* event) {
+          in_order([=](State& state) { state.happens_before.reached(event); });
+        },
 };
 
 constexpr PlanObserver kPlanObserver = {.planned = planned,
@@ -147,7 +147,7 @@ bool missed_leaks() {
 State::State() { hold_across_fork(mutex); }
 
 State& State::get() {
-  static constinit Immortal<State> state;
+  static constinit NoDestructor<State> state;
   return state.get();
 }
 
@@ -158,7 +158,7 @@ uintptr_t block_of(uintptr_t address) {
   return own == nullptr ? 0 : own->begin;
 }
 
-// The file that OPENACLNN_CHECK_SEEN names carries this to `openaclnn check`.
+// Creates the file named by OPENACLNN_CHECK_SEEN, for which `openaclnn check` looks.
 void used() {
   static std::atomic<bool> reported = false;
   if (reported.load(std::memory_order_relaxed) || reported.exchange(true)) return;

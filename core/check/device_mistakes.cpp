@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports streams and memory of one device that are used on another. Here all devices are this
-// machine; on a board a stream belongs to the context that it was made in, and an operator reaches
-// only the memory of its own device.
+// machine; on hardware a stream belongs to its context, and an operator reaches only the memory of
+// its device.
 #include "core/check/state.h"
 #include "core/runtime/device.h"
 

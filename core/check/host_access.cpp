@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports the fault when the host has touched device memory; then the process ends, as it would
-// crash on a machine with the device.
+// Reports a host access to device memory (SIGSEGV); the process then ends, as it would crash on
+// hardware.
 #include "core/check/host_access.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 
 #include "core/check/allocations.h"
 #include "core/check/report.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::check {
 namespace {
@@ -67,8 +67,8 @@ void pass_on(int number, siginfo_t* info, void* context) {
   } else {
     const bool sent = info->si_code <= 0;
     if (sent && before.sa_handler == SIG_IGN) return;
-    sigaction(number, &before, nullptr);  // it faults again, and ends as it would without us
-    if (sent) raise(number);              // this one would not come again
+    sigaction(number, &before, nullptr);  // faults again with the previous handler
+    if (sent) raise(number);              // a sent signal does not repeat
   }
 }
 
@@ -86,7 +86,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   if (reported.exchange(true)) {
     while (true) pause();  // another thread is about to end the process
   }
-  static constinit Immortal<Report> place;  // too large for the stack of a handler
+  static constinit NoDestructor<Report> place;  // too large for the stack of a handler
   Report& report = place.get(make_report);
   report.at("here", nullptr, stack_of_fault(context));
   describe(report, info->si_addr, way_of(context));
@@ -99,7 +99,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
 }  // namespace
 
 void watch_host_access() {
-  constexpr size_t kStack = 256 << 10;  // a fault may come when the thread's own stack is used up
+  constexpr size_t kStack = 256 << 10;  // the thread's stack may have overflowed
   void* stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   stack_t given = {}, own = {};
   if (stack != MAP_FAILED && sigaltstack(nullptr, &given) == 0 && (given.ss_flags & SS_DISABLE)) {

@@ -3,7 +3,7 @@
 
 namespace openaclnn::check {
 
-// From now on, a fault at an address of device memory ends the process with a report.
+// Installs the handler: a fault at a device address ends the process with a report.
 void watch_host_access();
 
 }  // namespace openaclnn::check

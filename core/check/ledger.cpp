@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <utility>
 
 namespace openaclnn::check {
 
-void Ledger::add(const char* thing, const char* call, const void* handle) {
-  objects_[handle] = {thing, call, stack_here(), made_++, true, nullptr, {}};
+void Ledger::add(ObjectKind kind, const char* call, const void* handle) {
+  objects_[handle] = {kind, call, stack_here(), made_++, true, nullptr, {}};
 }
 
 void Ledger::end(const char* call, const void* handle) {
@@ -25,18 +24,18 @@ const Object* Ledger::find(const void* handle) const {
   return found == objects_.end() ? nullptr : &found->second;
 }
 
-std::vector<Ledger::Left> Ledger::left(bool (*skip)(const char*, const void*)) const {
-  std::map<std::pair<std::string_view, uint64_t>, Left> places;
+std::vector<Ledger::Left> Ledger::left(bool (*skip)(ObjectKind, const void*)) const {
+  std::map<std::pair<ObjectKind, uint64_t>, Left> sites;
   for (const auto& [handle, object] : objects_) {
-    if (!object.live || skip(object.thing, handle)) continue;
-    Left& left = places[{object.thing, object.made.place()}];
+    if (!object.live || skip(object.kind, handle)) continue;
+    Left& left = sites[{object.kind, object.made.hash()}];
     if (left.count++ == 0 || object.number < left.first->number) {
       left.handle = handle;
       left.first = &object;
     }
   }
   std::vector<Left> all;
-  for (const auto& [place, left] : places) all.push_back(left);
+  for (const auto& [site, left] : sites) all.push_back(left);
   std::sort(all.begin(), all.end(),
             [](const Left& a, const Left& b) { return a.first->number < b.first->number; });
   return all;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger knows every object by its handle: what it is, who made it, who ended it. Handles are
-// reused at some point; then the newest object counts.
+// Every object by handle: its kind, creation and end. If a handle is reused, the newest object
+// counts.
 #pragma once
 
 #include <unordered_map>
 #include <vector>
 
 #include "core/check/stack.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn::check {
 
 struct Object {
-  const char* thing;  // "aclTensor"
-  const char* call;   // the function that made it; static text or a row's name
+  ObjectKind kind;
+  const char* call;  // the function that made it; static text or a row's name
   Stack made;
   uint64_t number;  // counts in the order of creation
   bool live;
@@ -23,7 +24,7 @@ struct Object {
 // Not safe for two threads at once.
 class Ledger {
  public:
-  void add(const char* thing, const char* call, const void* handle);
+  void add(ObjectKind kind, const char* call, const void* handle);
   void end(const char* call, const void* handle);
   const Object* find(const void* handle) const;
   bool empty() const { return objects_.empty(); }
@@ -33,9 +34,9 @@ class Ledger {
     const Object* first;
     size_t count;
   };
-  // Returns the live objects, in one entry for each place and thing, oldest first. Those in `skip`
-  // are not counted.
-  std::vector<Left> left(bool (*skip)(const char* thing, const void* handle)) const;
+  // Returns the live objects, in one entry for each call site and kind, oldest first. Those in
+  // `skip` are not counted.
+  std::vector<Left> left(bool (*skip)(ObjectKind kind, const void* handle)) const;
 
  private:
   std::unordered_map<const void*, Object> objects_;

@@ -91,7 +91,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
   add_memory(report, begin);
   report.advice = "count bytes, not elements, and allocate as many as are copied.";
   emit(report);
-  if (inside) return {};  // the caller refuses what does not fit
+  if (inside) return {};  // the caller refuses the rest
   return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must lie in an allocation, but %p does not", call,
               argument, address);
 }
@@ -130,7 +130,7 @@ void add_memory(Report& report, uintptr_t address) {
 
 Status inspect_transfer(const char* call, const void* dst, size_t limit, const void* src,
                         size_t count, int kind) {
-  if (dst == nullptr || (src == nullptr && kind >= 0)) return {};  // the runtime refuses it anyway
+  if (dst == nullptr || (src == nullptr && kind >= 0)) return {};  // refused by the runtime
   if (src != nullptr) check_kind(call, dst, src, kind);
   if (count > limit) {
     Report report("past_allocation");

@@ -7,19 +7,17 @@
 #include "core/base/dtype.h"
 #include "core/base/executor.h"
 #include "core/base/view.h"
-#include "core/check/causes.h"
 #include "core/check/state.h"
-#include "core/runtime/streams.h"
+#include "core/check/suppression.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::check {
 
 namespace {
 
-bool is_memory(const char* thing) { return std::strstr(thing, "memory") != nullptr; }
-
 bool lies_in_reservation(const void* address) {
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;
-  return own != nullptr && own->granules != nullptr;
+  return own != nullptr && own->mapping_index != nullptr;
 }
 
 // aclDestroyTensor, aclrtFree, aclrtDestroyStreamForce …
@@ -44,14 +42,13 @@ void report_free_in_use(const char* call, const void* address, const Access& use
   emit(report);
 }
 
-// Describes what memory that cannot be freed is instead.
-void report_wrong_free(const char* call, const char* thing, const void* address,
+// Explains why memory cannot be freed.
+void report_wrong_free(const char* call, ObjectKind kind, const void* address,
                        const Object* object) {
   const Block* own = is_device_address(address) ? block_at(address) : nullptr;
   const auto at = reinterpret_cast<uintptr_t>(address);
-  const bool freed = own != nullptr
-                         ? at == own->begin && !own->live
-                         : object != nullptr && is_memory(object->thing) && !object->live;
+  const bool freed = own != nullptr ? at == own->begin && !own->live
+                                    : object != nullptr && is_memory(object->kind) && !object->live;
   Report report(freed ? "double_free" : "wrong_free");
   report.what.add(call).add(" got ").pointer(address);
   report.advice = freed ? "free memory once, after its last use."
@@ -67,52 +64,52 @@ void report_wrong_free(const char* call, const char* thing, const void* address,
       report.what.add(", which lies ").number(at - own->begin).add(" bytes inside an allocation.");
       report.advice = "free memory with the address that the allocation gave.";
     }
-  } else if (object != nullptr && object->live && is_memory(object->thing)) {
+  } else if (object != nullptr && object->live && is_memory(object->kind)) {
     report.what.add(", which is host memory.");
     report.advice = "free host memory with aclrtFreeHost.";
   } else {
-    report.what.add(", which is no ").add(thing).add(" that acl allocated.");
+    report.what.add(", which is no ").add(name_of(kind)).add(" that acl allocated.");
   }
-  report.follows = own == nullptr && object == nullptr && follows(Lack::memory);
+  report.is_consequence =
+      own == nullptr && object == nullptr && is_consequence(MissingResource::memory);
   report.at("here", call, stack_here());
   add_memory(report, at);
-  if (own == nullptr && object != nullptr && is_memory(object->thing)) {
+  if (own == nullptr && object != nullptr && is_memory(object->kind)) {
     report.at("memory made by", object->call, object->made);
     if (!object->live) report.at("freed by", object->ended_by, object->ended);
   }
   emit(report);
 }
 
-void report_stale(const char* call, const char* thing, const char* argument, const void* handle,
+void report_stale(const char* call, ObjectKind kind, const char* argument, const void* handle,
                   const Object* object) {
-  const bool known = object != nullptr && !object->live && std::strcmp(object->thing, thing) == 0;
-  const bool ran =
-      known && std::strcmp(thing, "aclOpExecutor") == 0 && !ends_objects(object->ended_by);
+  const bool known = object != nullptr && !object->live && object->kind == kind;
+  const bool ran = known && kind == ObjectKind::executor && !ends_objects(object->ended_by);
   const Stack here = stack_here();
   if (call == nullptr) call = here.entry == nullptr ? "a call" : here.entry;
   Report report(!known               ? "unknown_handle"
                 : ends_objects(call) ? "double_free"
                 : ran                ? "executor_rerun"
                                      : "use_after_destroy");
-  report.follows = object == nullptr && follows(lack_of(thing));
+  report.is_consequence = object == nullptr && is_consequence(resource_of(kind));
   report.what.add(call).add(" got ").add(argument).add(" ");
   report.what.pointer(handle);
   report.at("here", call, here);
   if (object != nullptr && !known) {
-    report.what.add(object->live ? ", which is an " : ", which was an ").add(object->thing);
-    report.what.add(" and no ").add(thing).add(".");
+    report.what.add(object->live ? ", which is an " : ", which was an ").add(name_of(object->kind));
+    report.what.add(" and no ").add(name_of(kind)).add(".");
     report.advice = "give the handle that the creating call of that kind returned.";
   } else if (!known) {
     report.what.add(is_device_address(handle) ? ", which is device memory and no "
                                               : ", which is no ");
-    report.what.add(thing).add(is_device_address(handle) ? "." : " and never was.");
+    report.what.add(name_of(kind)).add(is_device_address(handle) ? "." : " and never was.");
     report.advice = "give the handle that the creating call returned, and look at its status.";
   } else if (ran) {
     report.what.add(", an executor that was run before; running consumes it.");
     report.advice =
         "call phase 1 again for each run, or aclSetAclOpExecutorRepeatable right after phase 1.";
   } else {
-    report.what.add(", an ").add(thing).add(" that was destroyed before.");
+    report.what.add(", an ").add(name_of(kind)).add(" that was destroyed before.");
     report.advice = ends_objects(call)
                         ? "destroy an object once; a list destroys the objects in it."
                         : "destroy an object after its last use.";
@@ -133,25 +130,25 @@ bool is_kept_until_exit(const Stack& made) {
 
 // Streams of a device end with it when it is reset. An executor that phase 2 refused is part of
 // that mistake. Under the lock of the state.
-bool is_left_behind(const char* thing, const void* handle) {
-  if (std::strcmp(thing, "aclOpExecutor") == 0) {
+bool is_left_behind(ObjectKind kind, const void* handle) {
+  if (kind == ObjectKind::executor) {
     return State::get().not_launched.count(handle) != 0;
   }
-  if (std::strcmp(thing, "aclrtStream") != 0) return false;
+  if (kind != ObjectKind::stream) return false;
   const PinnedStream stream(streams(), handle);
   return !stream || stream->owner() == nullptr;
 }
 
-// Distinguishes objects that were made on one line.
+// Tells apart objects that were made on one line.
 void add_identity(Sentence& sentence, const Object& object, const void* handle) {
   if (handle == nullptr) return;
-  const Tensor* tensor = std::strcmp(object.thing, "aclTensor") != 0
+  const Tensor* tensor = object.kind != ObjectKind::tensor
                              ? nullptr
                              : tensors().find(static_cast<const aclTensor*>(handle));
   if (tensor != nullptr) {
     sentence.add(", ").add(dtype_name(tensor->dtype)).add(" ");
     sentence.add(to_text(tensor->shape).c_str()).add(" at ").pointer(tensor->data).add(",");
-  } else if (is_memory(object.thing)) {
+  } else if (is_memory(object.kind)) {
     sentence.add(" at ").pointer(handle).add(",");
   } else {
     sentence.add(" ").pointer(handle);
@@ -160,17 +157,17 @@ void add_identity(Sentence& sentence, const Object& object, const void* handle) 
 
 void report_left(const char* call, const Object& first, const void* handle, size_t count,
                  size_t bytes) {
-  const bool memory = is_memory(first.thing);
+  const bool memory = is_memory(first.kind);
   Report report("leak");
-  report.what.number(count).add(memory ? " piece" : " ").add(memory ? "" : first.thing);
+  report.what.number(count).add(memory ? " piece" : " ").add(memory ? "" : name_of(first.kind));
   if (count > 1) report.what.add("s");
-  if (memory) report.what.add(" of ").add(first.thing);
+  if (memory) report.what.add(" of ").add(name_of(first.kind));
   if (bytes > 0) report.what.add(", ").number(bytes).add(count > 1 ? " bytes in all," : " bytes");
   if (count == 1) add_identity(report.what, first, handle);
   report.what.add(count == 1 ? " is" : " are").add(" still alive at ").add(call).add(".");
   report.at("made by", first.call, first.made);
   report.advice = memory ? "free it before aclFinalize."
-                  : std::strcmp(first.thing, "aclOpExecutor") == 0
+                  : first.kind == ObjectKind::executor
                       ? "run it, or destroy it with aclDestroyAclOpExecutor, before aclFinalize."
                       : "destroy it before aclFinalize.";
   emit(report);
@@ -178,52 +175,52 @@ void report_left(const char* call, const Object& first, const void* handle, size
 
 }  // namespace
 
-void ending(const char* call, const char* thing, const void* handle) {
+void ending(const char* call, ObjectKind kind, const void* handle) {
   State& state = State::get();
   const auto begin = reinterpret_cast<uintptr_t>(handle);
   Block* own = is_device_address(handle) ? block_at(handle) : nullptr;
-  if (std::strcmp(thing, "reserved memory") == 0) own = block_or_reservation_at(handle);
+  if (kind == ObjectKind::reserved_memory) own = block_or_reservation_at(handle);
   Access use;
   Object host_memory;
   bool in_use = false;
   {
     std::lock_guard lock(state.mutex);
-    if (is_memory(thing)) {
-      // Memory of the host is the allocator's until this call is over.
+    if (is_memory(kind)) {
+      // Host memory is not freed before this call ends.
       const size_t size =
           own != nullptr ? own->size : malloc_usable_size(const_cast<void*>(handle));
-      const Access* pending = state.order.pending(block_of(begin), begin, begin + size);
+      const Access* pending = state.happens_before.pending(block_of(begin), begin, begin + size);
       if (pending != nullptr) {
         use = *pending, in_use = true;
-        state.order.synchronised(use.stream);  // we wait for it below
+        state.happens_before.synchronised(use.stream);  // we wait for it below
       }
     }
     if (own != nullptr) {
       forget_dropped(state, begin, own->end());
       if (own->mapped) {
-        state.order.forget(block_of(begin), begin, own->end());
+        state.happens_before.forget(block_of(begin), begin, own->end());
       } else {
-        state.order.forget(begin);
-        state.written.forget(begin);
+        state.happens_before.forget(begin);
+        state.initialised.forget(begin);
       }
     } else {
       if (in_use) host_memory = *state.ledger.find(handle);
       state.ledger.end(call, handle);
-      if (std::strcmp(thing, "aclOpExecutor") == 0) {
+      if (kind == ObjectKind::executor) {
         state.plans.erase(static_cast<const aclOpExecutor*>(handle));
         state.not_launched.erase(handle);
       }
-      if (std::strcmp(thing, "aclrtEvent") == 0) state.order.forget_event(handle);
+      if (kind == ObjectKind::event) state.happens_before.forget_event(handle);
     }
   }
   if (in_use) {
     report_free_in_use(call, handle, use, own == nullptr ? &host_memory : nullptr);
-    drain_unseen();  // else the library would touch what no longer exists
+    drain_unseen();  // so that no task accesses freed memory
   }
   if (own != nullptr) retire(*own, call);
 }
 
-void refused(const char* call, const char* thing, const char* argument, const void* handle) {
+void refused(const char* call, ObjectKind kind, const char* argument, const void* handle) {
   used();
   State& state = State::get();
   Object object;
@@ -232,13 +229,13 @@ void refused(const char* call, const char* thing, const char* argument, const vo
     std::lock_guard lock(state.mutex);
     if (const Object* known = state.ledger.find(handle)) object = *known, found = true;
   }
-  if (std::strcmp(thing, "reserved memory") == 0 || std::strcmp(thing, "mapped memory") == 0 ||
+  if (kind == ObjectKind::reserved_memory || kind == ObjectKind::mapped_memory ||
       lies_in_reservation(handle)) {
-    report_wrong_range(call, thing, handle);
-  } else if (is_memory(thing)) {
-    report_wrong_free(call, thing, handle, found ? &object : nullptr);
+    report_wrong_range(call, kind, handle);
+  } else if (is_memory(kind)) {
+    report_wrong_free(call, kind, handle, found ? &object : nullptr);
   } else {
-    report_stale(call, thing, argument, handle, found ? &object : nullptr);
+    report_stale(call, kind, argument, handle, found ? &object : nullptr);
   }
 }
 
@@ -262,10 +259,11 @@ void finalised(const char* call) {
   std::unordered_map<uint64_t, size_t> memory;  // place to position
   for_each_live([&](const Block& own) {
     if (is_kept_until_exit(own.made)) return;
-    const auto [position, fresh] = memory.try_emplace(own.made.place(), all.size());
+    const auto [position, fresh] = memory.try_emplace(own.made.hash(), all.size());
     if (fresh) {
       Left left = {};
-      left.object.thing = own.is_reservation() ? "reserved memory" : "device memory";
+      left.object.kind =
+          own.is_reservation() ? ObjectKind::reserved_memory : ObjectKind::device_memory;
       left.object.call = own.call;
       left.object.made = own.made;
       left.handle = reinterpret_cast<void*>(own.begin);

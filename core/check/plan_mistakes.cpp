@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports tensors and workspaces that do not lie where the executor may work.
+// Reports tensors and workspaces in memory that the executor must not access.
 #include <utility>
 
 #include "aclnn/aclnn_base.h"
@@ -66,7 +66,7 @@ void report_outside(const char* op, const Executor::Operand& operand, const Bloc
   emit(report);
 }
 
-// Such a call works here, where all memory belongs to the host.
+// Works here only because all memory is host memory.
 void report_host_memory(const char* op, const char* name, const void* data,
                         const PlannedTensor& tensor) {
   Report report("not_device_memory");
@@ -100,7 +100,7 @@ Status check_operand(const char* op, const aclOpExecutor& executor,
   const bool view = operand.low < 0 || is_outside(room);
   if (!view && storage <= room) return {};
   report_outside(op, operand, *own, tensor, view);
-  // Bytes reserved by rounding up exist; beyond them nothing may be touched.
+  // Bytes reserved by rounding up are accessible; those beyond are not.
   const size_t reserved = own->reserved_left(data);
   if (operand.low >= 0 && !is_outside(reserved) && storage <= reserved) return {};
   return fail(ACLNN_ERR_PARAM_INVALID,
@@ -169,8 +169,8 @@ void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* t
   State& state = State::get();
   std::lock_guard lock(state.mutex);
   const char* call = state.names.insert(std::string(op) + "GetWorkspaceSize").first->c_str();
-  state.ledger.add("aclOpExecutor", call, &executor);
-  state.not_launched.erase(&executor);  // one that had this address
+  state.ledger.add(ObjectKind::executor, call, &executor);
+  state.not_launched.erase(&executor);  // an earlier executor at this address
   std::vector<PlannedTensor>& plan = state.plans[&executor];
   plan.clear();
   for (int i = 0; i < count; ++i) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports calls that were refused: a program that ignores the status goes on with results that were
-// never computed.
+// Reports refused calls: a program that ignores the status continues with results that were never
+// computed.
 #include <string_view>
 
 #include "acl/acl_rt.h"
-#include "core/check/causes.h"
+#include "core/check/suppression.h"
 #include "core/check/state.h"
 
 namespace openaclnn::check {
@@ -55,7 +55,7 @@ void failed(int32_t code, const char* sentence, const Caller* caller) {
   call.add(name.data(), name.size());
   Report report("refused");
   report.unless_reported = true;
-  report.follows = note_refusal(name, code, sentence);
+  report.is_consequence = note_refusal(name, code, sentence);
   report.what.add(call.data()).add(" returned ");
   if (code == 0) {
     report.what.add("NULL");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports go to stderr as text, and with OPENACLNN_CHECK_JSON also to a file, as one JSON object
-// per line. Each is appended as a whole, so that a crash, a fork or a second process leaves a file
-// that can be read.
+// per line. Each is appended by one write, so the file stays valid after a crash, a fork or with
+// several processes.
 #include "core/check/report.h"
 
 #include <fcntl.h>
@@ -19,16 +19,15 @@
 namespace openaclnn::check {
 namespace {
 
-constexpr int kShown = 4;        // frames of a place
-constexpr int kShownInLine = 2;  // frames of the place of a consequence
-constexpr int kMostPlaces = 4096;
+constexpr int kShown = 4;        // frames of a call site
+constexpr int kShownInLine = 2;  // frames of the call site of a consequence
+constexpr int kMostSites = 4096;
 
 int code = 66;
 int json_file = -1;
 std::atomic<int> mistakes = 0, consequences = 0;
 
-// Serialises reports. A signal handler can only interrupt a thread that holds this if the library
-// itself has faulted.
+// Serialises reports. A signal handler interrupts a holder only if the library itself faulted.
 class Turn {
  public:
   Turn() {
@@ -49,20 +48,20 @@ struct Hashes {
     }
     return false;
   }
-  bool add(uint64_t hash) {  // false when it was there
+  bool add(uint64_t hash) {  // false: known already
     if (has(hash)) return false;
-    if (count < kMostPlaces) known[count++] = hash;
+    if (count < kMostSites) known[count++] = hash;
     return true;
   }
 
-  uint64_t known[kMostPlaces];
+  uint64_t known[kMostSites];
   int count;
 };
 
-uint64_t hash_of(const Place& place) {
-  if (place.caller == nullptr) return place.stack.place();
-  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(place.caller->line);
-  for (const char* text : {place.caller->file, place.caller->function}) {
+uint64_t hash_of(const CallSite& site) {
+  if (site.caller == nullptr) return site.stack.hash();
+  uint64_t hash = 14695981039346656037u + static_cast<uint64_t>(site.caller->line);
+  for (const char* text : {site.caller->file, site.caller->function}) {
     for (; *text != '\0'; ++text) {
       hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
     }
@@ -70,15 +69,15 @@ uint64_t hash_of(const Place& place) {
   return hash;
 }
 
-// The reports written so far, as hashes of kind and places, and the calls they were written for.
+// Hashes of the reports written so far (kind and call sites), and of the calls they were for.
 bool is_new(const Report& report) {
   static Hashes reports, calls;
   uint64_t hash = 14695981039346656037u;
   const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   for (const char* c = report.kind; *c != '\0'; ++c) mix(static_cast<unsigned char>(*c));
-  for (int i = 0; i < report.places; ++i) mix(hash_of(report.place[i]));
-  const bool of_a_call = report.places > 0 && std::strcmp(report.place[0].role, "here") == 0;
-  const bool new_call = of_a_call && calls.add(hash_of(report.place[0]));
+  for (int i = 0; i < report.sites; ++i) mix(hash_of(report.site[i]));
+  const bool of_a_call = report.sites > 0 && std::strcmp(report.site[0].role, "here") == 0;
+  const bool new_call = of_a_call && calls.add(hash_of(report.site[0]));
   if (report.unless_reported && of_a_call && !new_call) return false;
   return reports.add(hash);
 }
@@ -86,7 +85,7 @@ bool is_new(const Report& report) {
 void write_all(int file, const char* text, size_t length) {
   while (length > 0) {
     const ssize_t done = write(file, text, length);
-    if (done < 0 && errno != EINTR) return;  // there is no reader any more
+    if (done < 0 && errno != EINTR) return;  // the reader is gone
     if (done > 0) text += done, length -= static_cast<size_t>(done);
   }
 }
@@ -128,17 +127,17 @@ struct Frames {
   int count;
 };
 
-void find_frames(const Place& place, Frames* found) {
-  if (place.caller == nullptr) {
-    found->count = resolve(place.stack, found->frame, kShown);
+void find_frames(const CallSite& site, Frames* found) {
+  if (site.caller == nullptr) {
+    found->count = resolve(site.stack, found->frame, kShown);
     return;
   }
   static_assert(sizeof(Frame::function) == sizeof(Caller::function) &&
                 sizeof(Frame::file) == sizeof(Caller::file));
   Frame& own = found->frame[0] = {};
-  std::memcpy(own.function, place.caller->function, sizeof own.function);
-  std::memcpy(own.file, place.caller->file, sizeof own.file);
-  own.line = place.caller->line;
+  std::memcpy(own.function, site.caller->function, sizeof own.function);
+  std::memcpy(own.file, site.caller->file, sizeof own.file);
+  own.line = site.caller->line;
   found->count = 1;
 }
 
@@ -152,10 +151,10 @@ void add_frames(Page& page, const Frames& found, int most) {
 
 void add_mistake(Page& page, const Report& report, const Frames* found) {
   page.add("openaclnn check: ").add(report.kind).add(": ").add(report.what.data()).add("\n");
-  for (int i = 0; i < report.places; ++i) {
-    const Place& place = report.place[i];
-    page.add("    ").add(place.role);
-    if (place.call != nullptr) page.add(" ").add(place.call);
+  for (int i = 0; i < report.sites; ++i) {
+    const CallSite& site = report.site[i];
+    page.add("    ").add(site.role);
+    if (site.call != nullptr) page.add(" ").add(site.call);
     add_frames(page.add(": "), found[i], kShown);
     page.add("\n");
   }
@@ -164,7 +163,7 @@ void add_mistake(Page& page, const Report& report, const Frames* found) {
 
 void add_consequence(Page& page, const Report& report, const Frames* found) {
   page.add("    consequence: ").add(report.kind).add(": ").add(report.what.data());
-  if (report.places > 0) {
+  if (report.sites > 0) {
     add_frames(page.add(" ("), found[0], kShownInLine);
     page.add(")");
   }
@@ -173,11 +172,13 @@ void add_consequence(Page& page, const Report& report, const Frames* found) {
 
 void add_json(Page& page, const Report& report, const Frames* found) {
   page.add("{\"kind\": ").quoted(report.kind).add(", \"what\": ").quoted(report.what.data());
-  page.add(", \"consequence\": ").add(report.follows ? "true" : "false").add(", \"places\": [");
-  for (int i = 0; i < report.places; ++i) {
-    const Place& place = report.place[i];
-    page.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(place.role).add(", \"call\": ");
-    page.quoted(place.call == nullptr ? "" : place.call).add(", \"frames\": [");
+  page.add(", \"consequence\": ")
+      .add(report.is_consequence ? "true" : "false")
+      .add(", \"places\": [");
+  for (int i = 0; i < report.sites; ++i) {
+    const CallSite& site = report.site[i];
+    page.add(i == 0 ? "" : ", ").add("{\"role\": ").quoted(site.role).add(", \"call\": ");
+    page.quoted(site.call == nullptr ? "" : site.call).add(", \"frames\": [");
     for (int k = 0; k < found[i].count; ++k) {
       if (k > 0) page.add(", ");
       add_frame_json(page, found[i].frame[k]);
@@ -190,8 +191,7 @@ void add_json(Page& page, const Report& report, const Frames* found) {
 }  // namespace
 
 void prepare_reports() {
-  after_fork_in_child(
-      Turn::reset_in_child);  // another thread of the parent may have been reporting
+  after_fork_in_child(Turn::reset_in_child);  // a thread of the parent may hold it
   code = static_cast<int>(environment_number("OPENACLNN_CHECK_EXIT_CODE", 0, 255, code));
   const char* path = std::getenv("OPENACLNN_CHECK_JSON");
   if (path == nullptr || *path == '\0') return;
@@ -203,17 +203,17 @@ void prepare_reports() {
 
 void emit(const Report& report) {
   static Page text, json;  // too large for the stack of a signal handler
-  static Frames frames[Report::kPlaces];
+  static Frames frames[Report::kCallSites];
   const int before = errno;
   const Turn turn;
   if (!is_new(report)) {
     errno = before;
     return;
   }
-  (report.follows ? consequences : mistakes).fetch_add(1, std::memory_order_relaxed);
-  for (int i = 0; i < report.places; ++i) find_frames(report.place[i], &frames[i]);
+  (report.is_consequence ? consequences : mistakes).fetch_add(1, std::memory_order_relaxed);
+  for (int i = 0; i < report.sites; ++i) find_frames(report.site[i], &frames[i]);
   text.clear(), json.clear();
-  (report.follows ? add_consequence : add_mistake)(text, report, frames);
+  (report.is_consequence ? add_consequence : add_mistake)(text, report, frames);
   add_json(json, report, frames);
   write_all(STDERR_FILENO, text.data(), text.size());
   if (json_file >= 0) write_all(json_file, json.data(), json.size());

@@ -9,43 +9,44 @@
 
 namespace openaclnn::check {
 
-// A place that helps to understand the mistake; role and call make its heading, as in
-// "memory made by aclrtMalloc".
-struct Place {
+// A call site that explains the mistake; role and call are its heading: "memory made by
+// aclrtMalloc".
+struct CallSite {
   const char* role;
   const char* call;  // may be nullptr
   Stack stack;
-  const Caller* caller = nullptr;  // in place of the stack, where another language made the call
+  const Caller* caller = nullptr;  // instead of the stack, for calls from another language
 };
 
 struct Report {
-  static constexpr int kPlaces = 5;
+  static constexpr int kCallSites = 5;
 
   explicit Report(const char* kind_) : kind(kind_) {}
   Report& at(const char* role, const char* call, const Stack& stack) {
-    if (places < kPlaces && stack.count > 0) place[places++] = {role, call, stack};
+    if (sites < kCallSites && stack.count > 0) site[sites++] = {role, call, stack};
     return *this;
   }
   // Keeps a pointer: the caller must outlive the report.
   Report& at(const char* role, const char* call, const Caller& caller) {
-    if (places < kPlaces) place[places++] = {role, call, {}, &caller};
+    if (sites < kCallSites) site[sites++] = {role, call, {}, &caller};
     return *this;
   }
 
   const char* kind;  // a heading of docs/check_mode.md
   Sentence what;     // what is wrong, and with which object; one or more sentences
-  Place place[kPlaces];
-  int places = 0;
+  CallSite site[kCallSites];
+  int sites = 0;
   const char* advice = "";
   bool unless_reported = false;  // dropped if another mistake of the same call was reported
-  bool follows = false;  // an earlier mistake is the cause: one line under it, and not counted
+  bool is_consequence =
+      false;  // an earlier mistake is the cause: one line under it, and not counted
 };
 
 // Reads OPENACLNN_CHECK_EXIT_CODE and OPENACLNN_CHECK_JSON.
 void prepare_reports();
 
-// Writes the report, unless one of its kind was written for the same places. Works in a
-// signal handler, too.
+// Writes the report, unless one of its kind was written for the same call sites. Works in a signal
+// handler, too.
 void emit(const Report& report);
 
 int mistakes_reported();  // the number of mistakes reported so far

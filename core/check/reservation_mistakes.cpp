@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports addresses that are unmapped, released or freed with a call that does not fit them.
+// Reports addresses that are unmapped, released or freed by the wrong call.
 #include <cstring>
 
 #include "core/check/state.h"
@@ -12,16 +12,16 @@ constexpr const char* kRight =
 
 }  // namespace
 
-void report_wrong_range(const char* call, const char* thing, const void* address) {
+void report_wrong_range(const char* call, ObjectKind kind, const void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   const bool device = is_device_address(address);
   const Block* own = device ? block_at(address) : nullptr;
   const Block* around = device ? block_or_reservation_at(address) : nullptr;
-  if (std::strcmp(thing, "reserved memory") == 0) own = around;
+  if (kind == ObjectKind::reserved_memory) own = around;
   const bool inside = own != nullptr && at < own->end();
-  const bool same = inside && own->granules != nullptr && at == own->begin &&
-                    own->mapped == (std::strcmp(thing, "mapped memory") == 0);
-  const bool twice = same && !own->live && std::strcmp(thing, "device memory") != 0;
+  const bool same = inside && own->mapping_index != nullptr && at == own->begin &&
+                    own->mapped == (kind == ObjectKind::mapped_memory);
+  const bool twice = same && !own->live && kind != ObjectKind::device_memory;
   Report report(twice ? "double_free" : "wrong_free");
   report.what.add(call).add(" got ").pointer(address);
   if (twice) {
@@ -29,9 +29,9 @@ void report_wrong_range(const char* call, const char* thing, const void* address
                                 : ", a reservation that was released before.");
     report.advice = "unmap and release once, after the last use.";
   } else if (!inside) {
-    report.what.add(", which is no ").add(thing).add(".");
+    report.what.add(", which is no ").add(name_of(kind)).add(".");
     report.advice = kRight;
-  } else if (own->granules == nullptr) {
+  } else if (own->mapping_index == nullptr) {
     report.what.add(", which is device memory.");
     report.advice = "free device memory with aclrtFree.";
   } else if (at == own->begin) {

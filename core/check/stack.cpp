@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unwinder takes addresses; they get names only when there is something to report. addr2line
-// finds the names, in a process of its own, since only debug information knows static functions and
-// lines. All of this works in a signal handler, because nothing here allocates.
+// Captures stacks as addresses; names are resolved only for reports. addr2line resolves them in a
+// separate process, since only debug information has static functions and lines. Nothing here
+// allocates, so all of it works in a signal handler.
 #include "core/check/stack.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// libopenaclnn, what traces its calls, and what computes operators with ATen.
+// libopenaclnn, the tracing library and the ATen backend.
 bool is_own(const Dl_info& info) {
   const char* name = file_name(info.dli_fname);
   return std::strncmp(name, "libopenaclnn", 12) == 0 || std::strcmp(name, "libaclnn_math.so") == 0;
@@ -83,7 +83,7 @@ int output_of(char* const* command, char* output, size_t room) {
   if (const char* own = std::getenv("PATH"); own != nullptr && std::strlen(own) < 500) {
     copy(path + 5, sizeof path - 5, own, std::strlen(own));
   }
-  char* environment[] = {path, plain, nullptr};  // nothing that would preload us again
+  char* environment[] = {path, plain, nullptr};  // without LD_PRELOAD
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
@@ -173,7 +173,7 @@ Stack stack_of_fault(void* context) {
   int first = 0;
   while (first < count && frames[first] != fault) ++first;
   if (first == count) return outside(&fault, 1);
-  // Addresses are return addresses, one too far; this one is not.
+  // Frames hold return addresses; this one is the faulting instruction itself.
   frames[first] = static_cast<char*>(frames[first]) + 1;
   Stack stack = outside(frames + first, count - first);
   return stack;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place in the program where a call was made.
+// The call stack of the program at a call.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@ namespace openaclnn::check {
 struct Stack {
   static constexpr int kFrames = 10;
   int count = 0;
-  void* frame[kFrames];  // return addresses, innermost first, none of this library
+  void* frame[kFrames];  // return addresses, innermost first, without those of this library
 
   const char* entry = nullptr;  // the function of this library that was called, where it is known
 
-  uint64_t place() const {  // a hash
+  uint64_t hash() const {  // a hash
     uint64_t hash = 14695981039346656037u;
     for (int i = 0; i < count; ++i) {
       hash = (hash ^ reinterpret_cast<uintptr_t>(frame[i])) * 1099511628211u;

@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check mode knows about the program, and what its parts share. One lock guards it; reports
-// are written without the lock.
+// The state of check mode and the functions its files share.
+//
+// How this works
+//
+// With OPENACLNN_CHECK=1, check.cpp installs an Observer (core/runtime/observer.h) and a
+// PlanObserver (core/base/plan_observer.h). The runtime calls them; each file of this folder
+// handles one kind of mistake and reports it:
+//
+//   runtime call --> observer --> *_mistakes.cpp --> Report --> report.cpp --> stderr, JSON
+//                                    |   ^
+//                       updates and  v   |  asks
+//        Ledger             every object: kind, creation, end           leaks, stale handles
+//        Allocations        every block of device memory                bounds, wrong frees
+//          MappingIndex     mappings in reserved addresses
+//        HappensBefore      vector clocks of host and streams           data races, early frees
+//        InitialisedBytes   one bit for each byte: ever written?        reads of unwritten memory
+//        suppression        resources missing after a refused call      consequences, not mistakes
+//
+// Device memory of the program is inaccessible (allocations.h): host_access.cpp turns a fault there
+// into a report. The library works at `reachable` addresses instead, a constant distance away.
+//
+// Phase 2 of an operator: launches() (access_mistakes.cpp) takes the byte ranges of all operands
+// from the plan, adds them to HappensBefore as accesses of the stream, requires that inputs are
+// initialised, and marks outputs. All of this happens at submission, before the work runs;
+// reverted_launches.cpp undoes the marks of work that never ran or left outputs unwritten.
+//
+// A report has call sites (stacks as addresses; stack.cpp resolves names only when it is printed)
+// and an advice. It is printed once for each kind and call sites.
+//
+// One lock guards the state; reports are written without it. What a signal handler uses (reports,
+// stacks, allocations) neither locks nor allocates.
 #pragma once
 
 #include <atomic>
@@ -15,9 +44,9 @@
 #include "core/base/plan_observer.h"
 #include "core/check/allocations.h"
 #include "core/check/ledger.h"
-#include "core/check/order.h"
+#include "core/check/happens_before.h"
 #include "core/check/report.h"
-#include "core/check/written.h"
+#include "core/check/initialised_bytes.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 
@@ -37,22 +66,22 @@ struct State {
 
   std::mutex mutex;
   Ledger ledger;
-  Order order;
-  Written written;
-  // Streams whose work so far includes a callback that may not have run. Copies that the program
-  // makes in the callback come before work that was already submitted.
+  HappensBefore happens_before;
+  InitialisedBytes initialised;
+  // Streams with a callback that may not have run yet: copies made in the callback happen before
+  // work submitted already.
   std::unordered_set<const Stream*> calling_back;
   std::unordered_map<const aclOpExecutor*, std::vector<PlannedTensor>> plans;
   std::unordered_set<const void*> not_launched;  // executors whose last phase 2 was refused
   std::vector<Access> dropped;                   // writes of work that never ran
   std::unordered_set<std::string> names;
-  std::atomic<bool> finalised = false;  // leaks were looked for
+  std::atomic<bool> finalised = false;  // leaks were reported
 };
 
 // The block of memory that an access belongs to; host memory is one block.
 uintptr_t block_of(uintptr_t address);
 
-void used();  // the program made a call that is looked at
+void used();  // notes that the program made a watched call
 
 // Reports work on a stream of another device than the current one, or with memory of another
 // device.
@@ -63,11 +92,11 @@ void check_launch_device(const char* op, const aclOpExecutor& executor, const vo
 void drain_unseen();  // waits for all streams; does not count as a wait of the program
 
 void add_stream(Sentence& sentence, const Stream* stream);  // "stream 0x…", "the default stream"
-void add_memory(Report& report, uintptr_t address);         // its places
+void add_memory(Report& report, uintptr_t address);         // its call sites
 // Reports an address of a reservation where nothing is mapped.
 Status report_not_mapped(int32_t code, const char* call, const char* argument, const void* address);
 // Reports aclrtFree, aclrtUnmapMem, … of an address that lies in a reservation, or should.
-void report_wrong_range(const char* call, const char* thing, const void* address);
+void report_wrong_range(const char* call, ObjectKind kind, const void* address);
 
 // ---- what the observers do, by the kind of mistake ----
 
@@ -79,11 +108,11 @@ void left(const void* reachable, size_t bytes);
 void dropped(const char* call, const Range& range);
 void not_launched(const void* executor);
 void dropped_plan(const char* op, const Executor& plan);
-// The range was written since, or freed. Under the lock of the state.
+// Drops the record of dropped writes to this range. Under the lock of the state.
 void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 
-void ending(const char* call, const char* thing, const void* handle);
-void refused(const char* call, const char* thing, const char* argument, const void* handle);
+void ending(const char* call, ObjectKind kind, const void* handle);
+void refused(const char* call, ObjectKind kind, const char* argument, const void* handle);
 void failed(int32_t code, const char* sentence, const Caller* caller);
 void finalised(const char* call);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text lies in a buffer of fixed size, because signal handlers may neither allocate nor lock.
+// Text in fixed-size buffers: signal handlers may neither allocate nor lock.
 #pragma once
 
 #include <cstddef>

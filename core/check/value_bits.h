@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bits of one allocation that say which bytes have a value.
+// The shadow bits of one allocation: which bytes were written.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/check/allocations.h"
-#include "core/check/written.h"
+#include "core/check/initialised_bytes.h"
 
 namespace openaclnn::check {
 
@@ -20,16 +20,16 @@ class Bits {
   uintptr_t begin() const { return begin_; }
   uintptr_t end() const { return end_; }
 
-  void set(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
+  void set(uintptr_t low, uintptr_t high, uint64_t stride_mask = ~uint64_t{0}) {
     const Words w = words(low, high);
-    words_[w.first] |= w.mask(w.first) & comb;
-    for (size_t i = w.first + 1; i < w.last; ++i) words_[i] |= comb;
-    words_[w.last] |= w.mask(w.last) & comb;
+    words_[w.first] |= w.mask(w.first) & stride_mask;
+    for (size_t i = w.first + 1; i < w.last; ++i) words_[i] |= stride_mask;
+    words_[w.last] |= w.mask(w.last) & stride_mask;
   }
 
-  void clear(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) {
+  void clear(uintptr_t low, uintptr_t high, uint64_t stride_mask = ~uint64_t{0}) {
     const Words w = words(low, high);
-    for (size_t i = w.first; i <= w.last; ++i) words_[i] &= ~(w.mask(i) & comb);
+    for (size_t i = w.first; i <= w.last; ++i) words_[i] &= ~(w.mask(i) & stride_mask);
   }
 
   std::vector<uint64_t> copy(uintptr_t low, uintptr_t high) const {
@@ -55,17 +55,17 @@ class Bits {
     return high;
   }
 
-  Missing missing(uintptr_t low, uintptr_t high, uint64_t comb = ~uint64_t{0}) const {
+  Missing missing(uintptr_t low, uintptr_t high, uint64_t stride_mask = ~uint64_t{0}) const {
     Missing found{low, 0, 0};
     const Words w = words(low, high);
-    found.of = ones(w.mask(w.first) & comb);
+    found.of = ones(w.mask(w.first) & stride_mask);
     if (w.first < w.last) {
-      found.of += ones(w.mask(w.last) & comb) + (w.last - w.first - 1) * ones(comb);
+      found.of += ones(w.mask(w.last) & stride_mask) + (w.last - w.first - 1) * ones(stride_mask);
     }
     for (size_t i = w.first; i <= w.last; ++i) {
-      constexpr size_t kAtOnce = 8;  // words, where all have a value
-      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce, comb)) i += kAtOnce;
-      const uint64_t zeros = ~words_[i] & w.mask(i) & comb;
+      constexpr size_t kAtOnce = 8;  // words, if all bits are set
+      while (i > w.first && i + kAtOnce < w.last && all_set(i, kAtOnce, stride_mask)) i += kAtOnce;
+      const uint64_t zeros = ~words_[i] & w.mask(i) & stride_mask;
       if (zeros == 0) continue;
       if (found.count == 0) {
         found.first = begin_ + i * 64 + static_cast<size_t>(std::countr_zero(zeros));
@@ -92,10 +92,10 @@ class Bits {
 
   static size_t ones(uint64_t word) { return static_cast<size_t>(std::popcount(word)); }
 
-  bool all_set(size_t i, size_t count, uint64_t comb) const {
-    uint64_t all = comb;
+  bool all_set(size_t i, size_t count, uint64_t stride_mask) const {
+    uint64_t all = stride_mask;
     for (size_t k = 0; k < count; ++k) all &= words_[i + k];
-    return all == comb;
+    return all == stride_mask;
   }
 
   uintptr_t begin_, end_;  // begin_ is aligned to a page

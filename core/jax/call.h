@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One custom call: XLA's buffers and attributes as plain data, then both phases on the thread that
-// XLA calls from. Results are written where XLA wants them; nothing is copied.
+// XLA calls from. Results are written to XLA's buffers without copies.
 #pragma once
 
 #include <algorithm>
@@ -104,7 +104,7 @@ class Call {
     value_[i].tensor = &view_[i];
   }
 
-  // The result of an in-place row has the memory of its input: openaclnn.jax says so to XLA.
+  // The result of an in-place row has the memory of its input (input_output_aliases).
   void write_over(int i, ffi::ErrorOr<ffi::AnyBuffer> result) {
     if (!result.has_value()) error_ = result.error();
     if (error_.failure()) return;
@@ -125,7 +125,7 @@ class Call {
     return true;
   }
 
-  // As one dimension: batches of jax.vmap may bring a tensor to more than the library takes.
+  // As one dimension: jax.vmap may add more dims than the library accepts.
   void flatten() {
     size_ = 1;
     bool counted = false;
@@ -140,7 +140,7 @@ class Call {
     }
   }
 
-  // Row by row, as XLA lays out what is asked for without a layout.
+  // Row-major, XLA's default layout.
   void lay_out(int i) {
     const openaclnn_view& view = view_[i];
     int64_t stride = 1;

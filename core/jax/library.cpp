@@ -11,7 +11,7 @@ namespace openaclnn::jax {
 template <const Row& row>
 ffi::Error run(ffi::RemainingArgs arguments, ffi::RemainingRets results,
                ffi::Dictionary attributes) {
-  // Without the guard of a local static, for which a child of fork could wait for ever.
+  // No local static: a child of fork could wait for its guard for ever.
   static constinit std::atomic<const openaclnn_operator*> known = nullptr;
   const openaclnn_operator* op = known.load(std::memory_order_relaxed);
   if (op == nullptr) known.store(op = openaclnn_find(row.c_name), std::memory_order_relaxed);

@@ -21,7 +21,7 @@ struct Row {
   const char* c_name;
   const Parameter* parameters;
   int parameter_count;
-  bool pointwise;  // a result depends on the inputs at its place only
+  bool pointwise;  // an element depends only on the input elements at its position
 };
 
 inline constexpr int kMaxParameters = 16;

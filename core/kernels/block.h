@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/several.h"
+#include "core/kernels/register_pack.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -24,7 +24,7 @@ inline constexpr int kBlockRegisters = kBlock / kRegisterFloats;
 // The values of K registers, or of a block.
 template <class Type, int K = kBlockRegisters>
 [[gnu::always_inline]] inline Registers<K> load_registers(const typename Type::Raw* in) {
-  return each<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
+  return map<FloatRegister, K>([&](int k) { return Type::load(in + k * kRegisterFloats); });
 }
 
 // Fetches the lines of the block that lies `bytes` further on, to L1 or only to L2.
@@ -87,10 +87,10 @@ inline void store_part(typename Type::Raw* out, const BlockOf<Type>& block, int6
 }
 
 // Calls work(Registers<K>, first, count) for all of n values; count is less than K registers hold
-// only in the last call. K registers are `together` registers, and at least a block.
-template <int together = kTogether, class Work>
+// only in the last call. K registers are `unroll` registers, and at least a block.
+template <int unroll = kUnroll, class Work>
 [[gnu::always_inline]] inline void for_registers(int64_t n, const Work& work) {
-  constexpr int kMost = kBlockRegisters > together ? kBlockRegisters : together;
+  constexpr int kMost = kBlockRegisters > unroll ? kBlockRegisters : unroll;
   constexpr int64_t kMany = kMost * kRegisterFloats;
   int64_t i = 0;
   for (; i + kMany <= n; i += kMany) work(Registers<kMost>{}, i, kMany);
@@ -101,7 +101,7 @@ template <int together = kTogether, class Work>
     work(Registers<1>{}, i, n - i < kRegisterFloats ? n - i : kRegisterFloats);
 }
 
-// Functions of their own, because every loop ends with them.
+// Not inlined: every loop ends with them.
 template <class Type>
 [[gnu::noinline]] FloatRegister load_last(const typename Type::Raw* in, int64_t n,
                                           typename Type::Raw others) {

@@ -20,9 +20,9 @@ namespace {
 inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double magnitude = __builtin_fabs(x);
-  const uint32_t past = static_cast<double>(__builtin_fabsf(nearest)) > magnitude ? 1 : 0;
+  const uint32_t overshoot = static_cast<double>(__builtin_fabsf(nearest)) > magnitude ? 1 : 0;
   const uint32_t inexact = static_cast<double>(nearest) != x && x == x ? 1 : 0;
-  return float_of((bits_of(nearest) - past) | inexact);
+  return float_of((bits_of(nearest) - overshoot) | inexact);
 }
 
 #if !defined(__AVX512BW__)
@@ -45,7 +45,7 @@ inline auto joined(WordRegister lower, WordRegister upper) {
 //
 // `store` narrows two registers and calls put(out, values), with both joined or with one after the
 // other: F16C converts to half a register, and two stores take less time than to join the halves.
-// With AVX-512 the joined values are a whole line, as a streaming store wants.
+// With AVX-512 the joined values are a whole line, for a non-temporal store.
 struct Bf16 {
   static constexpr Element kElement = Element::bf16;
   using Raw = uint16_t;
@@ -155,7 +155,7 @@ struct F16 {
   }
 
   // Below 2^-14, adding 0.5 rounds at the last bit of an fp16 subnormal. From 65520 on the carry
-  // produces infinity by itself.
+  // produces infinity.
   template <class W>
   static W to_bits(W bits) {
     const W sign = bits & 0x80000000;

@@ -2,19 +2,19 @@
 // This file has exp and expm1 in several strengths, without branches and without libm. They give
 // the same bits on every instruction set, because -ffp-contract=off holds everywhere and a fused
 // multiply-add is always written out. Coefficients are minimax (Remez at 40 digits); the errors
-// named are those of the polynomials. tests/test_exhaustive.py shows that the results built on them
+// named are those of the polynomials. tests/operators/test_exhaustive.py shows that the results built on them
 // keep their promise.
 #pragma once
 
-#include "core/kernels/several.h"
+#include "core/kernels/register_pack.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // Adding this rounds to an integer n, which is then in the last bits.
 inline constexpr double kShiftF64 = 0x1.8p52;
-// Adding this does the same and leaves n + 127 in the last nine bits: shifted left by 23 they are
-// the bits of 2^n, for -127 < n < 128.
+// Adding this rounds too and leaves n + 127 in the last nine bits: shifted left by 23 they are the
+// bits of 2^n, for -127 < n < 128.
 inline constexpr float kShiftToPower = 0x1.8000fep23f;
 
 // Returns a polynomial of x by Horner's rule, each step rounded once; the coefficient of the

@@ -106,7 +106,7 @@ inline void store_register(void* to, R r) {
   std::memcpy(to, &r, sizeof r);
 }
 
-// Stores past the cache, to an address that is a multiple of the size.
+// Non-temporal store to an address that is a multiple of the size.
 template <class R>
 inline void stream_register(void* to, R r) {
   static_assert(sizeof r == 16 || sizeof r == kRegisterBytes);

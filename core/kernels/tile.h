@@ -149,7 +149,7 @@ inline void scatter(void* out, const void* in, Element element, const Placement&
   move(out, {at.row_stride, at.column_stride}, in, {at.columns, 1}, at.rows, at.columns, element);
 }
 
-// Stores whole lines of 64 bytes past the cache; `out` begins a line. The pool orders streaming
+// Non-temporal stores of whole lines of 64 bytes; `out` begins a line. The pool orders streaming
 // stores before it reports that the work is done.
 inline void stream_lines(void* out, const void* in, int64_t bytes) {
   auto* const to = static_cast<char*>(out);
@@ -158,7 +158,7 @@ inline void stream_lines(void* out, const void* in, int64_t bytes) {
     stream_register(to + i, load_register<WordRegister>(from + i));
 }
 
-// Copies past the cache, except for the ragged ends.
+// Copies with non-temporal stores, except for the ragged ends.
 inline void stream_copy(void* out, const void* in, int64_t bytes) {
   auto* to = static_cast<char*>(out);
   auto* from = static_cast<const char*>(in);

@@ -24,5 +24,5 @@
 #error "openaclnn builds for x86-64 and aarch64"
 #endif
 
-// A library without a function has no table for unwinding, and torch warns about each of these.
+// torch warns about libraries without an unwind table, which one without functions lacks.
 __attribute__((used)) static void openaclnn_function(void) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that torch_npu makes and ordinary C programs do not, if they do something here. Those
-// that are refused are generated from src/openaclnn/torch_npu/names.py.
+// The calls that only torch_npu makes and that have an effect here. Those that are refused are
+// generated from src/openaclnn/torch_npu/names.py.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators by the name of their type are the interface before aclnn. Identity, a copy, is there,
-// because torch_npu casts formats with it. Under torch_npu ATen computes some more, those of
-// src/openaclnn/aten/types.txt. All others are refused by name.
+// Operators by type name, the interface before aclnn. Implemented: Identity (a copy, with which
+// torch_npu casts formats) and, under torch_npu, those of src/openaclnn/aten/types.txt. All others
+// are refused.
 #include <cstring>
 #include <string>
 
@@ -9,8 +9,7 @@
 #include "core/npu/calls.h"
 #include "core/npu/description.h"
 #include "core/npu/queue.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
 
 using namespace openaclnn;
 using namespace openaclnn::npu;

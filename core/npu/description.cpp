@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
 
 namespace openaclnn::npu {
 
@@ -160,7 +159,7 @@ aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
   return status.code();
 }
 
-// ---- attributes: as text for the sentence that says which call was refused, and as values ----
+// ---- attributes: as values, and as text for refusals ----
 
 namespace {
 

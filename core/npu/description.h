@@ -69,7 +69,7 @@ struct Typed {
   const aclTensorDesc* const* output_descriptions;
   const aclDataBuffer* const* places;
   const aclopAttr* attribute;
-  bool writes_shapes;  // to output_descriptions, where a shape becomes known only by running
+  bool writes_shapes;  // data-dependent shapes go to output_descriptions
 };
 
 // Runs the operator if ATen has it (typed.h). *known says whether the type exists.

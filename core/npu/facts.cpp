@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about the device get the truth about this machine.
+// Device queries, answered for this machine.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/parallel.h"
 
 using namespace openaclnn;
@@ -28,7 +28,7 @@ int64_t cache_bytes() {
 
 }  // namespace
 
-// A core is a thread that an operator may use; the last cache stands for L2.
+// A core is a thread that operators may use; L2 is the last-level cache.
 aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int64_t* value) {
   constexpr const char* call = "aclGetDeviceCapability";
   Status status = not_null(call, "value", value);
@@ -62,7 +62,7 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
       .code();
 }
 
-// The version of CANN whose interface this is, for each of its packages; there is no driver.
+// The version of CANN that this interface has, for each package; no driver.
 aclError aclsysGetCANNVersion(int32_t name, aclCANNPackageVersion* version) {
   constexpr const char* call = "aclsysGetCANNVersion";
   constexpr int32_t kDriver = 7;  // behind CANN, runtime, compiler, HCCL, toolkit, OPP and kernels
@@ -81,7 +81,7 @@ aclError aclsysGetCANNVersion(int32_t name, aclCANNPackageVersion* version) {
   return ACL_SUCCESS;
 }
 
-// "openaclnn" and the number of the device: the same on every machine, like nothing real.
+// "openaclnn" and the device number: not a real device, the same on every machine.
 aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid* uuid) {
   constexpr const char* call = "aclrtDeviceGetUuid";
   Status status = not_null(call, "uuid", uuid);
@@ -99,7 +99,7 @@ aclError aclrtDeviceGetBareTgid(int32_t* pid) {
   return status.code();
 }
 
-// No stream is ever being captured: aclmdlRICaptureBegin is not there.
+// Capture is not supported, so no stream is ever captured.
 aclError aclmdlRICaptureGetInfo(aclrtStream, int* status, void** modelRI) {
   if (status != nullptr) *status = 0;
   if (modelRI != nullptr) *modelRI = nullptr;

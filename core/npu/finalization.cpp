@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // While Python finalises, a thread that wants its lock is ended; up to Python 3.13 by pthread_exit,
-// whose unwinding calls std::terminate in a destructor. torch's threads of autograd get there: they
-// release what the newest backward pass left some time after the pass returned, and on a device
-// every pass uses them. On a machine with 2 CPUs and 8 such processes at a time, 19 of 1,250 ended
-// with SIGABRT. Such a thread now waits for the end of the process, as it does from Python 3.14 on.
+// whose unwinding calls std::terminate in a destructor. torch's autograd threads do that: they free
+// data of the last backward pass some time after it returned, and for a device every pass uses
+// them. On a machine with 2 CPUs and 8 such processes at a time, 19 of 1,250 ended with SIGABRT.
+// Such a thread now waits for the end of the process, as it does from Python 3.14 on.
 #include "core/npu/finalization.h"
 
 #include <dlfcn.h>

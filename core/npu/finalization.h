@@ -3,7 +3,7 @@
 
 namespace openaclnn::npu {
 
-// From now on a thread that Python ends while it finalises stops, where it would abort the process.
+// Makes a thread that Python ends during finalisation block, instead of aborting the process.
 void stop_late_threads();
 
 }  // namespace openaclnn::npu

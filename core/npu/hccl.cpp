@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives, sends and receives of libhccl and libhcomm: their C arguments as one Collective.
+// The collectives, sends and receives of libhccl and libhcomm: checks C arguments and makes a
+// Collective of them.
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,8 @@ int32_t submit(void* comm, void* stream, const Collective& collective) {
   return guarded(collective.call, [&] { submit(find(comm), collective, stream); });
 }
 
-// Between HcclGroupStart and HcclGroupEnd sends and receives are gathered, in the order of the
-// calls: every rank works on its communicators in that order.
+// Sends and receives between HcclGroupStart and HcclGroupEnd, in the order of the calls, in which
+// every rank executes them.
 struct Group {
   struct Batch {
     void *comm, *stream;
@@ -147,7 +148,7 @@ int32_t HcclReduce(void* sendBuf, void* recvBuf, uint64_t count, int32_t dataTyp
 
 // ---- data from rank to rank ----
 
-// parts(own, list) lists what this rank sends and receives; all of it is awaited.
+// parts(own, list) lists what this rank sends and receives; the call waits for all of it.
 template <class F>
 int32_t exchange(const char* call, void* comm, void* stream, F parts) {
   return guarded(call, [&] {
@@ -240,7 +241,7 @@ int32_t HcclGroupEnd(void) {
     if (group.depth == 0) throw Failure(kParameter, "HcclGroupStart must come first");
     if (--group.depth > 0) return;
     std::vector<Group::Batch> batches = std::exchange(group.batches, {});
-    std::vector<Shared> owners;  // all of them are alive, or nothing is sent
+    std::vector<Shared> owners;  // all alive, or nothing is sent
     for (const Group::Batch& batch : batches) owners.push_back(find(batch.comm));
     for (size_t i = 0; i < batches.size(); ++i) {
       submit(owners[i], {.kind = Kind::batch, .call = call, .parts = std::move(batches[i].parts)},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication between processes, in two halves: hccl.cpp has the C functions and makes their work
-// tasks of streams; core/torch/hccl moves the data. They meet in the types of this file.
+// Communication between processes: the interface between the C functions (hccl.cpp), which make
+// tasks of streams, and core/torch/hccl, which moves the data.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace openaclnn::hccl {
 
-// HcclResult, as far as it is returned here.
+// The values of HcclResult used here.
 enum Result : int32_t {
   kSuccess = 0,
   kParameter = 1,
@@ -24,7 +24,7 @@ enum Result : int32_t {
   kRemote = 21,
 };
 
-// What went wrong, as a sentence without the name of the C function.
+// A failure; the sentence lacks the name of the C function.
 struct __attribute__((visibility("default"))) Failure : std::runtime_error {
   Failure(Result its_code, const std::string& sentence)
       : std::runtime_error(sentence), code(its_code) {}
@@ -40,7 +40,7 @@ struct Part {
   uint32_t peer;
 };
 
-// One call, with all that it needs when its turn comes.
+// One call with all its arguments.
 struct Collective {
   enum class Kind : uint8_t {
     all_reduce,
@@ -48,8 +48,8 @@ struct Collective {
     all_gather,
     reduce_scatter,  // `sizes` elements for each rank, at `starts`; `count` everywhere if empty
     reduce,
-    exchange,  // `parts`; all of their sends are awaited
-    batch,     // `parts`; sends may be under way when it is over
+    exchange,  // `parts`; waits for all sends
+    batch,     // `parts`; sends may still be under way at the end
   } kind;
   const char* call;  // the C function
   void* send = nullptr;
@@ -67,18 +67,18 @@ inline bool reduces(Collective::Kind kind) {
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
 }
 
-// The ranks that have joined under one root info. Functions throw Failure.
+// The ranks that joined with one root info. Functions throw Failure.
 class Communicator {
  public:
   Communicator(std::string its_name, uint32_t its_rank, uint32_t all_ranks)
       : name(std::move(its_name)), rank(its_rank), ranks(all_ranks) {}
   virtual ~Communicator() = default;
-  // The thread of the stream calls this. Calls of one communicator come in the same order on every
+  // Called on the thread of the stream. Calls of one communicator have the same order on every
   // rank.
   virtual void perform(const Collective& collective) = 0;
   // Waits for what was sent and not yet received.
   virtual void flush() = 0;
-  // What failed first, if anything has.
+  // The first failure, or none.
   virtual std::optional<Failure> failure() = 0;
 
   const std::string name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators: their life, and their work as tasks of streams. The calling thread does not wait,
-// so that ranks may call two communicators in different orders, and a failure is one of the stream.
+// Creation and destruction of communicators, and their work as tasks of streams. The calling thread
+// does not wait, so ranks may call two communicators in different orders; failures are the
+// stream's.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -8,10 +9,10 @@
 #include "acl/acl_rt.h"
 #include "core/npu/hccl_calls.h"
 #include "core/npu/hccl_task.h"
-#include "core/npu/provider.h"
+#include "core/npu/backend.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
@@ -32,9 +33,9 @@ int32_t code_of(Result result) {
 }
 
 Engine& engine() {
-  static constinit Immortal<Engine*> known;
+  static constinit NoDestructor<Engine*> known;
   Engine* const found = known.get([] {
-    const auto find = reinterpret_cast<FindEngine>(npu::find_provided(kFindEngine));
+    const auto find = reinterpret_cast<FindEngine>(npu::find_in_backend(kFindEngine));
     return find == nullptr ? nullptr : find();
   });
   if (found == nullptr)
@@ -44,17 +45,17 @@ Engine& engine() {
   return *found;
 }
 
-// Read once, so that an unusable value is reported once.
+// Read once, so that an invalid value is reported once.
 const Timeouts& timeouts() {
   constexpr int64_t longest = INT32_MAX / 1000;  // in milliseconds it is an int
-  static constinit Immortal<Timeouts> found;
+  static constinit NoDestructor<Timeouts> found;
   return found.get([] {
     return Timeouts{environment_number("HCCL_CONNECT_TIMEOUT", 1, longest, 120),
                     environment_number("HCCL_EXEC_TIMEOUT", 1, longest, 1836)};
   });
 }
 
-// In check mode the program's addresses of device memory are not those that can be read.
+// In check mode the program's device addresses are not readable.
 void* read_at(void* address) { return address == nullptr ? nullptr : openaclnn_reachable(address); }
 
 struct Job {
@@ -87,7 +88,7 @@ void check_rank(const char* name, uint32_t rank, uint32_t ranks) {
                                   "), but got " + std::to_string(rank));
 }
 
-// What a task could not survive.
+// Checks whatever would crash the task.
 void check(const Collective& c, const Communicator& own) {
   using Kind = Collective::Kind;
   for (const Part& part : c.parts) {
@@ -109,7 +110,7 @@ void check(const Collective& c, const Communicator& own) {
   check_buffer(c.receive, c.count, own.ranks);
 }
 
-// What the call reads and writes.
+// The memory that the call reads and writes.
 std::vector<Range> ranges_of(const Collective& c, const Communicator& own) {
   using Kind = Collective::Kind;
   std::vector<Range> ranges;
@@ -157,7 +158,7 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
 
 }  // namespace
 
-// 12 to 14 and 17 are no numbers that torch has.
+// 12 to 14 and 17 have no torch dtype.
 size_t width(int32_t dtype) {
   constexpr uint8_t widths[] = {1, 2, 4, 2, 4, 8, 8, 1, 2, 4, 8, 2, 0, 0, 0, 1, 1};
   const bool known = dtype >= 0 && dtype < static_cast<int32_t>(sizeof widths);
@@ -167,8 +168,7 @@ size_t width(int32_t dtype) {
   return widths[dtype];
 }
 
-// Elements of all ranks together: what follows from counts cannot overflow, in bytes of up to 16
-// for an element.
+// The elements of all ranks: sizes in bytes (up to 16 for an element) cannot overflow.
 constexpr uint64_t kMostElements = uint64_t{1} << 58;
 
 void check_buffer(const void* data, uint64_t count, uint32_t ranks) {
@@ -253,7 +253,7 @@ int32_t HcclGetCommAsyncError(void* comm, int32_t* error) {
     const Shared own = find(comm);
     const auto failure = own->failure();
     *error = failure ? failure->code : kSuccess;
-    // The watchdog of torch_npu ends the process with the recent message of its own thread.
+    // torch_npu's watchdog ends the process with the recent message of the watchdog's thread.
     if (failure)
       (void)failed("HcclGetCommAsyncError", failure->code,
                    (own->name + ": " + failure->what()).c_str());

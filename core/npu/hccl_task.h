@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of libhccl share: handles, results, and calls as tasks.
+// Handles, results and tasks, shared by the functions of libhccl.
 #pragma once
 
 #include "core/npu/hccl.h"
@@ -11,7 +11,7 @@ using Shared = std::shared_ptr<Communicator>;
 // Records the sentence of the calling thread's failure.
 int32_t failed(const char* call, Result result, const char* sentence);
 
-// f(), and what it threw as a result.
+// Calls f() and turns exceptions into a result.
 template <class F>
 int32_t guarded(const char* call, F f) {
   try {
@@ -30,12 +30,12 @@ inline void not_null(const char* name, const void* pointer) {
 
 size_t width(int32_t dtype);  // bytes of an element
 
-// Memory of `count` elements, in calls of so many ranks.
+// Checks memory of `count` elements, for calls of `ranks` ranks.
 void check_buffer(const void* data, uint64_t count, uint32_t ranks = 1);
 
 Shared find(void* comm);
 
-// The call becomes a task of the stream.
+// Submits the call as a task of the stream.
 void submit(Shared communicator, Collective collective, void* stream);
 
 }  // namespace openaclnn::hccl

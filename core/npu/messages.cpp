@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages: the notice that no NPU computes here, and those that torch_npu logs.
+// The notice that no NPU computes, and torch_npu's log.
 #include <unistd.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "core/npu/calls.h"
 #include "core/npu/finalization.h"
 #include "core/npu/queue.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace {
 
@@ -46,8 +46,8 @@ extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* c
 // terminal if ASCEND_SLOG_PRINT_TO_STDOUT is 1. There are no log files.
 void aclAppLog(aclLogLevel logLevel, const char* func, const char* file, uint32_t line,
                const char* fmt, ...) {
-  // Read once: any thread logs, and setenv on another moves the environment.
-  static constinit openaclnn::Immortal<int> lowest_level, to_stdout;
+  // Read once: any thread logs, and setenv may invalidate getenv's pointer.
+  static constinit openaclnn::NoDestructor<int> lowest_level, to_stdout;
   const int lowest =
       lowest_level.get([] { return number_of("ASCEND_GLOBAL_LOG_LEVEL", ACL_ERROR); });
   const bool shown = to_stdout.get([] { return number_of("ASCEND_SLOG_PRINT_TO_STDOUT", 0); }) == 1;

@@ -7,9 +7,8 @@
 #include <string>
 
 #include "core/npu/calls.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/no_destructor.h"
 
 using namespace openaclnn;
 
@@ -24,7 +23,7 @@ struct Options {
   std::map<aclrtStream, uint32_t> overflow;
 
   static Options& get() {
-    static constinit Immortal<Options> options;
+    static constinit NoDestructor<Options> options;
     return options.get();
   }
 };
@@ -85,7 +84,7 @@ aclError aclGetCompileopt(int opt, char* value, size_t length) {
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   if (mode == ACL_RT_OVERFLOW_MODE_INFNAN) return ACL_SUCCESS;
-  // Mildly: torch_npu ignores it, and later failures must not bring its sentence along.
+  // fail_mildly: torch_npu ignores it, and later messages must not contain it.
   return fail_mildly(ACL_ERROR_API_NOT_SUPPORT,
                      "aclrtSetDeviceSatMode: mode must be 1, infinities and NaN, but got %d: "
                      "results do not saturate here",
@@ -99,8 +98,7 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode* mode) {
   return status.code();
 }
 
-// The switch says whether overflow is recorded where results saturate. They do not: an overflow is
-// an infinity in the result, with the switch on or off.
+// No effect: results do not saturate here, an overflow is an infinity.
 aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
   constexpr const char* call = "aclrtSetStreamOverflowSwitch";
   return guarded(call, ACL_ERROR_BAD_ALLOC,
@@ -130,7 +128,7 @@ aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t* flag) {
   return ACL_SUCCESS;
 }
 
-// Microseconds. A device rounds the time up to what it can keep; here that is for ever.
+// Microseconds. A device rounds up to what it supports; here: no limit.
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t, uint64_t* actualTimeout) {
   Status status = not_null("aclrtSetOpExecuteTimeOutV2", "actualTimeout", actualTimeout);
   if (status.ok()) *actualTimeout = UINT64_MAX;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where torch_npu runs operators from a queue of its own, an error of phase 2 makes it drop all
-// later operators in silence. So a failure there is one of the stream, as on a device: the operator
-// is launched, and the next synchronisation reports what failed.
+// torch_npu's queue silently drops all later operators after an error in phase 2. So on its thread
+// a failure becomes the stream's, as on a device: phase 2 succeeds, and the next synchronisation
+// fails.
 #pragma once
 
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
 
@@ -15,7 +15,7 @@ namespace openaclnn::npu {
 
 // TASK_QUEUE_ENABLE is 1 unless it is set; ASCEND_LAUNCH_BLOCKING=1 turns the queue off.
 inline bool queued() {
-  static constinit Immortal<bool> is;
+  static constinit NoDestructor<bool> is;
   return is.get([] {
     const char* blocking = std::getenv("ASCEND_LAUNCH_BLOCKING");
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");
@@ -24,18 +24,17 @@ inline bool queued() {
   });
 }
 
-// In its mode 2 torch_npu runs phase 1 from its queue too, and a refusal there makes it drop all
-// later operators in silence. So phase 2 reports what phase 1 refuses, and ATen's shapes are left
-// to it.
+// In mode 2 torch_npu also runs phase 1 on its queue, with the same effect. So phase 2 reports what
+// phase 1 refuses, and ATen's shapes are left to it.
 inline bool phase1_queued() {
-  static constinit Immortal<bool> is;
+  static constinit NoDestructor<bool> is;
   return is.get([] {
     const char* queue = std::getenv("TASK_QUEUE_ENABLE");
     return queued() && queue != nullptr && std::strcmp(queue, "2") == 0;
   });
 }
 
-// What phase 2 returns for a failure whose sentence is this thread's newest.
+// The return value of phase 2 for this thread's newest failure.
 inline int32_t phase2_failed(int32_t code, void* stream) {
   if (!queued()) return code;
   const std::string sentence = take_sentence();

@@ -6,8 +6,8 @@
 
 #include "aclnn/acl_meta.h"
 #include "core/npu/description.h"
-#include "core/npu/provider.h"
-#include "core/runtime/immortal.h"
+#include "core/npu/backend.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::npu {
 namespace {
@@ -24,7 +24,7 @@ class Handles {
     }
   }
 
-  // A description without a dtype is an argument that is left out.
+  // A description without a dtype is an omitted argument.
   Status add(const char* call, const char* type, const aclTensorDesc* described,
              const aclDataBuffer* held) {
     const aclTensorDesc* d = descriptions().find(described);
@@ -70,7 +70,7 @@ class Handles {
     return {};
   }
 
-  // Gives a result whose shape became known by running to its description.
+  // Copies a shape that depends on data to its description.
   Status write_shape(const char* call, const Typed& given, int i) const {
     const auto* tensor = static_cast<const aclTensor*>(made_[i]);
     if (tensor == nullptr) return {};
@@ -102,9 +102,9 @@ class Handles {
 
 Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known) {
   *known = false;
-  static constinit Immortal<RunTyped> provided;
+  static constinit NoDestructor<RunTyped> provided;
   const RunTyped run =
-      provided.get([] { return reinterpret_cast<RunTyped>(find_provided(kTypedFunction)); });
+      provided.get([] { return reinterpret_cast<RunTyped>(find_in_backend(kTypedFunction)); });
   if (run == nullptr) return {};
   const TypedCall question = {given.type, nullptr, 0, nullptr, 0, nullptr, -1};
   if (run(&question, nullptr) != 0) return {};

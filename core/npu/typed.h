@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators by type reach those that ATen computes through a C function and plain data, because
-// these are in a library of their own, compiled on the user's machine.
+// Operators by type that ATen computes: a C function of the backend, with plain data.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ struct TypedAttribute {
   uint64_t count;
 };
 
-// Tensors are handles of aclTensor, NULL for one that is left out.
+// Tensors are handles of aclTensor; NULL: omitted.
 struct TypedCall {
   const char* type;
   const void* const* inputs;

@@ -11,8 +11,8 @@
 #include "core/base/dtype.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/parallel.h"
 
 namespace openaclnn {
 namespace {
@@ -92,7 +92,7 @@ Status call(const Operator& op, const openaclnn_value* values) {
     if (workspace == nullptr) throw std::bad_alloc();
   }
   const std::unique_ptr<void, decltype(&std::free)> owner(workspace, &std::free);
-  executor.run_fitting(workspace);
+  executor.run_with_enough_stack(workspace);
   return {};
 }
 

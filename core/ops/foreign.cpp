@@ -6,15 +6,14 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/plan_observer.h"
-#include "core/runtime/callback.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/streams.h"
 #include "core/ops/launch.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 namespace {
 
-// Where phase 2 on this thread wants the status of its work; nullptr on threads of streams.
+// Receives the status of work that phase 2 runs on this thread; nullptr on threads of streams.
 thread_local int32_t* outcome = nullptr;
 
 struct ForeignCall {
@@ -64,8 +63,8 @@ int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t
                     void* executor, void* stream) {
   int32_t code = 0;
   const Status status = guarded(op, ACLNN_ERR_INNER, [&]() -> Status {
-    // Callbacks that this thread still has to run may be what the stream waits for: then the work
-    // waits in the stream. What is wrong with the arguments is said by launch.
+    // The stream may be waiting for callbacks that this thread must run: then the work is queued.
+    // Wrong arguments are refused by launch.
     if (executors().find(executor) != nullptr && !reports_here()) wait_quietly(stream);
     outcome = &code;
     const Status done =

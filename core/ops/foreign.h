@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both phases of operators that another library computes. Their executors are like our own: check
-// mode sees their tensors, `openaclnn trace` sees their work, and they may be made repeatable.
+// Both phases of operators that another library computes. Their executors are ordinary: check mode
+// sees their tensors, `openaclnn trace` their work, and they can be made repeatable.
 #pragma once
 
 #include <deque>

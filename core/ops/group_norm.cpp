@@ -119,37 +119,39 @@ bool interleaved(const GroupNormCall& call, const GroupNormTensor& t) {
 }
 
 // Fewer channels than this would not fill registers.
-constexpr int64_t kLeastInside = 16;
+constexpr int64_t kLeastChannelsLast = 16;
 
 // Decides how much work one item is. This never changes a result.
 void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   const int64_t width = g.channels / g.groups;
   const auto size = static_cast<int64_t>(dtype_size(g.x->dtype));
-  const bool channels_inside = interleaved(call, call.x) || interleaved(call, call.out) ||
-                               (g.dy != nullptr && interleaved(call, call.dy));
-  call.bundle = 1;
-  if (call.positions < kShort) {
-    call.bundle = std::max<int64_t>(1, short_channels(call.positions) / width);
-  } else if (channels_inside) {
-    call.bundle = std::clamp<int64_t>(128 / (width * size), 1,
-                                      kMaxBundle);  // two cache lines of each position
+  const bool channels_last = interleaved(call, call.x) || interleaved(call, call.out) ||
+                             (g.dy != nullptr && interleaved(call, call.dy));
+  call.group_batch = 1;
+  if (call.positions < kSmallSpatial) {
+    call.group_batch = std::max<int64_t>(1, small_spatial_channels(call.positions) / width);
+  } else if (channels_last) {
+    call.group_batch = std::clamp<int64_t>(128 / (width * size), 1,
+                                           kMaxGroupBatch);  // two cache lines of each position
   }
-  call.bundle = std::min(call.bundle, g.groups);
+  call.group_batch = std::min(call.group_batch, g.groups);
   const auto last = [&](const GroupNormTensor& t) {
     return t.side == Side::channels && t.position[0] >= g.channels;
   };
-  const bool inside = channels_inside && call.positions >= kShort && g.channels >= kLeastInside &&
-                      last(call.x) && last(call.out) && (g.dy == nullptr || last(call.dy));
-  call.columns = channels_inside ? kPiece : 2 * kPiece;  // of a tile: whole pieces
-  if (inside) {
+  const bool by_position = channels_last && call.positions >= kSmallSpatial &&
+                           g.channels >= kLeastChannelsLast && last(call.x) && last(call.out) &&
+                           (g.dy == nullptr || last(call.dy));
+  call.columns = channels_last ? kPiece : 2 * kPiece;  // of a tile: whole pieces
+  if (by_position) {
     call.layout = Layout::channels;
     const int64_t blocks = (g.channels + kMaxRows - 1) / kMaxRows;
     const int64_t even = (g.channels + blocks - 1) / blocks;
     call.rows = std::min((even + 31) / 32 * 32, g.channels);
     return;
   }
-  const int64_t channels = call.bundle * width, blocks = (channels + kTileRows - 1) / kTileRows;
-  call.rows = channels_inside ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
+  const int64_t channels = call.group_batch * width,
+                blocks = (channels + kTileRows - 1) / kTileRows;
+  call.rows = channels_last ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
   const auto dense = [](const GroupNormTensor& t) { return t.side == Side::positions; };
   const bool all = dense(call.x) && dense(call.out) && (g.dy == nullptr || dense(call.dy));
   call.layout = all && call.rows == 1 ? Layout::rows : Layout::gathered;
@@ -183,18 +185,19 @@ int64_t rounds_of(const GroupNorm& g, const GroupNormCall& call) {
   const bool fits = bytes >= kLeastRound && bytes <= kMostRound;
   const bool dense = call.rows == 1 && call.x.position[0] == 1 && call.dy.position[0] == 1;
   const bool one_by_one = call.positions > kPiece;  // shorter rows are summed many at a time
-  const bool enough = width * segments_of(call.positions) >= 2 * num_threads();  // items for all
-  return fits && dense && one_by_one && enough ? g.samples * g.groups : 1;
+  const bool enough_items =
+      width * segments_of(call.positions) >= 2 * num_threads();  // items for all
+  return fits && dense && one_by_one && enough_items ? g.samples * g.groups : 1;
 }
 
 void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const GroupNormKernels& group_norm = kernels().group_norm;
   const GroupNormSweeps& k = g.backward() ? group_norm.backward : group_norm.forward;
   const int64_t elements = g.samples * g.channels * call.positions;
-  const bool few = call.positions < kShort;
-  const int64_t bundles = (g.groups + call.bundle - 1) / call.bundle;
+  const bool few = call.positions < kSmallSpatial;
+  const int64_t group_batches = (g.groups + call.group_batch - 1) / call.group_batch;
   // At most this many partial sums for each channel, so that they stay below 512 KiB.
-  call.slots = 0, call.taken = call.cache = call.lifts = 0;
+  call.slots = 0, call.taken = call.cache = call.rescales = 0;
   call.sample_blocks = std::min(g.samples, std::max<int64_t>(8, 32 * 1024 / g.channels));
   const int64_t outer = g.backward() ? call.sample_blocks : g.samples;
   const auto step = [&](Kernel kernel, int64_t items, int64_t work, int64_t in_rounds = 1) {
@@ -208,26 +211,26 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const int64_t threads = num_threads();
   const int64_t rounds = rounds_of(g, call);
   const int64_t parts = g.samples * g.channels * segments_of(call.positions);
-  if (g.backward() && !few) call.lifts = executor.book(static_cast<uint64_t>(parts));
+  if (g.backward() && !few) call.rescales = executor.book(static_cast<uint64_t>(parts));
   const bool split =
       call.layout == Layout::channels || rounds > 1 ||
-      (!few && threads > 1 && outer * bundles < 4 * threads && elements >= 4 * kGrain);
+      (!few && threads > 1 && outer * group_batches < 4 * threads && elements >= 4 * kGrain);
   if (!split) {
     if (g.backward()) {
       const uint64_t bytes = static_cast<uint64_t>(call.sample_blocks * g.channels) * 8;
       call.beta_sums = executor.book(bytes);
       call.gamma_sums = executor.book(bytes);
       const int64_t slot =
-          call.bundle * (g.channels / g.groups) * ((call.positions + 31) / 32 * 32) * 4;
+          call.group_batch * (g.channels / g.groups) * ((call.positions + 31) / 32 * 32) * 4;
       if (!few && call.keep == Keep::nowhere && slot <= kSlotBytes) {
         call.slots = static_cast<int32_t>(
-            std::min({threads, outer * bundles, kSlotsBytes / slot, int64_t{64}}));
+            std::min({threads, outer * group_batches, kSlotsBytes / slot, int64_t{64}}));
         call.taken = executor.book(8);
         call.cache = executor.book(static_cast<uint64_t>(call.slots * slot));
         executor.add_step(group_norm.free_slots, 1, 1);
       }
     }
-    step(few ? k.whole_short : k.whole, outer * bundles, elements);
+    step(few ? k.whole_small_spatial : k.whole, outer * group_batches, elements);
     call.sum_rows = call.sample_blocks, call.sum_step = 1;
     add_parameters();
     return;
@@ -239,7 +242,7 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   call.beta_sums = call.parts, call.gamma_sums = call.parts + 8;
   call.sum_rows = g.samples, call.sum_step = 2 * segments;
   call.pairs = executor.book(static_cast<uint64_t>(groups) * 16);
-  if (rounds > 1) call.keep = Keep::in_last;
+  if (rounds > 1) call.keep = Keep::cache_last_group;
   step(k.sum, slices, elements, rounds);
   step(k.finish, groups, parts, rounds);
   step(k.store, slices, elements, rounds);

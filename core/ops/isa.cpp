@@ -6,13 +6,13 @@
 #include <cstring>
 
 #include "core/runtime/environment.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 
 #if defined(__x86_64__)
 
-// The levels of this build, oldest first: all of them unless OPENACLNN_LEVELS of CMake says less.
+// The instruction sets of this build, oldest first; CMake's OPENACLNN_LEVELS selects them.
 #define LEVEL(name) extern const Kernels kernels_##name;
 #include "generated/levels.inc"
 #undef LEVEL
@@ -27,7 +27,7 @@ constexpr const Kernels* kBuilt[] = {
 
 bool cpu_has(const char* level) {
   __builtin_cpu_init();
-  // every CPU with AVX2 and FMA also has F16C, whose name older compilers do not know here
+  // F16C is implied by AVX2 and FMA; older compilers lack its name here
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -60,7 +60,7 @@ const Kernels& choose() {
 }  // namespace
 
 const Kernels& kernels() {
-  static constinit Immortal<const Kernels*> chosen;
+  static constinit NoDestructor<const Kernels*> chosen;
   return *chosen.get([] { return &choose(); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The build of the kernels that this machine runs.
+// Selection of the kernels' instruction set.
 #pragma once
 
 #include "core/kernels/table/kernels.h"

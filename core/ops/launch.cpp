@@ -8,17 +8,17 @@
 #include "core/base/object.h"
 #include "core/base/plan_observer.h"
 #include "core/runtime/device.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 
 namespace {
 
-// A run that has to wait for its turn on a stream.
+// A queued run.
 struct Run {
   Run(const char* its_name, const Executor& executor, void* its_workspace, ForkSafeLock* its_lock)
-      : plan(executor), workspace(its_workspace), name(its_name), alone(its_lock) {}
+      : plan(executor), workspace(its_workspace), name(its_name), run_mutex(its_lock) {}
 
   ~Run() {
     if (!ran && plan_observer != nullptr) [[unlikely]]
@@ -27,7 +27,7 @@ struct Run {
   void now() const {
     ran = true;
     std::unique_lock<ForkSafeLock> lock;
-    if (alone != nullptr) lock = std::unique_lock(*alone);
+    if (run_mutex != nullptr) lock = std::unique_lock(*run_mutex);
     const Work work(name);
     plan.run(workspace);
   }
@@ -35,21 +35,21 @@ struct Run {
   Executor plan;
   void* workspace;
   const char* name;
-  ForkSafeLock* alone;
+  ForkSafeLock* run_mutex;
   mutable bool ran = false;
 };
 
 void submit(std::unique_ptr<Run> run, Stream& stream) {
   stream.submit({[](void* context) { static_cast<Run*>(context)->now(); },
                  [](void* context) { delete static_cast<Run*>(context); }, run.get()});
-  run.release();  // submit has it; had it thrown, we would
+  run.release();  // owned by the stream now
 }
 
 }  // namespace
 
 void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
-             ForkSafeLock* alone) {
-  submit(std::make_unique<Run>(name, executor, workspace, alone), stream);
+             ForkSafeLock* run_mutex) {
+  submit(std::make_unique<Run>(name, executor, workspace, run_mutex), stream);
 }
 
 namespace {
@@ -66,7 +66,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   HandlePool<aclOpExecutor>::Hold executor(executors(), handle);
   if (!executor) {
-    notify_refused(name, thing<aclOpExecutor>(), "executor", handle);
+    notify_refused(name, kKindOf<aclOpExecutor>, "executor", handle);
     return fail(ACLNN_ERR_PARAM_INVALID,
                 "%s: executor was already run, destroyed or never created; call "
                 "%sGetWorkspaceSize again, or make it repeatable",
@@ -93,12 +93,12 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
     plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
     workspace = reachable(workspace);
   }
-  // From here on, other threads that use the executor find that it was run; if it is repeatable,
-  // they wait for this run instead.
+  // From here on, other threads find the executor consumed; if it is repeatable, they wait for this
+  // run.
   const bool consumes = !executor->repeatable;
   if (consumes) executor.withdraw(HandlePool<aclOpExecutor>::End::consumed);
   const auto notify_consumed = [&] {
-    if (kWatched && consumes) notify_ending(name, thing<aclOpExecutor>(), handle);
+    if (kWatched && consumes) notify_ending(name, kKindOf<aclOpExecutor>, handle);
   };
   // runs here when the stream is idle; a copy is made only when it has to wait
   if (executor->brief() && executor->fits_stack()) {
@@ -120,7 +120,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   try {
     auto run = std::make_unique<Run>(name, *executor, workspace, nullptr);
-    if (!consumes) executor.release();  // short of memory, submit waits for the stream
+    if (!consumes) executor.release();  // without memory, submit waits for the stream
     submit(std::move(run), *stream);
   } catch (...) {
     if (consumes) executor.restore();

@@ -9,9 +9,10 @@
 
 namespace openaclnn {
 
-// Runs a copy of the plan on the stream, after what was submitted before, and with `alone` locked.
+// Runs a copy of the plan on the stream, after what was submitted before, and with `run_mutex`
+// locked.
 void enqueue(const char* name, const Executor& executor, void* workspace, Stream& stream,
-             ForkSafeLock* alone = nullptr);
+             ForkSafeLock* run_mutex = nullptr);
 
 // Phase 2 of every operator: checks the arguments, then enqueues. A plan that is not repeatable is
 // consumed unless phase 2 is refused. If several threads run it, one succeeds and the others are

@@ -18,8 +18,8 @@
 #include "core/ops/foreign.h"
 #include "core/ops/launch.h"
 #include "core/ops/listed.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/product.h"
 
 namespace openaclnn {
@@ -201,7 +201,7 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
 
 namespace {
 
-// Outputs that the caller has not made yet may be missing.
+// Outputs may be missing (not made yet).
 enum class Missing { none, outputs };
 
 Status check_required(const Operator& op, const Argument* arguments, Missing allowed) {
@@ -216,7 +216,7 @@ Status check_required(const Operator& op, const Argument* arguments, Missing all
   return {};
 }
 
-// Everything before the family's own checks.
+// All checks before the family's.
 Status check_common(const Operator& op, const Argument* arguments) {
   if (Status status = check_product(op); !status.ok()) return status;
   if (Status status = check_dtypes(op, arguments); !status.ok()) return status;
@@ -287,7 +287,7 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
     }
     if (arguments[i].handle == nullptr) {
       const bool is_tensor = parameter.kind == Kind::tensor;
-      notify_refused(op.name, is_tensor ? thing<aclTensor>() : thing<aclScalar>(), parameter.name,
+      notify_refused(op.name, is_tensor ? kKindOf<aclTensor> : kKindOf<aclScalar>, parameter.name,
                      handle);
       return fail(ACLNN_ERR_PARAM_INVALID,
                   "%s: %s must be a live %s, but got a handle that was destroyed or never created",
@@ -309,7 +309,7 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
   return {};
 }
 
-// The work of a call that phase 1 refused: it fails with the sentence of phase 1.
+// The work of a call that phase 1 refused; fails with the sentence of phase 1.
 class RefusedWork : public ForeignWork {
  public:
   RefusedWork(int32_t code, std::string sentence) : code_(code), sentence_(std::move(sentence)) {}

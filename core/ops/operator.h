@@ -28,7 +28,7 @@ struct Parameter {
 
 // A value for one parameter. The parameter's kind decides which member counts.
 union Argument {
-  const void* handle;  // from outside, before plan() has looked at it
+  const void* handle;  // unchecked, from outside
   const Tensor* tensor;
   const Scalar* scalar;
   double real;
@@ -58,7 +58,7 @@ struct Extent {
   const char* count;  // what it counts: "channels"
 };
 
-// The shape that a row gives a tensor; src/openaclnn/shapes.py has the notation.
+// The shape that a row gives a tensor; src/openaclnn/rows/shapes.py has the notation.
 struct Form {
   Extent extents[kMaxExtents];
   int8_t extent_count;
@@ -70,8 +70,7 @@ struct Form {
 inline constexpr int kMaxParameters = 16;
 inline constexpr int kMaxOutputs = 3;
 
-// Whether the arguments and results of a row fit their arrays, and its flags come before its
-// outputs.
+// Static check of a row: arguments and results fit their arrays, and flags come before the outputs.
 template <int n>
 constexpr bool fits(const Parameter (&parameters)[n]) {
   int outputs = 0, at = 0;
@@ -105,7 +104,7 @@ struct Operator {
   FormulaId formula;
   const RuleFunction* rules;  // ends with nullptr
 
-  // The position of a parameter that the row is known to have.
+  // The position of a parameter, which must exist.
   int find(const char* parameter) const;
 };
 
@@ -124,11 +123,11 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
 aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
                       aclOpExecutor** executor);
 
-// Phase 2 likewise.
+// Phase 2 as the C symbols do it.
 aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_size,
                      aclOpExecutor* executor, void* stream);
 
-// ---- the vocabulary of checks; each leaves one sentence ----
+// ---- checks; each fails with one sentence ----
 
 // Whether an argument is present and used at all.
 bool is_wanted(const Operator& op, const Argument* arguments, int i);

@@ -87,14 +87,14 @@ Status Sizes::check_count(int parameter) const {
   int64_t elements = 0, count = 0;
   const bool counted = element_count(wanted, &elements) && element_count(shape, &count);
   if (counted && count == elements && (shape.rank <= 1 || shape[0] == wanted[0])) return {};
-  std::vector<std::string> each;
+  std::vector<std::string> wanted_counts;
   for (int k = 0; k < form.extent_count; ++k) {
-    each.push_back(std::to_string(wanted[k]) + " " + form.extents[k].count);
+    wanted_counts.push_back(std::to_string(wanted[k]) + " " + form.extents[k].count);
   }
   return fail(ACLNN_ERR_PARAM_INVALID,
               "%s: %s must have an element for each of %s, %s first, but got shape %s", op_.name,
-              op_.parameters[parameter].name, listed(each, "and").c_str(), form.extents[0].count,
-              to_text(shape).c_str());
+              op_.parameters[parameter].name, listed(wanted_counts, "and").c_str(),
+              form.extents[0].count, to_text(shape).c_str());
 }
 
 Status Sizes::read_inputs() {

@@ -25,7 +25,7 @@ class Sizes {
   Dims shape(int parameter) const;
 
  private:
-  const Tensor* tensor(int parameter) const;         // nullptr: not there, or of no interest
+  const Tensor* tensor(int parameter) const;         // nullptr: missing or unused
   const Tensor* binding_input(int parameter) const;  // nullptr: its shape gives no sizes
   Status check(int parameter) const;
   Status check_count(int parameter) const;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/runtime/environment.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 namespace {
@@ -13,11 +13,11 @@ namespace {
 // Measured, 2 threads, x -> y fp32, GB/s ordinary / streaming by MiB of output: 1: 170 / 87, 2: 117
 // / 89, 4: 60 / 66, 8 to 32: 57 / 57, 64: 30 / 50, 256: 27 / 44. Between 4 and 32 MiB ordinary
 // stores are as fast, and the next reader finds the output in the cache. The threshold is not
-// derived from CPUID, because a virtual machine may report any L3 it likes.
+// derived from CPUID, because virtual machines report arbitrary L3 sizes.
 constexpr int64_t kStreamingBytes = int64_t{32} << 20;
 
 std::atomic<int64_t>& threshold() {
-  static constinit Immortal<std::atomic<int64_t>> bytes;
+  static constinit NoDestructor<std::atomic<int64_t>> bytes;
   return bytes.get([] {
     return std::atomic<int64_t>(
         environment_number("OPENACLNN_STREAMING_BYTES", 1, int64_t{1} << 62, kStreamingBytes));

@@ -8,16 +8,16 @@
 
 namespace openaclnn {
 
-// Holds for as long as the object lives; then the environment is what it was, exception flags
-// included. Compilers move arithmetic past the switch: it must be behind a call that they do not
-// see through, or between two `pin`s of what it works on.
+// RAII: the destructor restores the environment, exception flags included. Compilers may move
+// arithmetic across the switch, so it must be in a call that is not inlined, or between two `pin`s
+// of its operands.
 class DefaultArithmetic {
  public:
   DefaultArithmetic(const DefaultArithmetic&) = delete;
 
 #if defined(__x86_64__)
-  // Reading MXCSR takes a nanosecond, writing it several. Programs have raised Inexact long before
-  // they call, so there is mostly nothing to write.
+  // Reading MXCSR takes a nanosecond, writing it several. Inexact is mostly raised already, so
+  // there is mostly nothing to write.
   DefaultArithmetic() : before_(__builtin_ia32_stmxcsr()) {
     if ((before_ & ~kFlags) != kDefault) __builtin_ia32_ldmxcsr(kDefault);
   }
@@ -45,7 +45,7 @@ class DefaultArithmetic {
 #endif
 };
 
-// What is computed from the value is computed after this, what the value comes from before it.
+// Compiler barrier for a value: what produces it comes before, what uses it after.
 template <class T>
 inline void pin(T& value) {
   asm volatile("" : "+m"(value));

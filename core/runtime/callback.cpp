@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is subscribed to whom, and the callbacks handed over. One lock guards it all: what happens
-// under it is short, and callbacks run outside.
-#include "core/runtime/callback.h"
+// Subscriptions of threads to streams, and pending callbacks. One lock guards both; callbacks run
+// without it.
+#include "core/runtime/stream.h"
 
 #include <pthread.h>
 
@@ -13,28 +13,24 @@
 #include <new>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/stream.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
 namespace {
 
-struct Turn : Moment {  // comes when a callback that its stream waits for has returned
+struct Turn : OneShotEvent {  // set when a callback that its stream waits for has returned
   bool dropped = false;
 };
 
 struct Callback {
   aclrtCallback function;
   void* data;
-  Stream* stream;              // only compared: a forced destruction may end it, even with a `turn`
+  Stream* stream;              // an identity: may be destroyed by force meanwhile
   std::shared_ptr<Turn> turn;  // nullptr: the stream does not wait
 
   void run() const {
@@ -46,17 +42,17 @@ struct Callback {
     notify_reached(this);
     if (turn == nullptr) return function(data);
     Stream::run_as(stream, call, const_cast<Callback*>(this));
-    turn->come();
+    turn->signal();
   }
 };
 
 struct Reporter {  // a thread of the program
   std::condition_variable wake;
   std::list<Callback> pending;
-  int streams = 0;  // subscribed
-  int inside = 0;   // calls of aclrtProcessReport: one, unless two threads have the same id
+  int streams = 0;       // subscribed
+  int active_calls = 0;  // calls of aclrtProcessReport: one, unless two threads have the same id
 
-  bool unused() const { return streams == 0 && pending.empty() && inside == 0; }
+  bool unused() const { return streams == 0 && pending.empty() && active_calls == 0; }
 };
 
 struct Reporters {
@@ -66,17 +62,17 @@ struct Reporters {
   }
 
   static Reporters& get() {
-    static constinit Immortal<Reporters> reporters;
+    static constinit NoDestructor<Reporters> reporters;
     return reporters.get();
   }
 
-  // Threads and queues stayed in the parent. Without destructors: somebody may wait there.
+  // In a child of fork. No destructors: threads of the parent may be waiting on these objects.
   void reset() {
     new (&of_thread) std::map<uint64_t, Reporter>;
     new (&of_stream) std::map<const Stream*, uint64_t>;
   }
 
-  // The callbacks of a stream that is left without a reporter and waits for them.
+  // Ends a subscription. Returns the pending callbacks that the stream waits for.
   std::list<Callback> leave(std::map<const Stream*, uint64_t>::iterator subscription) {
     std::list<Callback> dropped;
     const auto found = of_thread.find(subscription->second);
@@ -103,11 +99,11 @@ struct Reporters {
 void drop(const std::list<Callback>& callbacks) {
   for (const Callback& callback : callbacks) {
     callback.turn->dropped = true;
-    callback.turn->come();
+    callback.turn->signal();
   }
 }
 
-// The task of a stream. The node of the list is made at launch: handing it over cannot fail.
+// A task of the stream. The list node is allocated at launch, so handing it over cannot fail.
 struct Launch {
   std::list<Callback> node;
 
@@ -126,13 +122,18 @@ struct Launch {
       }
     }
     if (handed && turn != nullptr) (void)stream->wait_here(*turn, Deadline());
-    if (!handed || (turn != nullptr && turn->came() && turn->dropped)) {
+    if (!handed || (turn != nullptr && turn->is_set() && turn->dropped)) {
       stream->fail_task(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
                         "the thread of a callback must be subscribed until it has run, but "
                         "aclrtUnSubscribeReport came first");
     }
   }
 };
+
+Status find(const char* call, aclrtStream handle, PinnedStream* stream) {
+  const Status status = find_stream(handle, stream);
+  return status.ok() ? status : prefix_newest(status.code(), "%s: ", call);
+}
 
 Status launch(aclrtCallback function, void* data, int block, aclrtStream handle) {
   constexpr const char* call = "aclrtLaunchCallback";
@@ -143,9 +144,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
     return fail(ACL_ERROR_INVALID_PARAM, "%s: blockType must be 0 or 1, but got %d", call, block);
   }
   PinnedStream stream;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
-  }
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   {
     std::lock_guard lock(reporters.mutex);
@@ -159,7 +158,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   const bool waits = block == ACL_CALLBACK_BLOCK;
   own->node.push_back({function, data, stream.get(), waits ? std::make_shared<Turn>() : nullptr});
   notify_recorded(&own->node.front(),
-                  stream.get());  // whose callback runs then knows what came before
+                  stream.get());  // the callback happens after the work before it
   const auto run = [](void* context) { static_cast<Launch*>(context)->run(); };
   if (!waits && stream->run_if_idle(run, own.get())) return {};
   const auto drop = [](void* context) { delete static_cast<Launch*>(context); };
@@ -171,9 +170,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
 Status subscribe(uint64_t thread, aclrtStream handle) {
   constexpr const char* call = "aclrtSubscribeReport";
   PinnedStream stream;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
-  }
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   std::lock_guard lock(reporters.mutex);
   const auto [subscription, is_new] = reporters.of_stream.emplace(stream.get(), thread);
@@ -194,9 +191,7 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
 Status unsubscribe(uint64_t thread, aclrtStream handle) {
   constexpr const char* call = "aclrtUnSubscribeReport";
   PinnedStream stream;
-  if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
-  }
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   std::list<Callback> dropped;
   {
@@ -237,10 +232,10 @@ Status process(int32_t timeout) {
                   call);
     }
     Reporter& reporter = found->second;
-    ++reporter.inside;
+    ++reporter.active_calls;
     const bool in_time = deadline.wait(
         reporter.wake, lock, [&] { return !reporter.pending.empty() || reporter.streams == 0; });
-    --reporter.inside;
+    --reporter.active_calls;
     if (!reporter.pending.empty()) {
       taken.splice(taken.end(), reporter.pending, reporter.pending.begin());
     }

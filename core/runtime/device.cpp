@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices are counters, contexts own streams. Every thread has a current context; one that was
-// destroyed by another thread is found out by its handle.
+// A device is a use count, a context owns streams. Every thread has a current context, a handle:
+// whether another thread has destroyed it is checked at each use.
 #include "core/runtime/device.h"
 
 #include <algorithm>
@@ -13,24 +13,22 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr const char* kContextThing = "aclrtContext";
-constexpr const char* kDeviceId = "deviceId";
 constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
 
 struct Device {
   uint64_t users = 0;          // aclrtSetDevice calls without their aclrtResetDevice
-  Context* context = nullptr;  // may be there without users: a thread found it by default
+  Context* context = nullptr;  // may exist without users, made for the default device
   bool was_set = false;        // ever
 };
 
@@ -38,7 +36,7 @@ struct Devices {
   Devices() { hold_across_fork(mutex); }
 
   static Devices& get() {
-    static constinit Immortal<Devices> devices;
+    static constinit NoDestructor<Devices> devices;
     return devices.get();
   }
 
@@ -65,7 +63,7 @@ void warn_device_list(const char* list, int32_t present, int32_t used) {
 }
 
 int32_t count_devices() {
-  // torchrun and accelerate set it; a program that they start has one device a process.
+  // Set by torchrun and accelerate, which use one device for each process.
   const int64_t processes = environment_number("LOCAL_WORLD_SIZE", 1, kMaxDevices, 1);
   const auto present =
       static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, processes));
@@ -86,65 +84,7 @@ int32_t count_devices() {
   return count;
 }
 
-Status find_context(const char* call, aclrtContext handle, PinnedContext* context) {
-  if (Status status = not_null(call, "context", handle); !status.ok()) return status;
-  *context = PinnedContext(contexts(), handle);
-  if (*context) return {};
-  notify_refused(call, kContextThing, "context", handle);
-  return fail(ACL_ERROR_RT_INVALID_HANDLE,
-              "%s: context must be alive, but %p was destroyed or never created", call, handle);
-}
-
-// nullptr, with a sentence, when there are too many.
-Context* create_context(const char* call, int32_t device, bool is_default) {
-  Context* context = contexts().create(device, is_default);
-  if (context != nullptr) {
-    context->stream = streams().create(context);
-    if (context->stream != nullptr) return context;
-    contexts().destroy(context);
-  }
-  (void)fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all contexts or streams are in use", call);
-  return nullptr;
-}
-
-// Waits for its work. Streams made in it stay as handles that can only be destroyed. Calls of other
-// threads that have found its default stream end before that does.
-Status destroy_context(const char* call, Context* context) {
-  Stream* stream = nullptr;
-  if (!contexts().destroy(context, [&](const Context& own) { stream = own.stream; })) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: context was destroyed by another thread", call);
-  }
-  drain_streams([](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); },
-                context);
-  streams().destroy(stream);
-  return {};
-}
-
-Status reset(const char* call, int32_t device, bool force) {
-  if (Status status = check_device(call, kDeviceId, device); !status.ok()) return status;
-  Devices& devices = Devices::get();
-  Device& own = devices.at[device];
-  const Context* here = Stream::owner_here();  // it takes a lock, so before ours
-  Context* context;
-  {
-    std::lock_guard lock(devices.mutex);
-    if (own.context == nullptr) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d must be set, but it %s", call, device,
-                  own.was_set ? "was reset already" : "never was");
-    }
-    const bool last = force || own.users <= 1;
-    if (last && own.context == here) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: device %d must not be reset by a task that runs on it", call, device);
-    }
-    own.users = last ? 0 : own.users - 1;
-    if (!last) return {};
-    context = std::exchange(own.context, nullptr);
-  }
-  return destroy_context(call, context);
-}
-
-// The default context for so many more users, or nullptr when it has yet to be made.
+// Adds users to the default context of the device; nullptr: not made yet, pass it in `made`.
 Context* join_device(int32_t device, uint64_t users, Context* made) {
   Devices& devices = Devices::get();
   std::lock_guard lock(devices.mutex);
@@ -154,17 +94,9 @@ Context* join_device(int32_t device, uint64_t users, Context* made) {
   return own.context;
 }
 
-// Makes the default context of the device current; nullptr, with a sentence, when there are too
-// many.
-Context* enter_device(const char* call, int32_t device, uint64_t users) {
-  Context* context = join_device(device, users, nullptr);
-  if (context == nullptr) {
-    Context* made = create_context(call, device, true);
-    if (made == nullptr) return nullptr;
-    context = join_device(device, users, made);
-    if (context != made) (void)destroy_context(call, made);  // another thread was first
-  }
-  return current = context;
+bool on_device(Stream& stream, void* wanted) {
+  const PinnedContext owner(contexts(), stream.owner());
+  return owner && stream.awaited() && owner->device == *static_cast<int32_t*>(wanted);
 }
 
 }  // namespace
@@ -174,7 +106,7 @@ HandlePool<Context>& contexts() {
 }
 
 int32_t device_count() {
-  static constinit Immortal<int32_t> count;
+  static constinit NoDestructor<int32_t> count;
   return count.get(count_devices);
 }
 
@@ -207,103 +139,95 @@ Status no_context(const char* call) {
               "%s: a device must be set for this thread: call aclrtSetDevice first", call);
 }
 
-}  // namespace openaclnn
-
-using namespace openaclnn;
-
-aclError aclrtSetDevice(int32_t deviceId) {
-  if (Status status = check_device("aclrtSetDevice", kDeviceId, deviceId); !status.ok())
-    return status.code();
-  if (enter_device("aclrtSetDevice", deviceId, 1) == nullptr)
-    return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-  withdraw(ACL_ERROR_RT_CONTEXT_NULL);
-  return ACL_SUCCESS;
+Status synchronize_device(const char* call, Deadline deadline) {
+  PinnedContext context = current_context();
+  if (!context) return no_context(call);
+  if (Stream::owner_here() != nullptr) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a task must not wait for the device it runs on",
+                call);
+  }
+  int32_t device = context->device;
+  context.release();  // the wait may be long
+  if (!drain_streams(on_device, &device, deadline)) {
+    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
+                "%s: the work of device %d must be done within the timeout, but was not", call,
+                device);
+  }
+  return take_failures(call, on_device, &device);
 }
 
-aclError aclrtResetDevice(int32_t deviceId) {
-  return reset("aclrtResetDevice", deviceId, false).code();
+Status find_context(const char* call, const void* handle, PinnedContext* context) {
+  if (Status status = not_null(call, "context", handle); !status.ok()) return status;
+  *context = PinnedContext(contexts(), handle);
+  if (*context) return {};
+  notify_refused(call, ObjectKind::context, "context", handle);
+  return fail(ACL_ERROR_RT_INVALID_HANDLE,
+              "%s: context must be alive, but %p was destroyed or never created", call, handle);
 }
 
-aclError aclrtResetDeviceForce(int32_t deviceId) {
-  return reset("aclrtResetDeviceForce", deviceId, true).code();
+Context* create_context(const char* call, int32_t device, bool is_default) {
+  Context* context = contexts().create(device, is_default);
+  if (context != nullptr) {
+    context->stream = streams().create(context);
+    if (context->stream != nullptr) return context;
+    contexts().destroy(context);
+  }
+  (void)fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all contexts or streams are in use", call);
+  return nullptr;
 }
 
-aclError aclrtGetDevice(int32_t* deviceId) {
-  if (Status null = not_null("aclrtGetDevice", "deviceId", deviceId); !null.ok())
-    return null.code();
-  const PinnedContext context = current_context();
-  if (!context) return no_context("aclrtGetDevice").code();
-  *deviceId = context->device;
-  return ACL_SUCCESS;
+Status destroy_context(const char* call, Context* context) {
+  Stream* stream = nullptr;
+  if (!contexts().destroy(context, [&](const Context& own) { stream = own.stream; })) {
+    return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: context was destroyed by another thread", call);
+  }
+  drain_streams([](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); },
+                context);
+  streams().destroy(stream);
+  return {};
 }
 
-aclError aclrtGetDeviceCount(uint32_t* count) {
-  if (Status null = not_null("aclrtGetDeviceCount", "count", count); !null.ok()) return null.code();
-  *count = static_cast<uint32_t>(device_count());
-  return ACL_SUCCESS;
+Status reset_device(const char* call, int32_t device, bool force) {
+  if (Status status = check_device(call, "deviceId", device); !status.ok()) return status;
+  Devices& devices = Devices::get();
+  Device& own = devices.at[device];
+  const Context* here = Stream::owner_here();  // takes a lock, so before ours
+  Context* context;
+  {
+    std::lock_guard lock(devices.mutex);
+    if (own.context == nullptr) {
+      return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d must be set, but it %s", call, device,
+                  own.was_set ? "was reset already" : "never was");
+    }
+    const bool last = force || own.users <= 1;
+    if (last && own.context == here) {
+      return fail(ACL_ERROR_RT_PARAM_INVALID,
+                  "%s: device %d must not be reset by a task that runs on it", call, device);
+    }
+    own.users = last ? 0 : own.users - 1;
+    if (!last) return {};
+    context = std::exchange(own.context, nullptr);
+  }
+  return destroy_context(call, context);
 }
 
-aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t* flags, int32_t* active) {
-  constexpr const char* call = "aclrtGetPrimaryCtxState";
-  Status status = not_null(call, "active", active);
-  if (status.ok()) status = check_device(call, kDeviceId, deviceId);
-  if (!status.ok()) return status.code();
+Context* enter_device(const char* call, int32_t device, uint64_t users) {
+  Context* context = join_device(device, users, nullptr);
+  if (context == nullptr) {
+    Context* made = create_context(call, device, true);
+    if (made == nullptr) return nullptr;
+    context = join_device(device, users, made);
+    if (context != made) (void)destroy_context(call, made);  // another thread was first
+  }
+  return current = context;
+}
+
+void set_current_context(Context* context) { current = context; }
+
+bool has_default_context(int32_t device) {
   Devices& devices = Devices::get();
   std::lock_guard lock(devices.mutex);
-  *active = devices.at[deviceId].context != nullptr;
-  if (flags != nullptr) *flags = 0;
-  return ACL_SUCCESS;
+  return devices.at[device].context != nullptr;
 }
 
-aclError aclrtCreateContext(aclrtContext* context, int32_t deviceId) {
-  if (Status null = not_null("aclrtCreateContext", "context", context); !null.ok())
-    return null.code();
-  if (Status status = check_device("aclrtCreateContext", kDeviceId, deviceId); !status.ok()) {
-    return status.code();
-  }
-  Context* made = create_context("aclrtCreateContext", deviceId, false);
-  if (made == nullptr) return ACL_ERROR_RT_NO_STREAM_RESOURCE;
-  notify_made("aclrtCreateContext", kContextThing, made);
-  *context = current = made;
-  return ACL_SUCCESS;
-}
-
-aclError aclrtDestroyContext(aclrtContext context) {
-  PinnedContext own;
-  if (Status status = find_context("aclrtDestroyContext", context, &own); !status.ok()) {
-    return status.code();
-  }
-  if (own->is_default) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "aclrtDestroyContext: context must come from aclrtCreateContext; the default "
-                "context of a device ends with aclrtResetDevice")
-        .code();
-  }
-  Context* ending = own.get();
-  if (ending == Stream::owner_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
-        .code();
-  }
-  own.release();
-  notify_ending("aclrtDestroyContext", kContextThing, ending);
-  return destroy_context("aclrtDestroyContext", ending).code();
-}
-
-aclError aclrtSetCurrentContext(aclrtContext context) {
-  PinnedContext own;
-  Status status = find_context("aclrtSetCurrentContext", context, &own);
-  if (!status.ok()) return status.code();
-  current = own.get();
-  withdraw(ACL_ERROR_RT_CONTEXT_NULL);
-  return ACL_SUCCESS;
-}
-
-aclError aclrtGetCurrentContext(aclrtContext* context) {
-  if (Status null = not_null("aclrtGetCurrentContext", "context", context); !null.ok())
-    return null.code();
-  const PinnedContext own = current_context();
-  if (!own) return no_context("aclrtGetCurrentContext").code();
-  *context = own.get();
-  return ACL_SUCCESS;
-}
+}  // namespace openaclnn

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices and contexts. A device is a name for this machine; a context owns streams, one of them
-// its default.
+// Devices and contexts. All devices are this machine; a context owns streams, one of them its
+// default stream.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/waiting.h"
 
 namespace openaclnn {
 
@@ -40,8 +40,28 @@ int32_t current_device();  // of that context, or 0
 
 // The device of threads that set none (aclInit); negative for none.
 void set_default_device(int32_t device);
-// Fails unless there is such a device.
+// Fails unless the device exists.
 Status check_device(const char* call, const char* argument, int32_t device);
 Status no_context(const char* call);  // the failure of a call that needs a current context
+
+// Waits for all work on the device of the current context; returns its first failure.
+Status synchronize_device(const char* call, Deadline deadline);
+
+// ---- what the C functions are made of (device_api.cpp) ----
+
+// Fails, and pins nothing, unless the handle is a live context.
+Status find_context(const char* call, const void* handle, PinnedContext* context);
+// nullptr, with a sentence, when there are too many contexts or streams.
+Context* create_context(const char* call, int32_t device, bool is_default);
+// Waits for the work of the context. Streams made in it stay as handles that can only be destroyed.
+// Calls of other threads that have found its default stream end before that does.
+Status destroy_context(const char* call, Context* context);
+// Makes the default context of the device current, for so many more users; nullptr, with a
+// sentence, when there are too many contexts.
+Context* enter_device(const char* call, int32_t device, uint64_t users);
+// Takes one user, or with `force` all of them; the default context ends with the last.
+Status reset_device(const char* call, int32_t device, bool force);
+void set_current_context(Context* context);
+bool has_default_context(int32_t device);
 
 }  // namespace openaclnn

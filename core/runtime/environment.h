@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables of the library. An unusable value is reported on stderr, once: a typo
-// in the settings of a test run must not pass for the default in silence.
+// Environment variables. An invalid value is reported on stderr once, so that a typo is noticed.
 #pragma once
 
 #include <cstdint>
 
 namespace openaclnn {
 
-// A whole number in [low, high], or `otherwise` when the variable is not set or cannot be used.
+// A whole number in [low, high]; `otherwise` if the variable is unset or invalid.
 int64_t environment_number(const char* name, int64_t low, int64_t high, int64_t otherwise);
 
 // openaclnn: OPENACLNN_ISA must be v2, v3 or v4, but is "v9"; v4 is used

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event names a point in the work of a stream. Each record makes a new point; who waits, waits
-// for the point that is the newest at that moment, and needs the event no longer.
+// An event refers to a point in the work of a stream. Each record makes a new point. A wait is for
+// the point that is newest when the wait begins, and no longer needs the event.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/moment.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/waiting.h"
 
 namespace openaclnn {
 
@@ -22,15 +22,13 @@ struct Point {
   explicit Point(const Stream* its) : stream(its) {}
 
   void reach(Stream& its);  // by its task
-  void give_up();           // instead of it: nobody is left waiting, there is no time
+  void give_up();           // ends waits without a time (stream destroyed by force)
 
-  const Stream* const stream;  // an identity: it may be gone
+  const Stream* const stream;  // an identity: may be destroyed
   int64_t nanoseconds = -1;    // when it was reached, on the steady clock; -1: given up
   TaskFailure failure;         // of the work before it, not yet returned by a synchronisation
-  Moment reached;              // after which the rest may be read
+  OneShotEvent reached;        // after which the rest may be read
 };
-
-inline constexpr const char* kEventThing = "aclrtEvent";
 
 enum class EventMaker { plain, with_flag, ex_with_flag };
 
@@ -49,11 +47,10 @@ struct Event {
 
 HandlePool<Event>& events();
 
-// Guards what events hold, so that a handle destroyed by another thread is reported as well. No
-// other lock is taken under it.
+// Guards the members of all events. A leaf: no other lock is taken under it.
 std::mutex& event_mutex();
 
-// f(Event&) under the lock of events, or a failure.
+// Calls f(Event&) under event_mutex(), or fails if the handle is not alive.
 template <class F>
 Status with_event(const char* call, const void* handle, F f, const char* argument = "event") {
   if (Status status = not_null(call, argument, handle); !status.ok()) return status;
@@ -63,7 +60,7 @@ Status with_event(const char* call, const void* handle, F f, const char* argumen
     std::lock_guard lock(event_mutex());
     if (event && !event->destroyed) return f(*event);
   }
-  notify_refused(call, kEventThing, argument, handle);
+  notify_refused(call, ObjectKind::event, argument, handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: %s must be alive, but %p was destroyed or never created", call, argument,
               handle);

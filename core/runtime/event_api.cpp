@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events by handle: made, recorded, waited for, reset.
+// The C functions that create, record, wait for and reset events.
 #include "core/runtime/event.h"
 
 #include <atomic>
 #include <utility>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/event.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/stream.h"
 
 using namespace openaclnn;
 
@@ -41,7 +39,7 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all events of this process are in use", call);
   }
-  notify_made(call, kEventThing, made);
+  notify_made(call, ObjectKind::event, made);
   *event = made;
   return {};
 }
@@ -56,12 +54,12 @@ Status destroy(const char* call, aclrtEvent handle) {
     return Status();
   });
   if (!status.ok()) return status;
-  notify_ending(call, kEventThing, handle);
+  notify_ending(call, ObjectKind::event, handle);
   events().destroy(handle);
   return status;
 }
 
-// In the stream, after what was submitted before: at once when there is nothing.
+// A task of the stream; runs at once if the stream is idle.
 struct Recording {
   std::shared_ptr<Point> point;
   Stream* stream;
@@ -84,7 +82,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   if (!stream->run_if_idle(run, &now)) {
     const auto drop = [](void* own) {
       const std::unique_ptr<Recording> owned(static_cast<Recording*>(own));
-      if (!owned->point->reached.came()) owned->point->give_up();
+      if (!owned->point->reached.is_set()) owned->point->give_up();
     };
     auto later = std::make_unique<Recording>(now);
     stream->submit({run, drop, later.get()});
@@ -96,8 +94,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   });
 }
 
-// In the stream, after its waits for the event: then the event is as if never recorded, unless it
-// was recorded again meanwhile.
+// A task of the stream. Makes the event unrecorded, unless it was recorded again meanwhile.
 struct Reset {
   aclrtEvent handle;
   std::shared_ptr<Point> point;  // the newest when the reset was submitted
@@ -173,7 +170,7 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
     return prefix_newest(found.code(), "%s: ", call);
   }
   notify_waits(stream.get(), handle);
-  if (own->point == nullptr || own->point->reached.came()) return {};
+  if (own->point == nullptr || own->point->reached.is_set()) return {};
   own->stream = stream.get();
   own->seconds = seconds;
   const auto run = [](void* self) { static_cast<Wait*>(self)->run(); };

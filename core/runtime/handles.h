@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles that can be checked: a wrong, freed or foreign pointer yields nullptr, never a crash.
 //
-// All objects of one kind live in slots of one reserved address range, so `find` is a range test,
-// one load and a comparison. A freed slot rests until at least kRest others were freed after it,
-// and then puts its next object a step further, kTurns times: so a stale handle stays stale for
+// All objects of one type live in slots of one reserved address range, so `find` is a range test, a
+// load and a comparison. A freed slot is reused only after kRest others were freed, and its next
+// object starts kStep bytes further, for kTurns turns: a stale handle is recognised for at least
 // (kRest + 1) * kTurns objects.
 //
-// A thread that works on an object which another thread may end holds it meanwhile:
+// A thread that works on an object which another thread may destroy holds it:
 //
 //   HandlePool<T>::Hold hold(pool, handle);   // one thread at a time
 //   if (!hold) return fail(…);
 //   hold->work();
 //
-// or, where several threads work on one object at a time, pins it (kinds with T::kPinned).
+// or pins it, if several threads work on one object at a time (types with T::kPinned).
 #pragma once
 
 #include <sys/mman.h>
@@ -25,8 +25,7 @@
 #include <utility>
 
 #include "core/runtime/fork.h"
-#include "core/runtime/fork_lock.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 
@@ -80,8 +79,8 @@ class HandlePool {
 
   enum class End { destroyed, consumed };
 
-  // The object behind a handle from outside, for this thread alone as long as the hold lives or
-  // until release(): others that hold or destroy it wait. find() does not.
+  // Exclusive access to the live object behind a handle from outside, until release() or the
+  // destructor. Other threads that hold or destroy the object wait; find() does not.
   class Hold {
    public:
     Hold(HandlePool& pool, const void* handle) : pool_(pool), object_(pool.find(handle)) {
@@ -118,7 +117,7 @@ class HandlePool {
       slot_->lock.unlock();
       ends_ = true;
     }
-    // Takes that back.
+    // Undoes withdraw().
     void restore() {
       slot_->lock.lock();
       slot_->live.store(object_, std::memory_order_release);
@@ -174,14 +173,9 @@ class HandlePool {
   };
 
   // Returns false if the handle is not alive: if two threads destroy the same object, one gets
-  // false.
-  bool destroy(const void* handle) {
-    return destroy(handle, [](T&) {});
-  }
-
-  // The same, with last(T&) called by the thread that destroys before the object goes.
-  template <class F>
-  bool destroy(const void* handle, F last) {
+  // false. last(T&) is called by the thread that destroys, before the destructor.
+  template <class F = void (*)(T&)>
+  bool destroy(const void* handle, F last = [](T&) {}) {
     Hold hold(*this, handle);
     if (!hold) return false;
     hold.withdraw(End::destroyed);
@@ -197,8 +191,9 @@ class HandlePool {
     return turn < kTurns && (slot->consumed.load(std::memory_order_relaxed) >> turn & 1) != 0;
   }
 
-  // Calls f(T&) for every object that lives all the while, pinned; others may be left out. Of a
-  // kind that is not pinned no other thread may destroy objects meanwhile.
+  // Calls f(T&) for every object that is alive throughout the call, pinned; objects created or
+  // destroyed meanwhile may be left out. For a type without pins, no other thread may destroy
+  // objects meanwhile.
   template <class F>
   void for_each(F f) {
     for (size_t i = 0; i < used_.load(std::memory_order_acquire); ++i) {
@@ -212,7 +207,7 @@ class HandlePool {
     }
   }
 
-  // In a child of fork, whose parent's threads left theirs behind.
+  // In a child of fork: the threads that held pins do not exist here.
   void forget_pins() {
     for (size_t i = 0; i < used_; ++i) slots_[i].pins = 0;
   }
@@ -250,14 +245,14 @@ class HandlePool {
     slot->pins.fetch_and(~kEnding, std::memory_order_relaxed);  // a late pin may look meanwhile
   }
 
-  // Only the thread that has the slot to itself calls this.
+  // The caller owns the slot.
   static void note_end(Slot* slot, size_t turn, End end) {
     const uint32_t others = slot->consumed.load(std::memory_order_relaxed) & ~(1u << turn);
     const uint32_t own = end == End::consumed ? 1u << turn : 0;
     slot->consumed.store(others | own, std::memory_order_relaxed);
   }
 
-  // kTurns, or more, where no object of this slot ever begins.
+  // >= kTurns: no object of this slot begins there.
   size_t turn_of(const Slot* slot, const void* handle) const {
     const auto distance =
         reinterpret_cast<uintptr_t>(handle) - reinterpret_cast<uintptr_t>(slot->bytes);
@@ -292,19 +287,13 @@ class HandlePool {
   size_t resting_ = 0;
 };
 
-// Pools live as long as the process: exit handlers of the program may still free what they hold.
+// Pools are never destroyed, because exit handlers of the program may still destroy objects.
+// `in_child` runs in the child of a fork.
 template <class T>
-HandlePool<T>& pool_of(size_t capacity) {
-  static constinit Immortal<HandlePool<T>> pool;
-  return pool.get([=] { return HandlePool<T>(capacity); });
-}
-
-// The same, where `in_child` also runs in the child of a fork.
-template <class T>
-HandlePool<T>& pool_of(size_t capacity, void (*in_child)()) {
-  static constinit Immortal<HandlePool<T>> pool;
+HandlePool<T>& pool_of(size_t capacity, void (*in_child)() = nullptr) {
+  static constinit NoDestructor<HandlePool<T>> pool;
   return pool.get([=] {
-    after_fork_in_child(in_child);
+    if (in_child != nullptr) after_fork_in_child(in_child);
     return HandlePool<T>(capacity);
   });
 }

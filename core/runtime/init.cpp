@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialisation is a count and the memory of the first configuration. Nothing else depends on it:
-// handles and memory outlive aclFinalize, since programs free them late.
+// aclInit counts and keeps the first configuration. Nothing else depends on it: handles and memory
+// outlive aclFinalize, because programs free them late.
 #include "core/runtime/init.h"
 
 #include <atomic>
@@ -13,11 +13,10 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
-#include "core/runtime/json.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 
@@ -29,7 +28,7 @@ struct Initialisation {
   Initialisation() { hold_across_fork(mutex); }
 
   static Initialisation& get() {
-    static constinit Immortal<Initialisation> state;
+    static constinit NoDestructor<Initialisation> state;
     return state.get();
   }
 
@@ -38,7 +37,7 @@ struct Initialisation {
   std::optional<std::string> config;  // of the first aclInit of the process; outlives aclFinalize
 };
 
-// False when there is no such file; a directory opens, but does not read.
+// False if the file cannot be read; a directory opens, but reading fails.
 bool read_file(const char* path, std::string* content) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path, "rb"), std::fclose);
   if (file == nullptr) return false;
@@ -62,7 +61,7 @@ Status read_config(const char* path, std::string* config) {
               path, config->c_str());
 }
 
-// What a configuration asks for; of its other keys none means anything here.
+// The keys that have an effect; all others are ignored.
 struct Settings {
   int32_t default_device = -1;
   bool dump_tensors = false;
@@ -82,7 +81,7 @@ Status read_settings(std::string_view config, Settings* settings) {
   if (!mode.empty() && mode != "\"0\"" && mode != "\"1\"") {
     return bad_value("err_msg_mode", "\"0\" or \"1\"", mode);
   }
-  // A dump_scene asks for dumps of exceptions and not of tensors.
+  // dump_scene is for dumps of exceptions, not of tensors.
   const std::string_view dump = json_member(config, "dump");
   settings->dump_tensors =
       !json_member(dump, "dump_path").empty() && json_member(dump, "dump_scene").empty();
@@ -116,7 +115,7 @@ Status initialise(const char* path) {
                   state.config->c_str(), config.c_str());
     }
   }
-  // Like the memory of the file, its effects outlive aclFinalize; so they are always the same.
+  // The effects of the configuration outlive aclFinalize, as the configuration does.
   if (settings.default_device >= 0) set_default_device(settings.default_device);
   if (settings.share_sentences) share_sentences();
   if (settings.dump_tensors) dump_tensors = true;
@@ -164,7 +163,7 @@ aclError aclFinalizeReference(uint64_t* refCount) {
   return initialised ? ACL_SUCCESS : not_initialised("aclFinalizeReference").code();
 }
 
-// Operators need no initialisation: what the file could switch on is a debugging aid of the device.
+// Operators need no initialisation; the file can only enable debugging aids of the device.
 aclnnStatus aclnnInit(const char*) { return ACLNN_SUCCESS; }
 
 aclnnStatus aclnnFinalize() { return ACLNN_SUCCESS; }

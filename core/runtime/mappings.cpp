@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mapping puts physical memory in a part of a reservation, and unmapping closes that part again.
-// Mappings that touch each other are one stretch of memory: programs divide it without regard to
-// where one ends.
+// aclrtMapMem puts physical memory in a part of a reservation, aclrtUnmapMem closes that part.
+// Adjacent mappings count as one allocation: programs divide it regardless of their borders.
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
-#include "core/runtime/guard.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/mapped_memory.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/physical_memory.h"
-#include "core/runtime/reservations.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr const char* kMapped = "mapped memory";
-
-// Where memory may be mapped: inside a reservation, where nothing is, next to the same device only.
+// Memory may be mapped in an unmapped part of a reservation, next to memory of the same device
+// only.
 Status check_place(const char* call, Space& space, void* address, const PhysicalMemory& memory,
                    Reservations::iterator* around) {
   const uintptr_t begin = number_of(address);
@@ -89,7 +85,7 @@ Status map(void* address, size_t size, const void* handle) {
   });
 }
 
-// The mapping that begins at the address, now marked as leaving; nullptr when there is none.
+// Marks the mapping that begins at the address as leaving and returns it; nullptr: no such mapping.
 Mapping* begin_unmapping(Space& space, uintptr_t address) {
   std::lock_guard lock(space.mutex);
   const auto around = space.around(address);
@@ -105,12 +101,12 @@ Status unmap(void* address) {
   Space& space = Space::get();
   Mapping* own = begin_unmapping(space, number_of(address));
   if (own == nullptr) {
-    notify_refused(call, kMapped, "virPtr", address);
+    notify_refused(call, ObjectKind::mapped_memory, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: virPtr must be where memory was mapped, but at %p no mapping begins", call,
                 address);
   }
-  notify_ending(call, kMapped, address);
+  notify_ending(call, ObjectKind::mapped_memory, address);
   std::lock_guard lock(space.mutex);
   if (mmap(reachable(address), own->size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) == MAP_FAILED) {
     own->leaving = false;

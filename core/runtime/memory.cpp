@@ -10,48 +10,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/virtual_memory.h"
-#include "core/runtime/device_sync.h"
 
-// There when the address sanitizer is in the process.
+// Defined if the process has the address sanitizer.
 extern "C" [[gnu::weak]] void __asan_poison_memory_region(const volatile void*, size_t);
 
 namespace openaclnn {
 namespace {
 
-// 64 bytes are promised; programs were written on devices that give more, and some insist on it:
-// ggml wants 128, and allocators that divide blocks of their own start from 512.
+// 64 bytes are promised, but programs rely on the device's 512: ggml checks for 128, allocators
+// that divide blocks for 512.
 constexpr size_t kAlignment = 512;
-constexpr size_t kMostBytes = UINT64_MAX - 64;  // more is an argument that cannot be right
 constexpr size_t kHugePage = size_t{2} << 20;
-
-// Whole units of this size are reserved, and mostly one more, as on the device: a program may copy
-// the rounded-up size.
-constexpr size_t kUnit = 32;
 
 struct Allocations {
   Allocations() { hold_across_fork(mutex); }
 
   static Allocations& get() {
-    static constinit Immortal<Allocations> allocations;
+    static constinit NoDestructor<Allocations> allocations;
     return allocations.get();
   }
 
   struct Block {
     size_t size;   // as reserved
-    size_t asked;  // as the program said
+    size_t asked;  // as requested
     MemoryKind kind;
     int32_t device;  // current when it was made
     void* base;      // what the allocator gave
@@ -60,19 +51,20 @@ struct Allocations {
   std::map<uintptr_t, Block> blocks;
 };
 
-const char* name_of(MemoryKind kind) {
-  return kind == MemoryKind::device ? "device memory" : "host memory";
+ObjectKind object_kind(MemoryKind kind) {
+  return kind == MemoryKind::device ? ObjectKind::device_memory : ObjectKind::host_memory;
 }
 
 bool is_observed(MemoryKind kind) { return kind == MemoryKind::device && observer != nullptr; }
 
-// Whether somebody looks at where a block ends, so that it has to be one of the allocator's.
+// Whether check mode or the sanitizer guards the end of a block, so that it must be the
+// allocator's.
 bool has_exact_ends() { return observer != nullptr || __asan_poison_memory_region != nullptr; }
 
-// nullptr when there is none. `base` is what to give back.
+// nullptr: out of memory. *base is what to free.
 //
-// Aligned by hand: malloc gives what was freed last, so that a pair of calls takes 50 to 70 ns;
-// with posix_memalign it takes 75 to 130.
+// Aligned by hand: malloc reuses the block freed last, and malloc + free take 50 to 70 ns instead
+// of 75 to 130 with posix_memalign.
 void* obtain(const char* call, size_t size, size_t reserved, MemoryKind kind, void** base) {
   if (is_observed(kind)) return *base = observer->obtain(call, size, reserved);
   if (size >= kHugePage) {
@@ -97,12 +89,14 @@ size_t pages(int name) {
 }  // namespace
 
 size_t total_memory() {
-  static constinit Immortal<size_t> total;  // the system reads a file for it
+  static constinit NoDestructor<size_t> total;  // the system reads a file for it
   return total.get([] { return pages(_SC_PHYS_PAGES); });
 }
 
+size_t free_memory() { return pages(_SC_AVPHYS_PAGES); }
+
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address) {
-  const size_t reserved = (size + kUnit - 1) / kUnit * kUnit + spare;
+  const size_t reserved = (size + kMemoryUnit - 1) / kMemoryUnit * kMemoryUnit + spare;
   void* base = nullptr;
   void* block = size > total_memory() ? nullptr : obtain(call, size, reserved, kind, &base);
   if (block == nullptr) {
@@ -118,7 +112,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
       std::lock_guard lock(allocations.mutex);
       allocations.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
     }
-    if (kind == MemoryKind::host) notify_made(call, name_of(kind), block);
+    if (kind == MemoryKind::host) notify_made(call, object_kind(kind), block);
     *address = block;
     (void)owned.release();
     return {};
@@ -133,7 +127,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
     if (found == allocations.blocks.end()) {
       lock.unlock();
-      notify_refused(call, name_of(kind), "the address", address);
+      notify_refused(call, object_kind(kind), "the address", address);
       if (const ReservedAddress reserved = find_reserved(address); reserved.found) {
         return fail(
             ACL_ERROR_RT_PARAM_INVALID,
@@ -148,7 +142,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     }
     if (found->second.kind != kind) {
       lock.unlock();
-      notify_refused(call, name_of(kind), "the address", address);
+      notify_refused(call, object_kind(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
       return fail(ACL_ERROR_RT_PARAM_INVALID,
                   "%s: the address must be %s memory, but %p is %s memory: free it with %s", call,
@@ -158,7 +152,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     base = found->second.base;
     allocations.blocks.erase(found);
   }
-  notify_ending(call, name_of(kind), address);
+  notify_ending(call, object_kind(kind), address);
   give_back(base, kind);
   return {};
 }
@@ -187,111 +181,3 @@ Allocation find_allocation(const void* address) {
 size_t bytes_behind(const void* address) { return find_allocation(address).behind; }
 
 }  // namespace openaclnn
-
-using namespace openaclnn;
-
-namespace {
-
-aclError allocate_for(const char* call, const char* argument, void** address, size_t size,
-                      size_t spare, MemoryKind kind) {
-  if (address == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
-  }
-  if (size == 0) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call).code();
-  }
-  if (size > kMostBytes) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be at most %zu, but got %zu", call,
-                kMostBytes, size)
-        .code();
-  }
-  if (!current_context()) return no_context(call).code();
-  return allocate(call, size, spare, kind, address).code();
-}
-
-aclError release_for(const char* call, const char* argument, void* address, MemoryKind kind) {
-  if (address == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
-  }
-  return release(call, address, kind).code();
-}
-
-Status check_config(const char* call, const aclrtMallocConfig& config) {
-  if (config.numAttrs == 0) return {};
-  if (Status status = not_null(call, "cfg->attrs", config.attrs); !status.ok()) return status;
-  const PinnedContext context = current_context();
-  if (!context) return no_context(call);
-  for (size_t i = 0; i < config.numAttrs; ++i) {
-    const aclrtMallocAttribute& given = config.attrs[i];
-    int type;  // whatever the program wrote there
-    std::memcpy(&type, &given.attr, sizeof type);
-    if (type < ACL_RT_MEM_ATTR_RSV || type > ACL_RT_MEM_ATTR_VA_FLAG) {
-      return fail(ACL_ERROR_INVALID_PARAM, "%s: cfg->attrs[%zu].attr must be in [0, 3], but got %d",
-                  call, i, type);
-    }
-    if (type == ACL_RT_MEM_ATTR_DEVICE_ID &&
-        given.value.deviceId != static_cast<uint32_t>(context->device)) {
-      return fail(ACL_ERROR_RT_INVALID_DEVICEID,
-                  "%s: cfg->attrs[%zu] must name the current device %d, but names %u", call, i,
-                  context->device, given.value.deviceId);
-    }
-  }
-  return {};
-}
-
-}  // namespace
-
-// The policy has no effect: on a host there is only one kind of memory to choose.
-aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kUnit, MemoryKind::device);
-}
-
-aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocAlign32", "devPtr", devPtr, size, 0, MemoryKind::device);
-}
-
-aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kUnit, MemoryKind::device);
-}
-
-// Attributes label memory for the driver of a device: checked, and without effect.
-aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
-                            aclrtMallocConfig* cfg) {
-  constexpr const char* call = "aclrtMallocWithCfg";
-  if (cfg != nullptr) {
-    if (Status status = check_config(call, *cfg); !status.ok()) return status.code();
-  }
-  return allocate_for(call, "devPtr", devPtr, size, kUnit, MemoryKind::device);
-}
-
-aclError aclrtFree(void* devPtr) {
-  return release_for("aclrtFree", "devPtr", devPtr, MemoryKind::device);
-}
-
-// If work has failed, returns that failure and keeps the memory; the next call frees it.
-aclError aclrtFreeWithDevSync(void* devPtr) {
-  constexpr const char* call = "aclrtFreeWithDevSync";
-  if (Status status = not_null(call, "devPtr", devPtr); !status.ok()) return status.code();
-  if (Status status = synchronize_device(call, Deadline()); !status.ok()) return status.code();
-  return release(call, devPtr, MemoryKind::device).code();
-}
-
-aclError aclrtMallocHost(void** hostPtr, size_t size) {
-  return allocate_for("aclrtMallocHost", "hostPtr", hostPtr, size, 0, MemoryKind::host);
-}
-
-aclError aclrtFreeHost(void* hostPtr) {
-  return release_for("aclrtFreeHost", "hostPtr", hostPtr, MemoryKind::host);
-}
-
-aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
-  if (free == nullptr || total == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetMemInfo: %s must not be NULL",
-                free == nullptr ? "free" : "total")
-        .code();
-  }
-  if (!current_context()) return no_context("aclrtGetMemInfo").code();
-  *free = pages(_SC_AVPHYS_PAGES);
-  *total = pages(_SC_PHYS_PAGES);
-  return ACL_SUCCESS;
-}

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills: checked against the allocations they touch, at once or as a task of a stream.
+// Copies and fills, synchronous or as a task of a stream, checked against allocations.
 #include <cstring>
 #include <memory>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/guard.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/timeline.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
 namespace {
 
-// What a core moves in about the time that waking a worker takes.
+// About what a core copies in the time of waking a worker.
 constexpr size_t kBriefBytes = 64 << 10;
 
-// A copy, or a fill when there is no source.
+// A copy; a fill if src is nullptr.
 struct Transfer {
   void* dst;
   const void* src;
@@ -43,7 +40,7 @@ struct Transfer {
     if (src == nullptr) {
       std::memset(dst, value, count);
     } else {
-      std::memmove(dst, src, count);  // overlapping ranges are nobody's error
+      std::memmove(dst, src, count);  // ranges may overlap
     }
   }
 
@@ -106,7 +103,7 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
   return status;
 }
 
-// Memory that acl did not allocate may go away when the call returns, so the call waits for it.
+// Memory that acl did not allocate may be freed when the call returns, so the call waits.
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
   PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check mode watches what a program does with the runtime through an observer. Normally there is
-// none; then it costs one load and a branch never taken where objects begin, end and are used, and
-// one in each phase of an operator.
+// How check mode and `openaclnn trace` watch the runtime. Without an observer, each call that
+// creates, uses or destroys an object and each phase of an operator costs one load and a branch not
+// taken.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "core/runtime/status.h"
 
@@ -13,7 +15,7 @@ namespace openaclnn {
 
 class Stream;
 
-// A stretch of memory that a call touches, and the argument that brought it.
+// Memory that a call accesses, and the argument that points to it.
 struct Range {
   const char* argument;
   const void* address;
@@ -21,54 +23,87 @@ struct Range {
   bool written;
 };
 
-// Objects are named by their C type: "aclTensor", "aclrtStream"; memory is "device memory", "host
-// memory", "reserved memory" (addresses) or "mapped memory". `call` is the C function, and may be
-// nullptr where nobody knows it.
+// The objects of the C interface, and the kinds of memory.
+enum class ObjectKind : uint8_t {
+  tensor,
+  scalar,
+  int_array,
+  float_array,
+  bool_array,
+  tensor_list,
+  scalar_list,
+  executor,
+  context,
+  stream,
+  event,
+  physical_memory,  // a handle of aclrtMallocPhysical
+  device_memory,
+  host_memory,
+  reserved_memory,  // addresses without memory
+  mapped_memory,
+};
+
+// The C type, or what a sentence calls memory.
+constexpr const char* name_of(ObjectKind kind) {
+  constexpr const char* kNames[] = {
+      "aclTensor",     "aclScalar",     "aclIntArray",     "aclFloatArray",
+      "aclBoolArray",  "aclTensorList", "aclScalarList",   "aclOpExecutor",
+      "aclrtContext",  "aclrtStream",   "aclrtEvent",      "aclrtDrvMemHandle",
+      "device memory", "host memory",   "reserved memory", "mapped memory"};
+  return kNames[static_cast<int>(kind)];
+}
+
+constexpr bool is_memory(ObjectKind kind) { return kind >= ObjectKind::device_memory; }
+
+// Objects that need a device. Memory does too, but is reported by Observer::obtain.
+constexpr bool needs_device(ObjectKind kind) {
+  return kind >= ObjectKind::context && kind <= ObjectKind::physical_memory;
+}
+
+// `call` is the C function, or nullptr where it is unknown.
 struct Observer {
-  // Device memory of the program: an address that only `reachable` makes usable. nullptr when
-  // memory has run out.
+  // Allocates device memory. The program's address is inaccessible; `reachable` returns the usable
+  // one. nullptr: out of memory.
   void* (*obtain)(const char* call, size_t size, size_t reserved);
   void (*give_back)(void* address);
   void* (*reachable)(const void* address);
-  // Addresses of aclrtReserveMemAddress, likewise.
+  // The same for aclrtReserveMemAddress.
   void* (*reserve)(const char* call, size_t size);
-  // Memory is mapped there now. Returns false if this cannot be recorded.
+  // Records a mapping; false: out of entries.
   bool (*map)(const char* call, const void* address, size_t size);
 
-  void (*made)(const char* call, const char* thing, const void* handle);
-  void (*ending)(const char* call, const char* thing, const void* handle);  // it is still alive
-  // The call got a handle or an address that is not alive.
-  void (*refused)(const char* call, const char* thing, const char* argument, const void* handle);
-  // A call returns this code, or NULL for 0. The sentence may lack the name of the call. The
-  // caller is nullptr where the stack shows it.
+  void (*made)(const char* call, ObjectKind kind, const void* handle);
+  void (*ending)(const char* call, ObjectKind kind, const void* handle);  // before the object ends
+  // A call was refused because of this handle or address.
+  void (*refused)(const char* call, ObjectKind kind, const char* argument, const void* handle);
+  // A call fails with this code (0: it returns NULL). The sentence may lack the name of the call.
+  // `caller` is given if the stack does not show it.
   void (*failed)(int32_t code, const char* sentence, const Caller* caller);
-  // A call that only `failed` would show.
+  // Any other call.
   void (*used)();
   void (*finalised)(const char* call);
 
-  // Before a copy or fill of at most `limit` bytes is checked: it may be refused, with a sentence.
-  // A fill has neither a src nor a kind: nullptr and -1.
+  // Before a copy or fill is checked; may refuse it. A fill has src nullptr and kind -1.
   Status (*inspect_transfer)(const char* call, const void* dst, size_t limit, const void* src,
                              size_t count, int kind);
-  // Before a copy (dst, src) or fill (dst) is done at once, or put on a stream.
+  // Before a copy (dst, src) or fill (dst) runs or is submitted; stream nullptr: on the host.
   void (*touches)(const char* call, const Range* ranges, int count, const Stream* stream);
-  // Is called likewise before any other work.
+  // The same for any other work.
   void (*works)(const char* call, const Range* ranges, int count, const Stream* stream);
-  // Work that is being done leaves these bytes of its outputs as they were.
+  // The running work leaves these bytes of its outputs unwritten.
   void (*left)(const void* reachable, size_t bytes);
-  // A copy or fill to this range never ran: its stream was destroyed by force.
+  // A copy or fill that never ran, because its stream was destroyed by force.
   void (*dropped)(const char* call, const Range& range);
 
-  // The order that the program gave to work: the host waited for a stream; an event took down how
-  // far a stream is, another stream waits for that event, the host knows it was reached.
+  // Happens-before edges: the host waited for a stream; an event was recorded on a stream; a stream
+  // waits for an event; the host found an event reached.
   void (*synchronised)(const Stream* stream);
   void (*recorded)(const void* event, const Stream* stream);
   void (*waits)(const Stream* stream, const void* event);
   void (*reached)(const void* event);
 };
 
-// A pointer or flag that threads read while another one sets it; reading costs what a plain one
-// does. What it points to is constant.
+// A relaxed atomic pointer or flag; what it points to is constant.
 template <class T>
 class Watch {
  public:
@@ -82,10 +117,10 @@ class Watch {
 };
 
 [[gnu::visibility("hidden")]] extern Watch<const Observer*> observer;
-// Whether there is this observer, that of plans, or a listener to the work of streams.
+// Whether any observer, plan observer or work listener is installed.
 [[gnu::visibility("hidden")]] extern Watch<bool> watched;
 
-// Where the library itself may read and write what the program knows by `address`.
+// The address at which the library accesses the program's `address`.
 inline void* reachable(const void* address) {
   if (observer != nullptr) [[unlikely]] {
     return observer->reachable(address);
@@ -93,18 +128,18 @@ inline void* reachable(const void* address) {
   return const_cast<void*>(address);
 }
 
-inline void notify_made(const char* call, const char* thing, const void* handle) {
+inline void notify_made(const char* call, ObjectKind kind, const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->made(call, thing, handle);
+    observer->made(call, kind, handle);
 }
-inline void notify_ending(const char* call, const char* thing, const void* handle) {
+inline void notify_ending(const char* call, ObjectKind kind, const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->ending(call, thing, handle);
+    observer->ending(call, kind, handle);
 }
-inline void notify_refused(const char* call, const char* thing, const char* argument,
+inline void notify_refused(const char* call, ObjectKind kind, const char* argument,
                            const void* handle) {
   if (observer != nullptr) [[unlikely]]
-    observer->refused(call, thing, argument, handle);
+    observer->refused(call, kind, argument, handle);
 }
 inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]
@@ -122,5 +157,75 @@ inline void notify_synchronised(const Stream* stream) {
   if (observer != nullptr) [[unlikely]]
     observer->synchronised(stream);
 }
+
+}  // namespace openaclnn
+
+// ---- the work of streams, as `openaclnn trace` listens to it ----
+//
+// Without a listener, each piece of work costs one load before and one after it.
+
+namespace openaclnn {
+
+// Times are nanoseconds of the steady clock. The thread that did the work calls it afterwards.
+using WorkListener = void (*)(const void* stream, const char* name, int64_t begin, int64_t end);
+
+[[gnu::visibility("hidden")]] extern std::atomic<WorkListener> work_listener;
+
+inline bool work_is_reported() { return work_listener.load(std::memory_order_relaxed) != nullptr; }
+
+inline int64_t steady_nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// RAII: work of the calling thread's stream, from construction to destruction. Not reported outside
+// a stream.
+class Work {
+ public:
+  explicit Work(const char* name) : name_(name) {
+    if (work_is_reported()) [[unlikely]]
+      begin_ = steady_nanoseconds();
+  }
+  ~Work() {
+    if (begin_ >= 0) [[unlikely]]
+      report();
+  }
+  Work(const Work&) = delete;
+
+ private:
+  void report() const;
+
+  const char* name_;
+  int64_t begin_ = -1;
+};
+
+}  // namespace openaclnn
+
+extern "C" {
+// Work that the host does for a stream. The first returns -1 without a listener.
+int64_t openaclnn_host_work_begins();
+void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begin);
+void openaclnn_listen_to_work(openaclnn::WorkListener listener);
+// The pointer that the listener gets for a handle (NULL: the default stream); NULL: no such stream.
+const void* openaclnn_identity_of_stream(const void* handle);
+}
+
+namespace openaclnn {
+
+// RAII, as Work, for work that the calling thread does for the stream with this handle.
+class HostWork {
+ public:
+  HostWork(const void* stream, const char* name) : stream_(stream), name_(name) {}
+  ~HostWork() {
+    if (begin_ >= 0) [[unlikely]]
+      openaclnn_host_work_ends(stream_, name_, begin_);
+  }
+  HostWork(const HostWork&) = delete;
+
+ private:
+  const void* stream_;
+  const char* name_;
+  int64_t begin_ = openaclnn_host_work_begins();
+};
 
 }  // namespace openaclnn

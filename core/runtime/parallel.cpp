@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread of a region owns one contiguous share and takes blocks of it from the front; when it
-// is done, it takes blocks of the other shares from the back. Shares keep a core on the data its L2
-// already holds (64 Ki elements fp32: 153 against 90 GB/s when shares wander); taking over means
-// that nobody waits for a thread that the system has not woken yet.
+// Work stealing: each thread owns a contiguous share and takes blocks from its front, then steals
+// blocks from the back of other shares. Fixed shares keep a core on data in its L2 (64 Ki elements
+// fp32: 153 against 90 GB/s); stealing means that no thread waits for one not yet woken.
 #include "core/runtime/parallel.h"
 
 #include <sched.h>
@@ -16,15 +15,14 @@
 
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/parallel_share.h"
-#include "core/runtime/start_thread.h"
-#include "core/runtime/torch_threads.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {
 
-// Longer than the gap between two calls of a training loop, short against a time slice.
+// Longer than the gap between two calls of a training loop, shorter than a time slice.
 constexpr auto kSpin = std::chrono::microseconds(50);
 
 inline void pause_cpu() {
@@ -35,16 +33,16 @@ inline void pause_cpu() {
 #endif
 }
 
-// Before anybody hears that a range is done: streaming stores are ordered by nothing else.
+// Orders non-temporal stores before the range is reported done.
 inline void order_stores() {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
 #endif
 }
 
-// Takes the calling thread off a CPU while it lives. A thread that is woken by one that is running
-// should not be queued behind it: on a virtual machine, where an idle CPU may look taken, that is
-// what happens, and it stays there until the scheduler balances (3 to 4 ms).
+// RAII: excludes one CPU from the affinity of the calling thread. On a virtual machine, where an
+// idle CPU may look busy, a woken thread is otherwise queued behind its waker until the scheduler
+// balances (3 to 4 ms).
 class OffCpu {
  public:
   explicit OffCpu(int cpu) {
@@ -191,11 +189,11 @@ class Pool {
 Pool& pool() {
   struct Registered {
     Registered() {
-      after_fork_in_child([] { new (&pool()) Pool; });  // its workers stayed in the parent
+      after_fork_in_child([] { new (&pool()) Pool; });  // the child has no workers
     }
     Pool only;
   };
-  static constinit Immortal<Registered> instance;
+  static constinit NoDestructor<Registered> instance;
   return instance.get().only;
 }
 
@@ -239,7 +237,7 @@ class TorchRegion {
 };
 
 std::atomic<int>& thread_count() {
-  static constinit Immortal<std::atomic<int>> count;
+  static constinit NoDestructor<std::atomic<int>> count;
   return count.get([] { return std::atomic<int>(threads_from_environment()); });
 }
 

@@ -16,10 +16,10 @@ struct Region {
   int threads;
 };
 
-// The blocks of a thread and all it has to know of the region, in one cache line: a worker that
-// spins on the line has everything when it sees the region. `left_` holds the region's number and
-// the blocks [begin, end) that nobody has taken. A block is taken by changing that word, which
-// succeeds only while the region is open, so what was read of a closed one is never acted on.
+// A thread's blocks and the region's data in one cache line, so that a spinning worker gets all at
+// once. `left_` holds the region's number and the blocks [begin, end) not yet taken. Taking a block
+// is a compare-exchange of that word, which fails once the region is closed; so stale data is never
+// acted on.
 class alignas(64) Share {
  public:
   static constexpr int64_t kMaxBlocks = 0xffff;
@@ -41,7 +41,7 @@ class alignas(64) Share {
             threads_.load(std::memory_order_relaxed)};
   }
 
-  // The first block for the owner, the last one for others; -1 when there is none.
+  // Takes the first block (owner) or the last (others); -1: none left.
   int64_t take(uint32_t number, bool owner) {
     uint64_t left = left_.load(std::memory_order_relaxed);
     while (left >> 32 == number && begin(left) < end(left)) {

@@ -3,7 +3,7 @@
 // old size of 0 makes one more mapping of the same pages, so no handle takes a file descriptor; a
 // process may have few. Where mremap cannot do that (emulators, some sandboxes), each handle has a
 // file in memory. After fork, parent and child share the pages, as two processes share a device's.
-#include "core/runtime/physical_memory.h"
+#include "core/runtime/mapped_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,21 +12,19 @@
 #include <cstring>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/immortal.h"
 #include "core/runtime/memory.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/virtual_memory.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr const char* kMemoryThing = "aclrtDrvMemHandle";
 constexpr size_t kMostHandles = 1 << 16;  // about as many mappings as a process may have
 constexpr size_t kHugeGranularity = size_t{1} << 30;
 
-// Whatever the program wrote there.
+// Reads an enum as a number: programs may store any value.
 template <class Enumeration>
 int value_of(const Enumeration& given) {
   int value;
@@ -80,12 +78,12 @@ size_t granularity_of(const aclrtPhysicalMemProp& prop) {
     case ACL_HBM_MEM_P2P_HUGE1G:
     case ACL_MEM_HUGE1G:
     case ACL_MEM_P2P_HUGE1G: return kHugeGranularity;
-    default: return kGranularity;  // of normal pages too: the device takes huge ones for them
+    default: return kGranularity;  // of normal pages too, as on the device
   }
 }
 
 bool system_copies_mappings() {
-  static constinit Immortal<bool> does;
+  static constinit NoDestructor<bool> does;
   return does.get([] {
     constexpr int kUse = PROT_READ | PROT_WRITE;
     void* page = mmap(nullptr, kGranularity, kUse, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -131,7 +129,7 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
     give_up(home, size, file);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: all handles are in use", call);
   }
-  notify_made(call, kMemoryThing, made);
+  notify_made(call, ObjectKind::physical_memory, made);
   *handle = made;
   return {};
 }
@@ -146,7 +144,7 @@ Status find_physical(const char* call, const void* handle, PinnedMemory* memory)
   if (Status status = not_null(call, "handle", handle); !status.ok()) return status;
   *memory = PinnedMemory(physical_memory(), handle);
   if (*memory) return {};
-  notify_refused(call, kMemoryThing, "handle", handle);
+  notify_refused(call, ObjectKind::physical_memory, "handle", handle);
   return fail(ACL_ERROR_RT_INVALID_HANDLE,
               "%s: handle must be alive, but %p was freed or never allocated", call, handle);
 }
@@ -181,7 +179,7 @@ Status leave_home(const char* call, PhysicalMemory& memory) {
 
 using namespace openaclnn;
 
-// Asked before a device is set, too.
+// Allowed before a device is set.
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
                                           aclrtMemGranularityOptions option, size_t* granularity) {
   constexpr const char* call = "aclrtMemGetAllocationGranularity";
@@ -217,7 +215,7 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   return status.code();
 }
 
-// What is mapped stays until it is unmapped, and needs the handle no more.
+// Mappings stay until they are unmapped; they do not need the handle.
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   constexpr const char* call = "aclrtFreePhysical";
   PinnedMemory memory;
@@ -228,7 +226,7 @@ aclError aclrtFreePhysical(aclrtDrvMemHandle handle) {
   }
   if (!status.ok()) return status.code();
   memory.release();
-  notify_ending(call, kMemoryThing, handle);
+  notify_ending(call, ObjectKind::physical_memory, handle);
   physical_memory().destroy(handle);
   return ACL_SUCCESS;
 }

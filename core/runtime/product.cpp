@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of products comes from the rows; an index says which one is imitated.
+// The table of products is generated from the rows; an index selects the current one.
 #include "core/runtime/product.h"
 
 #include <atomic>
@@ -9,9 +9,9 @@
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/environment.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn {
 
@@ -55,7 +55,7 @@ int current_product() {
   if (index == kUnchosen) {
     index = index_of(kDefault);
   }
-  int before = kUnchosen;  // set_product of another thread goes first
+  int before = kUnchosen;  // set_product of another thread has priority
   if (!chosen.compare_exchange_strong(before, index)) return before;
   if (wish != nullptr && *wish != '\0' && index_of(wish) == kUnchosen) {
     warn_environment("OPENACLNN_PRODUCT", all_keys().c_str(), wish, kDefault);
@@ -81,7 +81,7 @@ Status set_product(const char* key) {
 using namespace openaclnn;
 
 const char* aclrtGetSocName() {
-  static constinit Immortal<const char*> copy;  // setenv moves the environment
+  static constinit NoDestructor<const char*> copy;  // setenv may invalidate getenv's pointer
   const char* wish = copy.get([]() -> const char* {
     const char* value = std::getenv("OPENACLNN_SOC_NAME");
     return value == nullptr ? nullptr : strdup(value);

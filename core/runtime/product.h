@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product that the library imitates. It decides which operators and dtypes are accepted, and
-// nothing else.
+// The imitated product: which operators and dtypes are accepted. It never changes a result.
 #pragma once
 
 #include <cstdint>

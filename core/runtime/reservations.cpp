@@ -1,34 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reservation is a range that nobody may touch until memory is mapped in it.
-#include "core/runtime/reservations.h"
+// A reservation is an inaccessible address range, in which memory can be mapped.
+#include "core/runtime/mapped_memory.h"
 
 #include <atomic>
 #include <memory>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/guard.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
-#include "core/runtime/physical_memory.h"
-#include "core/runtime/virtual_memory.h"
 
 namespace openaclnn {
 namespace {
 
-constexpr const char* kReserved = "reserved memory";
 constexpr uintptr_t kExpectedUnit = uintptr_t{1} << 30;
 
 std::atomic<bool> ever_reserved = false;  // else copies need not look
 
-// nullptr when there is no such range. Where nobody expects one, it begins with a granule.
+// nullptr: out of addresses. Without a wish for an address, it begins at a multiple of a granule.
 void* obtain_range(size_t size, void* expected) {
   if (expected != nullptr) {
     void* range = mmap(expected, size, PROT_NONE, kNothing | MAP_FIXED_NOREPLACE, -1, 0);
     if (range == MAP_FAILED) return nullptr;
     if (range == expected) return range;
-    munmap(range, size);  // a kernel that does not know the flag took it for a hint
+    munmap(range, size);  // kernels without this flag take the address as a hint
     return nullptr;
   }
   void* range = mmap(nullptr, size + kGranularity, PROT_NONE, kNothing, -1, 0);
@@ -41,7 +38,7 @@ void* obtain_range(size_t size, void* expected) {
 }
 
 void give_back_range(void* address, size_t size) {
-  if (observer == nullptr) munmap(address, size);  // else the addresses are not given again
+  if (observer == nullptr) munmap(address, size);  // check mode keeps the addresses
 }
 
 Status reserve(void** address, size_t asked, void* expected) {
@@ -89,7 +86,7 @@ Status release(void* address) {
     }
   }
   if (size == 0) {
-    notify_refused(call, kReserved, "virPtr", address);
+    notify_refused(call, ObjectKind::reserved_memory, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID,
                 "%s: virPtr must be the start of a reservation, but %p was released or never "
                 "reserved",
@@ -101,12 +98,12 @@ Status release(void* address) {
                 "places",
                 call, mapped);
   }
-  notify_ending(call, kReserved, address);
+  notify_ending(call, ObjectKind::reserved_memory, address);
   give_back_range(address, size);
   return {};
 }
 
-// In a child: the thread that was about to close a mapping is not here.
+// In a child of fork: no thread is unmapping.
 void forget_leaving() {
   for (auto& [begin, reservation] : Space::get().reservations) {
     for (auto& [at, mapping] : reservation.mappings) mapping.leaving = false;
@@ -121,7 +118,7 @@ Space::Space() {
 }
 
 Space& Space::get() {
-  static constinit Immortal<Space> space;
+  static constinit NoDestructor<Space> space;
   return space.get();
 }
 

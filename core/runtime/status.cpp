@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending sentences of each thread, or of all, and the text that aclGetRecentErrMsg makes of
-// them.
+// The pending failures of each thread, or of all threads.
 #include "core/runtime/status.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +18,7 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/fork.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 
 namespace openaclnn {
@@ -28,13 +26,13 @@ namespace {
 
 struct Failure {
   int32_t code;
-  bool mild;           // the next one takes its place
+  bool mild;           // replaced by the next failure
   const void* thread;  // &own of the one that failed
   timespec time;
   char sentence[1000];
 };
 
-// If nobody asks for them, the newest kPending failures are kept.
+// The newest kPending failures that were not asked for.
 struct Failures {
   static constexpr unsigned kPending = 4;
 
@@ -47,15 +45,13 @@ struct Failures {
   Failure* newest_of_this_thread();  // nullptr when there is none
 };
 
-constexpr size_t kDecoration = 120;
-
 struct Messages {
   Failures failures;
   char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
 };
 
-// The messages of a thread that has failed. As thread-local variables they would take 9 KiB of the
-// stack of every thread of the program, and that may be as small as 16 KiB.
+// Allocated at the first failure of a thread: as thread-local storage, 9 KiB would come off the
+// stack of every thread, which may be only 16 KiB.
 thread_local Messages* own = nullptr;
 
 Messages common;                   // for all threads, or for those that got no memory
@@ -88,9 +84,9 @@ Failure* Failures::newest_of_this_thread() {
   return nullptr;
 }
 
-// A thread's messages end with it. An exit handler that fails after that gets new ones.
+// Freed when the thread ends. An exit handler that fails later allocates them again.
 Messages* make_own() {
-  static constinit Immortal<pthread_key_t> key;
+  static constinit NoDestructor<pthread_key_t> key;
   key.get([] {
     pthread_key_t made = 0;
     pthread_key_create(&made, [](void* messages) {
@@ -104,7 +100,7 @@ Messages* make_own() {
   return own;
 }
 
-// The messages that this thread sees, to itself while this object lives.
+// Access to the messages that this thread sees; locked if they are shared.
 class Seen {
  public:
   Seen() : lock_(sharing, std::defer_lock), messages_(shared ? nullptr : own) {
@@ -114,7 +110,7 @@ class Seen {
     lock_.lock();
   }
   Failures* operator->() const { return &messages_->failures; }
-  // The text that this thread gets, which is its own also where failures are not.
+  // The buffer of aclGetRecentErrMsg: of the thread, even if failures are shared.
   char* recent() const {
     return own != nullptr || make_own() != nullptr ? own->recent : common.recent;
   }
@@ -123,62 +119,6 @@ class Seen {
   std::unique_lock<std::mutex> lock_;
   Messages* messages_;
 };
-
-struct Headline {
-  int32_t first, last;  // status codes
-  const char* title;
-  const char* code;
-
-  bool external() const { return code[2] != '9'; }  // EZ9999 and EZ9903 are trouble of our own
-};
-
-// E + layer (Z operators, H acl, E runtime) + number.
-constexpr Headline kHeadlines[] = {
-    {161001, 161002, "AclNN_Parameter_Error", "EZ1001"},
-    {361001, 361001, "AclNN_Runtime_Error", "EZ9903"},
-    {561000, 561999, "AclNN_Inner_Error", "EZ9999"},
-    {100003, 100003, "Invalid_Path", "EH0003"},
-    {100004, 100010, "Invalid_File_Content", "EH0004"},
-    {100000, 148999, "Invalid_Argument", "EH0001"},
-    {107000, 107999, "Invalid_Argument", "EE1001"},
-    {107019, 107019, "Wait_Timeout", "EE1002"},
-    {507046, 507047, "Wait_Timeout", "EE1002"},
-    {100036, 100036, "Wait_Timeout", "EH0010"},
-    {200001, 200001, "Not_Supported", "EH0006"},
-    {207000, 207000, "Not_Supported", "EE1005"},
-    {207001, 207999, "Resource_Exhausted", "EE1007"},
-    {200000, 300999, "Resource_Error", "EH0005"},
-    {500000, 506999, "Inner_Error", "EH9999"},
-    {507000, 507999, "Runtime_Inner_Error", "EE9999"},
-};
-constexpr Headline kUnknown = {0, 0, "Inner_Error", "EH9999"};
-
-// The narrowest range wins, so that single codes may stand out of their family.
-const Headline& headline(int32_t code) {
-  const Headline* best = &kUnknown;
-  for (const Headline& line : kHeadlines) {
-    if (code < line.first || code > line.last) continue;
-    if (best == &kUnknown || line.last - line.first < best->last - best->first) best = &line;
-  }
-  return *best;
-}
-
-size_t print(const Failure& failure, char* text, size_t size) {
-  tm day;
-  localtime_r(&failure.time.tv_sec, &day);
-  char date[32];
-  strftime(date, sizeof date, "%Y-%m-%d-%H:%M:%S", &day);
-  const int micros = static_cast<int>(failure.time.tv_nsec / 1000);
-  const Headline& line = headline(failure.code);
-  const int length =
-      snprintf(text, size, "[PID:%d] %s.%03d.%03d %s(%s): %s\n", getpid(), date, micros / 1000,
-               micros % 1000, line.title, line.code, failure.sentence);
-  return static_cast<size_t>(length);
-}
-
-}  // namespace
-
-namespace {
 
 void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
   note_code(code);
@@ -325,7 +265,8 @@ aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
   return last_error("aclrtPeekAtLastError", static_cast<int>(level), false);
 }
 
-// Newest first, except that a mistake of the caller comes before the inner errors it led to.
+// Newest first, except that a mistake of the caller comes before the internal errors that it
+// caused.
 const char* aclGetRecentErrMsg() {
   if (own == nullptr && !shared) return "";
   const Seen seen;
@@ -334,12 +275,13 @@ const char* aclGetRecentErrMsg() {
   *end = '\0';
   unsigned first = 0;
   for (unsigned age = seen->pending(); age-- > 0;) {
-    if (headline(seen->newest(age).code).external()) first = age;
+    if (is_callers_mistake(seen->newest(age).code)) first = age;
   }
   for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    end +=
-        print(seen->newest(age), end, static_cast<size_t>(recent + sizeof(Messages::recent) - end));
+    const Failure& failure = seen->newest(age);
+    end += print_message(failure.code, failure.time, failure.sentence, end,
+                         static_cast<size_t>(recent + sizeof(Messages::recent) - end));
   }
   seen->count = 0;
   return recent;

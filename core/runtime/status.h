@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors are values inside the core and one sentence at its border.
+// Errors are values inside the core, plus one sentence for people.
 //
 //   if (x == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: x must not be NULL", name);
 //
@@ -9,22 +9,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace openaclnn {
 
-// Called when a call returns this code; 0 stands for NULL. Notifies the observer of the failure
-// behind it, unless there is no failure or it was already reported.
+// Called when a C function returns this code, or NULL (0). Notifies the observer of the newest
+// failure, unless it was reported already.
 void notify_status(int32_t code);
 
-// The place of a call in a language whose frames only its binding knows.
+// Call site in a language whose frames only its binding knows.
 struct Caller {
   char function[160];
   char file[256];
   int line;
 };
-// Does the same for a binding that is about to raise the newest failure of this thread. It calls
-// `where` for the place if there is an observer.
+// notify_status for a binding that is about to raise this thread's newest failure. `where` is
+// called only if an observer is installed.
 void notify_status_at(Caller (*where)());
 
 class [[nodiscard]] Status {
@@ -49,23 +50,22 @@ class [[nodiscard]] Status {
   int32_t code_ = 0;
 };
 
-// Records the sentence of this thread's newest failure and returns its code as a value.
+// Records a failure of this thread and returns its code as a Status.
 [[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
 
-// Does what `fail` does for a failure that programs may ignore: the next failure replaces it.
+// Like `fail`, for a failure that programs may ignore: the next failure replaces it.
 [[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
 
-// Puts words before the newest sentence of this thread and gives it another code; older ones stay.
+// Prefixes this thread's newest sentence and replaces its code.
 //
 //   return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: ", name);
 [[gnu::format(printf, 2, 3)]] Status prefix_newest(int32_t code, const char* prefix, ...);
 
-// The newest sentence of this thread, without decoration; empty when there is none. Forgets all
-// pending ones.
+// Returns this thread's newest sentence, or "", and clears all pending ones.
 std::string take_sentence();
 
-// Forgets this thread's pending failures of the code, and the code as the newest of the runtime:
-// what was missing is there now, and a later failure must not be reported with it.
+// Clears this thread's pending failures with this code, also for aclrtGetLastError. For a missing
+// precondition that now holds, such as a current context.
 void withdraw(int32_t code);
 
 // Lets all threads of the process see one another's sentences from now on (err_msg_mode of
@@ -76,10 +76,19 @@ void share_sentences();
 // the stream.
 bool refusals_deferred();
 
+// ---- the text of aclGetRecentErrMsg (message_text.cpp) ----
+
+// Whether the caller can correct what led to this code.
+bool is_callers_mistake(int32_t code);
+// Prints the line of a failure, at most kDecoration characters longer than its sentence.
+inline constexpr size_t kDecoration = 120;
+size_t print_message(int32_t code, const timespec& time, const char* sentence, char* text,
+                     size_t size);
+
 }  // namespace openaclnn
 
-// Makes phase 1 do so from now on. A caller that stops for good at a refusal in phase 1 wants this.
+// Enables that, for callers that cannot go on after a refusal in phase 1.
 extern "C" void openaclnn_defer_refusals();
 
-// Copies the newest sentence for tracing, cut to the size; forgets nothing.
+// Copies the newest sentence, truncated to the size, without clearing it.
 extern "C" void openaclnn_newest_sentence(char* text, size_t size);

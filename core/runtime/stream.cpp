@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of a stream and its worker. A task leaves the queue only when no other is running, and
-// work runs inline only when, in addition, the queue is empty: that keeps the order of submission.
+// The queue of a stream and its worker. A task starts only when no other is running; work runs
+// inline only when the queue is empty too. So the order of submission holds.
 //
-// Locks: that of a stream comes before that of the moment it waits for. Nothing is called under it.
+// Lock order: the stream's mutex, then that of the event it waits for. No callback runs under
+// either.
 #include "core/runtime/stream.h"
 
 #include <algorithm>
@@ -11,9 +12,7 @@
 #include <new>
 #include <utility>
 
-#include "core/runtime/callback.h"
-#include "core/runtime/streams.h"
-#include "core/runtime/start_thread.h"
+#include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {
@@ -82,7 +81,7 @@ void Stream::submit(Task task) {
     if (!busy_) wake_worker_.notify_one();
     return;
   }
-  if (running == this) return;  // the thread that runs the present task goes on with this one
+  if (running == this) return;  // the thread that runs the current task continues with this one
   while (!queue_.empty()) {
     if (busy_) {
       wake_worker_.wait(lock);
@@ -103,12 +102,12 @@ bool Stream::hand_over(Task task) {
   return true;
 }
 
-bool Stream::pause(Moment& moment, Deadline deadline, Task late) {
+bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
   std::lock_guard lock(mutex_);
-  if (!idle() || !start_worker() || !moment.listen(at_moment_)) return false;
+  if (!idle() || !start_worker() || !event.listen(listener_)) return false;
   busy_ = true;
   ++submitted_;
-  paused_for_ = &moment;
+  paused_for_ = &event;
   late_ = late;
   pause_ends_ = deadline;
   if (deadline.before(alarm_)) wake_worker_.notify_one();
@@ -116,7 +115,7 @@ bool Stream::pause(Moment& moment, Deadline deadline, Task late) {
 }
 
 bool Stream::end_pause() {
-  if (!paused_for_->forget(at_moment_)) return false;
+  if (!paused_for_->forget(listener_)) return false;
   paused_for_ = nullptr;
   return true;
 }
@@ -145,39 +144,6 @@ void Stream::give_up_pause(std::unique_lock<std::mutex>& lock) {
   late.drop(late.context);
   lock.lock();
   finish_task();
-}
-
-Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
-  std::lock_guard lock(stream.mutex_);
-  target_ = stream.submitted_;
-  present_ = !stream.idle() || stream.failed();
-  if (present_) ++stream.waiters_;
-}
-
-Stream::Waiter::Waiter(Stream& stream, uint64_t submitted) : stream_(stream), target_(submitted) {
-  std::lock_guard lock(stream.mutex_);
-  present_ = !stream.idle();
-  if (present_) ++stream.waiters_;
-}
-
-Stream::Waiter::~Waiter() {
-  if (!present_) return;
-  std::lock_guard lock(stream_.mutex_);
-  --stream_.waiters_;
-}
-
-TaskFailure Stream::Waiter::forget_failure() const {
-  return present_ ? stream_.forget_failure() : TaskFailure();
-}
-
-bool Stream::Waiter::wait(Deadline deadline) const {
-  if (!present_) return true;
-  std::unique_lock lock(stream_.mutex_);
-  return deadline.wait(stream_.wake_waiters_, lock, [this] {
-    if (stream_.finished_ >= target_ || stream_.idle()) return true;
-    stream_.wake_at_ = std::min(stream_.wake_at_, target_);
-    return false;
-  });
 }
 
 bool Stream::query() {
@@ -210,15 +176,15 @@ void Stream::discard_pending() {
   finish_task();
 }
 
-Stream::Waited Stream::wait_here(Moment& moment, Deadline deadline) {
+Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
   {
     std::lock_guard lock(mutex_);
-    waits_for_ = &moment;
+    waits_for_ = &event;
   }
-  const bool came = moment.wait(deadline, &interrupted_);
+  const bool signalled = event.wait(deadline, &interrupted_);
   std::lock_guard lock(mutex_);
   waits_for_ = nullptr;
-  if (came) return Waited::came;
+  if (signalled) return Waited::signalled;
   return interrupted_ ? Waited::interrupted : Waited::too_long;
 }
 
@@ -254,27 +220,10 @@ bool Stream::orphan(Context* owner) {
   return true;
 }
 
-// Runs no destructors: in the parent, a thread may hold the mutex or be changing the queue.
-void Stream::reset_after_fork() {
-  new (&mutex_) std::mutex;
-  new (&wake_worker_) std::condition_variable;
-  new (&wake_waiters_) std::condition_variable;
-  new (&queue_) std::list<Task>;
-  new (&worker_) std::thread;
-  waits_for_ = paused_for_ = nullptr;
-  pause_ends_ = alarm_ = Deadline();
-  interrupted_ = working_ = busy_ = stopping_ = false;
-  waiters_ = 0;
-  finished_ = submitted_;
-  wake_at_ = UINT64_MAX;
-  failure_ = {};
-  failed_ = false;
-}
-
 // False when the system gives no thread; then the caller does the work.
 bool Stream::start_worker() {
   if (working_) return true;
-  if (worker_.joinable()) worker_.join();  // an orphan's, past its loop
+  if (worker_.joinable()) worker_.join();  // its loop has ended (orphan)
   working_ = start_thread(worker_, [this] { work(); });
   return working_;
 }

@@ -2,12 +2,12 @@
 // A stream is an in-order queue with one worker thread, started when the first task has to wait.
 //
 // Tasks of one stream run one after another; streams run concurrently with each other and with the
-// host. If the stream is idle, work cheaper than waking a thread runs on the submitting thread;
-// order is kept all the same.
+// host. If the stream is idle, work cheaper than waking a thread runs on the submitting thread; the
+// order of submission holds in any case.
 //
-// A task may wait for another stream (wait_here), because its worker has nothing else to do. If
-// nothing is queued before the wait, no thread is needed for it (pause). A stream waits only for
-// what was submitted before, so streams never wait in a circle.
+// A task may wait for another stream (wait_here), since its worker has nothing else to do. If
+// nothing is queued before the wait, it needs no thread (pause). No deadlock: a stream waits only
+// for work submitted earlier.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,9 @@
 #include <mutex>
 #include <thread>
 
-#include "core/runtime/deadline.h"
 #include "core/runtime/handles.h"
-#include "core/runtime/moment.h"
 #include "core/runtime/status.h"
+#include "core/runtime/waiting.h"
 
 namespace openaclnn {
 
@@ -54,16 +53,16 @@ class Stream {
   // If nothing is queued or running, runs the work on the calling thread and returns true.
   // Otherwise does nothing and returns false.
   bool run_if_idle(void (*run)(void* context), void* context);
-  // Queues the task. If there is no memory for that, waits for the stream and runs the task here; a
-  // task of this stream cannot wait for it and gets std::bad_alloc, and nothing is submitted.
+  // Queues the task. Without memory for that, waits for the stream and runs the task here; called
+  // from a task of this stream, throws std::bad_alloc instead.
   void submit(Task task);
-  // Queues a task that itself waits, and never waits for the stream. Throws std::bad_alloc if there
-  // is no memory; returns false, and submits nothing, if the system gives no thread.
+  // Queues a task that itself waits; never blocks. Throws std::bad_alloc; false, with nothing
+  // submitted, if no thread can be started.
   bool hand_over(Task task);
-  // Holds the queue back until the moment comes. Returns at once, and no thread waits. If the
-  // deadline comes first, the worker runs `late`; `late` is dropped in any case. Returns false, and
-  // does nothing, if the stream has work, the moment came before or the system gives no thread.
-  bool pause(Moment& moment, Deadline deadline, Task late);
+  // Stops the queue until the event is signalled, without a waiting thread. If the deadline passes
+  // first, the worker runs `late`, which is dropped in any case. False, with no effect, if the
+  // stream has work, the event is set or no thread can be started.
+  bool pause(OneShotEvent& event, Deadline deadline, Task late);
   // Waits for the tasks submitted before the call; false if the deadline comes first.
   bool synchronize(Deadline deadline = {}) {
     const Waiter waiter(*this);
@@ -100,22 +99,21 @@ class Stream {
   static Context* owner_here();
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
-  enum class Waited { came, too_long, interrupted };
-  Waited wait_here(Moment& moment, Deadline deadline);
+  enum class Waited { signalled, too_long, interrupted };
+  Waited wait_here(OneShotEvent& event, Deadline deadline);
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
-  // run all the same.
+  // still run.
   [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
   TaskFailure failure();
   TaskFailure forget_failure();  // returns failure() and clears it
   bool failed() const { return failed_.load(std::memory_order_acquire); }
 
-  // The context this stream was made in; nullptr once that was destroyed, and then submitting is an
-  // error of the caller.
+  // The context of the stream; nullptr once that was destroyed: then submitting is an error.
   Context* owner() const { return owner_.load(std::memory_order_acquire); }
   bool orphan(Context* owner);  // false when it belongs to another; the worker ends when the queue
                                 // is drained
 
-  void reset_after_fork();  // the worker and its queue stayed in the parent
+  void reset_after_fork();  // the child has no worker, and its queue is empty
 
  private:
   bool start_worker();
@@ -126,8 +124,8 @@ class Stream {
   bool worker_is_needed() const {
     return queue_.empty() ? stopping_ && paused_for_ == nullptr : !busy_;
   }
-  bool end_pause();  // before the moment; false if that has come
-  void resume();     // at the moment
+  bool end_pause();  // before the event; false if that is set
+  void resume();     // at the event
   void give_up_pause(std::unique_lock<std::mutex>& lock);
 
   std::atomic<Context*> owner_;
@@ -135,12 +133,12 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable wake_worker_;
   std::condition_variable wake_waiters_;
-  std::list<Task> queue_;  // empty, it needs no memory: a stream can always be made
+  std::list<Task> queue_;  // an empty list allocates nothing
   std::thread worker_;
-  Moment* waits_for_ = nullptr;            // of wait_here
+  OneShotEvent* waits_for_ = nullptr;      // of wait_here
   std::atomic<bool> interrupted_ = false;  // wait_here is over
-  Moment* paused_for_ = nullptr;           // of pause; busy_ is set then
-  Moment::Listener at_moment_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
+  OneShotEvent* paused_for_ = nullptr;     // of pause; busy_ is set then
+  OneShotEvent::Listener listener_{[](void* own) { static_cast<Stream*>(own)->resume(); }, this};
   Task late_ = {};
   Deadline pause_ends_;
   Deadline
@@ -151,38 +149,69 @@ class Stream {
   int waiters_ = 0;
   uint64_t submitted_ = 0;  // tasks ever; those discarded are never finished
   uint64_t finished_ = 0;
-  uint64_t wake_at_ = UINT64_MAX;  // the smallest finished_ that somebody waits for
+  uint64_t wake_at_ = UINT64_MAX;  // the smallest finished_ that a waiter needs
   TaskFailure failure_;
   std::atomic<bool> failed_ = false;
 };
 
 using PinnedStream = HandlePool<Stream>::Pin;
 
+// ---- all streams of the process (streams.cpp) ----
+
+HandlePool<Stream>& streams();
+
+// Finds and pins the stream behind a handle; NULL is the default stream of the current context.
+// Fails, with a sentence without the name of a call, if the stream or its context is not alive or
+// no context is current. `call` is only for observers.
+Status find_stream(const void* handle, PinnedStream* stream, const char* call = nullptr);
+
+// Waits for the submitted work of a stream. No-op if the handle is wrong or this thread must not
+// wait. Failures stay for the next synchronisation.
+void wait_quietly(const void* handle);
+
+// Waits for what was submitted so far to all streams that `pick` accepts; `pick` is called once for
+// each stream and must not block. Other threads may submit to, create and destroy streams
+// meanwhile.
+using PickStream = bool (*)(Stream& stream, void* context);
+void drain_streams(PickStream pick, void* context);
+// With a deadline; false if it passed. Out of memory: calls `pick` again for each stream if the
+// deadline is never, else throws std::bad_alloc.
+bool drain_streams(PickStream pick, void* context, Deadline deadline);
+// Returns the first failure of these streams and clears all of theirs.
+Status take_failures(const char* call, PickStream pick, void* context);
+
+// ---- callbacks: a stream hands them to the thread of the program that is subscribed to it ----
+
+// Ends the subscription of a stream, if any. Drops callbacks that the stream waits for and no
+// thread has taken; the stream's next synchronisation reports that. Other callbacks stay.
+void forget_reporter(Stream* stream);
+
+// Whether the calling thread is subscribed to a stream: work may be waiting for a callback that
+// this thread must run.
+bool reports_here();
+
 }  // namespace openaclnn
 
 // ---- for libraries beside this one ----
 
-// Where a library may read and write what the program knows by this address; in check mode it is
-// another one.
+// The address at which a library accesses the program's address; they differ in check mode.
 extern "C" void* openaclnn_reachable(const void* address);
 // Returns whether this process is in check mode.
 extern "C" bool openaclnn_is_checked();
-// Tells check mode what the work that is about to be put on the stream, or that a stream is doing
-// on this thread, reads and writes.
+// Reports to check mode what work reads and writes, before it is submitted or while it runs.
 extern "C" void openaclnn_works(const char* call, const openaclnn::Range* ranges, int count,
                                 void* stream);
-// Tells check mode that work leaves these bytes of its outputs as they were, at an address of
+// Reports to check mode that work leaves these bytes of its outputs unwritten; an address of
 // openaclnn_reachable.
 extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
-// Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
-// take it for one of the program.
+// Waits for submitted work. Failures stay for the next synchronisation; for check mode it is not a
+// wait of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
-// Makes the next synchronisation of the stream fail, as if one of its tasks had.
+// Makes the next synchronisation of the stream fail.
 extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);
 // Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
 extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
                                        void (*drop)(void* context), void* context);
-// A task that fails calls this while it runs. The next synchronisation of its stream fails, and
-// that of every other stream of the context, since they wait for events behind the task and use
-// its results.
+// Called by a running task that fails. The next synchronisation fails for its stream and for every
+// other stream of the context, since they use its results through events.
 extern "C" void openaclnn_fail_context(int32_t code, const char* sentence);

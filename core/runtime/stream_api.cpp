@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions of streams.
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/streams.h"
 
 using namespace openaclnn;
 
 namespace {
 
-// Streams whose work belongs to the device alone: the host does not wait for them.
+// Flags of streams that the host does not wait for.
 constexpr uint32_t kUnawaited =
     ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
 
@@ -24,16 +23,16 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
                 call);
   }
-  notify_made(call, kStreamThing, *stream);
+  notify_made(call, ObjectKind::stream, *stream);
   return {};
 }
 
-// A stream that its context left behind may be destroyed from anywhere.
+// A stream whose context was destroyed may be destroyed by any thread.
 Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
   if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
   *stream = PinnedStream(streams(), handle);
   if (!*stream) {
-    notify_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, ObjectKind::stream, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed or never created", call, handle);
   }
@@ -57,7 +56,7 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   const Stream* stream = own.get();
   if (by_force) own->discard_pending();
   own.release();
-  notify_ending(call, kStreamThing, stream);
+  notify_ending(call, ObjectKind::stream, stream);
   if (!streams().destroy(stream)) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "%s: stream must be alive, but %p was destroyed by another thread", call, handle);
@@ -66,8 +65,8 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   return {};
 }
 
-// Waits for the work of a stream; `failure` receives what failed in it, unless it is nullptr, and
-// then it is not the program that waits.
+// Waits for the work of a stream. `failure` receives its failure; nullptr: not a wait of the
+// program.
 Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailure* failure) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   PinnedStream stream;
@@ -103,7 +102,7 @@ aclError aclrtCreateStream(aclrtStream* stream) {
   return create("aclrtCreateStream", stream, 0).code();
 }
 
-// Priorities order the queues of a device; threads of a host have the scheduler's order.
+// Priorities have no effect: the scheduler orders threads of the host.
 aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t flag) {
   return create("aclrtCreateStreamWithConfig", stream, flag).code();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All streams of the process: how they are found, waited for, and what fork leaves of them.
-#include "core/runtime/streams.h"
+// All streams of the process: lookup, waiting, and the child of fork.
+#include "core/runtime/stream.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -39,8 +39,8 @@ class Gate {
   int inside_ = 0;
 };
 
-// Waits for a marker in every busy stream, at the price of waking the worker of each; needs no
-// memory if none is busy.
+// Waits for a marker task in every busy stream, which wakes each worker; allocates nothing if all
+// are idle.
 void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& waited) {
   Gate gate;
   streams().for_each([&](Stream& stream) {
@@ -50,13 +50,12 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
     const auto nothing = [](void*) {};
     if (stream.run_if_idle(nothing, nullptr)) return;
     gate.enter();
-    stream.submit({nothing, [](void* own) { static_cast<Gate*>(own)->leave(); }, &gate});
+    stream.submit({nothing, [](void* entered) { static_cast<Gate*>(entered)->leave(); }, &gate});
   });
   gate.wait();
 }
 
-// Leaves nothing in a stream. Only the stream that is waited for right now has to stay; one that
-// was destroyed meanwhile has done its work.
+// Waits without markers. A stream that was destroyed meanwhile has done its work.
 bool wait_until(PickStream pick, void* context, Deadline deadline,
                 std::vector<const Stream*>& waited) {
   struct Target {
@@ -81,6 +80,56 @@ bool wait_until(PickStream pick, void* context, Deadline deadline,
 
 }  // namespace
 
+Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
+  std::lock_guard lock(stream.mutex_);
+  target_ = stream.submitted_;
+  present_ = !stream.idle() || stream.failed();
+  if (present_) ++stream.waiters_;
+}
+
+Stream::Waiter::Waiter(Stream& stream, uint64_t submitted) : stream_(stream), target_(submitted) {
+  std::lock_guard lock(stream.mutex_);
+  present_ = !stream.idle();
+  if (present_) ++stream.waiters_;
+}
+
+Stream::Waiter::~Waiter() {
+  if (!present_) return;
+  std::lock_guard lock(stream_.mutex_);
+  --stream_.waiters_;
+}
+
+TaskFailure Stream::Waiter::forget_failure() const {
+  return present_ ? stream_.forget_failure() : TaskFailure();
+}
+
+bool Stream::Waiter::wait(Deadline deadline) const {
+  if (!present_) return true;
+  std::unique_lock lock(stream_.mutex_);
+  return deadline.wait(stream_.wake_waiters_, lock, [this] {
+    if (stream_.finished_ >= target_ || stream_.idle()) return true;
+    stream_.wake_at_ = std::min(stream_.wake_at_, target_);
+    return false;
+  });
+}
+
+// No destructors: a thread of the parent may hold the mutex or be changing the queue.
+void Stream::reset_after_fork() {
+  new (&mutex_) std::mutex;
+  new (&wake_worker_) std::condition_variable;
+  new (&wake_waiters_) std::condition_variable;
+  new (&queue_) std::list<Task>;
+  new (&worker_) std::thread;
+  waits_for_ = paused_for_ = nullptr;
+  pause_ends_ = alarm_ = Deadline();
+  interrupted_ = working_ = busy_ = stopping_ = false;
+  waiters_ = 0;
+  finished_ = submitted_;
+  wake_at_ = UINT64_MAX;
+  failure_ = {};
+  failed_ = false;
+}
+
 HandlePool<Stream>& streams() {
   return pool_of<Stream>(kMaxStreams, [] {
     streams().forget_pins();
@@ -100,7 +149,7 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
   }
   PinnedStream found(streams(), handle);
   if (!found) {
-    notify_refused(call, kStreamThing, "stream", handle);
+    notify_refused(call, ObjectKind::stream, "stream", handle);
     return fail(ACL_ERROR_RT_INVALID_HANDLE,
                 "stream must be alive, but %p was destroyed or never created", handle);
   }
@@ -125,7 +174,7 @@ void wait_quietly(const void* handle) {
 }
 
 void drain_streams(PickStream pick, void* context) {
-  std::vector<const Stream*> waited;  // for the observer, empty without one
+  std::vector<const Stream*> waited;  // for the observer
   wait_for_all(pick, context, waited);
   for (const Stream* stream : waited) notify_synchronised(stream);
 }

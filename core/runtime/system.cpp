@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system: its version, how programs run on it, and its parameters, of the process and of
-// contexts. Parameters are stored and returned; results are deterministic whatever their values.
+// Version, run mode, and parameters of the process and of contexts. Parameters are only stored and
+// returned: results are deterministic in any case.
 #include <atomic>
 
 #include "acl/acl_rt.h"
-#include "core/runtime/arguments.h"
+#include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
 
 using namespace openaclnn;

@@ -72,7 +72,7 @@ class Call {
     }
   }
 
-  // Makes new outputs, undefined where nobody wants them.
+  // Makes new outputs; unwanted ones are undefined.
   void make_outputs(at::Tensor* made) {
     for (int i = 0; i < row_.parameter_count; ++i) {
       const Parameter& p = row_.parameters[i];

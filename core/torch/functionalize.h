@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.compile and torch.export capture a graph of operators that write nowhere. Here a call that
-// writes becomes its plain form, whose results take the place of what it would write.
+// Functionalization for torch.compile and torch.export: an in-place or out= call becomes the
+// functional form, and its results replace the tensors it would write.
 #pragma once
 
 #include <ATen/FunctionalTensorWrapper.h>

@@ -30,11 +30,11 @@ using ::torch::autograd::SavedVariable;
 using ::torch::autograd::variable_list;
 using Stack = ::torch::jit::Stack;
 
-// Returns the functional operator of a row. No local static has a guard here: a child of fork could
-// wait for it for ever.
+// Returns the functional operator of a row. No guarded local static: a child of fork could wait for
+// its guard for ever.
 inline const c10::OperatorHandle& operator_of(int row) {
   using Handles = std::vector<c10::OperatorHandle>;
-  static constinit std::atomic<const Handles*> handles = nullptr;  // lives as long as the process
+  static constinit std::atomic<const Handles*> handles = nullptr;  // never freed
   const Handles* known = handles.load(std::memory_order_acquire);
   if (known == nullptr) {
     auto found = std::make_unique<Handles>();
@@ -50,7 +50,7 @@ inline const c10::OperatorHandle& operator_of(int row) {
 }
 
 // Calls the gradient row. `incoming` is a gradient or a tangent, value(i) gives the IValue of
-// parameter i of the row, wanted(i) says whether the gradient of input i is of use; take(i, tensor)
+// parameter i of the row, wanted(i) says whether the gradient of input i is needed; take(i, tensor)
 // receives it.
 template <class Value, class Wanted, class Take>
 void call_gradient(const Row& row, const at::Tensor& incoming, const Value& value,
@@ -153,7 +153,7 @@ class Gradient final : public ::torch::autograd::Node {
   variable_list apply(variable_list&& incoming) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     variable_list gradients(num_outputs());
-    // There are several where the row has no gradient.
+    // Several if the row has no gradient.
     if (std::none_of(incoming.begin(), incoming.end(), [](const auto& g) { return g.defined(); }))
       return gradients;
     bool call = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Above the CPU kernel, calls are recorded for the backward pass, tangents go forward, and writes
-// are counted.
+// Kernels above the CPU kernel: record calls for autograd, propagate tangents, bump version
+// counters.
 #pragma once
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -61,7 +61,7 @@ class Record final : public c10::OperatorKernel {
     wanted = wanted && c10::GradMode::is_enabled();
     bool complete = true;
     for_each_input(row_, [&](int i, int) { complete &= tensor_of(arguments, i).defined(); });
-    // The call itself refuses None.
+    // None is refused by the call.
     if (!complete || (!wanted && !tangents)) return go_on(op, keys, stack);
     if (out_) {
       TORCH_CHECK_VALUE(false, row_.name,
@@ -91,7 +91,7 @@ class Record final : public c10::OperatorKernel {
     for (int i = 0; i < row_.parameter_count; ++i) {
       if (row_.parameters[i].role == Role::output) values[i] = results[row_.parameters[i].argument];
     }
-    if (row_.inplace) stack->back() = inout;  // where its history is kept
+    if (row_.inplace) stack->back() = inout;  // autograd stores the history there
     const at::Tensor result = results[result_index()].toTensor();
     if (row_.inplace && wanted) {
       ::torch::autograd::rebase_history(result, node);
@@ -145,12 +145,12 @@ class Record final : public c10::OperatorKernel {
     for_each_input(row_, [&](int i, int) {
       const auto dtype = tensor_of(arguments, i).scalar_type();
       if ((row_.dtypes >> static_cast<int>(dtype) & 1) != 0) return;
-      const bool beyond = (row_.beyond >> static_cast<int>(dtype) & 1) != 0;
-      if (beyond && openaclnn_accepts(gradient_, acl_dtype(dtype)) != 0) return;
+      const bool extra = (row_.extra_dtypes >> static_cast<int>(dtype) & 1) != 0;
+      if (extra && openaclnn_accepts(gradient_, acl_dtype(dtype)) != 0) return;
       refuse(row_, row_.parameters[i],
              std::string("have dtype ") + row_.dtype_list +
                  " where a gradient is recorded, but got " + dtype_text(dtype) +
-                 (beyond ? "; openaclnn.set_product(None) allows it" : ""));
+                 (extra ? "; openaclnn.set_product(None) allows it" : ""));
     });
     for (int i = 0; i < row_.parameter_count; ++i) {
       const Parameter& p = row_.parameters[i];

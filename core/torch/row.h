@@ -36,17 +36,17 @@ struct Row {
   const Parameter* parameters;
   int parameter_count, arguments, outputs;
   bool inplace;
-  bool pointwise;  // a result depends on the inputs at its place only
+  bool pointwise;  // an element depends only on the input elements at its position
 
-  // ---- the gradient; -1: there is none ----
+  // ---- the gradient; -1: none ----
   int gradient;  // a row
   const Source* sources;
   uint32_t zero;         // bit i: the gradient of parameter i is zero
-  uint32_t nonnegative;  // bit i: there is no gradient where attribute i is negative
-  int only_if;           // nor where this flag is false; -1: there is none
+  uint32_t nonnegative;  // bit i: no gradient if attribute i is negative
+  int only_if;           // nor if this flag is false; -1: no such flag
   uint64_t dtypes;       // bit d: at::ScalarType d has a gradient
   const char* dtype_list;
-  uint64_t beyond;  // the same, but on no product: where the library may do all that it computes
+  uint64_t extra_dtypes;  // the same for product "any"
 };
 
 extern const Row rows[];

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
-#include "core/runtime/timeline.h"
 #include "core/trace/recorder.h"
 
 namespace openaclnn::trace {
@@ -20,7 +20,7 @@ class Call {
     if (arguments_.size() <= position) arguments_.resize(position + 1);
     arguments_[position] = {argument, std::move(value)};
   }
-  // The stream will run the work that the call has recorded.
+  // Before phase 2: the call submits work to the stream.
   void submits(const void* stream, const aclOpExecutor* executor) {
     submission_ =
         Recorder::get().submit(name_, openaclnn_identity_of_stream(stream), executor, arguments_);

@@ -7,7 +7,7 @@
 
 #include "core/ops/direct.h"
 #include "core/ops/operator.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/trace/call.h"
 #include "core/trace/show.h"
 
@@ -64,22 +64,22 @@ using namespace openaclnn::trace;
 
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values) {
-  static constinit Immortal<DirectCall*> core;
+  static constinit NoDestructor<DirectCall*> core;
   return traced(core.get([] { return real<DirectCall>("openaclnn_call"); }), op, values);
 }
 
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_call_for_xla(const openaclnn_operator* op, const openaclnn_value* values) {
-  static constinit Immortal<DirectCall*> core;
+  static constinit NoDestructor<DirectCall*> core;
   return traced(core.get([] { return real<DirectCall>("openaclnn_call_for_xla"); }), op, values);
 }
 
-// Shown only where it refuses the call that would have followed.
+// Shown only if it refuses the call.
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
                 int32_t* dtype, int32_t* rank, int64_t* shape) {
   using Infer = decltype(openaclnn_infer);
-  static constinit Immortal<Infer*> core;
+  static constinit NoDestructor<Infer*> core;
   Call call(operator_of(op).name);
   call.begin();
   Infer* const infer = core.get([] { return real<Infer>("openaclnn_infer"); });

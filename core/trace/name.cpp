@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::trace {
 
@@ -14,7 +14,7 @@ const char* lasting(std::string name) {
     std::mutex mutex;
     std::set<std::string> known;
   };
-  static constinit Immortal<Names> place;
+  static constinit NoDestructor<Names> place;
   Names& names = place.get();
   const std::lock_guard lock(names.mutex);
   return names.known.insert(std::move(name)).first->c_str();

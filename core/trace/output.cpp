@@ -17,7 +17,7 @@ FILE* open_file(const char* variable) {
   if (path == nullptr || *path == '\0') return nullptr;
   FILE* file = std::fopen(path, "w");
   if (file == nullptr) warn_environment(variable, "a file that can be written", path, "no file");
-  if (file != nullptr) setvbuf(file, nullptr, _IOLBF, 1 << 16);  // a crash leaves whole lines
+  if (file != nullptr) setvbuf(file, nullptr, _IOLBF, 1 << 16);  // whole lines after a crash
   return file;
 }
 

@@ -7,11 +7,10 @@
 
 namespace openaclnn::trace {
 
-// The file that the variable names; nullptr if there is none, or if it cannot be written, with a
-// warning.
+// Opens the file that the variable names; nullptr: none, or it cannot be written, with a warning.
 FILE* open_file(const char* variable);
 
-// Says so where the file is not whole.
+// Closes the file; warns on stderr if a write failed.
 void close_file(FILE* file, const char* variable);
 
 // A file for `openaclnn trace` to find, beside the one that OPENACLNN_TRACE_SEEN names.
@@ -19,7 +18,7 @@ void leave_mark(const char* suffix);
 
 std::string quoted(const std::string& text);
 
-// A number where the text is one, so that Perfetto can compare it.
+// A JSON number if the text is one, so that Perfetto can compare it.
 std::string json_value(const std::string& text);
 
 }  // namespace openaclnn::trace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the Python package, which makes its calls without the C functions, shows them to
-// `openaclnn trace`.
+// Calls of the Python package, which bypass the C functions, as `openaclnn trace` gets them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ struct PythonCall {
   bool plans;                    // phase 1 alone, for a plan
   const std::string* arguments;  // as text; nullptr for a plan that runs
   const aclOpExecutor* plan;     // the plan that is made or runs; nullptr for none
-  const void* stream;            // where the plan runs; nullptr: in the call itself
+  const void* stream;            // of the run; nullptr: synchronous
   uint64_t submission;           // what submit returned; 0 for none
   const char* file;              // the line of the program that made the call
   int64_t line;

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/trace/output.h"
 
 namespace openaclnn::trace {
@@ -32,10 +32,10 @@ std::string value_of(const Arguments& arguments, const char* name) {
   return {};
 }
 
-// What the program is called, without its folders.
+// The name of the program, without folders.
 std::string program_name() { return program_invocation_short_name; }
 
-// While there is one thread: handlers of forks must be registered once.
+// At load, when there is one thread: fork handlers are registered once.
 [[gnu::constructor]] void begin() { (void)Recorder::get(); }
 
 [[gnu::destructor]] void end() { Recorder::get().finish(); }
@@ -58,7 +58,7 @@ void Recorder::before_fork() {
   if (json_ != nullptr) std::fflush(json_);
 }
 
-// The files and the table at the end belong to the parent.
+// The child writes nothing: the files and the final table belong to the parent.
 void Recorder::leave_to_parent() {
   if (text_ != nullptr && text_ != stderr) std::fclose(text_);
   if (json_ != nullptr) std::fclose(json_);
@@ -68,7 +68,7 @@ void Recorder::leave_to_parent() {
 }
 
 Recorder& Recorder::get() {
-  static constinit Immortal<Recorder> recorder;
+  static constinit NoDestructor<Recorder> recorder;
   return recorder.get();
 }
 
@@ -131,7 +131,7 @@ void Recorder::event(Track track, int number, const std::string& name, int64_t b
               ", \"dur\": " + micros(end - begin) + ", \"args\": {" + fields + "}");
 }
 
-// Draws an arrow from what came first to what it led to.
+// Writes a flow arrow from cause to effect.
 void Recorder::arrow(const char* name, const char* phase, Track track, int number, int64_t at,
                      uint64_t id) {
   write_event(std::string("\"ph\": ") + phase + ", \"cat\": " + quoted(name) +
@@ -140,7 +140,7 @@ void Recorder::arrow(const char* name, const char* phase, Track track, int numbe
               ", \"tid\": " + std::to_string(number) + ", \"ts\": " + micros(at - start_));
 }
 
-// From the newest record of an event to each call that waits for it.
+// Arrows from the newest record of an event to each wait for it.
 void Recorder::follow_event(const std::string& name, const Arguments& arguments, int thread,
                             int64_t begin) {
   if (name == "aclrtRecordEvent") {
@@ -241,8 +241,7 @@ void Recorder::called(const char* name, const Arguments& arguments, const std::s
   figures_[{0, name}].add(end - begin);
 }
 
-// Streams work in the order of submission, so this is the work that was submitted first under this
-// name.
+// Streams run in order, so this is the oldest submission under this name.
 void Recorder::worked(const void* identity, const char* name, int64_t begin, int64_t end) {
   std::lock_guard lock(mutex_);
   open();
@@ -263,7 +262,7 @@ void Recorder::worked(const void* identity, const char* name, int64_t begin, int
 void Recorder::write_table() {
   std::fprintf(text_, "\n%-10s %-40s %8s %12s %12s %12s %12s\n", "", "", "calls", "total us",
                "mean us", "least us", "most us");
-  // Streams first, then the calls; each by the time that it took, the longest first.
+  // Streams first, then calls; each by total time, descending.
   std::vector<std::pair<std::pair<int, std::string>, Figures>> rows(figures_.begin(),
                                                                     figures_.end());
   const auto rank = [](int stream) { return stream == 0 ? INT_MAX : stream; };

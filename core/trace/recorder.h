@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what was called and what streams did: as lines of text, as a trace file for
-// chrome://tracing and Perfetto, and as a table at the end.
+// Records calls and the work of streams: as lines of text, as a trace file for chrome://tracing and
+// Perfetto, and as a table at the end.
+//
+// How this works
+//
+// `openaclnn trace` preloads the libraries of lib64/trace. They have CANN's names, but their
+// functions jump to traced forms in libopenaclnn_trace.so:
+//
+//   program --> libopapi.so (trace) --> openaclnn_trace_aclnnElu    generated: trace_calls.py
+//                                           | show.h: arguments as text
+//                                           | Call: begin(), the real function, end()
+//                                           v
+//                                        libopenaclnn.so --> stream --> WorkListener
+//                                           |                             | begin, end of each task
+//                                           v                             v
+//                                        Recorder::called()            Recorder::worked()
+//
+// Four ways lead in: the generated C functions (call.h), rows that ATen computes (rows.cpp, through
+// core/aten/traced.h), direct calls of PyTorch's and JAX's operators (direct_calls.cpp, preloaded),
+// and the Python package (python_call.h).
+//
+// A submission joins the two sides: submit() before phase 2 numbers it, worked() takes the oldest
+// one of that stream and name, and an arrow connects both in the trace file. know_plan() remembers
+// the arguments of phase 1 by executor, so that the work shows them too.
+//
+// The files are opened at the first call and written line by line; a child of fork writes nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +38,11 @@
 #include <vector>
 
 #include "aclnn/aclnn_base.h"
-#include "core/runtime/timeline.h"
+#include "core/runtime/observer.h"
 
 namespace openaclnn::trace {
 
-// Names and values, as people read them.
+// Names and values as text.
 using Arguments = std::vector<std::pair<std::string, std::string>>;
 
 class Recorder {
@@ -28,12 +52,11 @@ class Recorder {
 
   int stream_number(const void* identity);
 
-  // Announces work of this name on the stream. Returns its number, for withdraw and called.
-  // The stream is the pointer that listeners get. `arguments` are shown unless the executor's plan
-  // is known.
+  // Announces work on the stream. Returns its number for withdraw and called. `stream` is the
+  // pointer that listeners get. `arguments` are shown unless the executor's plan is known.
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
                   const Arguments& arguments);
-  void withdraw(uint64_t submission);  // it was refused
+  void withdraw(uint64_t submission);  // phase 2 refused it
   void know_plan(const aclOpExecutor* executor, Arguments arguments);
   Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,
@@ -47,7 +70,7 @@ class Recorder {
     std::string name;
     Arguments arguments;
   };
-  struct Place {  // where a call began
+  struct CallStart {  // where a call began
     int thread;
     int64_t at;
   };
@@ -84,7 +107,7 @@ class Recorder {
   std::unordered_map<const void*, int> streams_;
   std::unordered_map<const void*, std::deque<Submission>> submitted_;
   std::unordered_map<const aclOpExecutor*, Arguments> plans_;
-  std::unordered_map<std::string, Place> records_;          // of each event, the newest
+  std::unordered_map<std::string, CallStart> records_;      // of each event, the newest
   std::map<std::pair<int, std::string>, Figures> figures_;  // by stream, 0 for calls of the host
 };
 

@@ -12,7 +12,7 @@
 
 #include "acl/acl.h"
 #include "core/runtime/arithmetic.h"
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/trace/core_calls.h"
 #include "core/trace/recorder.h"
 
@@ -25,7 +25,7 @@ struct Known {
                    [] { get().mutex.unlock(); });
   }
   static Known& get() {
-    static constinit Immortal<Known> known;
+    static constinit NoDestructor<Known> known;
     return known.get();
   }
   std::mutex mutex;
@@ -33,7 +33,7 @@ struct Known {
   std::unordered_map<const aclScalar*, std::string> scalars;
 };
 
-// While there is one thread: handlers of forks must be registered once.
+// At load, when there is one thread: fork handlers are registered once.
 [[gnu::constructor]] void begin_known() { (void)Known::get(); }
 
 using Getter = aclnnStatus (*)(const aclTensor*, int64_t**, uint64_t*);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows arguments as people read them. The functions for enumerated types are generated with the
-// calls.
+// Arguments as text. The functions for enumerated types are generated with the calls.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ std::string show(float value);
 std::string show(const aclTensor* tensor);  // FLOAT [4, 2], and what is special about it
 std::string show(const aclScalar* scalar);  // its dtype and number
 std::string show_stream(const void* handle);
-// A tensor that no handle stands for.
+// A tensor without a handle.
 std::string show_view(aclDataType dtype, const int64_t* shape, const int64_t* strides, int rank,
                       const void* data);
 std::string show_scalar(const void* value, aclDataType dtype);
@@ -44,13 +43,13 @@ std::string show_array(const T* values, uint64_t count) {
   return text + "]";
 }
 
-// Shows what a call wrote where its argument points.
+// The value that a call wrote through a pointer argument.
 template <class T>
 std::string show_result(T* result) {
   return result == nullptr ? "NULL" : "&" + show(*result);
 }
 
-// What calls reveal about handles.
+// Learns from calls which handles are alive.
 void know_tensor(const aclTensor* tensor);
 void forget_tensor(const aclTensor* tensor);
 void know_scalar(const aclScalar* scalar, std::string text);

@@ -47,7 +47,7 @@ inline aclTensor* tensor(void* memory, int64_t length = kLength) {
   return aclCreateTensor(&length, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &length, 1, memory);
 }
 
-// An operator that needs workspace, with memory and tensors of its own.
+// An operator that needs workspace; owns its memory and tensors.
 struct GroupNormSwishGrad {
   GroupNormSwishGrad() {
     const int64_t whole[] = {2, 8, 5, 5}, statistics[] = {2, 2}, channels[] = {8};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// aclrtSetDevice is missing, and nobody looks at what the calls after it return.
+// aclrtSetDevice is missing, and the status of later calls is ignored.
 #include "mistake.h"
 
 int main() {

@@ -11,7 +11,7 @@ int main() {
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
   must(aclDestroyTensor(self));
-  aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor);  // self is no more
+  aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor);  // self was destroyed
   must(aclDestroyScalar(slope));
   must(aclDestroyTensor(out));
   must(aclrtFree(x));

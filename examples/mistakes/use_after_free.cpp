@@ -12,7 +12,7 @@ int main() {
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
   must(aclnnLeakyReluGetWorkspaceSize(self, slope, out, &size, &executor));
-  aclnnLeakyRelu(nullptr, size, executor, nullptr);  // x is no more
+  aclnnLeakyRelu(nullptr, size, executor, nullptr);  // x was freed
   must(aclDestroyAclOpExecutor(executor));
   must(aclDestroyScalar(slope));
   must(aclDestroyTensor(self));

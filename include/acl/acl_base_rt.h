@@ -178,7 +178,7 @@ typedef enum {
 
 // Bytes per element; 0 for types without whole bytes per element.
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
-// Nearest even, saturating: there is no Inf and no NaN in the result.
+// To nearest even, saturating: results are never Inf or NaN.
 ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
 // Special exponents are read as ordinary numbers: 0x7C00 is 65536.
 ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);

@@ -14,11 +14,11 @@ from .errors import AclnnError
 from .functions import *
 from .functions import __all__ as _functions
 from .plan import plan
+from .rows.table import OPS
 from .settings import config, home, products, set_num_threads, set_product
-from .table import OPS
 
 if TYPE_CHECKING:
-    from .comparing import compare
+    from .reference.comparing import compare
 
 __version__: str = config()["version"]
 
@@ -26,11 +26,16 @@ __version__: str = config()["version"]
 def __getattr__(name: str) -> Any:
     """Imports `compare` when it is asked for: it needs the references, which operators do not."""
     if name == "compare":
-        from .comparing import compare
+        from .reference.comparing import compare
 
         globals()[name] = compare
         return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, `compare` among them."""
+    return sorted([*__all__, "__version__"])
 
 
 __all__ = [

@@ -19,10 +19,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ._core import Plan, Stream
-from .catalogue import formula_lines
 from .errors import AclnnError
 from .plan import find, plan
-from .table import OPS
+from .rows.catalogue import formula_lines
+from .rows.table import OPS
 
 _PHASE1 = "GetWorkspaceSize"
 _NULL, _INVALID, _INNER_NULL = 161001, 161002, 561103

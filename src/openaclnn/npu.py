@@ -18,10 +18,10 @@ import importlib
 import os
 import sys
 
+from .aten.library import built_library
 from .compiled import BuildError
 from .torch_npu.environment import libraries, settings
 from .torch_npu.installed import problem
-from .torch_npu.provider import provider
 
 
 class NpuError(ImportError):
@@ -37,7 +37,7 @@ def _load() -> None:
     if trouble := problem():
         raise NpuError(f"openaclnn.npu: {trouble}")
     try:
-        operators = provider()
+        operators = built_library()
     except BuildError as error:
         raise NpuError(f"openaclnn.npu: {error}") from None
     os.environ.update(settings(os.environ))

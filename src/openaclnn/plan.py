@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ._core import Plan
-from .catalogue import nearest
-from .schema import Op, Parameter
-from .table import OPS
+from .rows.catalogue import nearest
+from .rows.schema import Op, Parameter
+from .rows.table import OPS
 
 _INDEX = {spelling: i for i, op in enumerate(OPS) for spelling in (op.name, op.python)}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from .schema import Product
-from .table import ANY, PRODUCTS
+from .rows.schema import Product
+from .rows.table import ANY, PRODUCTS
 
 
 def products() -> tuple[Product, ...]:

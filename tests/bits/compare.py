@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same bits from every build: each row, dtype and attribute set on the same inputs.
 
-    python tests/bits/compare.py PROGRAM...
+    python -m tests.bits.compare PROGRAM...
 
 A PROGRAM is run_calls of a build (-DOPENACLNN_TESTS=ON). One of x86-64 runs its kernels v2, v3 and
 v4, one of aarch64 its only ones, under qemu-aarch64 where the machine is another. Each run stores
@@ -26,14 +26,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.abi.abi import DTYPES
+from tests.support import HALVES, LAYOUTS, SEED, bits, grid, text, wide_dtypes
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from abi import DTYPES
-from support import HALVES, LAYOUTS, SEED, bits, grid, text, wide_dtypes
-
-from openaclnn.reference import REFERENCES, Array, dtype_name, evaluate, numpy_dtype, sample
-from openaclnn.schema import Op
-from openaclnn.table import OPS
+from openaclnn.reference.evaluation import (
+    REFERENCES,
+    Array,
+    dtype_name,
+    evaluate,
+    numpy_dtype,
+    sample,
+)
+from openaclnn.rows.schema import Op
+from openaclnn.rows.table import OPS
 
 LARGE = ((1, 12, 61, 67), (3, 12, 1), (2, 24, 3, 1, 2))  # of families that sum: N, C, ...
 PATTERNS = 20_000  # random ones of each input

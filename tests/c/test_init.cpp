@@ -16,7 +16,7 @@ namespace {
 int an_object = 0;
 void* const foreign = &an_object;
 
-// Settings are read once per process, so each is tried in a process of its own.
+// Settings are read once per process, so each is tried in a separate process.
 template <class F>
 void with_setting(const char* name, const char* value, F f) {
   const pid_t pid = fork();

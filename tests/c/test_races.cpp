@@ -74,7 +74,7 @@ class Meeting {
 };
 
 // Runs f(i, meeting) on `count` threads that begin together.
-void together(int count, const std::function<void(int, Meeting&)>& f) {
+void run_together(int count, const std::function<void(int, Meeting&)>& f) {
   Meeting meeting(count);
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) {
@@ -90,9 +90,8 @@ void together(int count, const std::function<void(int, Meeting&)>& f) {
 constexpr int kThreads = 3;
 constexpr int kSeconds = 2;  // for the rounds of each race
 
-// Threads give phase 2 the same executors, each on a stream of its own, while the last thread plans
-// and runs others, so that what is ended is soon another executor; not so many that a handle comes
-// again.
+// Threads give phase 2 the same executors, each on its stream, while the last thread plans and runs
+// others, so that what is ended is soon another executor; not so many that a handle comes again.
 int one_wins() {
   constexpr int kExecutors = 16, kOthers = 40;
   std::array<Call, kThreads> calls;
@@ -101,7 +100,7 @@ int one_wins() {
   std::array<std::atomic<int>, kExecutors> winners;
   int wrong = 0;
   Rounds rounds(3000, kSeconds);
-  together(kThreads, [&](int i, Meeting& meeting) {
+  run_together(kThreads, [&](int i, Meeting& meeting) {
     for (bool last = false; !last;) {
       if (i == 0) {
         rounds.begin();
@@ -143,7 +142,7 @@ int destroying() {
   std::atomic<bool> destroyed{false}, ran{false};
   std::array<std::atomic<int64_t>, 1000> runs{};
   Rounds rounds(runs.size(), kSeconds);
-  together(kThreads, [&](int i, Meeting& meeting) {
+  run_together(kThreads, [&](int i, Meeting& meeting) {
     for (bool last = false; !last;) {
       if (i == 0) {
         rounds.begin();
@@ -192,7 +191,7 @@ int moving() {
   aclOpExecutor* executor = call.plan(true);
   std::atomic<bool> over{false};
   Rounds rounds(10000, kSeconds);
-  together(kThreads, [&](int i, Meeting&) {
+  run_together(kThreads, [&](int i, Meeting&) {
     if (i == 0) {
       while (!rounds.last()) {
         rounds.begin();

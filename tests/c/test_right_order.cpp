@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every right way to order work. tests/test_check_mode.py runs this in check mode too, where
+// Every right way to order work. tests/check/test_check_mode.py runs this in check mode too, where
 // nothing may be reported.
 #include <pthread.h>
 
@@ -34,8 +34,8 @@ struct Buffer {
   void expect(float value) const {
     std::vector<float> host(kCount);
     CHECK_EQ(aclrtMemcpy(host.data(), kBytes, data, kBytes, ACL_MEMCPY_DEVICE_TO_HOST), 0);
-    for (float each : host) {
-      if (each != value) return CHECK_EQ(each, value);
+    for (float element : host) {
+      if (element != value) return CHECK_EQ(element, value);
     }
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts, devices and streams end while other threads use them: each call does its work or
-// returns an error, and none touches what is gone. Runs under the address and thread sanitizers
+// returns an error, and none accesses freed objects. Runs under the address and thread sanitizers
 // too.
 #include <pthread.h>
 
@@ -62,7 +62,7 @@ class User {
   User(const User&) = delete;
 
   // Everything that takes a stream, with `stream`: NULL is the default one. Its work is over on
-  // return, whatever became of the stream.
+  // return, whether or not the stream was destroyed.
   void use(aclrtStream stream) {
     const int64_t before = refused;
     use_now(stream);

@@ -147,7 +147,7 @@ void sizes() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// The program says where; what is there already is not given.
+// At a requested address, unless it is in use.
 void expected_address() {
   constexpr size_t kUnit = size_t{1} << 30;
   CHECK_EQ(aclrtSetDevice(0), 0);

@@ -27,8 +27,8 @@ bool is_in(const World& w, const void* address, const void* reservation) {
 }
 
 void* reservation_of(const World& w, const char* address) {
-  for (void* each : w.reservations.live) {
-    if (is_in(w, address, each)) return each;
+  for (void* handle : w.reservations.live) {
+    if (is_in(w, address, handle)) return handle;
   }
   return nullptr;
 }
@@ -194,9 +194,9 @@ void use_mapped(World& w) {
   const size_t offset = w.random.below(mapping.size);
   char written = static_cast<char>(w.random.next()), read = 0;
   JUDGE(Must::pass, aclrtMemcpy, begin + offset, 1, &written, 1, ACL_MEMCPY_HOST_TO_DEVICE);
-  for (const auto& each : w.mappings) {
-    if (each.second.memory != mapping.memory) continue;
-    char* const place = each.first + offset;
+  for (const auto& known : w.mappings) {
+    if (known.second.memory != mapping.memory) continue;
+    char* const place = known.first + offset;
     JUDGE(Must::pass, aclrtMemcpy, &read, 1, place, 1, ACL_MEMCPY_DEVICE_TO_HOST);
     if (read != written) fault("two mappings of one memory differ at byte %zu", offset);
   }
@@ -212,13 +212,13 @@ void use_mapped(World& w) {
 void free_mapped(World& w) {
   if (w.reservations.live.empty()) return;
   void* range = w.random.pick(w.reservations.live);
-  char* inside = static_cast<char*>(range) + w.random.below(w.sizes[range]);
-  JUDGE(Must::fail, aclrtFree, inside);
-  JUDGE(Must::fail, aclrtFreeHost, inside);
+  char* within = static_cast<char*>(range) + w.random.below(w.sizes[range]);
+  JUDGE(Must::fail, aclrtFree, within);
+  JUDGE(Must::fail, aclrtFreeHost, within);
   aclrtPtrAttributes attributes;
-  JUDGE(Must::pass, aclrtPointerGetAttributes, inside, &attributes);
+  JUDGE(Must::pass, aclrtPointerGetAttributes, within, &attributes);
   const bool device = attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE;
-  if (device != (mapped_behind(w, inside) > 0)) fault("attributes of %p are wrong", inside);
+  if (device != (mapped_behind(w, within) > 0)) fault("attributes of %p are wrong", within);
 }
 
 void peers(World& w) {
@@ -232,13 +232,13 @@ void peers(World& w) {
 }  // namespace
 
 void destroy_mappings(World& w) {
-  for (const auto& each : w.mappings) {
-    char* const at = each.first;
+  for (const auto& known : w.mappings) {
+    char* const at = known.first;
     JUDGE(Must::pass, aclrtUnmapMem, at);
   }
   w.mappings.clear();
-  for (void* each : w.physical.live) JUDGE(Must::pass, aclrtFreePhysical, each);
-  for (void* each : w.reservations.live) JUDGE(Must::pass, aclrtReleaseMemAddress, each);
+  for (void* handle : w.physical.live) JUDGE(Must::pass, aclrtFreePhysical, handle);
+  for (void* handle : w.reservations.live) JUDGE(Must::pass, aclrtReleaseMemAddress, handle);
   w.physical.live.clear();
   w.reservations.live.clear();
 }

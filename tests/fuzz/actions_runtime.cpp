@@ -160,13 +160,13 @@ void release(World& w) {
   }
 }
 
-struct Place {
+struct Region {
   char* address;
   size_t room;
 };
 
 // Somewhere in live memory, or in memory of the program.
-Place some_place(World& w) {
+Region some_region(World& w) {
   static char own[2][4096];
   Pool& pool = w.random.chance(70) ? w.device_memory : w.host_memory;
   if (pool.live.empty() || w.random.chance(20)) return {own[w.random.below(2)], sizeof own[0]};
@@ -176,7 +176,7 @@ Place some_place(World& w) {
 }
 
 void copy(World& w) {
-  Place to = some_place(w), from = some_place(w);
+  Region to = some_region(w), from = some_region(w);
   const size_t most = to.room < from.room ? to.room : from.room;
   size_t count = w.random.below(most + 1), limit = to.room;
   const Pick stream = w.pick(w.streams);
@@ -213,15 +213,15 @@ void copy_past_the_end(World& w) {
   if (w.device_memory.live.empty()) return;
   static char own[1 << 12];
   void* block = w.random.pick(w.device_memory.live);
-  const size_t past = w.sizes[block] + 64 + w.random.below(1000);
-  JUDGE(Must::fail, aclrtMemset, block, SIZE_MAX, 1, past);
-  if (past > sizeof own) return;
-  JUDGE(Must::fail, aclrtMemcpy, own, sizeof own, block, past, ACL_MEMCPY_DEVICE_TO_HOST);
-  JUDGE(Must::fail, aclrtMemcpy, block, past, own, past, ACL_MEMCPY_HOST_TO_DEVICE);
+  const size_t too_many = w.sizes[block] + 64 + w.random.below(1000);
+  JUDGE(Must::fail, aclrtMemset, block, SIZE_MAX, 1, too_many);
+  if (too_many > sizeof own) return;
+  JUDGE(Must::fail, aclrtMemcpy, own, sizeof own, block, too_many, ACL_MEMCPY_DEVICE_TO_HOST);
+  JUDGE(Must::fail, aclrtMemcpy, block, too_many, own, too_many, ACL_MEMCPY_HOST_TO_DEVICE);
 }
 
 void fill(World& w) {
-  const Place to = some_place(w);
+  const Region to = some_region(w);
   const size_t count = w.random.below(to.room + 1);
   const auto value = static_cast<int32_t>(w.random.next());
   const bool over = count > 0 && w.random.chance(15);

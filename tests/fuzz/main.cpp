@@ -24,9 +24,8 @@
 #include "core/base/tensor.h"
 #include "core/runtime/device.h"
 #include "core/runtime/event.h"
-#include "core/runtime/physical_memory.h"
+#include "core/runtime/mapped_memory.h"
 #include "core/runtime/stream.h"
-#include "core/runtime/streams.h"
 #include "fuzz.h"
 
 extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));

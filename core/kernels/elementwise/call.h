@@ -17,14 +17,14 @@ struct ElementwiseOperand {
   Element element;
 };
 
-// n values that lie side by side, or one that stands for all n.
+// n contiguous values, or one value for all n.
 struct PackedInput {
   const void* data;
   bool same;
 };
 
 // Runs a form over n values of each input. All operands have one type; `out` may be one of the
-// inputs. With `stream`, results are stored past the cache.
+// inputs. With `stream`, results are written with non-temporal stores.
 using PackedLoop = void (*)(const void* form, void* out, const PackedInput* in, int64_t n,
                             bool stream);
 
@@ -55,7 +55,7 @@ struct ElementwiseCall {
   ChosenForm chosen;
   Element computed;  // the type of all operands; if they differ, f64 if an input has it, else f32
   bool rows;    // each row is packed, or one value, for every operand: no buffers of tiles needed
-  bool stream;  // store past the cache
+  bool stream;  // non-temporal stores
 };
 
 enum class FormulaId : int32_t {

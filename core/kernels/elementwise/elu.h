@@ -77,7 +77,7 @@ struct elu_parts {
 // This form is for inputScale 1. With four registers together, some of them and of the constants
 // are spilled to the stack again and again, which takes 1.4 times as long (64 Mi, 2 threads).
 struct elu_single : elu_parts {
-  static constexpr int together = 2;
+  static constexpr int unroll = 2;
   using elu_parts::elu_parts;
   template <class V>
   V operator()(V x) const {
@@ -92,7 +92,7 @@ struct elu_single : elu_parts {
 // 0. Where x is below -25 / inputScale, expm1 is within 2^-36 of -1.
 struct elu_scaled : elu_parts {
   static constexpr bool finite = true;
-  static constexpr int together = 2;
+  static constexpr int unroll = 2;
   float rate, bound;
   uint32_t limit;
   elu_wide wide;

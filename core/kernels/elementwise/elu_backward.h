@@ -35,7 +35,7 @@ struct elu_backward_quick {
 // The largest factor of exp that both bounds allow is kFactor.
 template <class Quick>
 struct elu_backward_careful : NoDoubts {
-  static constexpr int together = 2;
+  static constexpr int unroll = 2;
   Quick form;
   float bound, lower;
   explicit elu_backward_careful(const Quick& quick)
@@ -58,7 +58,7 @@ struct elu_backward_careful : NoDoubts {
 // that the result does not. If `unit`, scale, alpha and inputScale are 1.
 template <bool unit>
 struct elu_backward_single : elu_backward_quick {
-  static constexpr int together = unit ? 4 : 2;
+  static constexpr int unroll = unit ? 4 : 2;
   float input_scale, high, low;
 
   // If `unit`, 2^-60 is added, which changes no result, so that a subnormal x is not multiplied

@@ -13,7 +13,7 @@
 // loop(form) with the form that suits its attributes. Phase 1 does this once, for a plan.
 //
 // If a formula needs no double, its call operator is a template, `V operator()(V x)`. Values then
-// pass through it in registers (registers.h): four at a time, or `static constexpr int together` of
+// pass through it in registers (registers.h): four at a time, or `static constexpr int unroll` of
 // them. There a NaN must end in 16 zero bits, because Bf16::to (half.h) requires it; the canonical
 // NaN and NaNs taken from an input do.
 //
@@ -41,7 +41,7 @@
 
 #include "core/kernels/bits.h"
 #include "core/kernels/elementwise/call.h"
-#include "core/kernels/several.h"
+#include "core/kernels/register_pack.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -57,10 +57,10 @@ struct Double {
 };
 
 template <class F>
-inline constexpr int registers_together = kTogether;
+inline constexpr int unroll_of = kUnroll;
 template <class F>
-  requires requires { F::together; }
-inline constexpr int registers_together<F> = F::together;
+  requires requires { F::unroll; }
+inline constexpr int unroll_of<F> = F::unroll;
 
 // Provides the members of a form whose `quick` is right for every value.
 struct NoDoubts {

@@ -16,10 +16,10 @@ inline bool within_ulp(float y, double exact) {
   return magnitude(y - exact) <= 0.9 * magnitude(nearest - float_of(bits_of(nearest) ^ 1));
 }
 
-// Which values the clamp lets through. `open`: all. `closed`: those between two bounds. `inside`:
+// Which values the clamp lets through. `open`: all. `closed`: those between two bounds. `interior`:
 // the same, with bounds above 0 and below 1 and results of either sign; this needs an eps between
 // 2^-24 and 1/2, both excluded, whose nearest float has the same result.
-enum class Range : uint8_t { open, closed, inside };
+enum class Range : uint8_t { open, closed, interior };
 
 // Entry j is the bits of ln(1 + j/16) - j/16 ln2, which is positive. p is that of logit_quick
 // below; its bits contain j 2^19.
@@ -38,12 +38,12 @@ inline constexpr uint32_t kLogarithms[16] = {
 template <Range range>
 struct logit_quick {
   static constexpr bool finite = true;  // for values that are not unusual
-  static constexpr bool inside = range == Range::inside;
+  static constexpr bool interior = range == Range::interior;
   // Beyond low and high, the floats next to the range, results are at_low and at_high. It is enough
-  // to clamp both x and the result, because the logarithm rises. If `inside`, low is the float
+  // to clamp both x and the result, because the logarithm rises. If `interior`, low is the float
   // nearest to eps, whose own result is as good as at_low.
   float low, high, at_low, at_high;
-  uint32_t limit = inside ? 0x7f800000 : 0x3f7fffff - 0x0d800000;
+  uint32_t limit = interior ? 0x7f800000 : 0x3f7fffff - 0x0d800000;
 
   template <class V>
   static V clamp(V x, V least, V most) {
@@ -51,23 +51,23 @@ struct logit_quick {
     return range == Range::open ? x : y > most ? most : y;
   }
 
-  // If `inside`, registers are clamped as words (registers.h).
+  // If `interior`, registers are clamped as words (registers.h).
   FloatRegister clamped(FloatRegister x) const {
     using V = FloatRegister;
-    if (!inside) return clamp(x, all_of<V>(low), all_of<V>(high));
+    if (!interior) return clamp(x, all_of<V>(low), all_of<V>(high));
     return float_of(smaller_signed(larger_signed(bits_of(x), bits_of(all_of<V>(low))),
                                    bits_of(all_of<V>(high))));
   }
   FloatRegister clamped_result(FloatRegister y) const {
     using V = FloatRegister;
-    if (!inside) return clamp(y, all_of<V>(at_low), all_of<V>(at_high));
+    if (!interior) return clamp(y, all_of<V>(at_low), all_of<V>(at_high));
     return float_of(smaller_signed(bits_of(y), bits_of(all_of<V>(at_high))));
   }
 
   template <class V>
   auto unusual(V x) const {
-    return inside ? bits_of(x) & 0x7fffffff
-                  : bits_of(clamp(x, all_of<V>(low), all_of<V>(high))) - 0x0d800000;
+    return interior ? bits_of(x) & 0x7fffffff
+                    : bits_of(clamp(x, all_of<V>(low), all_of<V>(high))) - 0x0d800000;
   }
 
   template <class V>
@@ -100,7 +100,7 @@ struct logit_quick {
 
     template <class V>
     V quick(V x) const {
-      if constexpr (inside) {
+      if constexpr (interior) {
         return x == x ? form.quick(x) : all_of<V>(__builtin_nanf(""));
       } else {
         constexpr uint32_t kMore = 64u << 23, kLeast = 1u << 23;
@@ -149,7 +149,7 @@ struct logit {
     const float below = -float_above(-eps), above = float_above(up_to_complement(eps));
     const float low = below > 0 ? below : 0, high = above < 1 ? above : 1;
     const auto most = static_cast<float>(0 - at_eps);  // +0 of 1/2
-    const logit_quick<Range::inside> form{static_cast<float>(eps), high, least, most};
+    const logit_quick<Range::interior> form{static_cast<float>(eps), high, least, most};
     const float near = form.quick(all_of<FloatRegister>(form.low))[0];
     if (high < 1 && least < 0 && within_ulp(near, at_eps)) return loop(form);
     loop(logit_quick<Range::closed>{low, high, least, most});

@@ -60,7 +60,7 @@ struct logit_double {
 // kept as high + low, and the quotient is corrected once by its remainder, which must not
 // underflow. Where m is below 2^-60, 1 - m counts as 1.
 struct logit_grad_double {
-  double low, beyond;  // outside of [low, 1 - low] is `beyond`
+  double low, outside;  // outside of [low, 1 - low] is `outside`
   double operator()(double x, double dy) const {
     const double c = 1 - x, m = x < c ? x : c;
     const double d = fused(-m, m, m), d_low = fused(-m, m, m - d);
@@ -71,7 +71,7 @@ struct logit_grad_double {
     const bool number = all(magnitude(corrected) < __builtin_inf(), dy != 0);
     const bool simple = !all(m >= 0x1p-60, number);
     const double y = simple ? dy / (m * (1 - m)) : corrected;
-    return any(x < low, c < low) ? beyond : y;
+    return any(x < low, c < low) ? outside : y;
   }
 };
 

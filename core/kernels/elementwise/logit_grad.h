@@ -18,10 +18,10 @@ struct logit_grad_constant {
 };
 
 struct logit_grad_bounds {
-  float low, high, beyond;
+  float low, high, outside;
   template <class V>
   V bounded(V x, V y) const {  // y where x is NaN
-    const V end = all_of<V>(beyond);
+    const V end = all_of<V>(outside);
     return x < all_of<V>(low) ? end : x > all_of<V>(high) ? end : y;
   }
 
@@ -89,7 +89,7 @@ struct logit_grad_single : logit_grad_bounds {
 
   template <class V>
   V within(V m, V y) const {  // y where m is NaN
-    return canonical(m < all_of<V>(low) ? all_of<V>(beyond) : y);
+    return canonical(m < all_of<V>(low) ? all_of<V>(outside) : y);
   }
 };
 
@@ -127,7 +127,7 @@ struct logit_grad_careful : logit_grad_single {
   logit_grad_deep careful() const { return {*this, {}}; }
 };
 
-// If `plain`, low is at least kDeep, and `beyond` is 0. If not, each m below kDeep is unusual, and
+// If `plain`, low is at least kDeep, and `outside` is 0. If not, each m below kDeep is unusual, and
 // so are all values outside.
 template <bool plain>
 struct logit_grad_quick : logit_grad_single {
@@ -160,7 +160,7 @@ struct logit_grad {
   double eps;
   explicit logit_grad(const double* attributes) : eps(attributes[0]) {}
 
-  // The first rule that applies wins. Here are those that need no x; the formula has the others.
+  // The first rule that applies wins. Those that need no x are here, the rest in the formula.
   template <class Loop>
   void visit(const Loop& loop) const {
     using Constant = logit_grad_constant<T>;
@@ -169,11 +169,11 @@ struct logit_grad {
     if (eps != eps || eps > 1) return loop(Constant{bits_of(nan), 0});
     if (eps == 1) return loop(Constant{bits_of(infinity), bits_of(T{-0.0f})});
     const double low = eps >= 0 ? eps : 0;
-    const T beyond = eps >= 0 ? 0 : nan;
+    const T outside = eps >= 0 ? 0 : nan;
     if constexpr (__is_same(M, Double)) {
-      loop(logit_grad_double{low, beyond});
+      loop(logit_grad_double{low, outside});
     } else {
-      visit_float({float_from(low), float_up_to(up_to_complement(low)), beyond}, loop);
+      visit_float({float_from(low), float_up_to(up_to_complement(low)), outside}, loop);
     }
   }
 

@@ -36,8 +36,8 @@ template <class Type, class F, class... In>
 void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, const In... in) {
   constexpr Mode after_doubt = has_cheap_careful<F> ? Mode::careful : Mode::groups;
   constexpr Mode after_careful = has_cheap_careful<F> ? Mode::quick : Mode::groups;
-  const bool apart = ((out != in.data) && ...);
-  const int64_t longest = apart ? kLongTile : kTile<float>;
+  const bool out_of_place = ((out != in.data) && ...);
+  const int64_t longest = out_of_place ? kLongTile : kTile<float>;
   int64_t tile = kFirstTile;
   Mode mode = Mode::quick;
   int careful_tiles = kCarefulTiles;
@@ -46,15 +46,18 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
   for (int64_t i = 0, count; i < n; i += count) {
     count = smaller(tile, n - i);
     tile = smaller(2 * tile, longest);
-    auto* const to = apart ? out + i : other;  // computing again needs the inputs
-    bool past = stream && apart;  // false for a second attempt, which finds the inputs in the cache
-    if (mode == Mode::quick && !run_registers_quick<Type>(f, to, count, past, in.behind(i)...)) {
+    auto* const to = out_of_place ? out + i : other;  // computing again needs the inputs
+    bool non_temporal =
+        stream && out_of_place;  // false for a second attempt, which finds the inputs in the cache
+    if (mode == Mode::quick &&
+        !run_registers_quick<Type>(f, to, count, non_temporal, in.behind(i)...)) {
       mode = after_doubt;
-      past = false;
+      non_temporal = false;
     }
     if (mode == Mode::groups) {
       if constexpr (!has_cheap_careful<F>) {
-        const int64_t again = run_groups<Type>(f, to, count, past, false, other, in.behind(i)...);
+        const int64_t again =
+            run_groups<Type>(f, to, count, non_temporal, false, other, in.behind(i)...);
         if (again == 0) mode = Mode::quick;
         if (has_careful<F> && 4 * kGroup * (again - 2) > count) mode = Mode::careful;
       }
@@ -62,17 +65,18 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
       if constexpr (has_careful<F>) {
         const auto careful = f.careful();
         if (mode == Mode::careful &&
-            !run_registers_quick<Type>(careful, to, count, past, in.behind(i)...)) {
+            !run_registers_quick<Type>(careful, to, count, non_temporal, in.behind(i)...)) {
           mode = Mode::most_careful;
-          past = false;
+          non_temporal = false;
         }
         if (mode == Mode::most_careful) {
           if constexpr (has_careful<decltype(careful)>) {
             static_assert(!has_doubts<decltype(careful.careful())>);
-            (void)run_registers_quick<Type>(careful.careful(), to, count, past, in.behind(i)...);
+            (void)run_registers_quick<Type>(careful.careful(), to, count, non_temporal,
+                                            in.behind(i)...);
           } else if constexpr (has_doubts<decltype(careful)>) {
             static_assert(!has_cheap_careful<F>, "a cheap form needs one that is always right");
-            run_groups<Type>(f, to, count, past, true, other, in.behind(i)...);
+            run_groups<Type>(f, to, count, non_temporal, true, other, in.behind(i)...);
           }
         }
       }
@@ -82,13 +86,13 @@ void run_tiles(const F& f, typename Type::Raw* out, int64_t n, bool stream, cons
         tile = kFirstTile;
       }
     }
-    if (!apart) std::memcpy(out + i, other, count * sizeof other[0]);
+    if (!out_of_place) std::memcpy(out + i, other, count * sizeof other[0]);
   }
 }
 
 template <class F>
 struct OneNan {
-  static constexpr int together = registers_together<F>;
+  static constexpr int unroll = unroll_of<F>;
   F form;
   template <class... V>
   auto operator()(V... x) const {
@@ -139,7 +143,7 @@ void run_any(const F& f, typename Type::Raw* out, int64_t n, bool stream, const 
 inline constexpr int64_t kLongBytes = 8192;
 
 // A PackedLoop. In long rows the elements before the first whole cache line of `out` are computed
-// first; streaming stores write whole lines.
+// first; non-temporal stores write whole lines.
 template <class Type, class Form, int inputs>
 void run_packed(const void* form, void* out, const PackedInput* in, int64_t n, bool stream) {
   static_assert(inputs <= kMaxInputs);

@@ -1,6 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 passes this to the group norm kernels. Tensors are seen as (samples, channels,
-// positions); positions are the spatial dims in row-major order, whatever their strides.
+// The call that phase 1 passes to the group norm kernels (core/ops/group_norm.cpp fills it).
+//
+// How this works
+//
+// Tensors are (samples, channels, positions); positions are the spatial dims in row-major order,
+// whatever the strides. A group is a set of neighbouring channels of one sample. Both operators
+// sweep twice over a group (sweeps.h), one Op each (forward.h, gradient.h):
+//
+//   1. sum:   Part  = sums of one channel and segment (kSegment positions)
+//             Group = its Parts, added in fp64 in a fixed order --> a pair of numbers
+//             forward: mean, rstd         gradient: the sums of u and u x̂
+//   2. store: y or dx of every element, from the pair
+//
+// How work is cut into items (partition.h):
+//
+//   small_spatial*.h  positions < kSmallSpatial: tiles of positions × many channels
+//   group batches     both sweeps of a few whole groups in one item, whose data stays in the cache
+//   slices            few large groups: threads share a group. Three steps: sum, finish, store;
+//                     parts and pairs are in the workspace
+//
+// How memory is read and written (Layout):
+//
+//   rows      dense.h          positions are contiguous: used in place
+//   channels  channels_last.h  channels are contiguous: *_channels_last.h
+//   gathered  tiles.h          any other strides and dtypes: copied to fp32 tiles
+//
+// Arithmetic: fp32 lanes where the fast formula holds, else fp64 for that element or piece
+// (factors.h, swish.h: t outside its range; rescale.h: sums of the gradient that would leave fp32,
+// multiplied by powers of 2). The order of summation depends only on the shape, so results do not
+// depend on layout, threads or instruction set. double.h computes DOUBLE.
+//
+// The gradient keeps u = dy swish'(v) between its sweeps, in a slot of the workspace (slot.h), in
+// the memory of dx (Keep), or computes it twice.
 #pragma once
 
 #include "core/kernels/element.h"
@@ -10,7 +41,7 @@ namespace openaclnn {
 inline constexpr int kMaxSpatial = 6;
 // The most channels that a group may have.
 inline constexpr int64_t kMaxGroupChannels = 4000;
-inline constexpr int kMaxBundle = 64;  // groups of one work item, unless channels are short
+inline constexpr int kMaxGroupBatch = 64;  // groups of one work item, unless channels are short
 
 // The order of summation depends only on the shape. Pieces of a channel's positions are summed in
 // 32 fp32 lanes; the pieces of a segment, and the segments of a channel, are added in fp64.
@@ -21,20 +52,21 @@ constexpr int64_t segments_of(int64_t positions) { return (positions + kSegment 
 // The most rows (channels of one sample) that are worked on at a time, and in a tile.
 inline constexpr int64_t kMaxRows = 64, kTileRows = 16;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
-inline constexpr int64_t kShort = 65;
-// The most elements and channels of a tile of short channels.
-inline constexpr int64_t kShortTile = 4096;
-inline constexpr int64_t kShortChannels = 1024;
-// The number of channels that fill a tile. A bundle of several groups has at most that many
-// channels; a larger bundle is a part of one group. The order of summation depends on this number.
-constexpr int64_t short_channels(int64_t positions) {
-  const int64_t fit = kShortTile / positions / 8 * 8;
-  return fit < kShortChannels ? fit : kShortChannels;
+inline constexpr int64_t kSmallSpatial = 65;
+// The most elements and channels of a tile of small-spatial channels.
+inline constexpr int64_t kSmallSpatialTile = 4096;
+inline constexpr int64_t kSmallSpatialChannels = 1024;
+// The number of channels that fill a tile. A group batch of several groups has at most that many
+// channels; a larger group batch is a part of one group. The order of summation depends on this
+// number.
+constexpr int64_t small_spatial_channels(int64_t positions) {
+  const int64_t fit = kSmallSpatialTile / positions / 8 * 8;
+  return fit < kSmallSpatialChannels ? fit : kSmallSpatialChannels;
 }
-// A bundle of short channels is one group, or groups that fill the tile.
+// A group batch of small-spatial channels is one group, or groups that fill the tile.
 inline constexpr int64_t kMostChannels =
-    kMaxGroupChannels > kShortChannels ? kMaxGroupChannels : kShortChannels;
-// The gradient computes u = dy swish'(v) of a bundle, where v = x̂ γ + β (docs/numerics.md). It
+    kMaxGroupChannels > kSmallSpatialChannels ? kMaxGroupChannels : kSmallSpatialChannels;
+// The gradient computes u = dy swish'(v) of a group batch, where v = x̂ γ + β (docs/numerics.md). It
 // keeps u in a slot if it fits, and computes it twice if not. All slots take at most kSlotsBytes.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
@@ -69,7 +101,7 @@ struct GroupNormStatistic {  // one value for each (sample, group), in any shape
 
 // Where the gradient keeps u between its two sweeps: in the memory of the dx of the same group, or
 // in the memory of the last group's dx, for one group after the other.
-enum class Keep : uint8_t { nowhere, in_place, in_last };
+enum class Keep : uint8_t { nowhere, in_place, cache_last_group };
 
 struct GroupNormCall {
   GroupNormTensor x, dy, out;  // out: y or dx
@@ -78,14 +110,14 @@ struct GroupNormCall {
   int64_t samples, channels, groups, positions;
   int64_t spatial_size[kMaxSpatial];
   int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
-  int64_t bundle;                  // groups of an item
+  int64_t group_batch;             // groups of an item
   int64_t rows, columns;           // of a tile or, channels-last, of a slice: channels × positions
   uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sum_rows][channel], sum_step apart
   int64_t sum_rows, sum_step;      // one of a sample block, or in the parts, one of a sample
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each
-                          // with room for the u of a bundle in fp32
+                          // with room for the u of a group batch in fp32
   int32_t slots;
-  uint64_t lifts;         // workspace, gradient of long channels: [sample][channel][segment], bytes
+  uint64_t rescales;      // workspace, gradient of long channels: [sample][channel][segment], bytes
   uint64_t parts, pairs;  // workspace, when groups are split among items: the sums of
                           // [sample][channel][segment], and fp64, [sample][group][2]
   double eps;
@@ -94,16 +126,16 @@ struct GroupNormCall {
   int32_t spatial_loops;
   bool swish;
   Layout layout;
-  bool stream;  // store past the cache
+  bool stream;  // non-temporal stores
   Keep keep;
 };
 
 using GroupNormKernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);
 
-// The kernels of one operator. Items: (sample or sample block, bundle), or, when groups are split,
-// (sample, rows, segment), (sample, group), (sample, rows, segment).
+// The kernels of one operator. Items: (sample or sample block, group batch), or, when groups are
+// split, (sample, rows, segment), (sample, group), (sample, rows, segment).
 struct GroupNormSweeps {
-  GroupNormKernel whole, whole_short;
+  GroupNormKernel whole, whole_small_spatial;
   GroupNormKernel sum, finish, store;
 };
 

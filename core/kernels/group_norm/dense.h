@@ -3,31 +3,31 @@
 #pragma once
 
 #include "core/kernels/block.h"
-#include "core/kernels/group_norm/items.h"
+#include "core/kernels/group_norm/partition.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 // Where rows begin; NULL if there are none.
 template <class T>
-struct RowsOf {
+struct StridedRows {
   T* first = nullptr;
   int64_t step = 0;
-  bool past = false;  // to be written with streaming stores
+  bool non_temporal = false;  // to be written with non-temporal stores
   T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
   T* at(int64_t row, int64_t i) const { return first == nullptr ? nullptr : (*this)[row] + i; }
   const char* address(int64_t row) const { return address_of(first, row * step); }
-  operator RowsOf<const T>() const { return {first, step}; }
-  RowsOf from(int64_t row) const { return {(*this)[row], step}; }
+  operator StridedRows<const T>() const { return {first, step}; }
+  StridedRows from(int64_t row) const { return {(*this)[row], step}; }
 };
 
 template <class T>
-inline RowsOf<T> rows_as(const auto& rows) {
+inline StridedRows<T> rows_as(const auto& rows) {
   return {reinterpret_cast<T*>(rows.first), rows.step};
 }
 
 template <class Type, class Raw = typename Type::Raw>
-inline RowsOf<Raw> rows_of(const GroupNormTensor& t, const Place& at) {
+inline StridedRows<Raw> rows_of(const GroupNormTensor& t, const Region& at) {
   Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
   return {first + at.channel * t.channel + at.first, t.channel};
 }
@@ -47,14 +47,14 @@ class DirectRows {
   int64_t rows() const { return call_.positions <= kPiece ? kMaxRows : 1; }
   int64_t columns() const { return kSegment; }
 
-  RowsOf<const Raw> load(const GroupNormTensor& t, const Place& at, Buffer&) const {
+  StridedRows<const Raw> load(const GroupNormTensor& t, const Region& at, Buffer&) const {
     return rows_of<Type>(t, at);
   }
-  RowsOf<Raw> target(const GroupNormTensor& t, const Place& at, Buffer&) const {
+  StridedRows<Raw> target(const GroupNormTensor& t, const Region& at, Buffer&) const {
     const auto rows = rows_of<Type>(t, at);
     return {rows.first, rows.step, call_.stream};
   }
-  void store(const GroupNormTensor&, const Place&, const auto&) const {}
+  void store(const GroupNormTensor&, const Region&, const auto&) const {}
 
  private:
   const GroupNormCall& call_;

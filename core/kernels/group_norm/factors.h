@@ -2,7 +2,7 @@
 // Computes v = (x - mean) rstd γ + β and t = s v in fp32 or, beyond its range, in fp64.
 #pragma once
 
-#include "core/kernels/group_norm/items.h"
+#include "core/kernels/group_norm/partition.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 // Limits of the factors of u, of 1 and of x̂ in dx within which neither roundings of subnormal
 // numbers nor overflow matter. Zeros never do.
 inline constexpr float kMostFactor = 0x1p110f, kLeastFactor = 0x1p-126f, kLeastAlone = 0x1p-100f;
-inline bool is_enough(double x, float at_least, float at_most = kMostFactor) {
+inline bool is_within(double x, float at_least, float at_most = kMostFactor) {
   const double size = magnitude(x);
   return all(size <= static_cast<double>(at_most),
              (size >= static_cast<double>(at_least)) | (x == 0));
@@ -28,9 +28,9 @@ inline QuickFactors quick_factors(const GroupNormCall& call, double mean, double
   const double s = call.scale, largest = kLargest;
   const double slope = s * gamma, shift = s * static_cast<double>(beta);
   const bool tiny = call.swish & (magnitude(s) < 0x1p-120);
-  const bool inside = all(is_enough(gamma, kLeastFactor, kLargest), magnitude(slope) <= largest,
-                          magnitude(shift) <= largest);
-  const bool fits = inside & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
+  const bool ordinary = all(is_within(gamma, kLeastFactor, kLargest), magnitude(slope) <= largest,
+                            magnitude(shift) <= largest);
+  const bool fits = ordinary & !tiny & (magnitude(mean) < static_cast<double>(kHugeMean));
   const float nan = __builtin_nanf("");
   return {fits ? static_cast<float>(gamma) : nan, beta, fits ? static_cast<float>(slope) : nan,
           static_cast<float>(shift)};
@@ -72,12 +72,12 @@ inline double normalised_wide(float x, float mean, float rstd) {
 }
 
 // Returns u of an element from p in fp32 and t in fp64; where p is unusual, u is multiplied by
-// `lift`. Usual elements always have the bits of the quick formula, because their neighbours depend
-// on the layout. (Where this is a call, GCC 12 does not vectorise the loop.)
+// `rescale`. Usual elements always have the bits of the quick formula, because their neighbours
+// depend on the layout. (Where this is a call, GCC 12 does not vectorise the loop.)
 [[gnu::always_inline]] inline float swish_gradient_general(float dy, float p, double t,
-                                                           double lift) {
+                                                           double rescale) {
   const float usual = swish_gradient_quick(dy, p);
-  const float rare = swish_gradient_wide(static_cast<double>(dy) * lift, t);
+  const float rare = swish_gradient_wide(static_cast<double>(dy) * rescale, t);
   return is_usual(sixteenths(p)) ? usual : rare;
 }
 

@@ -3,7 +3,7 @@
 // the next stores y = v σ(s v) with v = (x - mean) rstd γ + β, or v itself.
 #pragma once
 
-#include "core/kernels/group_norm/forward_inside.h"
+#include "core/kernels/group_norm/forward_channels_last.h"
 #include "core/kernels/group_norm/forward_rows.h"
 #include "core/kernels/group_norm/sweeps.h"
 
@@ -15,7 +15,7 @@ struct Forward {
   template <class Memory>
   using Rows = ForwardSweeps<Memory>;
   template <class Type>
-  using Inside = InsideForward<Type>;
+  using ChannelsLast = ChannelsLastForward<Type>;
 
   // Its pair is mean and rstd in fp64.
   struct Group {
@@ -30,13 +30,14 @@ struct Forward {
   };
 };
 
-// Items: (sample, bundle).
+// Items: (sample, group batch).
 inline void group_norm_forward(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  with_sweeps<Forward, Items::bundles>(call, workspace, [&](auto& sweeps) {
+  with_sweeps<Forward, Items::group_batches>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const Bundle bundle(call, item);
-      sweep_bundle<Forward>(call, bundle, bundle.outer, sweeps, [](int64_t, const Moments&) {});
+      const GroupBatch group_batch(call, item);
+      sweep_group_batch<Forward>(call, group_batch, group_batch.outer, sweeps,
+                                 [](int64_t, const Moments&) {});
     }
   });
 }

@@ -28,7 +28,7 @@ struct Normal {
     return swish_quick(value(x), t);
   }
 
-  // Does the same where t is v.
+  // The same for t = v.
   template <int K>
   [[gnu::always_inline]] Registers<K> swish_of_value(const Registers<K>& x,
                                                      SwishDoubts& doubts) const {
@@ -52,7 +52,7 @@ struct ForwardFactors {
   alignas(64) float high[N], low[N], gamma[N], beta[N], slope[N], shift[N];
   alignas(64) double mean[N], wide_gamma[N];  // for unusual elements
 
-  // Sets the factors of n channels from `first` on, whose high parts are there, and rstd in
+  // Sets the factors of n channels from `first` on, whose high parts are set, and rstd in
   // wide_gamma.
   void set(const GroupNormCall& call, int64_t first, int64_t n) {
     values_of(call.gamma, first, n, gamma);
@@ -72,7 +72,7 @@ struct ForwardFactors {
   }
 
   // Returns whether fp32 is enough for n channels. (With swish, some t is unusual if it is not.)
-  [[gnu::noinline, gnu::flatten]] bool enough(int64_t c, int64_t n) const {
+  [[gnu::noinline, gnu::flatten]] bool fits_fp32(int64_t c, int64_t n) const {
     return largest_bits(n, [&](int64_t i) { return gamma[c + i]; }) <= bits_of(kLargest);
   }
 
@@ -112,7 +112,7 @@ template <class Type, int64_t N, class Raw = typename Type::Raw>
   return !doubts.any();
 }
 
-// Does the same for every t, of channel c or, across, of the channels from c on.
+// The exact form, for every t: of channel c or, if `across`, of the channels from c on.
 template <bool across, int64_t N>
 [[gnu::noinline, gnu::flatten]] void group_norm_values_general(const ForwardFactors<N>& of,
                                                                int64_t c, bool swish, double scale,

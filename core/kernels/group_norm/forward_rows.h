@@ -15,7 +15,7 @@ class ForwardRows {
   explicit ForwardRows(const GroupNormCall& call) : call_(call), groups_(call) {}
 
   // Sets the factors of rows; `pairs` holds mean and rstd of their groups.
-  [[gnu::noinline]] void set(const Place& at, const double* pairs) {
+  [[gnu::noinline]] void set(const Region& at, const double* pairs) {
     const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const double* const pair = pairs + 2 * (groups_[at.channel + r] - first_group);
@@ -33,7 +33,7 @@ class ForwardRows {
       std::memcpy(spare_, x, n * sizeof(Raw));
       x = reinterpret_cast<const Raw*>(spare_);
     }
-    if ((call_.swish || of_.enough(r, 1)) &&
+    if ((call_.swish || of_.fits_fp32(r, 1)) &&
         group_norm_values<Type>(of_, r, call_.swish, x, y, n, stream))
       return;
     widen(wide_x_, x, Type::kElement, n);
@@ -59,41 +59,42 @@ class ForwardSweeps : public ForwardRows {
   int64_t rows() const { return memory_.rows(); }
 
   // Computes the moments of each row over one segment.
-  void sum(const Place& at, Moments* found) {
+  void sum(const Region& at, Moments* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0, 0};
-    for_places(at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
-      const auto x = memory_.load(call_.x, place, x_);
-      for (int64_t r = 0; r < place.rows; ++r) {
-        for (int64_t i = 0; i < place.columns; i += kMomentBlock) {
-          const int64_t n = smaller(kMomentBlock, place.columns - i);
-          found[row + r].add(group_norm_moments<Held>(x[r] + i, n));
+    for_regions(at, memory_, Direction::first_to_last, [&](const Region& region, int64_t row) {
+      const auto x = memory_.load(call_.x, region, x_);
+      for (int64_t r = 0; r < region.rows; ++r) {
+        for (int64_t i = 0; i < region.columns; i += kMomentBlock) {
+          const int64_t n = smaller(kMomentBlock, region.columns - i);
+          found[row + r].add(group_norm_moments<Stored>(x[r] + i, n));
         }
       }
     });
   }
 
   // Stores y of each row over one segment, the last tile and row first.
-  void store(const Place& at, const double* pairs) {
+  void store(const Region& at, const double* pairs) {
     set(at, pairs);
     store_rows(at);
   }
 
  protected:
-  void store_rows(const Place& at) {
-    for_places(at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
-      const auto x = memory_.load(call_.x, place, x_);
-      const auto y = memory_.target(call_.out, place, y_);
-      for (int64_t r = place.rows - 1; r >= 0; --r) {
-        for_chunks(y[r], place.columns, y.past, [&](int64_t first, int64_t n, bool stream) {
-          values<Held>(row + r, x[r] + first, y[r] + first, n, stream);
-        });
+  void store_rows(const Region& at) {
+    for_regions(at, memory_, Direction::last_to_first, [&](const Region& region, int64_t row) {
+      const auto x = memory_.load(call_.x, region, x_);
+      const auto y = memory_.target(call_.out, region, y_);
+      for (int64_t r = region.rows - 1; r >= 0; --r) {
+        for_chunks(y[r], region.columns, y.non_temporal,
+                   [&](int64_t first, int64_t n, bool stream) {
+                     values<Stored>(row + r, x[r] + first, y[r] + first, n, stream);
+                   });
       }
-      memory_.store(call_.out, place, y);
+      memory_.store(call_.out, region, y);
     });
   }
 
  private:
-  using Held = typename Memory::Type;
+  using Stored = typename Memory::Type;
 
   Memory memory_;
   [[no_unique_address]] typename Memory::Buffer x_, y_;

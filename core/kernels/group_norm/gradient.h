@@ -4,7 +4,7 @@
 // = rstd (γ u - c1 - x̂ c2), where c1 and c2 are the means of γ u and γ u x̂ over the group.
 #pragma once
 
-#include "core/kernels/group_norm/gradient_inside.h"
+#include "core/kernels/group_norm/gradient_channels_last.h"
 #include "core/kernels/group_norm/gradient_rows.h"
 #include "core/kernels/group_norm/slot.h"
 #include "core/kernels/group_norm/sweeps.h"
@@ -17,7 +17,7 @@ struct Gradient {
   template <class Memory>
   using Rows = GradientSweeps<Memory>;
   template <class Type>
-  using Inside = InsideGradient<Type>;
+  using ChannelsLast = ChannelsLastGradient<Type>;
 
   // Its pair is c1 and c2.
   struct Group {
@@ -33,18 +33,18 @@ struct Gradient {
   };
 };
 
-// Items: (sample block, bundle).
+// Items: (sample block, group batch).
 inline void group_norm_backward(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const Slot slot(call, workspace);
-  with_sweeps<Gradient, Items::bundles>(call, workspace, [&](auto& sweeps) {
+  with_sweeps<Gradient, Items::group_batches>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const Bundle bundle(call, item);
-      sweeps.keep_in(slot.data(), Slot::pitch(call), bundle.first_channel);
-      for_samples(call, bundle, workspace, [&](int64_t sample, double* beta, double* gamma) {
-        sweep_bundle<Gradient>(call, bundle, sample, sweeps, [=](int64_t channel, const Sums& s) {
-          beta[channel] += s.u, gamma[channel] += s.ux;
-        });
+      const GroupBatch group_batch(call, item);
+      sweeps.keep_in(slot.data(), Slot::pitch(call), group_batch.first_channel);
+      for_samples(call, group_batch, workspace, [&](int64_t sample, double* beta, double* gamma) {
+        sweep_group_batch<Gradient>(
+            call, group_batch, sample, sweeps,
+            [=](int64_t channel, const Sums& s) { beta[channel] += s.u, gamma[channel] += s.ux; });
       });
     }
   });

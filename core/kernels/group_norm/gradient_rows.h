@@ -23,9 +23,9 @@ class GradientRows {
       : call_(call),
         groups_(call),
         keep_(keep_of(call)),
-        lifts_(static_cast<int8_t*>(workspace) + call.lifts) {}
+        rescales_(static_cast<int8_t*>(workspace) + call.rescales) {}
 
-  [[gnu::always_inline]] void read_rows(const Place& at) {
+  [[gnu::always_inline]] void read_rows(const Region& at) {
     for (int64_t r = 0; r < at.rows; ++r) {
       const int64_t channel = at.channel + r, index = at.sample * call_.groups + groups_[channel];
       if (index != statistics_.index)
@@ -34,11 +34,11 @@ class GradientRows {
     }
   }
 
-  // Does the same for sums, and finds which rows are lifted.
-  [[gnu::noinline]] void read_rows_of_sums(const Place& at) {
+  // The same for sums; decides which rows are rescaled.
+  [[gnu::noinline]] void read_rows_of_sums(const Region& at) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
-    int8_t* const exponent = lifts_of(at);
+    int8_t* const exponent = rescales_of(at);
     RowPart part{call_, at.sample, at.channel, at.first, 0, 1};
     const int64_t dy_first = part.offset(call_.dy, 0), x_first = part.offset(call_.x, 0);
     const auto first_of = [](const GroupNormTensor& t, int64_t offset) {
@@ -46,24 +46,24 @@ class GradientRows {
     };
     for (int64_t r = 0; r < at.rows; ++r, ++part.channel) {
       GradientRow& row = row_[r];
-      part.mean = row.mean, part.factor = row.beyond ? row.rstd : 1;
+      part.mean = row.mean, part.factor = row.outside_fp32 ? row.rstd : 1;
       const float dy = first_of(call_.dy, dy_first + r * call_.dy.channel);
       const float d = first_of(call_.x, x_first + r * call_.x.channel) - row.mean;
       const bool ordinary = is_ordinary(dy) && is_ordinary(d * part.factor);
-      exponent[r * segments] = ordinary ? kNoLift : lift(row, part);
+      exponent[r * segments] = ordinary ? kNoRescale : rescale(row, part);
       of_.set(r, row);
     }
   }
 
   // `mean` holds c1 and c2 of the groups, beginning with that of the first row.
-  [[gnu::noinline]] void read_rows(const Place& at, const double* mean) {
+  [[gnu::noinline]] void read_rows(const Region& at, const double* mean) {
     read_rows(at);
     const int64_t segments = segments_of(call_.positions);
-    const int8_t* const exponents = lifts_of(at);
+    const int8_t* const exponents = rescales_of(at);
     const int64_t first_group = groups_[at.channel];
     for (int64_t r = 0; r < at.rows; ++r) {
       const int8_t exponent = exponents[r * segments];
-      if (exponent != kNoLift) row_[r].take({power_of_two(exponent), 1});
+      if (exponent != kNoRescale) row_[r].take({power_of_two(exponent), 1});
       const int64_t channel = at.channel + r;
       const double* const means = mean + 2 * (groups_[channel] - first_group);
       input_[r] = InputRow(row_[r], value_of(call_.gamma, channel), means);
@@ -93,7 +93,7 @@ class GradientRows {
   }
 
   // Turns sums of u d into sums of u x̂.
-  void finish(const Place& at, Sums* found) const {
+  void finish(const Region& at, Sums* found) const {
     for (int64_t r = 0; r < at.rows; ++r)
       found[r].u *= row_[r].u_unit(), found[r].ux *= row_[r].unit();
   }
@@ -104,15 +104,15 @@ class GradientRows {
     if (part.dx == part.dy && part.u == nullptr)  // the general formula needs dy and x again
       part.dy = copied(spare_dy_, part.dy, part.n);
     if (part.dx == part.x) part.x = copied(spare_x_, part.x, part.n);
-    const bool enough = input_[r].enough(row_[r]);
-    if (enough && group_norm_gradient<Type>(of_, r, part)) return;
+    const bool fits_fp32 = input_[r].fits_fp32(row_[r]);
+    if (fits_fp32 && group_norm_gradient<Type>(of_, r, part)) return;
     if (part.u == nullptr) {
       terms_general(row_[r], Type::kElement, part.dy, part.x, part.n);
       part.u = u_;
     } else {
       widen(wide_x_, part.x, Type::kElement, part.n);
     }
-    if (enough) return void(group_norm_gradient<Type>(of_, r, part));  // u is right: no doubts
+    if (fits_fp32) return void(group_norm_gradient<Type>(of_, r, part));  // u is right: no doubts
     group_norm_gradient_general(input_[r], row_[r], part.u, wide_x_, wide_dy_, part.n);
     narrow(part.dx, wide_dy_, Type::kElement, part.n);
   }
@@ -121,7 +121,8 @@ class GradientRows {
   // this, because addresses may be set later.
   static Keep keep_of(const GroupNormCall& call) {
     const void* const dx = call.out.data;
-    const bool over = dx == call.x.data || (call.keep == Keep::in_last && dx == call.dy.data);
+    const bool over =
+        dx == call.x.data || (call.keep == Keep::cache_last_group && dx == call.dy.data);
     return over ? Keep::nowhere : call.keep;
   }
 
@@ -143,25 +144,25 @@ class GradientRows {
   alignas(64) float spare_dy_[kMaxColumns], spare_x_[kMaxColumns];
 
  private:
-  // Returns the lift of the first row; the lifts of the next rows follow, as many bytes apart as
-  // there are segments.
-  int8_t* lifts_of(const Place& at) const {
+  // Returns the rescale of the first row; the rescales of the next rows follow, as many bytes apart
+  // as there are segments.
+  int8_t* rescales_of(const Region& at) const {
     const int64_t segments = segments_of(call_.positions);
-    return lifts_ + (at.sample * call_.channels + at.channel) * segments + at.first / kSegment;
+    return rescales_ + (at.sample * call_.channels + at.channel) * segments + at.first / kSegment;
   }
 
-  // The exponent of the row's lift; a row whose largest values are ordinary has no lift.
-  [[gnu::noinline]] static int8_t lift(GradientRow& row, const RowPart& part) {
-    if (starts_ordinary(part)) return kNoLift;
+  // The exponent of the row's rescale; a row whose largest values are ordinary has no rescale.
+  [[gnu::noinline]] static int8_t rescale(GradientRow& row, const RowPart& part) {
+    if (starts_ordinary(part)) return kNoRescale;
     Extent largest = extent_of(part);
-    if (!is_lost(largest, row.beyond)) return kNoLift;
-    if (!row.beyond) largest.d *= static_cast<double>(row.rstd);
+    if (!is_lost(largest, row.outside_fp32)) return kNoRescale;
+    if (!row.outside_fp32) largest.d *= static_cast<double>(row.rstd);
     const int exponent = exponent_to_one(largest.dy);
     row.take({power_of_two(exponent), power_of_two(exponent_to_one(largest.d))});
     return static_cast<int8_t>(exponent);
   }
 
-  int8_t* const lifts_;
+  int8_t* const rescales_;
   alignas(64) float wide_dy_[kMaxColumns], wide_x_[kMaxColumns], u_[kMaxColumns], d_[kMaxColumns];
 };
 
@@ -176,7 +177,7 @@ class GradientSweeps : public GradientRows {
   int64_t rows() const { return memory_.rows(); }
 
   // Computes Σ u and Σ u x̂ of each row over one segment.
-  void sum(const Place& at, Sums* found) {
+  void sum(const Region& at, Sums* found) {
     read_rows_of_sums(at);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = {0, 0};
     add_rows(at, found);
@@ -184,94 +185,96 @@ class GradientSweeps : public GradientRows {
   }
 
   // Stores dx of each row over one segment, the last tile and row first.
-  void store(const Place& at, const double* mean) {
+  void store(const Region& at, const double* mean) {
     read_rows(at, mean);
     store_rows(at);
   }
 
  protected:
-  void add_rows(const Place& at, Sums* found) {
-    for_places(at, memory_, Order::first_to_last, [&](const Place& place, int64_t row) {
-      const Inputs dy = memory_.load(call_.dy, place, dy_), x = memory_.load(call_.x, place, x_);
-      const auto kept =
-          keep_ == Keep::nowhere ? RowsOf<Raw>{} : memory_.target(call_.out, kept_at(place), dx_);
-      const RowsOf<float> keep = cache_ != nullptr ? cached(place) : rows_as<float>(kept);
-      add_sums(row, place, dy, x, keep, found + row);
-      if (keep_ != Keep::nowhere) memory_.store(call_.out, kept_at(place), kept);
+  void add_rows(const Region& at, Sums* found) {
+    for_regions(at, memory_, Direction::first_to_last, [&](const Region& region, int64_t row) {
+      const Inputs dy = memory_.load(call_.dy, region, dy_), x = memory_.load(call_.x, region, x_);
+      const auto kept = keep_ == Keep::nowhere ? StridedRows<Raw>{}
+                                               : memory_.target(call_.out, kept_at(region), dx_);
+      const StridedRows<float> keep = cache_ != nullptr ? cached(region) : rows_as<float>(kept);
+      add_sums(row, region, dy, x, keep, found + row);
+      if (keep_ != Keep::nowhere) memory_.store(call_.out, kept_at(region), kept);
     });
   }
 
-  void store_rows(const Place& at) {
-    for_places(at, memory_, Order::last_to_first, [&](const Place& place, int64_t row) {
+  void store_rows(const Region& at) {
+    for_regions(at, memory_, Direction::last_to_first, [&](const Region& region, int64_t row) {
       const bool in_dx = keep_ != Keep::nowhere;
-      const Inputs x = memory_.load(call_.x, place, x_), later_x = following(place);
+      const Inputs x = memory_.load(call_.x, region, x_), later_x = following(region);
       const Inputs from = cache_ != nullptr
                               ? Inputs{}
-                              : memory_.load(in_dx ? call_.out : call_.dy, kept_at(place), dy_);
-      const RowsOf<const float> u = cache_ != nullptr ? cached(place)
-                                    : in_dx           ? rows_as<const float>(from)
-                                                      : RowsOf<const float>{};
-      const auto dx = memory_.target(call_.out, place, dx_);
-      for (int64_t r = place.rows - 1; r >= 0; --r) {
-        for_chunks(dx[r], place.columns, dx.past, [&](int64_t first, int64_t n, bool stream) {
-          gradient<Held>(row + r, {from.at(r, first), u.at(r, first), x.at(r, first),
-                                   later_x.at(r, first), dx.at(r, first), n, stream});
-        });
+                              : memory_.load(in_dx ? call_.out : call_.dy, kept_at(region), dy_);
+      const StridedRows<const float> u = cache_ != nullptr ? cached(region)
+                                         : in_dx           ? rows_as<const float>(from)
+                                                           : StridedRows<const float>{};
+      const auto dx = memory_.target(call_.out, region, dx_);
+      for (int64_t r = region.rows - 1; r >= 0; --r) {
+        for_chunks(dx[r], region.columns, dx.non_temporal,
+                   [&](int64_t first, int64_t n, bool stream) {
+                     gradient<Stored>(row + r, {from.at(r, first), u.at(r, first), x.at(r, first),
+                                                later_x.at(r, first), dx.at(r, first), n, stream});
+                   });
       }
-      memory_.store(call_.out, place, dx);
+      memory_.store(call_.out, region, dx);
     });
   }
 
  private:
-  using Held = typename Memory::Type;
-  using Raw = typename Held::Raw;
-  using Inputs = RowsOf<const Raw>;
+  using Stored = typename Memory::Type;
+  using Raw = typename Stored::Raw;
+  using Inputs = StridedRows<const Raw>;
 
-  RowsOf<float> cached(const Place& at) const {
+  StridedRows<float> cached(const Region& at) const {
     return {cache_ + (at.channel - first_cached_) * pitch_ + at.first, pitch_};
   }
 
   // Where dx holds u, if it does.
-  Place kept_at(const Place& at) const {
-    return keep_ == Keep::in_last ? in_group(call_, at, call_.samples * call_.groups - 1) : at;
+  Region kept_at(const Region& at) const {
+    return keep_ == Keep::cache_last_group ? in_group(call_, at, call_.samples * call_.groups - 1)
+                                           : at;
   }
 
   // x of the next group, if groups, whose rows are then direct, take turns. A sweep that reads from
   // the cache and stores past it leaves the reading path from memory free, so x can be fetched:
   // 1x128x512x512, 32 groups, fp32, 2 threads, 14.4 -> 12.9 ms (with dy as well 14.7).
-  Inputs following(const Place& at) const {
+  Inputs following(const Region& at) const {
     const int64_t next = group_of(call_, at) + 1;
-    if (keep_ != Keep::in_last || next == call_.samples * call_.groups) return {};
-    return rows_of<Held>(call_.x, in_group(call_, at, next));
+    if (keep_ != Keep::cache_last_group || next == call_.samples * call_.groups) return {};
+    return rows_of<Stored>(call_.x, in_group(call_, at, next));
   }
 
   // Adds the sums of the rows of a tile, whose first row is `row`: piece by piece where some t is
   // unusual, or where u is written over dy, and so computed from a copy.
-  void add_sums(int64_t row, const Place& at, const Inputs& dy, const Inputs& x,
-                const RowsOf<float>& keep, Sums* found) {
+  void add_sums(int64_t row, const Region& at, const Inputs& dy, const Inputs& x,
+                const StridedRows<float>& keep, Sums* found) {
     const bool over_dy = static_cast<const void*>(keep.first) == dy.first;
     if (!over_dy && add_quick(row, at.rows, dy, x, keep, at.columns, found)) return;
     const bool tried = !over_dy && at.rows == 1 && at.columns <= kPiece;
     for (int64_t r = 0; r < at.rows; ++r) {
       const GradientRow& of = row_[row + r];
-      const bool hopeless = tried || of.slope != of.slope;
+      const bool skip_fast_path = tried || of.slope != of.slope;
       for (int64_t i = 0; i < at.columns; i += kPiece) {
         const int64_t n = smaller(kPiece, at.columns - i);
         const Raw* const from = over_dy ? copied(spare_dy_, dy.at(r, i), n) : dy.at(r, i);
         const Raw* const of_x = x.at(r, i);
         float* const to = keep.at(r, i);
-        if (hopeless || !add_quick(row + r, 1, {from}, {of_x}, {to}, n, found + r))
-          found[r].add(sums_general<Held>(of, from, of_x, to, n));
+        if (skip_fast_path || !add_quick(row + r, 1, {from}, {of_x}, {to}, n, found + r))
+          found[r].add(sums_general<Stored>(of, from, of_x, to, n));
       }
     }
   }
 
   // Adds the sums of `count` rows of n elements from r on. Returns false if some t is unusual.
   bool add_quick(int64_t row, int64_t count, const Inputs& dy, const Inputs& x,
-                 const RowsOf<float>& keep, int64_t n, Sums* found) const {
+                 const StridedRows<float>& keep, int64_t n, Sums* found) const {
     static_assert(kSegment / kPiece <= kMaxRows);  // several rows have one piece or two
     LaneSums pieces[kMaxRows];
-    if (!group_norm_row_sums<Held>(of_, row, count, dy, x, keep, n, pieces)) return false;
+    if (!group_norm_row_sums<Stored>(of_, row, count, dy, x, keep, n, pieces)) return false;
     const LaneSums* piece = pieces;
     for (int64_t r = 0; r < count; ++r) {
       for (int64_t first = 0; first < n; first += kPiece, ++piece)

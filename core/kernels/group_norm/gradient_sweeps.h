@@ -7,7 +7,7 @@
 
 #include "core/kernels/group_norm/dense.h"
 #include "core/kernels/group_norm/factors.h"
-#include "core/kernels/group_norm/lift.h"
+#include "core/kernels/group_norm/rescale.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -33,30 +33,32 @@ inline constexpr float kMostUnits = 0x1p10f;
 struct GradientRow {
   GradientRow() = default;
   float mean, rstd, slope, shift;
-  bool beyond;
+  bool outside_fp32;
   double wide_slope, wide_shift;  // t of x̂
-  Lift lift;                      // times which u and x̂ are summed, beyond the formula
+  Rescale rescale;                // times which u and x̂ are summed, beyond the formula
 
   GradientRow(const GroupNormCall& call, const Statistics& of, int64_t channel)
       : mean(of.mean), rstd(of.rstd) {
     const double s = call.scale;
     wide_slope = s * static_cast<double>(value_of(call.gamma, channel));
     wide_shift = s * static_cast<double>(value_of(call.beta, channel));
-    beyond = !all(magnitude(mean) < kHugeMean, rstd >= 1 / kMostUnits, rstd <= kMostUnits);
+    outside_fp32 = !all(magnitude(mean) < kHugeMean, rstd >= 1 / kMostUnits, rstd <= kMostUnits);
     const double to = -kLog2e * wide_slope * static_cast<double>(rstd);
-    slope = beyond ? __builtin_nanf("") : fp32_or_nan(to);
+    slope = outside_fp32 ? __builtin_nanf("") : fp32_or_nan(to);
     shift = fp32_or_nan(-kLog2e * wide_shift);
   }
 
-  void take(const Lift& by) {
-    lift = by;
-    beyond = true, slope = __builtin_nanf("");
+  void take(const Rescale& by) {
+    rescale = by;
+    outside_fp32 = true, slope = __builtin_nanf("");
   }
 
   // The factor that turns a sum of u d into one of u x̂ (x̂ / d where d is summed), and the factor
   // for a sum of u.
-  double unit() const { return beyond ? 1 / (lift.u * lift.h) : static_cast<double>(rstd); }
-  double u_unit() const { return 1 / lift.u; }
+  double unit() const {
+    return outside_fp32 ? 1 / (rescale.u * rescale.h) : static_cast<double>(rstd);
+  }
+  double u_unit() const { return 1 / rescale.u; }
 };
 
 // a, b and c of dx = a u + (b + c d). fp32 is not enough if a or c is subnormal and lacks digits,
@@ -71,12 +73,14 @@ struct InputRow {
     wide_b = -rstd * mean[0], wide_c = -rstd * mean[1];
     const double quick_c = wide_c * row.unit();
     a = fp32_or_nan(wide_a), b = fp32_or_nan(wide_b), c = fp32_or_nan(quick_c);
-    if (!all(is_enough(wide_a, kLeastFactor, kLargest), is_enough(wide_b, kLeastAlone),
-             is_enough(quick_c, kLeastFactor)))
+    if (!all(is_within(wide_a, kLeastFactor, kLargest), is_within(wide_b, kLeastAlone),
+             is_within(quick_c, kLeastFactor)))
       c = __builtin_nanf("");
   }
 
-  bool enough(const GradientRow& row) const { return a == a && b == b && c == c && !row.beyond; }
+  bool fits_fp32(const GradientRow& row) const {
+    return a == a && b == b && c == c && !row.outside_fp32;
+  }
 };
 
 // The factors of u and dx in registers, and what they make. dx is never NaN: where fp32 is enough
@@ -152,7 +156,7 @@ template <class Type, class Raw = typename Type::Raw>
   Block<> u, d;
   store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
   if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
-  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is no 0
+  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is NaN
   lanes.add(load_registers<F32>(u.value), load_registers<F32>(d.value));
 }
 
@@ -160,11 +164,9 @@ template <class Type, class Raw = typename Type::Raw>
 // whole except the last. Returns false if some t is unusual. Adding up the lanes of each row
 // before the next one left the pipes idle between rows, 55 ns for each.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(const GradientFactors& of, int64_t r,
-                                                         int64_t count, const RowsOf<const Raw>& dy,
-                                                         const RowsOf<const Raw>& x,
-                                                         const RowsOf<float>& keep, int64_t n,
-                                                         LaneSums* pieces) {
+[[gnu::noinline, gnu::flatten]] bool group_norm_row_sums(
+    const GradientFactors& of, int64_t r, int64_t count, const StridedRows<const Raw>& dy,
+    const StridedRows<const Raw>& x, const StridedRows<float>& keep, int64_t n, LaneSums* pieces) {
   bool usual = true;
   for (int64_t i = 0; i < count; ++i) {
     const auto terms = of.row(r + i);
@@ -185,14 +187,14 @@ template <class Type, class Raw = typename Type::Raw>
                                                                      const float* dy,
                                                                      const float* x, float* u,
                                                                      float* d, int64_t n) {
-  const float summed = row.beyond ? -1 : __builtin_inff();  // as a number: GCC vectorises it
+  const float summed = row.outside_fp32 ? -1 : __builtin_inff();  // as a number: GCC vectorises it
   OPENACLNN_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) {
     const double h = normalised_wide(x[i], row.mean, row.rstd);
     const float usual = x[i] - row.mean;
-    d[i] = magnitude(usual) <= summed ? usual : static_cast<float>(h * row.lift.h);
+    d[i] = magnitude(usual) <= summed ? usual : static_cast<float>(h * row.rescale.h);
     u[i] = swish_gradient_general(dy[i], fused(usual, row.slope, row.shift),
-                                  h * row.wide_slope + row.wide_shift, row.lift.u);
+                                  h * row.wide_slope + row.wide_shift, row.rescale.u);
   }
 }
 

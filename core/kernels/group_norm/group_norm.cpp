@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group norm kernels of an instruction set are an object of their own, because on x86-64 loops
-// that need more registers than there are take other flags of GCC.
+// The group norm kernels of an instruction set are a separate object, because on x86-64 loops that
+// need more registers than there are take other flags of GCC.
 #include "core/kernels/group_norm/double.h"
 #include "core/kernels/group_norm/forward.h"
 #include "core/kernels/group_norm/gradient.h"
 #include "core/kernels/group_norm/parameters.h"
-#include "core/kernels/group_norm/short_forward.h"
-#include "core/kernels/group_norm/short_gradient.h"
+#include "core/kernels/group_norm/small_spatial_forward.h"
+#include "core/kernels/group_norm/small_spatial_gradient.h"
 
 namespace openaclnn {
 
@@ -15,9 +15,9 @@ using namespace OPENACLNN_ISA;
 extern const GroupNormKernels OPENACLNN_OF_ISA(group_norm_);
 
 const GroupNormKernels OPENACLNN_OF_ISA(group_norm_) = {
-    {group_norm_forward, group_norm_forward_short, group_norm_sum<Forward>,
+    {group_norm_forward, group_norm_forward_small_spatial, group_norm_sum<Forward>,
      group_norm_finish<Forward>, group_norm_store<Forward>},
-    {group_norm_backward, group_norm_backward_short, group_norm_sum<Gradient>,
+    {group_norm_backward, group_norm_backward_small_spatial, group_norm_sum<Gradient>,
      group_norm_finish<Gradient>, group_norm_store<Gradient>},
     group_norm_free_slots,
     group_norm_parameter_gradients,

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/kernels/several.h"
+#include "core/kernels/register_pack.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -46,7 +46,7 @@ class LaneRegisters {
 
 // The sum of n values; the upper half is added to the lower one until one value is left.
 template <int n>
-inline double halved(double* lanes) {
+inline double tree_sum(double* lanes) {
 #pragma GCC unroll 8
   for (int half = n / 2; half > 0; half /= 2) {
 #pragma GCC unroll 16
@@ -63,7 +63,7 @@ inline double sum_of(DoubleRegister* r) {
   }
   double lanes[kRegisterBytes / sizeof(double)];
   std::memcpy(lanes, r, sizeof lanes);
-  return halved<kRegisterBytes / sizeof(double)>(lanes);
+  return tree_sum<kRegisterBytes / sizeof(double)>(lanes);
 }
 
 // The sum of 32 lanes in fp64.

@@ -3,7 +3,7 @@
 // samples.
 #pragma once
 
-#include "core/kernels/group_norm/items.h"
+#include "core/kernels/group_norm/partition.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

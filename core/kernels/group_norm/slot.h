@@ -2,12 +2,12 @@
 // A work item keeps u in a slot between the sweeps of GroupNormSwishGrad.
 #pragma once
 
-#include "core/kernels/group_norm/items.h"
+#include "core/kernels/group_norm/partition.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Holds a slot of the workspace as long as the object lives, if one is free.
+// RAII: a slot of the workspace, if one is free.
 class Slot {
  public:
   Slot(const GroupNormCall& call, void* workspace)
@@ -16,7 +16,7 @@ class Slot {
       const uint64_t bit = uint64_t{1} << i;
       if ((__atomic_fetch_or(taken_, bit, __ATOMIC_ACQUIRE) & bit) != 0) continue;
       bit_ = bit;
-      const int64_t size = call.bundle * (call.channels / call.groups) * pitch(call);
+      const int64_t size = call.group_batch * (call.channels / call.groups) * pitch(call);
       data_ = reinterpret_cast<float*>(static_cast<char*>(workspace) + call.cache) + i * size;
       return;
     }

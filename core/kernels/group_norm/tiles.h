@@ -15,8 +15,8 @@ class Tiles {
   explicit Tiles(const GroupNormCall& call) : call_(call) {}
 
   // Copies a tile to lines that begin `pitch` floats apart.
-  [[gnu::noinline, gnu::flatten]] void gather(const GroupNormTensor& t, const Place& at, float* out,
-                                              int64_t pitch) {
+  [[gnu::noinline, gnu::flatten]] void gather(const GroupNormTensor& t, const Region& at,
+                                              float* out, int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
     if (t.side == side) {
       void* const first = address(t, at);
@@ -24,8 +24,8 @@ class Tiles {
       for (int64_t l = 0; l < of.count; ++l) {
         const char* const from =
             static_cast<const char*>(element_at(first, t.element, l * of.line));
-        // Lines of short channels follow each other: fetching them too takes 1.2 times as long
-        // (gradient of channels-last 1x32x64).
+        // Lines of small-spatial channels follow each other: fetching them too takes 1.2 times as
+        // long (gradient of channels-last 1x32x64).
         for (int64_t b = 0; b < bytes && side == Side::positions; b += 64)
           __builtin_prefetch(address_of(from, kAheadBytes + b));
         widen(out + l * pitch, from, t.element, of.length);
@@ -42,7 +42,7 @@ class Tiles {
   }
 
   // … and back.
-  [[gnu::noinline, gnu::flatten]] void scatter(const GroupNormTensor& t, const Place& at,
+  [[gnu::noinline, gnu::flatten]] void scatter(const GroupNormTensor& t, const Region& at,
                                                const float* in, int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
     if (t.side == side) {
@@ -61,7 +61,7 @@ class Tiles {
     }
   }
 
-  void* address(const GroupNormTensor& t, const Place& at) const {
+  void* address(const GroupNormTensor& t, const Region& at) const {
     return element_at(t.data, t.element, offset_of(call_, t, at.sample, at.channel, at.first));
   }
 
@@ -73,7 +73,7 @@ class Tiles {
   struct Lines {
     int64_t count, length, line, step;
   };
-  Lines lines_of(const GroupNormTensor& t, const Place& at, int64_t positions) const {
+  Lines lines_of(const GroupNormTensor& t, const Region& at, int64_t positions) const {
     const int64_t step = t.position[call_.spatial_loops - 1];
     return side == Side::channels ? Lines{positions, at.rows, step, t.channel}
                                   : Lines{at.rows, positions, t.channel, step};
@@ -81,7 +81,7 @@ class Tiles {
 
   // Calls work(where it lies in the tile, where in the tensor, its lines) for each run of
   // positions.
-  void for_line_runs(const GroupNormTensor& t, const Place& at, void* tile, int64_t pitch,
+  void for_line_runs(const GroupNormTensor& t, const Region& at, void* tile, int64_t pitch,
                      const auto& work) const {
     for_runs(call_, t, at.sample, at.channel, at.first, at.columns,
              [&](int64_t offset, int64_t i, int64_t n) {
@@ -111,7 +111,7 @@ inline constexpr int64_t kTileRoom = kTileFloats + kTileRows * kSkew;
 class GatheredRows : Tiles<Side::positions, kTileRoom> {
  public:
   using Type = F32;
-  using Rows = RowsOf<float>;
+  using Rows = StridedRows<float>;
   static constexpr int64_t kRows = kTileRows;  // of a tile
   struct Buffer {
     alignas(64) float values[kTileRoom];
@@ -123,14 +123,14 @@ class GatheredRows : Tiles<Side::positions, kTileRoom> {
   int64_t columns() const { return call_.columns; }
 
   // Returns rows to read: in place if they can be used there, otherwise copied to `buffer`.
-  RowsOf<const float> load(const GroupNormTensor& t, const Place& at, Buffer& to) {
+  StridedRows<const float> load(const GroupNormTensor& t, const Region& at, Buffer& to) {
     if (is_usable(t, at)) return {static_cast<const float*>(address(t, at)), at.columns};
     gather(t, at, to.values, pitch(at));
     return {to.values, pitch(at)};
   }
 
   // Returns rows to write: the memory itself, or `buffer` for store().
-  Rows target(const GroupNormTensor& t, const Place& at, Buffer& buffer) const {
+  Rows target(const GroupNormTensor& t, const Region& at, Buffer& buffer) const {
     if (is_usable(t, at)) {
       auto* const there = static_cast<float*>(address(t, at));
       const bool lines = (reinterpret_cast<uintptr_t>(there) & 63) == 0;
@@ -139,17 +139,17 @@ class GatheredRows : Tiles<Side::positions, kTileRoom> {
     return {buffer.values, pitch(at)};
   }
 
-  void store(const GroupNormTensor& t, const Place& at, const Rows& rows) {
+  void store(const GroupNormTensor& t, const Region& at, const Rows& rows) {
     if (rows.first != address(t, at)) scatter(t, at, rows.first, rows.step);
   }
 
  private:
   // One row of whole blocks of lanes can be used where it lies.
-  static bool is_usable(const GroupNormTensor& t, const Place& at) {
+  static bool is_usable(const GroupNormTensor& t, const Region& at) {
     return t.element == Element::f32 && t.side == Side::positions && at.rows == 1 &&
            at.columns % kLanes == 0;
   }
-  static int64_t pitch(const Place& at) {
+  static int64_t pitch(const Region& at) {
     return round_up(at.columns, kLanes) + (at.rows == 1 ? 0 : kSkew);
   }
 };

@@ -88,8 +88,8 @@ IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
   return made;
 }
 
-// Adds the memory of the tensors that the argument has. Tensors with gaps count as written wholly,
-// and not as read.
+// Adds the memory of the argument's tensors. A tensor with gaps counts as wholly written, and not
+// as read.
 void add_ranges(const Parameter& parameter, const Value& value, std::vector<Range>* ranges) {
   const auto add = [&](const aclTensor* handle) {
     const aclTensor* tensor = handle == nullptr ? nullptr : tensors().find(handle);
@@ -137,7 +137,7 @@ at::ScalarType scalar_type(int64_t acl_dtype) {
     case ACL_FLOAT16: return at::kHalf;
     case ACL_BF16: return at::kBFloat16;
     case ACL_DOUBLE: return at::kDouble;
-    case ACL_INT4: return at::ScalarType::Int4;  // two in a byte; no operator of ATen reads it
+    case ACL_INT4: return at::ScalarType::Int4;  // packed in pairs; no ATen operator reads it
     case ACL_INT8: return at::kChar;
     case ACL_INT16: return at::kShort;
     case ACL_INT32: return at::kInt;
@@ -192,7 +192,7 @@ void Call::take(const Parameter& parameter, const Value& value) {
   if (openaclnn_is_checked()) add_ranges(parameter, value, &ranges);
 }
 
-// The same dimensions in the same order; callers add and leave out dimensions of one element.
+// Equal dims in the same order, ignoring size-1 dims.
 static bool same_but_for_ones(c10::IntArrayRef a, c10::IntArrayRef b) {
   size_t i = 0, k = 0;
   for (;; ++i, ++k) {
@@ -227,7 +227,7 @@ static std::pair<const char*, const char*> bytes_of(const Tensor& tensor) {
   return {first, first + (last + 1) * static_cast<int64_t>(tensor.element_size())};
 }
 
-Tensor apart(const Tensor& tensor, const Tensor& written) {
+Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written) {
   if (!tensor.defined() || tensor.is_meta() || tensor.numel() == 0 || written.numel() == 0)
     return tensor;
   const auto [begin, end] = bytes_of(tensor);
@@ -239,7 +239,7 @@ void copy_into(const Tensor& to, const Tensor& from) {
   const bool same = from.sizes() == to.sizes() && from.strides() == to.strides() &&
                     from.element_size() == to.element_size() &&
                     from.const_data_ptr() == to.const_data_ptr();
-  to.copy_(same ? from : apart(from, to));
+  to.copy_(same ? from : copy_if_overlapping(from, to));
 }
 
 void put(const Tensor& out, const Tensor& result, const char* name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a row between its phases, with the C arguments as ATen knows them. Tensors wrap the
-// program's memory; nothing is copied.
+// One call of a row between its phases, with the C arguments as ATen values. Tensors wrap the
+// program's memory without copies.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -28,7 +28,7 @@ struct Refusal : std::runtime_error {
   int32_t status;
 };
 
-// An argument that is NULL and must not be.
+// An argument that must not be NULL.
 struct Missing : Refusal {
   explicit Missing(const std::string& name)
       : Refusal(name + " must not be NULL", ACLNN_ERR_PARAM_NULLPTR) {}
@@ -38,7 +38,7 @@ inline Missing missing_element(const char* list, size_t i) {
   return Missing(std::string(list) + "[" + std::to_string(i) + "]");
 }
 
-// What a composite reads is not known in phase 1, when it gets tensors without data.
+// Thrown by a composite that reads data in phase 1, where tensors have none.
 struct NeedsData : std::runtime_error {
   NeedsData() : std::runtime_error("the data are not known in phase 1") {}
 };
@@ -56,11 +56,11 @@ IValue to_ivalue(const Parameter& parameter, const Value& value);
 struct Call {
   const Row* row;
   std::vector<IValue> values;
-  std::vector<const void*> handles;  // of tensors whose shape phase 2 determines
-  // In check mode, what phase 2 reads and writes. Only perform() reports it: the executors of C
-  // programs have operands, which check mode sees.
+  std::vector<const void*> handles;  // of tensors with data-dependent shapes
+  // For check mode: the memory that phase 2 reads and writes, reported by perform(). The executors
+  // of C programs have operands instead.
   std::vector<Range> ranges{};
-  // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
+  // The refusal of phase 1, if deferred (core/npu/queue.h).
   int32_t refused = 0;
   std::string sentence{};
   bool checked = false;  // by check_call
@@ -69,27 +69,27 @@ struct Call {
   Tensor tensor(size_t i) const { return values[i].isNone() ? Tensor() : values[i].toTensor(); }
 };
 
-// Phase 2 of the call that make() returns: waits for the stream and computes.
+// Phase 2: waits for the stream and computes.
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream);
 
-// Copies, through other memory where elements of the source lie where others of the target do.
+// Copies; through a temporary if the two overlap at different elements.
 void copy_into(const Tensor& to, const Tensor& from);
-// The tensor, or a copy where writing the other one would change it.
-Tensor apart(const Tensor& tensor, const Tensor& written);
+// The tensor, or a copy if it overlaps the written one.
+Tensor copy_if_overlapping(const Tensor& tensor, const Tensor& written);
 
 // Copies a result into the caller's tensor, which may have another dtype, other strides, and more
 // or fewer dims of size 1; both may be empty, with any shapes. Skips an undefined result and a
 // missing tensor.
 void put(const Tensor& out, const Tensor& result, const char* name = "out");
-// Where a form computes nothing for an output but the first, ATen returns a tensor of shape [0], as
-// for the statistics of batch_norm outside training. The output stays as it is.
+// ATen returns a tensor of shape [0] for a secondary output that it does not compute, such as
+// batch_norm's statistics outside training. The output is left unwritten.
 inline bool is_not_computed(size_t output, const IValue& result) {
   return output > 0 && result.isTensor() && result.toTensor().defined() &&
          result.toTensor().sizes() == at::IntArrayRef{0};
 }
 void check_result(const Tensor& out, const Tensor& result,
-                  const char* name);  // whether put() can do that
-// Tells check mode that the elements of an output from `first` on stay as they were.
+                  const char* name);  // whether put() accepts the result
+// Reports to check mode that the elements of an output from `first` on are left unwritten.
 void leave(const Tensor& out, int64_t first = 0);
 
 // Writes an output whose shape depends on the data: it has enough room, and gets the shape of the

@@ -36,8 +36,11 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
 void compute(const Call& call) {
   const Resolved& found = resolved(*call.row);
   if (found.composite != nullptr) {
-    const bool changed = found.dense || call.row->computed == Row::Computed::in_float;
-    return found.composite->run(changed ? prepared_for_composite(call, found.dense) : call);
+    const bool in_float =
+        call.row->computed == Row::Computed::in_float && !rounds_once(call, found);
+    const bool changed = in_float || found.dense;
+    return found.composite->run(changed ? prepared_for_composite(call, in_float, found.dense)
+                                        : call);
   }
   FloatCopies written;
   torch::jit::Stack stack = stack_of(call, *found.op, &written);

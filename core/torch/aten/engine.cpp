@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both phases of every row. Phase 1 wraps the arguments; phase 2 waits for the stream, calls the
-// operator, and copies its results to where the program wants them. It runs on the calling thread;
-// with torch_npu's queue that is the thread of the queue.
+// Both phases of every row for torch_npu, and the Backend for C programs (core/aten/row.h tells how
+// they relate). Phase 2 runs on the calling thread; with torch_npu's queue that is the thread of
+// the queue.
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <ATen/Parallel.h>
@@ -13,8 +13,8 @@
 #include "core/aten/traced.h"
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/status.h"
-#include "core/runtime/timeline.h"
 #include "core/torch/aten/composite.h"
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"
@@ -28,7 +28,7 @@ namespace {
 
 HandlePool<Call>& calls() { return pool_of<Call>(1 << 16); }
 
-// Calls the CPU's kernels and nothing above them: the call was recorded already.
+// Dispatches to the CPU kernels only: autograd has recorded the call already.
 struct KernelsOnly {
   c10::impl::ExcludeDispatchKeyGuard keys{
       c10::autograd_dispatch_keyset |
@@ -57,7 +57,7 @@ int32_t guarded(const Row& row, F f) {
 }
 
 std::vector<std::atomic<uint64_t>>& counts() {
-  static constinit Immortal<std::vector<std::atomic<uint64_t>>> all;
+  static constinit NoDestructor<std::vector<std::atomic<uint64_t>>> all;
   return all.get([] { return std::vector<std::atomic<uint64_t>>(static_cast<size_t>(row_count)); });
 }
 
@@ -171,11 +171,12 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
-int32_t plan(int index, const Value* values, uint64_t* workspace_size, void** executor) {
+int32_t plan_for_npu(int index, const Value* values, uint64_t* workspace_size, void** executor) {
   return traced_plan(rows[index], values, workspace_size, executor, plan_now);
 }
 
-int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor, void* stream) {
+int32_t run_for_npu(int index, void* workspace, uint64_t workspace_size, void* executor,
+                    void* stream) {
   return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 
@@ -183,8 +184,8 @@ int32_t run(int index, void* workspace, uint64_t workspace_size, void* executor,
 
 using namespace openaclnn::aten;
 
-// C programs find this (core/aten).
-extern "C" __attribute__((visibility("default"))) const Provider openaclnn_aten_provider = {
+// Looked up by core/aten for C programs.
+extern "C" __attribute__((visibility("default"))) const Backend openaclnn_aten_backend = {
     rows_digest,   TORCH_ABI_VERSION, prepare_for_c,
     compute_for_c, drop_for_c,        [](int count) { at::set_num_threads(count); }};
 

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/torch/aten/stack.h"
 
 namespace openaclnn::aten {
@@ -18,9 +18,9 @@ bool is_list_of_tensors(const IValue& value) {
   return type->isSubtypeOf(*c10::OptionalType::create(c10::TensorType::get()));
 }
 
-// The tensor, or the tensors of a list, as f returns them.
+// Applies f to the tensor, or to the tensors of a list.
 template <class F>
-IValue each(const IValue& value, F f) {
+IValue map_tensors(const IValue& value, F f) {
   if (value.isTensor()) return f(value.toTensor());
   if (value.isTensorList()) {
     c10::List<Tensor> list;
@@ -36,7 +36,7 @@ IValue each(const IValue& value, F f) {
 
 // oneDNN has kernels for bfloat16 on this CPU: AVX-512 and above.
 bool has_bfloat16_kernels() {
-  static constinit Immortal<bool> has;
+  static constinit NoDestructor<bool> has;
   return has.get([] {
     const auto op =
         c10::Dispatcher::singleton().findSchema({"mkldnn::_is_mkldnn_bf16_supported", ""});
@@ -59,7 +59,7 @@ at::ScalarType wide_of(const std::vector<IValue>& values) {
 }
 
 IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written) {
-  return each(value, [&](const Tensor& tensor) {
+  return map_tensors(value, [&](const Tensor& tensor) {
     if (!tensor.defined() || !has_16_bits(tensor.scalar_type())) return tensor;
     const Tensor wider = tensor.to(wide);
     if (written != nullptr) written->emplace_back(tensor, wider);
@@ -68,13 +68,12 @@ IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written) 
 }
 
 IValue dense(const IValue& value) {
-  return each(value,
-              [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; });
+  return map_tensors(
+      value, [](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; });
 }
 
-Call prepared_for_composite(const Call& call, bool contiguous) {
+Call prepared_for_composite(const Call& call, bool floats, bool contiguous) {
   Call made{call.row, {}, call.handles};
-  const bool floats = call.row->computed == Row::Computed::in_float;
   const at::ScalarType wide = wide_of(call.values);
   for (size_t i = 0; i < call.values.size(); ++i) {
     IValue value = call.values[i];

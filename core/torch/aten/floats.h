@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ATen gets instead of the program's tensors. Rows `in float`: 16-bit floats as float, or as
-// double beside doubles; put() rounds the results once. Rows of dense(): contiguous tensors.
+// Conversion of arguments before ATen. Rows `in float`: 16-bit floats become float, or double
+// beside doubles; put() rounds the results once. dense() rows: tensors become contiguous.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -25,7 +25,7 @@ IValue in_float(const IValue& value, at::ScalarType wide, FloatCopies* written =
 // The tensor, or the tensors of the list, contiguous.
 IValue dense(const IValue& value);
 
-// For a composite: what the call only reads, contiguous, and in float where its row says so.
-Call prepared_for_composite(const Call& call, bool contiguous);
+// For a composite: read-only arguments, in float and contiguous where asked.
+Call prepared_for_composite(const Call& call, bool floats, bool contiguous);
 
 }  // namespace openaclnn::aten

@@ -38,7 +38,7 @@ void check_range(const Parameter& parameter, int64_t number) {
 
 void check_multiple(const Call& call, const Parameter& parameter, int64_t number) {
   const int64_t by = call.values[static_cast<size_t>(parameter.limits.multiple)].toInt();
-  if (by == 0 || number % by == 0) return;  // the range of the other refuses 0
+  if (by == 0 || number % by == 0) return;  // 0 is refused by the other's range
   throw Refusal(c10::str(parameter.name, " must be a multiple of ",
                          call.row->parameters[parameter.limits.multiple].name, ", ", by,
                          ", but got ", number));
@@ -87,7 +87,7 @@ bool flag(const Call& call, int parameter, bool without) {
   return parameter < 0 ? without : call.values[static_cast<size_t>(parameter)].toBool();
 }
 
-// Inputs give the names their sizes before outputs do: a sentence should blame the output.
+// Inputs define named sizes before outputs do, so that sentences blame the output.
 Sizes checked(const Call& call) {
   Sizes sizes(call);
   for (const bool written : {false, true}) {

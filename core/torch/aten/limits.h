@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows say of their parameters beyond what ATen checks (src/openaclnn/aten/parameters.py).
+// Checks of parameters that ATen does not make (src/openaclnn/aten/parameters.py).
 #pragma once
 
 #include "core/torch/aten/call.h"
 
 namespace openaclnn::aten {
 
-// Finds what is NULL and must not be. Throws Refusal.
+// Refuses missing arguments. Throws Refusal.
 void check_missing(const Call& call);
 
 // Shapes, lengths, kinds of numbers and ranges: phase 1. Throws Refusal.

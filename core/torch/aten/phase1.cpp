@@ -12,8 +12,8 @@
 namespace openaclnn::aten {
 namespace {
 
-// Of all that the shape of a result may depend on. The step is that of FNV-1a with 64 bits at once,
-// and a rotation, so that high bits reach the low ones.
+// Hash of all that a result's shape may depend on: FNV-1a on 64-bit words, with a rotation so that
+// high bits affect low ones.
 class Key {
  public:
   void add(uint64_t value) {
@@ -53,7 +53,7 @@ uint64_t type_of(const IValue& value) {
 }
 
 void Key::add(const IValue& value) {
-  add(type_of(value));  // or NULL and a number with its bits would be one key
+  add(type_of(value));  // else NULL and a number of the same bits would have one key
   if (value.isTensor()) return add(value.toTensor());
   if (value.isInt()) return add(static_cast<uint64_t>(value.toInt()));
   if (value.isBool()) return add(uint64_t{value.toBool()});
@@ -80,7 +80,7 @@ uint64_t key_of(const Call& call) {
   return key.bits() | 1;  // 0 is an empty place
 }
 
-// One place for each key: two calls that share one are only looked at more often.
+// One slot for each key; calls that share a slot are only checked more often.
 std::atomic<uint64_t>& place_of(uint64_t key) {
   static std::array<std::atomic<uint64_t>, 1 << 14> places{};
   return places[key >> 50];
@@ -97,11 +97,11 @@ bool without_data(const Tensor& tensor, Tensor& made) {
   return true;
 }
 
-// False where the call has something that cannot be without data, or nothing that could.
+// False if the call has arguments that cannot be meta tensors, or no tensors.
 bool without_data(const Call& call, Call& made) {
   bool any = false;
   made.row = call.row;
-  made.handles.resize(call.handles.size());  // no handle: what the data decide stays as it is
+  made.handles.resize(call.handles.size());  // no handles: data-dependent shapes are not written
   for (const IValue& value : call.values) {
     if (value.isTensor()) {
       Tensor tensor;
@@ -131,11 +131,11 @@ bool needs_data(const c10::OperatorHandle& op) {
          op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
-// The operator looks for numbers in a tensor without data.
+// The operator reads data of a meta tensor.
 bool reads_data(const std::string& text) { return first_line(text).find("meta") != text.npos; }
 
-// In a process with Python most forms without data are written in it: what they raise has no type
-// here, but the name of its class in front. Other classes say that there is no such form.
+// In a process with Python most meta kernels are Python: their exceptions arrive untyped, with the
+// class name in front. Other classes mean that the meta kernel is missing.
 void refused_in_python(const Call& call, const std::string& text) {
   if (reads_data(text)) return;
   for (const std::string name : {"RuntimeError: ", "IndexError: ", "ValueError: "}) {
@@ -160,7 +160,7 @@ void check_call(Call& call) {
     } catch (const Refusal&) {
       throw;
     } catch (const NeedsData&) {                 // of a composite
-    } catch (const c10::NotImplementedError&) {  // no form without data
+    } catch (const c10::NotImplementedError&) {  // no meta kernel
     } catch (const c10::Error& error) {
       if (!reads_data(error.what_without_backtrace())) throw;
     } catch (const std::exception& error) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What phase 1 refuses: missing arguments, what a row says of its parameters, and what ATen or a
-// composite says of tensors without data.
+// Refusals of phase 1: missing arguments, the limits of the row, and what ATen's meta kernel or a
+// composite refuses.
 #pragma once
 
 #include "core/torch/aten/call.h"
 
 namespace openaclnn::aten {
 
-// Throws a Refusal or what ATen throws, or sets call.checked. A call whose shapes, dtypes and other
-// arguments passed before passes at once. What only the data decide, and operators of ATen without
-// a meta kernel, are left to phase 2.
+// Throws a Refusal or ATen's exception, or sets call.checked. Calls that passed before with equal
+// shapes, dtypes and attributes are cached. Data-dependent checks, and operators without a meta
+// kernel, are left to phase 2.
 void check_call(Call& call);
 
 }  // namespace openaclnn::aten

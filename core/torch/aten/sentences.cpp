@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <regex>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -27,9 +27,9 @@ bool needs_a_tensor(const std::string& text) {
                         "doesn't have storage"});
 }
 
-// CPUFloatType is Float, as is MetaFloatType where there are no data; c10::Half is Half.
+// CPUFloatType and MetaFloatType become Float; c10::Half becomes Half.
 std::string with_plain_types(const std::string& text) {
-  static constinit Immortal<std::regex> typed;
+  static constinit NoDestructor<std::regex> typed;
   const std::regex& types =
       typed.get([] { return std::regex("(?:CPU|Meta)([A-Z][A-Za-z0-9]*)Type|c10::"); });
   return std::regex_replace(text, types, "$1");
@@ -47,7 +47,7 @@ std::string shown(const IValue& value) {
   return "";
 }
 
-// "self Float [2, 3], other Int [4]", cut off where it gets long.
+// "self Float [2, 3], other Int [4]", truncated.
 std::string arguments_of(const Call& call) {
   constexpr size_t kLong = 300;
   std::string text;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ATen says of a wrong call, in the words of the caller.
+// Refusals from ATen's exceptions, in the caller's terms.
 #pragma once
 
 #include "core/torch/aten/call.h"
 
 namespace openaclnn::aten {
 
-// ATen's own first line; but where that is an assertion within, or speaks of things that the caller
-// does not have, a sentence with the names, dtypes and shapes of the arguments.
+// The first line of ATen's message. If that is an internal assertion or names what the caller does
+// not have: a sentence with the names, dtypes and shapes of the arguments.
 Refusal refusal_of(const Call& call, const std::string& text);
 
 // Calls f() and turns what ATen throws into a Refusal.
@@ -21,7 +21,7 @@ void explained(const Call& call, F f) {
     throw refusal_of(call, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& error) {  // numbers that overflow, lists that are too long
+  } catch (const std::exception& error) {  // overflows, lists that are too long
     throw refusal_of(call, error.what());
   }
 }

@@ -62,7 +62,7 @@ std::vector<Sizes::Wanted> Sizes::wanted(const Limits& limits) const {
         break;
       case Size::Kind::any: made.push_back({&size, std::nullopt, true}); break;
       case Size::Kind::of_value:
-        // NULL leaves the dims open.
+        // NULL: any dims.
         if (!append_value(size, &made)) made.push_back({&size, std::nullopt, true});
         break;
     }
@@ -94,8 +94,8 @@ bool Sizes::fits(const Parameter& parameter, const std::vector<Wanted>& wanted,
     fixed += !w.rest;
     optional += w.from->optional && !w.size;
   }
-  if (rest > 1) return got.size() >= fixed;  // where one ends and the next begins is open
-  // A dim that is optional, and not known yet, is left out where a dim is missing.
+  if (rest > 1) return got.size() >= fixed;  // ambiguous: where does one end?
+  // An optional dim that is not known yet is skipped if a dim is missing.
   const bool leave_out = optional > 0 && got.size() + 1 == fixed;
   if (leave_out) --fixed;
   if (rest > 0 ? got.size() < fixed : got.size() != fixed) return false;

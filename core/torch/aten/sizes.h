@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes that the tensors of one call give to the names of its row.
+// Values of the row's named sizes, from the tensors of one call.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ class Sizes {
  public:
   explicit Sizes(const Call& call) : call_(call) {}
 
-  // Compares a shape, or the length of a list, with the limits, and learns the names that are new.
-  // Throws Refusal.
+  // Checks a shape, or the length of a list, and assigns names that have no value yet. Throws
+  // Refusal.
   void check(const Parameter& parameter, at::IntArrayRef got);
-  // The product of the factors; nullopt where a tensor that would give one is missing.
+  // The product of the factors; nullopt if a tensor that defines one is missing.
   std::optional<int64_t> product(const Size* factors, int count) const;
 
  private:
@@ -27,7 +27,7 @@ class Sizes {
     bool missing = false;         // an optional dim that the first tensor did not have
     const char* where = nullptr;  // the parameter that gave it
   };
-  // One dim that is wanted, or any number of dims.
+  // A wanted dim, or any number of dims.
   struct Wanted {
     const Size* from;
     std::optional<int64_t> size;

@@ -5,13 +5,13 @@
 #include <array>
 #include <string_view>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 
 // Kernels that take any strides for contiguous, give wrong results for broadcast tensors (median)
-// or refuse other strides: above them, ATen's functions for people make their tensors contiguous.
-constexpr std::array<std::string_view, 15> kForDense = {"native_batch_norm_backward",
+// or refuse other strides: ATen's public functions make tensors contiguous before they call these.
+constexpr std::array<std::string_view, 13> kForDense = {"native_batch_norm_backward",
                                                         "native_group_norm",
                                                         "native_group_norm_backward",
                                                         "native_layer_norm_backward",
@@ -21,8 +21,6 @@ constexpr std::array<std::string_view, 15> kForDense = {"native_batch_norm_backw
                                                         "median",
                                                         "nanmedian",
                                                         "_pdist_forward",
-                                                        "conv_tbc",
-                                                        "conv_tbc_backward",
                                                         "nll_loss2d_backward",
                                                         "_foreach_addcdiv",
                                                         "_foreach_addcmul"};
@@ -56,8 +54,8 @@ Resolved resolve(const Row& row) {
 }
 
 const Resolved& resolved(const Row& row) {
-  using Known = std::vector<Immortal<Resolved>>;
-  static constinit Immortal<Known> known;
+  using Known = std::vector<NoDestructor<Resolved>>;
+  static constinit NoDestructor<Known> known;
   Known& all = known.get([] { return Known(static_cast<size_t>(row_count)); });
   return all[static_cast<size_t>(&row - rows)].get([&] { return resolve(row); });
 }
@@ -70,7 +68,7 @@ IValue as_scalar(const IValue& value) {
   return value.toTensor().item();
 }
 
-// A device takes 32-bit positions wherever it takes 64-bit ones; many operators of ATen do not.
+// A device accepts 32-bit indices wherever it accepts 64-bit ones; many ATen operators do not.
 IValue with_wide_positions(const IValue& value, const std::string& argument) {
   const bool positions = argument == "index" || argument == "indices" || argument == "target";
   if (!positions || !value.isTensor() || !value.toTensor().defined()) return value;
@@ -78,8 +76,7 @@ IValue with_wide_positions(const IValue& value, const std::string& argument) {
   return tensor.scalar_type() == at::kInt ? tensor.to(at::kLong) : tensor;
 }
 
-// The value as the schema wants it: what CANN passes as a tensor may be ATen's number, and the
-// other way round.
+// Converts the value to the schema's type: CANN's tensor may be ATen's number, and vice versa.
 IValue converted(IValue value, c10::TypePtr type, const char* name) {
   bool optional = false;
   if (const auto inner = type->cast<c10::OptionalType>()) {
@@ -150,8 +147,8 @@ bool changes_argument(const Row& row, const Argument& from) {
   return true;
 }
 
-// The tensors in the dtype that holds all of them and out: what is multiplied in 16 bits for an out
-// of 32 is summed in 32.
+// Promotes the tensors to the common dtype of all and out: 16-bit products for a 32-bit out are
+// summed in 32 bits.
 void promoted(torch::jit::Stack& stack, const Call& call) {
   const Tensor out = call.tensor(static_cast<size_t>(call.row->outputs[0]));
   std::optional<at::ScalarType> all;
@@ -187,7 +184,7 @@ torch::jit::Stack stack_of(const Call& call, const c10::OperatorHandle& op, Floa
                         named ? row.parameters[from.integer].name : "");
       stack.push_back(with_wide_positions(value, arguments[i].name()));
     } else if (arguments[i].name() == "device" && without_data) {
-      stack.push_back(at::Device(at::kMeta));  // operators that make a tensor from numbers
+      stack.push_back(at::Device(at::kMeta));  // factory operators
     } else {
       stack.push_back(arguments[i].default_value().value_or(IValue()));
     }

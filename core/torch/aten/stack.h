@@ -10,18 +10,18 @@
 
 namespace openaclnn::aten {
 
-// What a row needs of torch, found out when it is first called.
+// The operator behind a row, resolved at the first call.
 struct Resolved {
   const Composite* composite = nullptr;
   std::optional<c10::OperatorHandle> op;
-  bool in_place = false;  // the operator writes where the program wants the result
-  bool dense = false;     // its kernels read tensors as if they were contiguous
+  bool in_place = false;  // the operator writes its argument
+  bool dense = false;     // its kernels need contiguous tensors
   bool is_sum = false;    // self + alpha other
   bool is_convolution = false;
 };
 
 Resolved resolve(const Row& row);          // throws Refusal
-const Resolved& resolved(const Row& row);  // the same, kept
+const Resolved& resolved(const Row& row);  // cached
 
 // Whether ATen itself rounds the call's 16-bit results once, and faster than in float.
 bool rounds_once(const Call& call, const Resolved& found);

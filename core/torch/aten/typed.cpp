@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of the older interface by type are rows whose name is not a function. Tensors come in
-// the order of the row, attributes by name; one call does both phases.
+// Operators by type (the older interface): rows whose name is not a C function. Tensors in the
+// order of the row, attributes by name; one call does both phases.
 #include "core/npu/typed.h"
 
 #include <unordered_map>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/torch/aten/composite.h"
 
 namespace openaclnn::aten {
@@ -15,7 +15,7 @@ using npu::TypedAttribute;
 using npu::TypedCall;
 
 const Row* find_type(const std::string& type) {
-  static constinit Immortal<std::unordered_map<std::string, const Row*>> place;
+  static constinit NoDestructor<std::unordered_map<std::string, const Row*>> place;
   const auto& types = place.get([] {
     std::unordered_map<std::string, const Row*> found;
     for (int i = 0; i < row_count; ++i) {
@@ -73,7 +73,7 @@ Call as_call(const Row& row, const TypedCall& given) {
 }  // namespace
 }  // namespace openaclnn::aten
 
-// If attribute_count is -1, only asks whether the type exists.
+// attribute_count -1: only checks whether the type exists.
 extern "C" __attribute__((visibility("default"))) int32_t
 openaclnn_aten_by_type(const openaclnn::npu::TypedCall* call, void* stream) {
   using namespace openaclnn::aten;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C program did not ask for PyTorch: what PyTorch warns its own users of stays off its stderr.
+// Suppresses PyTorch's warnings, which would confuse users of C programs.
 #pragma once
 
 #include <c10/util/Exception.h>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 
 namespace openaclnn::aten {
 
@@ -12,14 +12,14 @@ struct NoWarnings : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-// On this thread, as long as it lives.
+// RAII, for this thread.
 class WithoutWarnings {
  public:
   WithoutWarnings() = default;
 
  private:
   static NoWarnings* handler() {
-    static constinit Immortal<NoWarnings> one;
+    static constinit NoDestructor<NoWarnings> one;
     return &one.get();
   }
   c10::WarningUtils::WarningHandlerGuard guard_{handler()};

@@ -24,7 +24,7 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
 
 }  // namespace
 
-// A datagram socket that is connected sends nothing, but the system has chosen its own address.
+// Connecting a datagram socket sends nothing, but selects the local address.
 std::string address_towards(const std::string& host, uint16_t port) {
   if (const char* chosen = std::getenv("HCCL_IF_IP"); chosen != nullptr && *chosen != '\0')
     return chosen;
@@ -33,12 +33,12 @@ std::string address_towards(const std::string& host, uint16_t port) {
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list) != 0)
     return kLoopback;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> found(list, freeaddrinfo);
-  for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
-    const int own = socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  for (const addrinfo* address = list; address != nullptr; address = address->ai_next) {
+    const int own = socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (own < 0) continue;
     sockaddr_storage address = {};
     socklen_t size = sizeof address;
-    const bool known = connect(own, each->ai_addr, each->ai_addrlen) == 0 &&
+    const bool known = connect(own, address->ai_addr, address->ai_addrlen) == 0 &&
                        getsockname(own, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     close(own);
     const std::string text = known ? text_of(address, size) : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under which address other ranks reach this process.
+// The address at which other ranks reach this process.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,10 @@
 
 namespace openaclnn::hccl {
 
-// HCCL_IF_IP, or else the address of this machine on the way to the host; that of the loopback if
-// there is no way.
+// HCCL_IF_IP, or else the local address of the route to the host; loopback without a route.
 std::string address_towards(const std::string& host, uint16_t port);
 
-// The address towards MASTER_ADDR, or towards the loopback if that is not set.
+// The local address of the route to MASTER_ADDR; loopback if that is not set.
 std::string own_address();
 
 }  // namespace openaclnn::hccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each call does. Data that is only moved goes as bytes; data that is reduced goes in a dtype
-// that gloo reduces: 16-bit floats in float, which also rounds them once only.
+// The collectives. Data that is only moved is sent as bytes. Data that is reduced is sent in a
+// dtype that gloo reduces: 16-bit floats as float, which also rounds only once.
 #include <c10/util/Registry.h>
 
 #include "core/runtime/stream.h"
@@ -17,7 +17,7 @@ TORCH_DECLARE_TYPED_REGISTRY(GlooAllreduceRegistry, c10::DeviceType, ProcessGrou
 namespace openaclnn::hccl {
 namespace {
 
-// HcclDataType and HcclReduceOp come here checked: submit() refuses what has no place below.
+// HcclDataType and HcclReduceOp were checked by submit().
 at::ScalarType scalar_type(int32_t dtype) {
   constexpr at::ScalarType types[] = {at::kChar,   at::kShort,  at::kInt,    at::kHalf,
                                       at::kFloat,  at::kLong,   at::kUInt64, at::kByte,
@@ -63,14 +63,14 @@ c10d::ReduceOp reduction(int32_t operation) {
 
 bool compares(int32_t operation) { return operation == 2 || operation == 3; }
 
-// How many elements reduce_scatter takes whose ranks get different numbers of them.
+// The elements of reduce_scatter if ranks get different counts.
 uint64_t uneven_count(const Collective& c) {
   uint64_t count = 0;
   for (size_t i = 0; i < c.sizes.size(); ++i) count = std::max(count, c.starts[i] + c.sizes[i]);
   return count;
 }
 
-// What has to be the same on all ranks. Data that is only moved may have any dtype.
+// The fields that must agree on all ranks. Data that is only moved may have any dtype.
 struct Header {
   enum Field { kind, bytes, root, dtype, operation, kFields };
   int64_t field[kFields];
@@ -136,8 +136,8 @@ void GlooCommunicator::agree(const Collective& collective) {
 void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
   const at::ScalarType type = values.scalar_type(), wide = reduced_in(type);
   Tensor work = values;
-  // The numbers of 64 bits without a sign are those with one, in the same order once the upper bit
-  // is turned; sums and products are the same modulo 2^64.
+  // uint64 as int64: the same order once the top bit is flipped; sums and products agree modulo
+  // 2^64.
   const bool turned = type == at::kUInt64 && compares(operation);
   if (type == at::kUInt64) {
     work = values.view(at::kLong);
@@ -156,7 +156,7 @@ void GlooCommunicator::reduce(Tensor& values, int32_t operation) {
   if (wide != type && (type != at::kUInt64 || turned)) values.copy_(work);
 }
 
-// What this rank sends to itself meets what it receives from itself, in their order.
+// Matches sends of this rank to itself with its receives, in order.
 void GlooCommunicator::exchange_with_itself(const std::vector<Part>& parts) {
   std::deque<const Part*> sent, received;
   for (const Part& part : parts) {
@@ -177,7 +177,7 @@ void GlooCommunicator::exchange_with_itself(const std::vector<Part>& parts) {
   }
 }
 
-// Receives are asked for first.
+// Receives are posted first.
 void GlooCommunicator::exchange(const std::vector<Part>& parts, bool eager) {
   exchange_with_itself(parts);
   std::vector<Work> works;

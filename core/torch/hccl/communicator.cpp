@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks find each other in a store of the first one, whose address is the root info; failures
-// become sentences.
+// Rendezvous: ranks find each other in a store of rank 0, whose address is the root info.
 #include <c10/util/Exception.h>
 
 #include <map>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "core/runtime/immortal.h"
+#include "core/runtime/no_destructor.h"
 #include "core/torch/hccl/address.h"
 #include "core/torch/hccl/gloo.h"
 
@@ -18,9 +17,9 @@ using std::chrono::seconds;
 
 bool has(const std::string& text, const char* word) { return text.find(word) != text.npos; }
 
-// One server for all communicators that this process is the first rank of.
+// One store server for all communicators of which this process is rank 0.
 const c10d::TCPStore& server(const Timeouts& timeouts) {
-  static constinit Immortal<c10::intrusive_ptr<c10d::TCPStore>> store;
+  static constinit NoDestructor<c10::intrusive_ptr<c10d::TCPStore>> store;
   return *store.get([&] {
     c10d::TCPStoreOptions options;
     options.port = 0;
@@ -33,8 +32,8 @@ const c10d::TCPStore& server(const Timeouts& timeouts) {
 
 // Each has a thread, so communicators share them.
 std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
-  static constinit Immortal<std::mutex> mutex;
-  static constinit Immortal<std::map<std::string, std::shared_ptr<gloo::transport::Device>>>
+  static constinit NoDestructor<std::mutex> mutex;
+  static constinit NoDestructor<std::map<std::string, std::shared_ptr<gloo::transport::Device>>>
       devices;
   const std::lock_guard lock(mutex.get());
   auto& found = devices.get()[address];
@@ -44,7 +43,7 @@ std::shared_ptr<gloo::transport::Device> device_at(const std::string& address) {
 
 std::string present(uint32_t rank) { return "present " + std::to_string(rank); }
 
-// The group of gloo waits for the longer timeout; who is missing is found out here.
+// gloo waits for the longer timeout; missing ranks are found here.
 void await_all(c10d::Store& store, uint32_t rank, uint32_t ranks, int64_t limit) {
   store.set(present(rank), std::vector<uint8_t>{1});
   std::vector<std::string> keys;
@@ -107,13 +106,13 @@ struct GlooEngine final : Engine {
 
 }  // namespace
 
-// Removes the place in the source that gloo and c10d add before or after the message.
+// Removes the source location that gloo and c10d add to the message.
 std::string first_line(const std::exception& error) {
   const auto* own = dynamic_cast<const c10::Error*>(&error);
   std::string text = own != nullptr ? own->what_without_backtrace() : error.what();
   text = text.substr(0, text.find('\n'));
   if (!text.empty() && text.front() == '[' && has(text, "] ")) text.erase(0, text.find("] ") + 2);
-  return text.substr(0, text.find(". This "));  // gloo guesses at causes
+  return text.substr(0, text.find(". This "));  // gloo appends guesses
 }
 
 void GlooCommunicator::lost(const std::string& text) const {
@@ -209,6 +208,6 @@ void Sends::work() {
 }  // namespace openaclnn::hccl
 
 extern "C" __attribute__((visibility("default"))) openaclnn::hccl::Engine* openaclnn_hccl_engine() {
-  static constinit openaclnn::Immortal<openaclnn::hccl::GlooEngine> engine;
+  static constinit openaclnn::NoDestructor<openaclnn::hccl::GlooEngine> engine;
   return &engine.get();
 }

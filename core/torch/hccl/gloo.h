@@ -18,23 +18,23 @@ namespace openaclnn::hccl {
 using at::Tensor;
 using Work = c10::intrusive_ptr<c10d::Work>;
 
-// ProcessGroupGloo gives its work to a thread of its own. The stream of a collective has a thread
-// already, and each change of thread costs 30 to 100 us, so all_reduce runs on that of the stream.
+// ProcessGroupGloo runs work on its threads. The stream of a collective has a thread already, and a
+// switch costs 30 to 100 us, so all_reduce runs on the stream's thread.
 class Gloo : public c10d::ProcessGroupGloo {
  public:
   using c10d::ProcessGroupGloo::ProcessGroupGloo;
-  // The work, not queued, which run() does. Calls are in the same order on all ranks, also among
-  // calls of the other collectives: each takes a tag.
+  // Work for run(), not queued. Calls must have the same order on all ranks, among all collectives:
+  // each takes a tag.
   c10::intrusive_ptr<AsyncWork> prepare_all_reduce(Tensor& values, c10d::ReduceOp operation);
 };
 
-// Sends that nobody waits for: gloo delivers when the other side receives. One thread waits for
-// them in their order, so that a failure is noticed and their memory goes.
+// Unawaited sends: gloo delivers when the other side receives. A thread waits for them in order, to
+// notice failures and free their memory.
 class Sends {
  public:
   ~Sends();
   void add(Work work, Tensor data);
-  std::string flush();    // what the first failed one says; "" when all were received
+  std::string flush();    // the first failure; "": all were received
   std::string failure();  // the same, so far
 
  private:
@@ -84,7 +84,7 @@ class GlooCommunicator final : public Communicator {
   const c10::intrusive_ptr<Gloo> group_;
   std::mutex order_;  // work is given to the group by one thread at a time
   std::mutex failed_;
-  std::optional<Failure> failure_;  // the first: the ranks are no longer at the same place
+  std::optional<Failure> failure_;  // the first; ranks are out of step after it
   Sends sends_;
 };
 

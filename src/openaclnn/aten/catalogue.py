@@ -7,7 +7,7 @@ import difflib
 import textwrap
 from typing import Any
 
-from ..text_table import Paint, columns
+from ..report.text_table import Paint, columns
 from . import Row
 from .prototypes import PLAIN, functions, gathered, headers, prototypes
 

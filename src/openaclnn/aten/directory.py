@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ..compiled import BuildError
 from ..settings import home
-from ..torch_npu.installed import torch as installed_torch
-from ..torch_npu.provider import library
+from .installed import torch as installed_torch
+from .library import library
 
 NO_TORCH = "PyTorch is not installed; install it with: pip install torch"
 
@@ -26,7 +26,7 @@ def _link(place: Path, target: Path) -> None:
     place.symlink_to(target)
 
 
-def _fill(folder: Path, torch: Path, provider: Path) -> None:
+def _fill(folder: Path, torch: Path, library: Path) -> None:
     """Files that look for their own place are copied, because links would lead away from it."""
     root = home()
     for name in ("acl", "aclnn"):
@@ -41,7 +41,7 @@ def _fill(folder: Path, torch: Path, provider: Path) -> None:
             if not (folder / place / file.name).is_symlink():
                 _link(folder / place / file.name, file)
     _link(folder / "lib64" / "torch", torch / "lib")
-    _link(folder / "lib64" / provider.name, provider)
+    _link(folder / "lib64" / library.name, library)
     _link(folder / "opp", root / "opp")
     _link(folder / "share" / "docs", root / "share" / "docs")
     for name in ("set_env.sh", "bin/setenv.bash"):
@@ -57,18 +57,18 @@ def directory() -> Path:
     torch = installed_torch()
     if torch is None:
         raise BuildError(NO_TORCH)
-    provider = library().build()
+    built = library().build()
     root = home()
     texts = [*sorted((root / "share" / "cmake").rglob("*.cmake")), root / "set_env.sh"]
     listed = sorted(path.name for path in (root / "lib64").rglob("*.so"))
     facts = [str(root), str(torch.folder), *listed, *(text.read_text() for text in texts)]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:8]
-    made = provider.parent / f"home-{digest}"
+    made = built.parent / f"home-{digest}"
     if made.is_dir():
         return made
     try:
         with tempfile.TemporaryDirectory(dir=made.parent, prefix="home-") as folder:
-            _fill(Path(folder) / "home", torch.folder, provider)
+            _fill(Path(folder) / "home", torch.folder, built)
             os.rename(Path(folder) / "home", made)  # at once: nobody sees half a directory
     except OSError as error:
         if not made.is_dir():  # somebody else made it meanwhile

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ..catalogue import PHASE2, wrapped
+from ..rows.catalogue import PHASE2, wrapped
 from . import Parameter, Row, rows
 
 # C types of the kinds; what is written is not const.

@@ -12,10 +12,14 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 #include "core/aten/row.h"
 
 #define PHASE extern "C" __attribute__((visibility("default"))) int32_t
-#ifdef OPENACLNN_BEHIND_JUMPS  // of the libraries for C programs, which have the names of CANN's
+#ifdef OPENACLNN_BEHIND_JUMPS  // libopenaclnn_aten; the libraries with CANN's names jump here
 #define NAME(name) openaclnn_##name
-#else
+#define PLAN plan_for_c
+#define RUN run_for_c
+#else  // libaclnn_math.so
 #define NAME(name) name
+#define PLAN plan_for_npu
+#define RUN run_for_npu
 #endif
 
 namespace openaclnn::aten {
@@ -137,9 +141,9 @@ def functions(index: int, row: Row) -> str:
     return (
         f"PHASE NAME({row.name}GetWorkspaceSize)({typed}, uint64_t* size, void** executor) {{\n"
         f"  const Value values[] = {{{values}}};\n"
-        f"  return plan({index}, values, size, executor);\n}}\n"
+        f"  return PLAN({index}, values, size, executor);\n}}\n"
         f"PHASE NAME({row.name})(void* workspace, uint64_t size, void* executor, void* stream) {{\n"
-        f"  return run({index}, workspace, size, executor, stream);\n}}\n"
+        f"  return RUN({index}, workspace, size, executor, stream);\n}}\n"
     )
 
 

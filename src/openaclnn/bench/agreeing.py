@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference import FORMATS, Array, dtype_name
+from ..reference.evaluation import Array, dtype_name
+from ..rows.dtypes import DTYPES
 
 DIFFERENCE = 4  # units by which results may differ: NumPy rounds attributes to half types
 
@@ -18,7 +19,7 @@ def agrees(a: Array, b: Array, cancels_below: float = 0.0) -> bool:
     unsigned: Any = f"u{a.itemsize}"
     if np.array_equal(a.view(unsigned), b.view(unsigned)):
         return True
-    form = FORMATS[dtype_name(a.dtype)]
+    form = DTYPES[dtype_name(a.dtype)]
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     least = max(2.0**form.least, cancels_below)
     size = np.maximum(np.maximum(abs(wide_a), abs(wide_b)), least)

@@ -14,9 +14,9 @@ import numpy as np
 
 import openaclnn
 
-from ..reference import REFERENCES, Array, input_shapes, numpy_dtype
-from ..schema import Op
-from ..shapes import shape_of
+from ..reference.evaluation import REFERENCES, Array, input_shapes, numpy_dtype
+from ..rows.schema import Op
+from ..rows.shapes import shape_of
 from .baselines import BASELINES
 from .machine import memory_for
 from .timing import aligned

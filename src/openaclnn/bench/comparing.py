@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..catalogue import SHORT
-from ..text_table import Paint, columns
+from ..report.text_table import Paint, columns
+from ..rows.catalogue import SHORT
 from .cases import text
 from .machine import busy
 from .reporting import duration

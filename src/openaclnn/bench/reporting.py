@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue import SHORT, attributes_text
 from ..plotting.canvas import Canvas, framed
-from ..text_table import Paint, columns
+from ..report.text_table import Paint, columns
+from ..rows.catalogue import SHORT, attributes_text
 from .cases import Case, text
 from .running import SCHEMA, Result, Time
 

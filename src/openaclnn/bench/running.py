@@ -18,8 +18,8 @@ import numpy as np
 
 import openaclnn
 
-from ..judging import outputs
-from ..reference import REFERENCES, Array
+from ..reference.evaluation import REFERENCES, Array
+from ..reference.judging import outputs
 from ..settings import config
 from . import machine
 from .agreeing import agrees

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..aten import catalogue as aten
-from ..catalogue import find_operator, nearest
-from ..schema import Op, Parameter
-from ..table import OPS
+from ..rows.catalogue import find_operator, nearest
+from ..rows.schema import Op, Parameter
+from ..rows.table import OPS
 
 WRONG_USE = 2  # exit status, as argparse has it
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AclnnError
-from ..output import unwritable, write_json, writing
+from ..report.output import unwritable, write_json, writing
+from ..report.text_table import Paint
 from ..settings import config
-from ..text_table import Paint
 from .arguments import (
     WRONG_USE,
     WrongUse,
@@ -145,8 +145,8 @@ def _draw(results: list[Result], stream: Any, paint: Paint) -> None:
 
 def _read(arguments: argparse.Namespace) -> tuple[list[Case], Path | None]:
     from ..bench.cases import Case
-    from ..dtypes import dtype_of
     from ..plotting.curves import default_attributes
+    from ..reference.dtypes import dtype_of
 
     if arguments.op is None:
         raise WrongUse("an operator must be named, or --compare; see:  openaclnn ops")

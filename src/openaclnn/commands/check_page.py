@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..html_page import document, signed, table
+from ..report.html_page import document, signed, table
 from ..settings import config
 
 AROUND = 2  # lines of source before and after that of a place

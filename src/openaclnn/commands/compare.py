@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..schema import Op
-from ..text_table import Paint
+from ..report.text_table import Paint
+from ..rows.schema import Op
 from .arguments import WRONG_USE as WRONG_USE
 from .arguments import WrongUse, add_attributes, given_attributes, operator
 
@@ -60,7 +60,7 @@ def add_standard(sub: argparse.ArgumentParser) -> None:
 
 
 def standard_of(arguments: argparse.Namespace) -> Any:
-    from ..standards import Standard
+    from ..reference.standards import Standard
 
     a = arguments
     return Standard(a.standard, a.ulp, a.level, a.rtol, a.atol)
@@ -104,7 +104,7 @@ def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
 
 
 def run(arguments: argparse.Namespace, _: Paint) -> int:
-    from ..comparing import compare  # needs the references; other commands do not
+    from ..reference.comparing import compare  # needs the references; other commands do not
 
     try:
         op = operator(arguments.op)

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from ..output import unwritable, write_json, write_text
-from ..schema import Op
+from ..report.output import unwritable, write_json, write_text
+from ..report.text_table import Paint
+from ..rows.schema import Op
+from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
-from ..table import ANY, OPS, PRODUCTS
-from ..text_table import Paint
 from .arguments import WRONG_USE, WrongUse, operator
 
 
@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 
 
 def _run(arguments: argparse.Namespace, ops: list[Op], stream: TextIO, paint: Paint) -> int:
-    from ..demonstrating import Demo, as_data, left_out, refused, show
-    from ..demonstration_text import closing, head, refusal
-    from ..demonstration_text import operator as lines_of
+    from ..demo.running import Demo, as_data, left_out, refused, show
+    from ..demo.text import closing, head, refusal
+    from ..demo.text import operator as lines_of
 
     def say(lines: list[str]) -> None:
         print("\n".join(lines), file=stream, flush=True)
@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace, ops: list[Op], stream: TextIO, paint: Pa
     if arguments.json:
         write_json(arguments.json, as_data(demo))
     if arguments.html:
-        from ..demonstration_page import page
+        from ..demo.page import page
 
         write_text(arguments.html, page(demo))
     return 1 if demo.broken else 0

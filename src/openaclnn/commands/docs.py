@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ..report.text_table import Paint
 from ..settings import home
-from ..text_table import Paint
 
 
 def folder() -> Path:

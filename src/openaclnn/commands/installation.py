@@ -9,9 +9,10 @@ import os
 import sys
 from collections.abc import Callable
 
+from ..report.text_table import Paint
+from ..rows.libraries import LINK_LINE
+from ..rows.table import ANY, PRODUCTS
 from ..settings import config
-from ..table import ANY, PRODUCTS
-from ..text_table import Paint
 from .programs import NoDirectory, directory, refuse
 
 # The environment variable behind a value of config().
@@ -34,7 +35,7 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  source $(openaclnn home)/set_env.sh\n"
         "  H=$ASCEND_HOME_PATH\n"
         "  g++ prog.cpp -I$H/include -I$H/include/aclnn -I$H/include/aclnnop \\\n"
-        "      -L$H/lib64 -lopapi_nn -lopapi_math -lascendcl -lnnopbase -o prog\n\n"
+        f"      -L$H/lib64 {' '.join(f'-l{name}' for name in LINK_LINE)} -o prog\n\n"
         "The same in one command: openaclnn cc prog.cpp -o prog",
     )
     shown_home.add_argument(

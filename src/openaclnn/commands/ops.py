@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from ..aten import catalogue as aten
 from ..aten.prototypes import functions as aten_functions
-from ..catalogue import (
+from ..report.text_table import Paint, columns
+from ..rows.catalogue import (
     SHORT,
     as_data,
     c_signatures,
@@ -24,9 +25,8 @@ from ..catalogue import (
     role,
     shapes,
 )
-from ..schema import Op, Parameter
-from ..table import ANY, OPS, PRODUCTS
-from ..text_table import Paint, columns
+from ..rows.schema import Op, Parameter
+from ..rows.table import ANY, OPS, PRODUCTS
 
 
 def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import AclnnError
-from ..output import unwritable, writing
-from ..schema import Op
-from ..text_table import Paint
+from ..report.output import unwritable, writing
+from ..report.text_table import Paint
+from ..rows.schema import Op
 from .arguments import (
     WRONG_USE,
     WrongUse,
@@ -57,10 +57,10 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:
-    from ..dtypes import dtype_of
     from ..plotting.curves import curves, default_attributes
     from ..plotting.errors import errors
     from ..plotting.text import drawing, error_title
+    from ..reference.dtypes import dtype_of
 
     try:
         op = operator(arguments.op)

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ..report.text_table import Paint
+from ..rows.libraries import LINK_LINE
 from ..settings import home
-from ..text_table import Paint
 
 C_SUFFIXES = (".c", ".i", ".s", ".S")
 CXX_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cp", ".CPP", ".ii")
-LIBRARIES = ("opapi_nn", "opapi_math", "ascendcl", "nnopbase")
 NOT_LINKING = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as a shell returns
 
@@ -78,7 +78,7 @@ def compile_command(
     folders = ("include", "include/aclnn", "include/aclnnop")
     command = [*compiler(words, variables), *(f"-I{root}/{folder}" for folder in folders), *words]
     if not any(word in NOT_LINKING for word in words):
-        command += [f"-L{root}/lib64", *(f"-l{name}" for name in LIBRARIES)]
+        command += [f"-L{root}/lib64", *(f"-l{name}" for name in LINK_LINE)]
         # With other directories than home() the rpath comes before LD_LIBRARY_PATH: where that has
         # home(), the program would find libraries without its operators.
         first = ["-Wl,--disable-new-dtags"] if folder not in (None, home()) else []

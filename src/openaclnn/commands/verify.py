@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..dtypes import dtype_of, missing_module
-from ..output import unwritable, write_json, write_text
+from ..reference.dtypes import dtype_of, missing_module
+from ..report.output import unwritable, write_json, write_text
+from ..report.text_table import Paint
+from ..rows.table import ANY, OPS, PRODUCTS
 from ..settings import config
-from ..table import ANY, OPS, PRODUCTS
-from ..text_table import Paint
 from .compare import WRONG_USE, add_standard, standard_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 def _verify(
     arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
 ) -> int:
-    from ..standards import OF_TWO
+    from ..reference.standards import OF_TWO
     from ..verify import exhaustive
     from ..verify.page import page
     from ..verify.progress import Silent, progress

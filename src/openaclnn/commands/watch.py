@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
-from ..text_table import Paint
+from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
+from ..report.text_table import Paint
+from ..rows.libraries import LIBRARIES
 from .programs import NOT_FOUND, NoDirectory, become, directory, environment, refuse
 
 MISTAKES_MADE = (
@@ -23,7 +24,6 @@ MISTAKES_MADE = (
 )
 NOTHING_CHECKED = 67  # exit status when a program succeeds without a call that check mode looks at
 WRONG_USE = 2  # exit status, as argparse has it
-NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math", "acl_op_compiler")
 
 
 def run_beside(
@@ -147,7 +147,7 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
     variables = environment(os.environ, root)
     folder = root / "lib64" / "trace"
     before = variables.get("LD_PRELOAD")
-    libraries = [str(folder / f"lib{name}.so") for name in NAMES] + ([before] if before else [])
+    libraries = [str(folder / f"lib{name}.so") for name in LIBRARIES] + ([before] if before else [])
     variables["LD_PRELOAD"] = ":".join(libraries)
     for variable, path in (("TEXT", arguments.text), ("JSON", arguments.output)):
         variables[f"OPENACLNN_TRACE_{variable}"] = str(Path(path).absolute()) if path else ""

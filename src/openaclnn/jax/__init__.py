@@ -25,7 +25,7 @@ except ImportError as error:
     ) from None
 
 from ..compiled import BuildError
-from ..table import OPS
+from ..rows.table import OPS
 from .building import register
 from .functions import function
 

@@ -10,8 +10,8 @@ import jax
 import jaxlib.version
 
 from ..compiled import Jaxlib, Library
+from ..rows.table import OPS
 from ..settings import home
-from ..table import OPS
 from .source import generated
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 import openaclnn
 
-from ..calling import DTYPES, given, listed, made, sentence
-from ..schema import Op, Parameter
+from ..rows.calling import PYTHON_NAMES, given, listed, made, sentence
+from ..rows.schema import Op, Parameter
 from ..settings import plays_any
 from .building import target
 
-NAMES = {np.dtype(jnp.dtype(name)): dtype for dtype, name in DTYPES.items()}
+NAMES = {np.dtype(jnp.dtype(name)): dtype for dtype, name in PYTHON_NAMES.items()}
 _SCALARS = {"scalar": np.float64, "double": np.float64, "int64": np.int64, "bool": np.bool_}
 
 Attributes = Mapping[str, Any]  # by Python name

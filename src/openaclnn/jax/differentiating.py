@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from ..gradients import WHERE, differentiable, gradient_row, refusal, sources
-from ..schema import Op
+from ..rows.gradients import WHERE, differentiable, gradient_row, refusal, sources
+from ..rows.schema import Op
+from ..rows.table import OPS
 from ..settings import plays_any
-from ..table import OPS
 from .calls import NAMES, Attributes, call
 
 BY_PYTHON_NAME = {op.python: op for op in OPS}

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..calling import given
-from ..schema import Op, Parameter
+from ..rows.calling import given
+from ..rows.schema import Op, Parameter
 from .differentiating import differentiable_call
 
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from ..schema import CPP_KINDS, Op
-from ..table import OPS
+from ..rows.schema import CPP_KINDS, Op
+from ..rows.table import OPS
 
 
 def _row(op: Op) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..formulas import probability
-from ..gradients import gradient_row, sources
-from ..reference import REFERENCES, Array, evaluate, input_shapes
-from ..schema import Op, Parameter
-from ..table import OPS
+from ..reference.evaluation import REFERENCES, Array, evaluate, input_shapes
+from ..reference.formulas import probability
+from ..rows.gradients import gradient_row, sources
+from ..rows.schema import Op, Parameter
+from ..rows.table import OPS
 
 POINTS = 241
 WIDTH = 8.0  # of the usual range, -4 to 4

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..executing import execute
-from ..judging import outputs, wide
-from ..reference import REFERENCES, Array, numpy_dtype
+from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.executing import execute
+from ..reference.judging import outputs, wide
 from .curves import Curves, inputs_along
 
 BINS = 240

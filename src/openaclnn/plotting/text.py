@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..catalogue import attributes_text
-from ..text_table import Paint
+from ..report.text_table import Paint
+from ..rows.catalogue import attributes_text
 from .canvas import Canvas, framed
 from .curves import Curves
 from .errors import Errors

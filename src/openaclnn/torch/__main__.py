@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from ..output import guarded
+from ..report.output import guarded
 from . import registration
 from .building import BuildError, build
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ..schema import Op
-from ..table import OPS
+from ..rows.schema import Op
+from ..rows.table import OPS
 from .fakes import MAX_RANK
 from .schemas import NAMESPACE
 

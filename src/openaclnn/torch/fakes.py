@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 import torch
 
-from ..calling import argument_name, given, listed, made
-from ..schema import Op, Parameter
+from ..rows.calling import argument_name, given, listed, made
+from ..rows.schema import Op, Parameter
+from ..rows.shapes import shape_of
+from ..rows.table import OPS
 from ..settings import plays_any
-from ..shapes import shape_of
-from ..table import OPS
 from .dtypes import NAMES, plain
 from .schemas import NAMESPACE
 

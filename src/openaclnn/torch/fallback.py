@@ -12,9 +12,9 @@ from torch.autograd.forward_ad import unpack_dual
 
 import openaclnn
 
-from ..calling import argument_name, given, made, sentence
-from ..schema import Op
-from ..table import OPS
+from ..rows.calling import argument_name, given, made, sentence
+from ..rows.schema import Op
+from ..rows.table import OPS
 from .fallback_gradient import backward, save
 from .schemas import NAMESPACE, out_schema, schema
 

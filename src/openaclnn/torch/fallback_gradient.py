@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from ..calling import given, made
-from ..gradients import (
+from ..rows.calling import given, made
+from ..rows.gradients import (
     differentiable,
     gradient_row,
     refusal,
     sources,
 )
-from ..schema import Op
+from ..rows.schema import Op
 from ..settings import plays_any
 from .dtypes import NAMES, plain
 

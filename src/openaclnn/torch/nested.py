@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..table import OPS
+from ..rows.table import OPS
 from .schemas import NAMESPACE, out_schema
 
 

@@ -13,9 +13,9 @@ import torch
 
 from .. import functions
 from .._core import launch as launch_unrecorded
-from ..calling import argument_name, given, made
 from ..errors import AclnnError
-from ..table import OPS
+from ..rows.calling import argument_name, given, made
+from ..rows.table import OPS
 from .fallback import WITH_OUT
 from .scalars import plain_number
 

@@ -11,7 +11,7 @@ import torch
 from torch.fx import Node
 from torch.nn import Module
 
-from ..formulas_group_norm import MAX_GROUP_CHANNELS
+from ..reference.formulas_group_norm import MAX_GROUP_CHANNELS
 from ..settings import plays_any
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU

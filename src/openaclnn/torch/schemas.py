@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from ..calling import argument_name, given, made
-from ..schema import Op, Parameter
+from ..rows.calling import argument_name, given, made
+from ..rows.schema import Op, Parameter
 
 NAMESPACE = "openaclnn"
 _TYPES = {

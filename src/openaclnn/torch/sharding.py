@@ -18,10 +18,10 @@ from typing import Any
 
 import torch
 
-from ..calling import argument_name, given
-from ..gradients import gradient_row, sources
-from ..schema import Op, Parameter
-from ..table import OPS
+from ..rows.calling import argument_name, given
+from ..rows.gradients import gradient_row, sources
+from ..rows.schema import Op, Parameter
+from ..rows.table import OPS
 
 Axes = tuple[Any, ...]  # the name of each dimension; None where shards must be gathered
 

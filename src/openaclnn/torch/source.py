@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import torch
 
-from ..calling import argument_name, given, listed, made
-from ..gradients import (
+from ..rows.calling import argument_name, given, listed, made
+from ..rows.gradients import (
     Source,
     gradient_dtypes,
     gradient_dtypes_beyond,
     gradient_row,
     sources,
 )
-from ..schema import CPP_KINDS, Op
-from ..table import OPS
+from ..rows.schema import CPP_KINDS, Op
+from ..rows.table import OPS
 from .dtypes import TORCH
 from .schemas import out_schema, schema
 

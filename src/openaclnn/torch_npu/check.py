@@ -8,13 +8,13 @@ import subprocess
 import sys
 
 from ..aten import rows
+from ..aten.library import library
 from ..compiled import BuildError, compiler, is_whole
-from ..table import OPS
-from ..text_table import Paint
+from ..report.text_table import Paint
+from ..rows.table import OPS
 from .environment import environment
 from .installed import problem, torch, torch_npu
 from .names import VERSION
-from .provider import library
 
 PROBE = (
     "import torch; x = torch.ones(3, device='npu') * 2; print(torch.npu.device_count(), "

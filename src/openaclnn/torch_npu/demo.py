@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from ..output import guarded
+from ..report.output import guarded
 
 STEPS, SHOWN = 60, 10
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..aten.library import built_library
 from ..settings import home
 from .names import NEEDED, WANTED
-from .provider import provider
 
 # The variables of an installed CANN: torch_npu looks there for operators first.
 FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)
@@ -35,7 +35,7 @@ def settings(base: Mapping[str, str]) -> dict[str, str]:
 
 def folders() -> list[Path]:
     """Where the loader finds the libraries."""
-    return [home() / "lib64" / "npu", home() / "lib64", provider().parent]
+    return [home() / "lib64" / "npu", home() / "lib64", built_library().parent]
 
 
 def libraries() -> list[Path]:

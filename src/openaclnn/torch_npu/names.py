@@ -2,7 +2,7 @@
 """The C functions that the torch_npu wheel needs beside those that C programs use.
 
 WORKING are written by hand in core/npu. REFUSED are there because the wheel does not load without
-them: tools/generate.py writes them, each sets its results (marked !) to zero and returns
+them: tools/build/generate.py writes them, each sets its results (marked !) to zero and returns
 ACL_ERROR_API_NOT_SUPPORT with a sentence that names it. A function that the wheel only looks up
 when it is wanted is in neither list unless it works: without it, the wheel says so.
 """

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..catalogue import attributes_text, find_operator
-from ..dtypes import dtype_of
-from ..layouts import EXPANDED, OF_CASES, along_a_dim
 from ..plan import find
-from ..reference import REFERENCES, Array, input_shapes, refused
-from ..schema import Op
+from ..reference.dtypes import dtype_of
+from ..reference.evaluation import REFERENCES, Array, input_shapes, refused
+from ..reference.layouts import EXPANDED, OF_CASES, along_a_dim
+from ..rows.catalogue import attributes_text, find_operator
+from ..rows.schema import Op
 from . import values as kinds
 
 SCHEMA = "openaclnn-verify-cases-1"

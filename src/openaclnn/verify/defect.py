@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..judging import Output, wide
-from ..reference import Array, numpy_dtype
+from ..reference.evaluation import Array, numpy_dtype
+from ..reference.judging import Output, wide
 from .cases import Case
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..judging import Output
-from ..reference import Array
+from ..reference.evaluation import Array
+from ..reference.judging import Output
 from .cases import Case
 from .defect import Defect, Wrong
 from .torch_defects import TORCH

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..comparing import Element
-from ..output import writing
-from ..reference import REFERENCES, Array, numpy_dtype
-from ..schema import Op
-from ..standards import Standard
+from ..reference.comparison import Element
+from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.standards import Standard
+from ..report.output import writing
+from ..rows.dtypes import DTYPES
+from ..rows.schema import Op
 from .cases import BadCase, Case
 from .defects import Cause, known
 from .profile import Curve, Profile
@@ -29,7 +30,7 @@ from .running import Result, Runner
 
 SCHEMA = "openaclnn-verify-exhaustive-1"
 CHUNK = 1 << 22  # patterns of a call
-PATTERNS = {"FLOAT16": 1 << 16, "BFLOAT16": 1 << 16, "FLOAT": 1 << 32}
+PATTERNS = {name: 1 << dtype.bits for name, dtype in DTYPES.items() if dtype.bits <= 32}
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..dtypes import missing_module
-from ..layouts import EXPANDED, OF_C
-from ..reference import REFERENCES, input_shapes
-from ..schema import Op, Product
+from ..reference.dtypes import missing_module
+from ..reference.evaluation import REFERENCES, input_shapes
+from ..reference.layouts import EXPANDED, OF_C
+from ..rows.schema import Op, Product
 from . import values as kinds
 from .cases import MISTAKES, Case, Shape, aliases, seed_of
 

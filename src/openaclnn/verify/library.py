@@ -15,9 +15,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ..reference import Array
+from ..reference.evaluation import Array
+from ..rows.table import OPS
 from ..settings import home
-from ..table import OPS
 from .cases import MISTAKES, Case
 from .provider import BadProvider, Outcome
 from .request import WORKSPACE, Request

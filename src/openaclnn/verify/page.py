@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from ..catalogue import SHORT
-from ..comparison_text import described
-from ..html_page import SIGNS, document
+from ..reference.comparison import described
+from ..report.html_page import SIGNS, document
+from ..rows.catalogue import SHORT
 from .page_data import cells, page_data
 from .report import Report, environment
 from .running import FAILED, LEFT_OUT, Result

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..catalogue import attributes_text
-from ..comparing import LABELS
-from ..comparison_text import number, pair
+from ..reference.comparing import LABELS
+from ..reference.comparison import number, pair
+from ..rows.catalogue import attributes_text
 from .cases import Case
 from .profile import Profile
 from .report import Report, explanation

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..comparing import histogram
-from ..judging import Output, wide
-from ..reference import Array, dtype_name, numpy_dtype
-from ..standards import Standard, Verdict
+from ..reference.comparing import histogram
+from ..reference.evaluation import Array, dtype_name, numpy_dtype
+from ..reference.judging import Output, wide
+from ..reference.standards import Standard, Verdict
 
 SHIFT = {"FLOAT": 22, "BFLOAT16": 6, "FLOAT16": 6, "DOUBLE": 53}  # bits of a value that a bin drops
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..comparison_text import described, element_data, number
+from ..reference.comparison import described, element_data, number
+from ..reference.standards import Standard
+from ..report.text_table import Paint, columns
+from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
-from ..standards import Standard
-from ..table import DEFAULT_PRODUCT
-from ..text_table import Paint, columns
 from .defects import known, text
 from .running import FAILED, LEFT_OUT, PASSED, Result
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts import OF_CASES, of_output, place, root
-from ..reference import Array, dtype_name, evaluate, numpy_dtype
+from ..reference.evaluation import Array, dtype_name, evaluate, numpy_dtype
+from ..reference.layouts import OF_CASES, of_output, place, root
+from ..rows.dtypes import DTYPES
 from .cases import Case
 from .provider import Outcome
 
-ACL_DTYPES = {"FLOAT": 0, "FLOAT16": 1, "DOUBLE": 11, "BFLOAT16": 27}
 PATTERN = 0xA5  # what outputs hold before: an element that nobody writes shows
 WORKSPACE = "the workspace"
 
@@ -81,7 +81,7 @@ class Request:
             "strides": list(strides),
             "offset": offset,
             "storage": root(view).size,
-            "dtype": ACL_DTYPES[dtype_name(view.dtype)],
+            "dtype": DTYPES[dtype_name(view.dtype)].code,
         }
 
     def fenced(self, which: Sequence[int]) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..comparing import Element, worst_elements
-from ..comparison_text import pair
-from ..judging import Output, outputs
-from ..reference import Array
-from ..standards import OF_TWO, Standard, Verdict, verdict
+from ..reference.comparing import worst_elements
+from ..reference.comparison import Element, pair
+from ..reference.evaluation import Array
+from ..reference.judging import Output, outputs
+from ..reference.standards import OF_TWO, Standard, Verdict, verdict
 from .cases import Case
 from .defects import Cause, of_elements, of_unsteady
 from .profile import Profile, profile

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
-from ..reference import REFERENCES
+from ..reference.evaluation import REFERENCES
 from .cases import Case
 from .provider import BadProvider
 from .torch_provider import CALLS, Tensors, TorchProvider

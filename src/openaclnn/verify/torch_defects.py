@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..judging import wide
-from ..reference import REFERENCES, Array, numpy_dtype
+from ..reference.evaluation import REFERENCES, Array, numpy_dtype
+from ..reference.judging import wide
 from .cases import Case
 from .defect import Defect, Wrong
 

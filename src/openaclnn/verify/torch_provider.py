@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts import OF_CASES
-from ..reference import Array, numpy_dtype
+from ..reference.evaluation import Array, numpy_dtype
+from ..reference.layouts import OF_CASES
 from .cases import Case
 from .provider import BadProvider, Outcome
 

@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from ..reference import REFERENCES, Array, Attributes, numpy_dtype, special_values
-from ..schema import Op
+from ..reference.evaluation import REFERENCES, Array, Attributes, numpy_dtype, special_values
+from ..rows.schema import Op
 
 POINTWISE = (
     "ordinary", "mixed", "special", "every", "bits", "hard", "uniform", "normal", "small",

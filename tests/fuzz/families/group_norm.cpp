@@ -189,8 +189,8 @@ void store(const Given& t, size_t at, double value) {
 
 double any_size(Random& random) { return std::pow(10, random.uniform(-45, 38)); }
 
-// Gives each input a size of its own between 1e-45 and 1e38, mean and rstd those that fit x, and
-// replaces a few elements by special values.
+// Gives each input a magnitude between 1e-45 and 1e38, mean and rstd those that fit x, and replaces
+// a few elements by special values.
 void resize(Random& random, Case& c) {
   const Named named(c, c.tensors);
   double of_x = random.chance(40) ? 1 : std::pow(10, random.uniform(-45, 36));

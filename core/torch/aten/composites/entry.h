@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are not one of ATen's: each is a function of the row's parameters in their order,
+// Operators that ATen does not have: each is a function of the row's parameters in their order,
 //
 //   void gelu_v2(const Tensor& x, int64_t tanh, Out out) { out = at::gelu(x, tanh ? … ); }
 //
@@ -25,6 +25,7 @@ class Out {
 };
 
 using Ints = std::vector<int64_t>;
+using Bools = std::vector<bool>;  // as many as the row says
 using Tensors = std::vector<Tensor>;
 
 // A list that may have NULL among its tensors.
@@ -82,6 +83,9 @@ T take(const Call& call, size_t i) {
     return {value};
   } else if constexpr (std::is_same_v<T, Ints>) {
     return value.isNone() ? Ints() : value.toIntVector();
+  } else if constexpr (std::is_same_v<T, Bools>) {
+    const auto list = value.toBoolList();
+    return {list.begin(), list.end()};
   } else if constexpr (std::is_same_v<T, Text>) {
     return value.isNone() ? Text() : value.toStringRef();
   } else if constexpr (std::is_same_v<T, at::Scalar>) {
@@ -123,6 +127,7 @@ struct Unpacked<function> {
 // The tables, each ending with a name that is nullptr.
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
+extern const Composite convolution_composites[];
 extern const Composite gru_composites[];
 extern const Composite indexing_composites[];
 extern const Composite inference_composites[];

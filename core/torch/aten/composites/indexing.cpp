@@ -25,20 +25,21 @@ void index(Tensor self, OptionalTensors indices, Out out) {
 }
 
 // Here it passes an empty tensor of self's dtype where ATen has None. Beside an index of one
-// element an empty index of an integer self is taken for None; nothing tells the two apart.
+// element, an empty index of an integer self means None: the two cannot be told apart.
 void index_put(Tensor self, OptionalTensors indices, Tensor values, bool accumulate, bool) {
   require(!indices.empty(), "indices must have a tensor, but has none");
   const auto may_be_all = [&](const Tensor& tensor) {
     return !tensor.defined() ||
            (tensor.dim() == 1 && tensor.numel() == 0 && tensor.scalar_type() == self.scalar_type());
   };
-  // ATen has no list of None alone, so these are indices that select nothing.
+  // ATen refuses a list of None only, so these are indices that select nothing.
   const bool nothing = std::all_of(indices.begin(), indices.end(), may_be_all);
   c10::List<std::optional<Tensor>> given;
   for (const Tensor& tensor : indices)
-    given.push_back(!nothing && may_be_all(tensor) ? std::nullopt
-                                                   : std::optional(apart(tensor, self)));
-  values = apart(values, self);
+    given.push_back(!nothing && may_be_all(tensor)
+                        ? std::nullopt
+                        : std::optional(copy_if_overlapping(tensor, self)));
+  values = copy_if_overlapping(values, self);
   if (!accumulate || !has_16_bits(self.scalar_type())) {
     self.index_put_(given, values, accumulate);
     return;
@@ -106,7 +107,7 @@ void unique2(Tensor self, bool sorted, bool inverse, bool counts, Sized out, Out
   if (counts) counts_out = how_many;
 }
 
-// A dim of 1000 and above stands for all elements.
+// A dim of 1000 and above means all elements.
 void unique_consecutive(Tensor self, bool inverse, bool counts, int64_t dim, Sized out,
                         Out inverse_out, Sized counts_out) {
   const auto along = dim >= 1000 ? std::nullopt : std::optional(dim);
@@ -151,8 +152,9 @@ void scatter_nd_update(Tensor self, Tensor indices, Tensor updates) {
   require(depth > 0 && depth <= self.dim(), "indices must have a last dim from 1 to the dims of ",
           "self, ", self.dim(), ", but has shape ", indices.sizes());
   c10::List<std::optional<Tensor>> places;
-  for (const Tensor& place : apart(indices, self).to(at::kLong).unbind(-1)) places.push_back(place);
-  self.index_put_(places, apart(updates, self));
+  for (const Tensor& place : copy_if_overlapping(indices, self).to(at::kLong).unbind(-1))
+    places.push_back(place);
+  self.index_put_(places, copy_if_overlapping(updates, self));
 }
 
 void inplace_copy(Tensor self, Tensor src) { copy_into(self, src); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention whose state forgets and is corrected.
+// Linear attention with decay and a delta rule (gated delta net).
 #include "core/torch/aten/composites/checks.h"
 
 namespace openaclnn::aten {
 namespace {
 
-// The lengths of sequences that lie one behind the other, together at most `tokens`.
+// The lengths of packed sequences, in total at most `tokens`.
 Ints sequence_lengths(const Tensor& lengths, int64_t tokens) {
   Ints counts;
   int64_t sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and gradients for which ATen has no operator of its own, or keeps other tensors for the
+// Losses and gradients without an ATen operator, or for which ATen keeps other tensors for the
 // backward pass.
 #include "core/torch/aten/composites/checks.h"
 
@@ -129,7 +129,7 @@ void check_ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input
           "] or more columns, as targetLengths says, but got ", targets.sizes());
 }
 
-// Classes behind the end of a target are padding, which nobody reads.
+// Classes behind the end of a target are padding and are not read.
 void check_classes(const Tensor& targets, const Ints& lengths, int64_t classes) {
   int64_t begin = 0;
   for (size_t n = 0; n < lengths.size(); begin += lengths[n++]) {
@@ -154,7 +154,7 @@ void ctc_loss(Tensor log_probs, Tensor targets, Ints input_lengths, Ints target_
                                                  target_lengths, blank, zero_infinity);
   loss = likelihood;
   const Tensor room = log_alpha.narrow(-1, 0, alpha.size(-1)).copy_(alpha);
-  // ATen leaves what is after the end of an input or a target as it was in memory.
+  // ATen does not write what is after the end of an input or a target.
   for (size_t n = 0; n < input_lengths.size() && room.dim() == 3; ++n) {
     const Tensor own = room[static_cast<int64_t>(n)];
     own.slice(0, input_lengths[n]).fill_(-INFINITY);

@@ -6,10 +6,10 @@
 namespace openaclnn::aten {
 namespace {
 
-struct Order {
+struct GateOrder {
   int64_t i, j, f, o;  // the place of each gate among the four
 
-  explicit Order(const Text& order) {
+  explicit GateOrder(const Text& order) {
     if (order == "ijfo") {
       i = 0, j = 1, f = 2, o = 3;
     } else if (order == "ifjo" || order == "ifco") {
@@ -23,7 +23,7 @@ struct Order {
 void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, Tensor lengths,
              Tensor h0, Tensor c0, Out y, Out h_out, Out c_out, Out i_out, Out j_out, Out f_out,
              Out o_out, Out tanh_out, Text gate_order, double forget_bias, Text direction) {
-  const Order order(gate_order);
+  const GateOrder order(gate_order);
   check_weights(weight_input, weight_hidden, 4);
   check_bias(bias, weight_hidden);
   const int64_t hidden = weight_hidden.size(0);
@@ -82,7 +82,7 @@ LstmGradient lstm_backward(const Tensor& given_x, const Tensor& weight_input,
                            const Tensor& h, const Tensor& c, const Tensor& dy,
                            const Tensor& dh_last, const Tensor& dc_last, const Tensor (&gates)[5],
                            const Tensor& lengths, const Text& gate_order, const Text& direction) {
-  const Order order(gate_order);
+  const GateOrder order(gate_order);
   check_weights(weight_input, weight_hidden, 4);
   const int64_t hidden = weight_hidden.size(0), features = weight_input.size(0);
   const Ints shape = {gates[0].size(0), gates[0].size(1), hidden};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores of attention, [B, N, S, K]: which of them do not count, and what is added to them.
+// Scores of attention, [B, N, S, K]: masks and biases.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Masking {
   Ints prefix;  // of each batch
 };
 
-// Returns which scores of [B, N, S, K] do not count; undefined if all do. Mode 0: those of the mask
+// Returns the mask of [B, N, S, K], true: excluded; undefined: none is. Mode 0: those of the mask
 // and outside the band from the upper left; 1, 5: those of the mask. The others leave the mask
 // unread: 2: above the diagonal from the upper left; 3: above that from the lower right; 4: outside
 // the band from there; 6: like 3, and behind the prefix.

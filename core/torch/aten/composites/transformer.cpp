@@ -21,7 +21,7 @@ Tensor turned(const Tensor& x, int64_t mode) {
 }
 
 // Neighbours become halves, and back.
-Tensor halved(const Tensor& x) {
+Tensor deinterleaved(const Tensor& x) {
   return x.unflatten(-1, {halves(x, -1).first.size(-1), 2}).transpose(-1, -2).flatten(-2);
 }
 Tensor paired(const Tensor& x) {
@@ -38,7 +38,7 @@ Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mo
 void rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int64_t mode, Out out) {
   check_given(x, "x");
   const Tensor v = at_least_float(x);
-  out = mode == 3 ? rotated(halved(v), cos, sin, 0) : rotated(v, cos, sin, mode);
+  out = mode == 3 ? rotated(deinterleaved(v), cos, sin, 0) : rotated(v, cos, sin, mode);
 }
 
 void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out dx, Out dcos,
@@ -49,7 +49,7 @@ void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out 
   dx = mode == 3 ? paired(back) : back;
   if (!x.defined()) return;
   check_shape(x, "x", dy.sizes());
-  const Tensor wide = mode == 3 ? halved(x.to(at::kFloat)) : x.to(at::kFloat);
+  const Tensor wide = mode == 3 ? deinterleaved(x.to(at::kFloat)) : x.to(at::kFloat);
   dcos = (g * wide).sum_to_size(cos.sizes());
   dsin = (g * turned(wide, turn)).sum_to_size(sin.sizes());
 }
@@ -70,7 +70,7 @@ void apply_rotary(Tensor query, Tensor key, Tensor cos, Tensor sin, int64_t layo
 }
 
 void interleave_rope(Tensor x, Tensor cos, Tensor sin, Out out) {
-  out = rotated(halved(x.to(at::kFloat)), cos, sin, 0);
+  out = rotated(deinterleaved(x.to(at::kFloat)), cos, sin, 0);
 }
 
 // ---- activations ----

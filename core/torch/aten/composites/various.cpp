@@ -90,11 +90,6 @@ void log_softmax_backward(Tensor gradient, Tensor y, int64_t dim, Out out) {
   out = at::_log_softmax_backward_data(gradient.to(dtype), y.to(dtype), dim, dtype);
 }
 
-void conv_depthwise2d(Tensor self, Tensor weight, Ints, Tensor bias, Ints stride, Ints padding,
-                      Ints dilation, Out out, int64_t) {
-  out = at::conv2d(self, weight, bias, stride, padding, dilation, self.size(-3));
-}
-
 void confusion_transpose(Tensor self, Ints perm, Ints shape, bool transpose_first, Out out) {
   out = transpose_first ? self.permute(perm).reshape(shape) : self.reshape(shape).permute(perm);
 }
@@ -147,7 +142,6 @@ const Composite various_composites[] = {
     ENTRY(renorm),
     ENTRY(softmax_backward),
     ENTRY(log_softmax_backward),
-    ENTRY(conv_depthwise2d),
     ENTRY(confusion_transpose),
     ENTRY(repeat_interleave_grad),
     ENTRY(chunk_cat),

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// `openaclnn home --aten` puts beside this library: torch, a link to PyTorch's libraries, and the
+// backend, which links them.
+#include "core/aten/backend.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+
+#include "aclnn/aclnn_base.h"
+#include "core/runtime/no_destructor.h"
+#include "core/runtime/parallel.h"
+
+namespace openaclnn::aten {
+namespace {
+
+constexpr const char* kAdvice = "run `openaclnn home --aten`";
+
+struct Loaded {
+  const Backend* backend = nullptr;
+  std::string problem;  // what is missing, as the end of a sentence
+};
+
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&find_backend), &info) == 0) return ".";
+  const std::string path = info.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string last_error() {
+  const char* text = dlerror();
+  return text == nullptr ? "it is not there" : text;
+}
+
+Loaded load() {
+  const std::string folder = own_folder();
+  const std::string torch = folder + "/torch/libtorch_cpu.so";
+  const bool is_there = dlopen(torch.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  void* const cpu = dlopen(torch.c_str(), RTLD_LAZY);
+  if (cpu == nullptr)
+    return {nullptr, "PyTorch must be installed where it was when the libraries were made (" +
+                         std::string(kAdvice) + "), but: " + last_error()};
+  // Loaded by path first: the backend needs it by name only.
+  (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
+  const std::string path = folder + "/libaclnn_math.so";
+  void* const library = dlopen(path.c_str(), RTLD_LAZY);
+  if (library == nullptr)
+    return {nullptr, "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
+  const auto* backend = static_cast<const Backend*>(dlsym(library, kBackend));
+  if (backend == nullptr || std::strcmp(backend->rows_digest, rows_digest) != 0)
+    return {nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
+  const auto abi = reinterpret_cast<uint64_t (*)()>(dlsym(cpu, "aoti_torch_abi_version"));
+  if (abi == nullptr || abi() >> 32 != backend->torch_abi >> 32)
+    return {nullptr, std::string("PyTorch must be the version that the libraries were made for, "
+                                 "but is another; ") +
+                         kAdvice};
+  if (!is_there) backend->set_threads(num_threads());
+  return {backend, ""};
+}
+
+}  // namespace
+
+Status find_backend(const char* call, const Backend** found) {
+  static constinit NoDestructor<Loaded> place;
+  const Loaded& loaded = place.get(load);
+  if (loaded.backend == nullptr)
+    return fail(ACLNN_ERR_INNER, "%s: %s", call, loaded.problem.c_str());
+  *found = loaded.backend;
+  return {};
+}
+
+}  // namespace openaclnn::aten

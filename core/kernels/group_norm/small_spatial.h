@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// For channels of few positions (kSmallSpatial), down to one, loops run over the channels of many
+// groups at a time, and sums over positions are taken in order. The loops of longer channels take 6
+// to 70 times as long for 1 to 4 positions, 1.3 to 4.9 times for 49, and 0.8 to 1.4 times for 64
+// (Zen 4).
+#pragma once
+
+#include "core/kernels/group_norm/tiles.h"
+
+namespace openaclnn::OPENACLNN_ISA {
+namespace {
+
+// Sums in 8 lanes and a fixed tree.
+inline double sum_of(const double* values, int64_t n) {
+  double lane[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int l = 0; l < 8; ++l) lane[l] += values[i + l];
+  }
+  for (int l = 0; i < n; ++i, ++l) lane[l] += values[i];
+  return tree_sum<8>(lane);
+}
+
+// What the small-spatial kernels of both operators share: tiles of positions × channels.
+class SmallSpatialGroups : Tiles<Side::channels, kSmallSpatialTile> {
+ protected:
+  explicit SmallSpatialGroups(const GroupNormCall& call)
+      : Tiles(call),
+        width_(call.channels / call.groups),
+        tile_channels_(small_spatial_channels(call.positions)) {}
+
+  // All positions of the channels of a group batch, up to kSmallSpatialChannels at a time: whole
+  // groups, or a part of one.
+  template <class Work>
+  void for_channels(int64_t sample, const GroupBatch& group_batch, const Work& work) const {
+    for (int64_t c = 0; c < group_batch.channels; c += tile_channels_)
+      work(Region{sample, group_batch.first_channel + c, 0,
+                  smaller(tile_channels_, group_batch.channels - c), call_.positions});
+  }
+
+  // The positions of a tile are lines in L1.
+  void load(const GroupNormTensor& t, const Region& at, float* out) { gather(t, at, out, at.rows); }
+  void store(const GroupNormTensor& t, const Region& at, const float* values) {
+    scatter(t, at, values, at.rows);
+  }
+
+  // Calls work(where the value lies in a tile, channel) for all positions of n channels.
+  [[gnu::always_inline]] void for_each(int64_t n, const auto& work) const {
+    for (int64_t i = 0; i < call_.positions * n; i += n) {
+      OPENACLNN_INDEPENDENT
+      for (int64_t c = 0; c < n; ++c) work(i + c, c);
+    }
+  }
+
+  // Copies the value of each group to each of its channels; a part of a group has one value.
+  template <class T>
+  void spread(const Region& at, const T* of_group, T* out) const {
+    if (width_ == 1) {
+      std::memcpy(out, of_group, at.rows * sizeof(T));
+      return;
+    }
+    for (int64_t c = 0; c < at.rows; ++of_group) {
+      const int64_t end = smaller(at.rows, c + width_);
+      for (; c < end; ++c) out[c] = *of_group;
+    }
+  }
+
+  // Adds the values of each group's channels to its sum.
+  void reduce(const Region& at, const double* values, double* of_group) const {
+    if (width_ == 1) {
+      for (int64_t c = 0; c < at.rows; ++c) of_group[c] += values[c];
+      return;
+    }
+    for (int64_t c = 0; c < at.rows; c += width_)
+      *of_group++ += sum_of(values + c, smaller(width_, at.rows - c));
+  }
+
+  using Tiles::call_;
+  const int64_t width_, tile_channels_;
+};
+
+}  // namespace
+}  // namespace openaclnn::OPENACLNN_ISA

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The border between C and C++: C functions never throw, an exception becomes a status, and
+// arguments are checked.
+//
+//   return guarded("aclrtMalloc", ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { … });
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <type_traits>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+// Returns f(): a Status, a code or a pointer. If f throws, fails with `code`, or returns nullptr;
+// `call` heads the sentence.
+template <class F>
+auto guarded(const char* call, int32_t code, F&& f) noexcept -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    (void)fail(code, "%s: out of memory", call);
+  } catch (const std::exception& error) {
+    (void)fail(code, "%s: internal error: %s", call, error.what());
+  }
+  if constexpr (std::is_pointer_v<decltype(f())>) {
+    return nullptr;
+  } else {
+    return decltype(f())(code);
+  }
+}
+
+// ---- checks that many C functions share ----
+
+inline Status not_null(const char* call, const char* argument, const void* pointer) {
+  if (pointer != nullptr) return {};
+  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
+}
+
+// For reserved arguments.
+inline Status check_zero(const char* call, const char* argument, uint64_t value) {
+  if (value == 0) return {};
+  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be 0, but got %llu", call, argument,
+              static_cast<unsigned long long>(value));
+}
+
+// In milliseconds; -1: no limit.
+inline Status check_timeout(const char* call, int32_t timeout) {
+  if (timeout >= -1) return {};
+  return fail(ACL_ERROR_RT_PARAM_INVALID,
+              "%s: timeout must be -1, for ever, or milliseconds, but got %d", call, timeout);
+}
+
+inline Status no_thread(const char* call) {
+  return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
+              "%s: a thread must be available for the stream, but the system gives none", call);
+}
+
+}  // namespace openaclnn

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions that allocate, free and describe memory.
+#include <unistd.h>
+
+#include <cstring>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/device.h"
+#include "core/runtime/memory.h"
+
+using namespace openaclnn;
+
+namespace {
+
+constexpr size_t kMostBytes = UINT64_MAX - 64;  // more is an argument that cannot be right
+
+aclError allocate_for(const char* call, const char* argument, void** address, size_t size,
+                      size_t spare, MemoryKind kind) {
+  if (address == nullptr) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
+  }
+  if (size == 0) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call).code();
+  }
+  if (size > kMostBytes) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be at most %zu, but got %zu", call,
+                kMostBytes, size)
+        .code();
+  }
+  if (!current_context()) return no_context(call).code();
+  return allocate(call, size, spare, kind, address).code();
+}
+
+aclError release_for(const char* call, const char* argument, void* address, MemoryKind kind) {
+  if (address == nullptr) {
+    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
+  }
+  return release(call, address, kind).code();
+}
+
+Status check_config(const char* call, const aclrtMallocConfig& config) {
+  if (config.numAttrs == 0) return {};
+  if (Status status = not_null(call, "cfg->attrs", config.attrs); !status.ok()) return status;
+  const PinnedContext context = current_context();
+  if (!context) return no_context(call);
+  for (size_t i = 0; i < config.numAttrs; ++i) {
+    const aclrtMallocAttribute& given = config.attrs[i];
+    int type;  // whatever the program wrote there
+    std::memcpy(&type, &given.attr, sizeof type);
+    if (type < ACL_RT_MEM_ATTR_RSV || type > ACL_RT_MEM_ATTR_VA_FLAG) {
+      return fail(ACL_ERROR_INVALID_PARAM, "%s: cfg->attrs[%zu].attr must be in [0, 3], but got %d",
+                  call, i, type);
+    }
+    if (type == ACL_RT_MEM_ATTR_DEVICE_ID &&
+        given.value.deviceId != static_cast<uint32_t>(context->device)) {
+      return fail(ACL_ERROR_RT_INVALID_DEVICEID,
+                  "%s: cfg->attrs[%zu] must name the current device %d, but names %u", call, i,
+                  context->device, given.value.deviceId);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+// The policy has no effect: on a host there is only one kind of memory to choose.
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device);
+}
+
+aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return allocate_for("aclrtMallocAlign32", "devPtr", devPtr, size, 0, MemoryKind::device);
+}
+
+aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device);
+}
+
+// Attributes label memory for the driver of a device: checked, and without effect.
+aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
+                            aclrtMallocConfig* cfg) {
+  constexpr const char* call = "aclrtMallocWithCfg";
+  if (cfg != nullptr) {
+    if (Status status = check_config(call, *cfg); !status.ok()) return status.code();
+  }
+  return allocate_for(call, "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device);
+}
+
+aclError aclrtFree(void* devPtr) {
+  return release_for("aclrtFree", "devPtr", devPtr, MemoryKind::device);
+}
+
+// If work has failed, returns that failure and keeps the memory; the next call frees it.
+aclError aclrtFreeWithDevSync(void* devPtr) {
+  constexpr const char* call = "aclrtFreeWithDevSync";
+  if (Status status = not_null(call, "devPtr", devPtr); !status.ok()) return status.code();
+  if (Status status = synchronize_device(call, Deadline()); !status.ok()) return status.code();
+  return release(call, devPtr, MemoryKind::device).code();
+}
+
+aclError aclrtMallocHost(void** hostPtr, size_t size) {
+  return allocate_for("aclrtMallocHost", "hostPtr", hostPtr, size, 0, MemoryKind::host);
+}
+
+aclError aclrtFreeHost(void* hostPtr) {
+  return release_for("aclrtFreeHost", "hostPtr", hostPtr, MemoryKind::host);
+}
+
+aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
+  if (free == nullptr || total == nullptr) {
+    return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetMemInfo: %s must not be NULL",
+                free == nullptr ? "free" : "total")
+        .code();
+  }
+  if (!current_context()) return no_context("aclrtGetMemInfo").code();
+  *free = free_memory();
+  *total = total_memory();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attributes) {
+  constexpr const char* call = "aclrtPointerGetAttributes";
+  Status status = not_null(call, "ptr", ptr);
+  if (status.ok()) status = not_null(call, "attributes", attributes);
+  if (!status.ok()) return status.code();
+  *attributes = {{0, ACL_MEM_LOCATION_TYPE_UNREGISTERED}, 0, {0, 0, 0, 0}};
+  const Allocation found = find_allocation(ptr);
+  if (found.behind == 0) return ACL_SUCCESS;
+  attributes->pageSize = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
+  if (found.kind == MemoryKind::device) {
+    attributes->location = {static_cast<uint32_t>(found.device), ACL_MEM_LOCATION_TYPE_DEVICE};
+  } else {
+    attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
+  }
+  return ACL_SUCCESS;
+}

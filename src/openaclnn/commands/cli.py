@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `openaclnn` command."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import Any
+
+from ..report.output import guarded
+from ..report.text_table import Paint
+from ..rows.table import OPS
+from ..settings import config
+from . import bench, compare, demo, docs, installation, npu, ops, plot, programs, verify, watch
+
+
+class Parser(argparse.ArgumentParser):
+    """Help that cannot be written is an error; argparse ignores it."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+        elif message:
+            file.write(message)
+
+
+class Command(Parser):
+    """Refuses the words it does not know itself, so that its own usage is shown. All negative
+    numbers are values; argparse takes -1e-3 and -inf for options."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        number = r"-((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf|infinity|nan)$"
+        self._negative_number_matcher = re.compile(number, re.IGNORECASE)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+def parser() -> argparse.ArgumentParser:
+    top = Parser(
+        prog="openaclnn",
+        description="The aclnn operator API without the NPU: on any CPU, from Python, C and C++.",
+        epilog="Examples:\n"
+        "  openaclnn demo\n"
+        f"  openaclnn ops {OPS[0].name}\n"
+        "  source $(openaclnn home)/set_env.sh",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"openaclnn {config()['version']}")
+    commands = top.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=Command
+    )
+
+    def command(
+        name: str, run: Any, summary: str, detail: str, forwards: str | None = None
+    ) -> argparse.ArgumentParser:
+        """`forwards`: all words after the name, also options, are for another program."""
+        theirs: dict[str, Any] = {
+            "prefix_chars": "\0",
+            "add_help": False,
+            "usage": f"openaclnn {name} {forwards}",
+        }
+        sub = commands.add_parser(
+            name,
+            help=summary,
+            description=detail,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            **(theirs if forwards is not None else {}),
+        )
+        sub.set_defaults(run=run)
+        return sub
+
+    demo.add_command(command)
+    installation.add_commands(command)
+    ops.add_command(command)
+    plot.add_command(command)
+    compare.add_command(command)
+    verify.add_command(command)
+    bench.add_command(command)
+    programs.add_commands(command)
+    watch.add_commands(command)
+    npu.add_commands(command)
+    docs.add_command(command)
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    given = (sys.argv[1:] if argv is None else argv) or ["--help"]
+
+    def run() -> int:
+        arguments = parser().parse_args(given)
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # → on a terminal that has none
+        status: int = arguments.run(arguments, Paint(sys.stdout))
+        return status
+
+    return guarded("" if given[0].startswith("-") else given[0], run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn.compare`: compares what a kernel computed with what it should have computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..plan import find
+from ..rows.schema import Op
+from .comparison import Compared, Comparison, Element
+from .dtypes import array_of, as_dtype, dtype_of
+from .evaluation import Array, input_shapes, refused
+from .formulas import ROUNDED
+from .judging import Output, outputs, wide
+from .standards import Standard, Verdict, verdict
+
+# The distances that are counted together, by their upper end in ULP. ROUNDED: as near as rounding
+# can come, so that only what is beyond it is a misrounded value.
+EDGES = (0.0, ROUNDED, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1024.0)
+LABELS = ("exact", "rounded", *(f"<= {edge:g}" for edge in EDGES[2:]), "> 1024", "special")
+
+
+def compare(
+    mine: Any,
+    name: str,
+    /,
+    *arguments: Any,
+    standard: str = "ours",
+    ulp: float | None = None,
+    level: str = "L1",
+    rtol: float | None = None,
+    atol: float | None = None,
+    benchmark: Any = None,
+    dtype: Any = None,
+    worst: int = 5,
+    **named: Any,
+) -> Comparison:
+    """Compares `mine`, the results of a kernel, with those of the operator `name`.
+
+        x = np.linspace(-4, 4, 1000, dtype=np.float16)
+        print(openaclnn.compare(my_elu(x), "elu", x, alpha=1.5))
+        assert openaclnn.compare(my_elu(x), "elu", x, alpha=1.5)
+
+    After the name come the inputs and attributes of the operator's Python function. `mine` is an
+    array, or a tuple for several outputs; the input of an in-place operator is what it was before.
+    `standard` is "ours" (with `ulp` as the limit, if given), "single", "double" (with `benchmark`,
+    what another implementation got, and `level`), "allclose" (with `rtol` and `atol`), or "peer"
+    (with `benchmark`, from which results may be `ulp` away, 0 by default).
+    `dtype` says what raw bits are, and what `mine` would be if its array were not wider.
+    """
+    _, op = find(name, "compare")
+    chosen = Standard(standard, ulp, level, rtol, atol)
+    if isinstance(worst, bool) or not isinstance(worst, int) or worst < 0:
+        raise ValueError(f"worst must be a number of elements, but got {worst!r}")
+    kind = None if dtype is None else dtype_of(dtype)
+    given = _bound(op, arguments, named)
+    inputs = [array_of(given[p.python_name], p.python_name, kind) for p in op.inputs_]
+    attributes = {p.python_name: given[p.python_name] for p in op.attributes}
+    _check_inputs(op, inputs, attributes)
+    got = _results(op, mine, "mine", kind)
+    others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
+    by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
+    found = tuple(
+        _compared(output, verdict(output, chosen, by_name[output.name]), worst)
+        for output in outputs(op, inputs, attributes, got)
+    )
+    return Comparison(op, attributes, chosen, found)
+
+
+def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs and attributes by Python name, as the operator's function takes them."""
+    taken = [p for p in op.parameters if p.role != "output"]
+    names = [p.python_name for p in taken]
+    takes = f"compare: {op.python} takes {', '.join(names)}"
+    if len(arguments) > len(taken):
+        raise TypeError(f"{takes}, but got {len(arguments)} arguments")
+    given = dict(zip(names, arguments, strict=False))
+    for key, value in named.items():
+        if key not in names:
+            raise TypeError(f"{takes}, but got {key!r}")
+        if key in given:
+            raise TypeError(f"{takes}, but got {key!r} twice")
+        given[key] = value
+    given |= {
+        p.python_name: p.default for p in taken if p.has_default and p.python_name not in given
+    }
+    missing = [key for key in names if key not in given]
+    if missing:
+        raise TypeError(f"{takes}, but {' and '.join(missing)} is missing")
+    for p in op.inputs_:  # a number here is the attribute that follows a forgotten input
+        value = given[p.python_name]
+        if isinstance(value, int | float | np.generic):
+            raise TypeError(
+                f"{takes}; {p.python_name} must be an array or a tensor, but is the number "
+                f"{value}: is {p.python_name} missing?"
+            )
+    for p in op.attributes:
+        value = given[p.python_name]
+        number = isinstance(value, int | float | bool | np.generic)
+        if not (number or (p.kind == "text" and (value is None or isinstance(value, str)))):
+            raise TypeError(f"compare: {p.python_name} must be a number, but got {value!r}")
+        if isinstance(value, np.generic):
+            given[p.python_name] = value.item()
+    return given
+
+
+def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]) -> None:
+    """Shapes and attributes that the operator would refuse, as far as the formula would take
+    them."""
+    shapes = [x.shape for x in inputs]
+    names = ", ".join(p.python_name for p in op.inputs_)
+    message = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
+    try:
+        if op.shapes == "broadcast":
+            np.broadcast_shapes(*shapes)
+            fit = True
+        else:
+            fit = tuple(shapes) == tuple(input_shapes(op, shapes[0], attributes))
+        wrong = refused(op, op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes))
+    except (ValueError, KeyError, IndexError):
+        raise ValueError(message) from None
+    if wrong is not None:
+        raise ValueError(f"{wrong[0].python_name} must {wrong[1]}")
+    if not fit:
+        raise ValueError(message)
+
+
+def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | None]:
+    """An array for each output; in the dtype asked for, when their array is a wider one."""
+    names = [p.result_name for p in op.outputs]
+    several = list(given) if isinstance(given, tuple | list) and len(names) > 1 else [given]
+    if len(several) != len(names):
+        raise TypeError(
+            f"{who} must be a tuple ({', '.join(names)}), but has {len(several)} arrays"
+        )
+    found: list[Array | None] = []
+    for p, x in zip(op.outputs, several, strict=True):
+        name = who if len(names) == 1 else f"{who}, {p.result_name},"
+        array = None if x is None else array_of(x, name, dtype)
+        if array is not None and dtype is not None and not p.companion:
+            array = as_dtype(array, dtype, name)
+        found.append(array)
+    return found
+
+
+def _compared(output: Output, found: Verdict, worst: int) -> Compared:
+    return Compared(
+        output,
+        found,
+        histogram(output.ulp),
+        {kind: n for kind, where in output.special.items() if (n := int(np.count_nonzero(where)))},
+        worst_elements(output, found, worst),
+    )
+
+
+def histogram(ulp: Array) -> dict[str, int]:
+    """How many elements are this far off; "special": NaN, infinity or sign is not what is due."""
+    flat = ulp.reshape(-1).astype(np.float64)
+    places = np.where(np.isinf(flat), len(EDGES) + 1, np.searchsorted(EDGES, flat, side="left"))
+    counts = np.bincount(places, minlength=len(LABELS))
+    return {label: int(n) for label, n in zip(LABELS, counts, strict=True) if n}
+
+
+def worst_elements(output: Output, found: Verdict, count: int) -> tuple[Element, ...]:
+    """Those that fail before others, then the farthest off; the first of equals."""
+    far = output.of_promise.reshape(-1).astype(np.float64)
+    flat = output.ulp.reshape(-1)
+    order = np.lexsort((-flat, -far, ~found.wrong.reshape(-1)))[:count]
+    return tuple(_element(output, int(i)) for i in order if flat[i] > 0)
+
+
+def _element(output: Output, position: int) -> Element:
+    index = tuple(int(i) for i in np.unravel_index(position, output.got.shape))
+    inputs = {}
+    if output.terms is None:  # a sum has too many
+        for p, x in zip(output.op.inputs_, output.inputs, strict=True):
+            value = np.broadcast_to(x, output.got.shape)[index]
+            inputs[p.python_name] = shown(value)
+    return Element(
+        index,
+        inputs,
+        float(output.expected[index]),
+        shown(output.nearest[index]),
+        shown(output.got[index]),
+        float(output.ulp[index]),
+    )
+
+
+def shown(value: Any) -> tuple[float, str]:
+    """A number and its bits in hexadecimal."""
+    array = np.asarray(value)
+    bits = int(array.view(f"u{array.dtype.itemsize}"))
+    return float(wide(array)), f"0x{bits:0{2 * array.dtype.itemsize}x}"

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that could fall behind: the list of runtime functions, the diff of a new operator."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from tests.abi.test_symbols import exports
+from tests.support import without_diffs
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "docs"))
+import example_operators
+
+import openaclnn
+from openaclnn.commands.cli import main
+from openaclnn.commands.programs import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+SOFTSIGN, SOFTMAX = example_operators.diffs()
+PAGE = ROOT / "docs" / "runtime.md"
+
+
+def test_the_runtime_page_lists_what_the_library_exports():
+    rows = re.findall(r"^\| (`acl.*?) \|", PAGE.read_text(encoding="utf-8"), re.M)
+    listed = sorted(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert listed == exports("ascendcl")
+
+
+def test_the_runtime_page_states_the_stack_that_phase_1_requires():
+    """In the order of the rows of the table."""
+    constants = ("kStack", "kDoubleStack", "kTilesStack", "kDoubtsStack")
+    sources = [ROOT / "core" / "ops" / name for name in ("group_norm.cpp", "elementwise.cpp")]
+    text = "".join(source.read_text(encoding="utf-8") for source in sources)
+    required = [re.search(rf"\b{name} = (\d+) \* 1024\b", text)[1] for name in constants]
+    assert text.count("need_stack(") == len(constants), "a row of the table is missing"
+    page = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^\| .* \| (\d+) KiB \|$", page, re.M) == required
+    assert "other formulas | no requirement |" in page
+
+
+def test_the_page_of_the_installation_directory_names_what_is_there():
+    page = (ROOT / "docs" / "installation_directory.md").read_text(encoding="utf-8")
+    home = openaclnn.home()
+    parts = [*home.iterdir(), *(p for p in (home / "lib64").iterdir() if p.is_dir())]
+    for part in parts:
+        name = str(part.relative_to(home))
+        assert f"{name}/" in page if part.is_dir() else name in page, name
+    variables = set(environment({})) - {"ASCEND_HOME_PATH"}
+    assert variables
+    for variable in variables:
+        assert f"`{variable}`" in page, variable
+
+
+def tracked_files(folder: str) -> list[Path]:
+    """Files below a folder, without what Python leaves there."""
+    root = ROOT / folder
+    return [
+        p.relative_to(root) for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts
+    ]
+
+
+def test_the_readme_of_the_tests_names_every_folder():
+    page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| (\w+)/ \|", page, re.M)
+    folders = [path.name for path in (ROOT / "tests").iterdir() if path.is_dir()]
+    assert sorted(named) == sorted(set(folders) - {"__pycache__"})
+
+
+# ---- openaclnn docs ----
+
+INSTALLED = openaclnn.home() / "share" / "docs"
+NAMES = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_pages_are_installed_and_listed(capsys):
+    assert sorted(path.stem for path in INSTALLED.glob("*.md")) == NAMES
+    assert main(["docs"]) == 0
+    *lines, empty, where = capsys.readouterr().out.splitlines()
+    assert (empty, where) == ("", f"The pages are in {INSTALLED}.")
+    assert lines[0].split() == ["index", "openaclnn", "documentation"]
+    assert sorted(line.split()[0] for line in lines) == NAMES
+
+
+@pytest.mark.parametrize("name", ["trace", "trace.md"])
+def test_a_page_is_printed(name, capsys):
+    assert main(["docs", name]) == 0
+    assert capsys.readouterr().out == (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("trac", "did you mean trace?"), ("xyz", "see:  openaclnn docs")]
+)
+def test_a_page_that_is_not_there(name, hint, capsys):
+    assert main(["docs", name]) == 2
+    assert capsys.readouterr().err == f"openaclnn docs: there is no page {name}; {hint}\n"
+
+
+def help_of_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    for name in re.findall(r"^    (\w+)  ", text, re.M):
+        with contextlib.suppress(SystemExit):
+            main([name, "--help"])
+        text += capsys.readouterr().out
+    return text
+
+
+def test_help_names_only_pages_that_are_there(capsys):
+    text = help_of_every_command(capsys)
+    assert text.count("usage: openaclnn") >= 10
+    named = re.findall(r"`openaclnn docs (\w+)`", text)
+    assert {"check_mode", "trace"} <= set(named) <= set(NAMES)
+    assert re.findall(r"[^ ]*docs/[^ ]*|[^ ]*\.md\b", text) == []  # a path that only a checkout has
+
+
+def test_links_of_the_installed_pages_lead_somewhere():
+    """Except for links into the sources, which only a checkout has."""
+    sources = re.compile(r"[a-z]+:|\.\./(core|src|tests|tools|benchmarks)\b|[\w/]+\.(svg|png)$")
+    followed = 0
+    for page in INSTALLED.glob("*.md"):
+        for link in re.findall(r"\]\(([^)#\s]+)", without_diffs(page.read_text("utf-8"))):
+            if sources.match(link):
+                continue
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+            followed += 1
+    assert followed > 50
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.parametrize(
+    ("diff", "changed", "new", "word"),
+    [(SOFTSIGN, 5, 0, "oftsign"), (SOFTMAX, 4, 6, "oftmax")],
+    ids=["softsign", "softmax"],
+)
+def test_the_diff_of_a_new_operator_applies(diff, changed, new, word, tmp_path):
+    """docs/add_an_operator.md: the edits fit the files as they are, and there are no others."""
+    files = re.findall(r"^--- (.*)\n\+\+\+ (.*)$", diff, re.M)
+    old = [after for before, after in files if before != "/dev/null"]
+    assert (len(old), len(files) - len(old)) == (changed, new)
+    for file in old:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    done = example_operators.apply(diff, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for _, file in files:
+        text = (tmp_path / file).read_text(encoding="utf-8")
+        assert word in text or file.endswith("activation.txt"), file

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README: its tables are the rows, its Python runs, its C builds by its own line.
+
+And the commands that it names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import without_diffs
+
+import openaclnn
+from openaclnn.commands.cli import main
+from openaclnn.rows.catalogue import companions, formula_lines, markdown, shapes
+from openaclnn.rows.schema import Op, Product
+from openaclnn.rows.table import OPS, PRODUCTS
+
+pytestmark = pytest.mark.programs
+
+ROOT = Path(__file__).resolve().parents[2]
+READMES = ["README.md", "README.zh-CN.md"]
+
+# What the eight lines of C stand in.
+BEFORE = """
+#include <cstdio>
+#include "acl/acl.h"
+#include "aclnnop/aclnn_leaky_relu.h"
+int main() {
+  float host[] = {-2, 0, 3}, value = 0.5f;
+  const size_t bytes = sizeof host;
+  const int64_t shape[] = {3};
+  void *x, *y;
+  aclrtStream stream;
+  if (aclInit(NULL) != 0 || aclrtSetDevice(0) != 0 || aclrtCreateStream(&stream) != 0) return 1;
+  if (aclrtMalloc(&x, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return 1;
+  if (aclrtMalloc(&y, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return 1;
+  if (aclrtMemcpy(x, bytes, host, bytes, ACL_MEMCPY_HOST_TO_DEVICE) != 0) return 1;
+"""
+AFTER = """
+  std::printf("%g %g %g", host[0], host[1], host[2]);
+  if (aclDestroyTensor(self) != 0 || aclDestroyTensor(out) != 0) return 1;
+  if (aclDestroyScalar(slope) != 0 || aclrtFree(x) != 0 || aclrtFree(y) != 0) return 1;
+  return aclrtDestroyStream(stream) + aclrtResetDevice(0) + aclFinalize();
+}
+"""
+
+
+def text_of(readme: str) -> str:
+    return (ROOT / readme).read_text(encoding="utf-8")
+
+
+def blocks(readme: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(readme), re.M | re.S)
+
+
+def code_of(block: str) -> str:
+    """Without comments, which are in the reader's language."""
+    return re.sub(r"\s*(#|//).*", "", block)
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_operator_table_is_the_rows(readme: str) -> None:
+    marked = re.search(r"<!-- operators.*?-->\n(.*?)<!-- /operators -->", text_of(readme), re.S)
+    assert marked is not None, f"{readme}: the operators marker is missing"
+    shown, expected = marked[1].splitlines()[2:], markdown().splitlines()[2:]
+    assert shown == expected, f"{readme}: rewrite its table with: python tools/docs/refresh.py"
+
+
+# What each README says of a product that has bfloat16, has not, and has no operator at all.
+PRODUCT_WORDS = {
+    "README.md": ("yes", "no", "; it has none of the operators above"),
+    "README.zh-CN.md": ("支持", "不支持", "；不支持上表中的任何算子"),
+}
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_product_table_is_the_rows(readme: str) -> None:
+    yes, no, nothing = PRODUCT_WORDS[readme]
+    shown = dict(re.findall(r"^\| (\w+) (\|.*)", text_of(readme), re.M))
+    for product in PRODUCTS:
+        row = shown.get(product.key, "")
+        assert row, f"{readme}: the table of products must have a row for {product.key}"
+        assert row.endswith(f"| {yes if product.bfloat16 else no} |"), row
+        assert (nothing in row) == (not any(product.key in op.products for op in OPS)), row
+        if readme == "README.md":
+            assert product.title in row
+
+
+def test_both_languages_show_the_same_code() -> None:
+    english, chinese = (
+        [code_of(b) for language in ("bash", "python", "c") for b in blocks(readme, language)]
+        for readme in READMES
+    )
+    assert english == chinese
+
+
+def test_python_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    first, *further = blocks("README.md", "python")
+    assert len(first.splitlines()) == 8
+    names: dict[str, object] = {}
+    for block in (first, *further):  # each goes on where the one before it ended
+        exec(compile(block, "README.md", "exec"), names)
+    assert capsys.readouterr().out.split() == ["[-2.", "-1.", "0.", "10.", "20.]"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_c_lines_and_build_line(tmp_path: Path) -> None:
+    (block,) = blocks("README.md", "c")
+    assert len(block.splitlines()) == 8
+    (build,) = (b for b in blocks("README.md", "bash") if "g++" in b)
+    (tmp_path / "prog.cpp").write_text(BEFORE + block + AFTER)
+    script = build.replace("$(openaclnn home)", f"'{openaclnn.home()}'")
+    subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True)
+    checking = {**os.environ, "OPENACLNN_CHECK": "1"}  # its mistakes would be reported on stderr
+    for environment in (os.environ, checking):
+        done = subprocess.run(
+            ["./prog"], cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "-1 0 3", "")
+
+
+def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`openaclnn ...` in a process of its own."""
+    main = "import sys; from openaclnn.commands.cli import main; sys.exit(main())"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENACLNN_")}
+    done = subprocess.run(
+        [sys.executable, "-c", main, *arguments],
+        env={**environment, "PYTHONIOENCODING": "utf-8", **variables},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What `openaclnn ...` prints, here: a process would take 0.2 s to start."""
+
+    def show(*arguments: str) -> str:
+        assert main([*arguments]) == 0
+        return capsys.readouterr().out
+
+    return show
+
+
+def test_demo_shows_every_operator_and_keeps_every_promise() -> None:
+    shown = command("demo").stdout
+    words = " ".join(shown.split())
+    for op in OPS:
+        assert f"{op.name} {' '.join(formula_lines(op, 1000))}" in words
+    assert "BROKEN" not in shown
+    assert "Every promise was kept.\nNo NPU was used" in shown
+    assert "\033" not in shown, "colour is for terminals"
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.key)
+def test_demo_on_every_product(product: Product) -> None:
+    shown = command("demo", OPENACLNN_PRODUCT=product.key).stdout
+    lacking = [op for op in OPS if product.key not in op.products]
+    assert shown.count(f"not on {product.title}") == len(lacking)
+
+
+def test_demo_fails_when_a_promise_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "openaclnn.demo.running.accuracy", lambda op, compute, output: (output, 0.25)
+    )
+    assert main(["demo"]) == 1
+    shown = capsys.readouterr().out
+    assert "BROKEN" in shown
+    assert "A promise was broken" in shown
+
+
+def test_demo_without_ml_dtypes_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert main(["demo"]) == 0
+    shown = capsys.readouterr().out
+    sentence = "BFLOAT16 is left out: it needs ml_dtypes (pip install ml_dtypes)\n"
+    assert shown.count(sentence) == shown.count("BFLOAT16") == 1
+    assert "Every promise that could be measured was kept." in shown
+
+
+def test_home_is_the_directory_alone() -> None:
+    assert command("home").stdout == f"{openaclnn.home()}\n"
+
+
+def test_info_shows_and_obeys_the_variables() -> None:
+    variables = {"OPENACLNN_PRODUCT": "A3", "OPENACLNN_NUM_THREADS": "3"}
+    values = json.loads(command("info", "--json", **variables).stdout)
+    assert (values["product"], values["threads"]) == ("A3", 3)
+    shown = command("info", **variables).stdout
+    for name in values:
+        assert re.search(rf"^{name} ", shown, re.M)
+    for variable in variables:
+        assert variable in shown
+
+
+def test_info_says_why_torch_has_no_threads() -> None:
+    """0 alone would read as if the library had none."""
+    for setting, reason in (("1", "torch 2.10 or newer is not loaded here"), ("0", "switched off")):
+        shown = command("info", OPENACLNN_TORCH_THREADS=setting).stdout
+        assert re.search(rf"^torch_threads +none: {reason}  ", shown, re.M), shown
+
+
+def test_ops() -> None:
+    shown = command("ops").stdout
+    data = json.loads(command("ops", "--json").stdout)
+    assert [entry["name"] for entry in data] == [op.name for op in OPS]
+    for op in OPS:
+        assert f"{op.name} " in shown
+        assert "\n    ".join(formula_lines(op, 112)) in shown
+    assert [entry["dtypes_any"] for entry in data] == [list(op.computed) for op in OPS]
+    for op in OPS:
+        (line,) = (line for line in shown.splitlines() if line.startswith(f"{op.name} "))
+        assert line.count("+fp64") == ("DOUBLE" in op.beyond), line
+    assert "any product: every operator" in shown
+    assert max(map(len, shown.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_ops_in_full(op: Op, shown: Callable[..., str]) -> None:
+    text = shown("ops", op.name)
+    assert shown("ops", op.python) == text
+    words = " ".join(text.split())
+    every = f"product any (OPENACLNN_PRODUCT=any): {', '.join(op.computed)}"
+    for part in (op.doc, op.formula, *op.where, op.header, f"openaclnn.{op.python}(", every):
+        assert part in words
+    for parameter in op.parameters:
+        assert parameter.c_declaration in words
+    assert max(map(len, text.splitlines())) <= 100
+    assert json.loads(shown("ops", op.name, "--json"))["name"] == op.name
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_what_is_accepted_is_documented_everywhere(
+    op: Op, shown: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By `openaclnn ops`, by help() and on the reference page."""
+    function = getattr(openaclnn, op.python)
+    helped = " ".join(function.__doc__.split())
+    monkeypatch.syspath_prepend(ROOT / "tools" / "docs")
+    page = importlib.import_module("reference_pages").page(op)
+    printed = " ".join(shown("ops", op.name).split())
+    assert max(map(len, function.__doc__.splitlines())) <= 100
+    assert "~" not in str(inspect.signature(function))
+    for text in (printed, page):
+        assert shapes(op) in text
+        assert companions(op) in text
+    for said in ("Shapes: ", f"Dtypes: {', '.join(op.dtypes)}", f"C: {op.name}."):
+        assert said in helped
+    assert ("or all FLOAT beside 16 bits" in helped) == bool(companions(op))
+    for p in op.parameters:
+        row = page.split(f"| `{p.name}` | ")[1].split(" |\n")[0]
+        if p.kind == "text":
+            assert f'{p.python_name}: None, "NCHW" or "ND".' in helped
+            assert 'NULL, "NCHW" or "ND"' in row
+            assert 'NULL, "NCHW" or "ND"' in printed
+        if p.condition:
+            assert f"may be NULL unless {p.condition}" in row
+
+
+def test_ops_names_the_nearest() -> None:
+    name = OPS[0].name
+    done = command("ops", name[:7] + name[8:], status=2)
+    assert f"did you mean {name}?" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["demo", "home", "info", "ops"])
+def test_help(name: str) -> None:
+    assert name in command("--help").stdout
+    assert f"openaclnn {name}" in command(name, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["check", "--bogus", "./prog"], "unrecognized arguments: --bogus"),
+        (["info", "extra"], "unrecognized arguments: extra"),
+        (["ops", "aclnnElu", "extra"], "unrecognized arguments: extra"),
+        (["demo", "--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_a_wrong_word_shows_the_usage_of_its_command(words: list[str], sentence: str) -> None:
+    shown = command(*words, status=2).stderr
+    assert shown.startswith(f"usage: openaclnn {words[0]} ")
+    assert shown.endswith(f"\nopenaclnn {words[0]}: error: {sentence}\n")
+
+
+def test_version() -> None:
+    assert command("--version").stdout == f"openaclnn {openaclnn.__version__}\n"
+
+
+def test_the_index_links_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"]({page.name})" in index, f"link {page.name}"
+
+
+PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = without_diffs(page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

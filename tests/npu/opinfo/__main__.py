@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What works on device npu: PyTorch's own table of operators, run there and on the CPU.
+
+    openaclnn npu -- python -m tests.npu.opinfo
+    openaclnn npu -- python -m tests.npu.opinfo --samples 10 --dtype float32 --only matmul
+    openaclnn npu -- python -m tests.npu.opinfo --check      against known.txt
+
+Each operator runs on its first samples; a result or gradient that differs from the CPU's is a
+failure, unless it is as near to that of float64, and so is an exception where the CPU has none.
+What draws random numbers, or returns memory that nobody wrote, is compared by shape and counted by
+itself. Needs expecttest and hypothesis, which torch.testing._internal imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import random
+import re
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from tests.npu.opinfo.calls import calls
+from tests.npu.opinfo.known import counted, surprises, write
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_map
+
+DRAWN = re.compile(
+    r"^(cauchy|exponential|geometric|log_normal|normal|uniform|multinomial|bernoulli"
+    r"|rand(n|int)?(_like)?|(svd|pca)_lowrank"
+    r"|nn\.functional\.(rrelu|fractional_max_pool.d|(feature_)?(alpha_)?dropout[23d]*))"
+    r"(\.(?!without_train)|$)"
+)
+# Where a sample says how much is dropped, nothing is: then values can be compared.
+DROPPED = {
+    "nn.functional.scaled_dot_product_attention": lambda s: s.kwargs.update(dropout_p=0.0),
+    "nn.functional.multi_head_attention_forward": lambda s: s.kwargs.update(training=False),
+}
+MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empty_permuted|resize")
+DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
+# Tests of the rows that torch_npu does not call under the name of this device.
+NPU_TESTS = Path(__file__).resolve().parents[1] / "device"
+OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py")
+DIRECT = [*map(str, (*NPU_TESTS.glob("test_direct_*.py"), *(NPU_TESTS / name for name in OTHERS)))]
+ATTENTION = "attention"
+SKIPPED = re.compile(r"sparse|^to_sparse|jiterator|_jvp|tensorrt")
+# PyTorch's samples make the tensors of indices on the CPU for every device, where ATen wants them.
+ARGUMENTS_ON_CPU = {"tensor_split"}
+
+
+def provider() -> ctypes.CDLL:
+    torch.ones(1, device="npu").add(1)  # loads it
+    with open("/proc/self/maps") as maps:
+        path = next(line.split()[-1] for line in maps if "libaclnn_math.so" in line)
+    library = ctypes.CDLL(path)
+    library.openaclnn_aten_name.restype = ctypes.c_char_p
+    library.openaclnn_aten_count.restype = ctypes.c_uint64
+    return library
+
+
+def counts(library: ctypes.CDLL) -> dict[str, int]:
+    found, i = {}, 0
+    while (name := library.openaclnn_aten_name(i)) is not None:
+        found[name.decode()] = library.openaclnn_aten_count(i)
+        i += 1
+    return found
+
+
+def moved(value: Any, device: str) -> Any:
+    def move(x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            return x.detach().to(device).requires_grad_(x.requires_grad)
+        if isinstance(x, torch.device) or x == "cpu":
+            return torch.device(device)
+        return x
+
+    return tree_map(move, value)
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    return [x for x in tree_flatten(value)[0] if isinstance(x, torch.Tensor)]
+
+
+def gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Gradients of a weighted sum; after a normalisation those of a plain sum are only rounding."""
+    total = 0
+    for root in (r for r in results if r.requires_grad):
+        weights = torch.linspace(0.5, 1.5, root.numel()).reshape(root.shape).to(root.device)
+        total = total + ((root.abs() if root.is_complex() else root) * weights).sum()
+    found = torch.autograd.grad(total, inputs, allow_unused=True)
+    return [g for g in found if g is not None]
+
+
+def only_shapes(name: str) -> bool:
+    return bool(DRAWN.search(name) or MEMORY.search(name))
+
+
+def compare(name: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> None:
+    if len(got) != len(want):
+        raise AssertionError(f"{len(got)} results, not {len(want)}")
+    for g, w in zip(got, want, strict=True):
+        g = g.detach().cpu()
+        if g.shape != w.shape or g.dtype != w.dtype:
+            raise AssertionError(f"{g.dtype} {list(g.shape)}, not {w.dtype} {list(w.shape)}")
+        if not only_shapes(name):
+            # 16-bit results of sums that cancel differ by what their terms are rounded to.
+            sixteen = w.dtype in (torch.float16, torch.bfloat16) and name == ATTENTION
+            bounds = {"rtol": 1e-2, "atol": 4e-3} if sixteen else {}
+            torch.testing.assert_close(g, w.detach(), equal_nan=True, **bounds)
+
+
+def arguments_of(op: Any, sample: Any, device: str) -> tuple[Any, Any, Any]:
+    of_rest = "cpu" if op.name in ARGUMENTS_ON_CPU else device
+    return moved(sample.input, device), moved(sample.args, of_rest), moved(sample.kwargs, of_rest)
+
+
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def in_double(sample: Any) -> Any:
+    def widened(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or x.dtype not in NARROW:
+            return x
+        return x.detach().double().requires_grad_(x.requires_grad)
+
+    return sample.transform(widened)
+
+
+def as_near(got: list[Any], want: list[Any], exact: list[Any]) -> bool:
+    """Whether no error on npu is more than twice the CPU's, both against float64: the sums of both
+    devices are rounded, each in its own order.
+    """
+    for g, w, e in zip(got, want, exact, strict=True):
+        if g.shape != w.shape or g.dtype != w.dtype:
+            return False
+        if not w.numel() or not w.is_floating_point():
+            if not torch.equal(g.detach().cpu(), w):
+                return False
+            continue
+        errors = [(t.detach().cpu().double() - e).abs().max() for t in (g, w)]
+        if not errors[0] <= 2 * errors[1]:
+            return False
+    return True
+
+
+def run(op: Any, sample: Any, device: str, backward: bool) -> tuple[list[Any], list[Any]]:
+    given, args, kwargs = arguments_of(op, sample, device)
+    result = op.op(given, *args, **kwargs)
+    results = tensors(result)
+    if not backward:
+        return results, []
+    inputs = [t for t in tensors((given, args, kwargs)) if t.requires_grad]
+    return results, gradients(results, inputs)
+
+
+def run_inplace(op: Any, sample: Any, device: str) -> tuple[list[Any], list[Any]]:
+    given, args, kwargs = arguments_of(op, sample, device)
+    given = given.clone()
+    op.inplace_variant(given, *args, **kwargs)
+    return [given], []
+
+
+def seed() -> None:
+    """torch.manual_seed would format the stack for each kind of device that is not there."""
+    generators = (random.seed, numpy.random.seed, torch.default_generator.manual_seed)
+    for start in (*generators, torch.npu.manual_seed):
+        start(0)
+
+
+def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | None:
+    """Why the operator fails on npu; None when it does not. Unusable when the CPU fails."""
+    name = f"{op.name}.{op.variant_test_name}"
+    used = 0
+    backward = direction == "backward"
+
+    def called(sample: Any, device: str) -> tuple[list[Any], list[Any]]:
+        seed()
+        if direction == "inplace":
+            return run_inplace(op, sample, device)
+        return run(op, sample, device, backward)
+
+    seed()  # the samples do not depend on what ran before
+    for sample in op.sample_inputs("cpu", dtype, requires_grad=backward):
+        if used == samples:
+            break
+        DROPPED.get(op.name, lambda _: None)(sample)
+        try:
+            want = called(sample, "cpu")
+            if backward and not want[1]:
+                continue
+        except Exception:
+            continue  # the CPU does not have it either
+        used += 1
+        try:
+            got = called(sample, "npu")
+            try:
+                compare(name, got[0], want[0])
+                compare(name, got[1], want[1])
+            except AssertionError:
+                if dtype not in NARROW:
+                    raise
+                exact = called(in_double(sample), "cpu")
+                if not as_near(got[0] + got[1], want[0] + want[1], exact[0] + exact[1]):
+                    raise
+        except Exception as error:
+            return reason(str(error) or type(error).__name__)
+    if used == 0:
+        raise LookupError
+    return None
+
+
+def reason(text: str) -> str:
+    for pattern in (
+        r"opType must be Identity, but got \w+",
+        r"aclnn\w+: .*",
+        r"aclnn\w+ not in .*?[,\n]",
+        r"Mismatched elements.*",
+        r"NotImplementedError.*",
+    ):
+        if found := re.search(pattern, text):
+            return found[0][:160]
+    return " ".join(text.split())[:160]
+
+
+def table(dtype: torch.dtype, samples: int, only: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"forward": {}, "backward": {}, "inplace": {}}
+    for op in op_db:
+        name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+        if (only is not None and not re.search(only, name)) or SKIPPED.search(name):
+            continue
+        if dtype not in op.supported_dtypes("cpu"):
+            continue
+        for direction in found:
+            if direction == "inplace" and op.inplace_variant is None:
+                continue
+            if direction == "backward" and not (op.supports_autograd and dtype.is_floating_point):
+                continue
+            try:
+                found[direction][name] = attempt(op, dtype, samples, direction)
+            except LookupError:
+                continue
+    for direction in list(found):
+        shapes = {
+            name: found[direction].pop(name) for name in [*found[direction]] if only_shapes(name)
+        }
+        found[f"{direction}, by shape"] = shapes
+    return found
+
+
+def other_calls(only: str | None) -> dict[str, str | None]:
+    found = {}
+    for name, call in calls().items():
+        if only is not None and not re.search(only, name):
+            continue
+        seed()
+        want = tensors(call("cpu"))
+        try:
+            compare(ATTENTION if name.startswith(ATTENTION) else "", tensors(call("npu")), want)
+            found[name] = None
+        except Exception as error:
+            found[name] = reason(str(error) or type(error).__name__)
+    return found
+
+
+def show(title: str, results: dict[str, str | None]) -> None:
+    print(f"{title}: {counted(results)}")
+    for why, count in Counter(filter(None, results.values())).most_common():
+        names = [name for name, found in results.items() if found == why]
+        print(f"  {count} {why}: {', '.join(names[:6])}")
+
+
+def compared_by_programs() -> set[str]:
+    """The functions whose values the C programs of tests/aten compare."""
+    sources = (Path(__file__).resolve().parents[2] / "aten" / "programs").glob("*.cpp")
+    return {name for file in sources for name in re.findall(r'expect\("(\w+)"', file.read_text())}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=1)
+    parser.add_argument("--dtype", nargs="+", default=DTYPES)
+    parser.add_argument("--only", help="a pattern of names")
+    parser.add_argument("--json", help="a file for all results")
+    parser.add_argument(
+        "--check", action="store_true", help="fail where something is not as it is known to be"
+    )
+    parser.add_argument("--write-known", action="store_true", help="write what fails down as known")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    library = provider()
+    document: dict[str, Any] = {"samples": arguments.samples, "tables": {}}
+    for dtype in arguments.dtype:
+        found = table(getattr(torch, dtype), arguments.samples, arguments.only)
+        document["tables"][dtype] = found
+        for direction, results in found.items():
+            if results:
+                show(f"{dtype} {direction}", results)
+    document["calls"] = other_calls(arguments.only)
+    show("other calls", document["calls"])
+    direct = pytest.main(
+        ["-q", "-W", "ignore", "-o", "addopts=", "-p", "no:cacheprovider", *DIRECT]
+    )
+    assert direct == 0, "the tests of rows that are called as C functions must pass"
+    reached = counts(library)
+    document["reached"] = sorted(name for name, count in reached.items() if count > 0)
+    compared = compared_by_programs()
+    unreached = sorted(n for n, count in reached.items() if count == 0 and n not in compared)
+    elsewhere = len(reached) - len(document["reached"]) - len(unreached)
+    print(
+        f"rows reached: {len(document['reached'])} of {len(reached)}, and {elsewhere} more by the "
+        f"C programs of tests/aten {' '.join(unreached)}"
+    )
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(document, indent=1))
+    if arguments.write_known:
+        write(document)
+    if not arguments.check:
+        return 0
+    found = surprises(document, unreached)
+    print("\n".join(["as known" if not found else "NOT as known:", *found]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

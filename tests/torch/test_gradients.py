@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients that PyTorch computes through the rows: exact, the same in all layouts, or refused."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support import SEED, all_rows, assert_accurate, gradient_call, rows, shape_for
+from tests.torch.torch_support import (
+    LAYOUTS,
+    arguments,
+    call,
+    gradient_cases,
+    name_of,
+    operator,
+    same_bits,
+    tensors,
+    to_numpy,
+    torch,
+)
+
+import openaclnn
+from openaclnn.reference.evaluation import REFERENCES
+from openaclnn.rows.gradients import (
+    differentiable,
+    gradient_dtypes,
+    gradient_dtypes_beyond,
+    gradient_row,
+    sources,
+)
+from openaclnn.rows.schema import Op
+from openaclnn.torch import modules
+
+# torch.func.jvp makes it, the first time.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+
+WITH = all_rows(lambda op: op.gradient is not None)
+PLAIN = all_rows(lambda op: op.gradient is not None and not op.inplace)
+
+
+def record(op: Op, inputs, attributes=None, only=None):
+    """Leaves, what the call takes (in place: a copy) and its outputs."""
+    having = {p.name for p in differentiable(op)} if only is None else only
+    leaves = [
+        x.clone(memory_format=torch.preserve_format).requires_grad_(p.name in having)
+        for p, x in zip(op.inputs_, inputs, strict=True)
+    ]
+    taken = [x.clone(memory_format=torch.preserve_format) for x in leaves] if op.inplace else leaves
+    found = operator(op)(*arguments(op, taken, attributes))
+    return leaves, found if isinstance(found, tuple) else (found,)
+
+
+def incoming_for(y, seed=SEED):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(y.shape, generator=generator, dtype=torch.float64).to(y.dtype)
+
+
+@pytest.mark.parametrize(("op", "dtype", "attributes"), gradient_cases(), ids=name_of)
+def test_gradients(op, dtype, attributes):
+    """Against the float64 reference, within the accuracy that the gradient row promises."""
+    inputs = tensors(op, dtype, attributes)
+    leaves, outputs = record(op, inputs, attributes)
+    incoming = incoming_for(outputs[0])
+    outputs[0].backward(incoming)
+    row = gradient_row(op)
+    taken, named = gradient_call(op, inputs, outputs, incoming, attributes)
+    order = [s.name for s in sources(op) if s.kind == "made"]
+    found = {p.name: x.grad for p, x in zip(op.inputs_, leaves, strict=True)}
+    arrays = [to_numpy(found[name]) for name in order]
+    assert_accurate(row, [to_numpy(x) for x in taken], named, arrays, SEED)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", WITH)
+def test_gradients_do_not_depend_on_the_layout(op, layout):
+    shape = shape_for(op, (2, 3, 4, 5))
+    inputs = tensors(op, "FLOAT", shape=shape)
+    grads = []
+    for place in (torch.clone, LAYOUTS[layout]):
+        leaves, outputs = record(op, [place(x) for x in inputs])
+        outputs[0].backward(place(incoming_for(outputs[0])))
+        grads.append([x.grad for x in leaves])
+    assert all(map(same_bits, *grads))
+    for x, g in zip(leaves, grads[1], strict=True):
+        if layout in ("transposed", "channels_last") and g is not None:
+            assert g.stride() == x.stride()
+
+
+@pytest.mark.parametrize("op", WITH)
+def test_an_expanded_gradient(op):
+    """What sum().backward() sends."""
+    inputs = tensors(op, "FLOAT")
+    leaves, outputs = record(op, inputs)
+    outputs[0].sum().backward()
+    others, outputs = record(op, inputs)
+    outputs[0].backward(torch.ones_like(outputs[0]))
+    assert all(same_bits(a.grad, b.grad) for a, b in zip(leaves, others, strict=True))
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: len(differentiable(op)) > 1))
+def test_each_gradient_alone(op):
+    inputs = tensors(op, "FLOAT")
+    leaves, outputs = record(op, inputs)
+    outputs[0].backward(incoming_for(outputs[0]))
+    for i, p in enumerate(op.inputs_):
+        others, outputs = record(op, inputs, only={p.name})
+        outputs[0].backward(incoming_for(outputs[0]))
+        assert [x.grad is None for x in others] == [k != i for k in range(len(others))]
+        assert same_bits(others[i].grad, leaves[i].grad)
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: len(op.outputs) > 1 and op.gradient))
+def test_statistics_are_not_differentiable(op):
+    _, outputs = record(op, tensors(op, "FLOAT"))
+    assert [y.requires_grad for y in outputs] == [True, *[False] * (len(outputs) - 1)]
+
+
+@pytest.mark.parametrize("op", WITH)
+def test_gradients_are_deterministic(op):
+    inputs = tensors(op, "FLOAT", shape=(4, 12, 48, 48))
+    found = []
+    for threads in (1, 2, 2):
+        openaclnn.set_num_threads(threads)
+        leaves, outputs = record(op, inputs)
+        outputs[0].backward(incoming_for(outputs[0]))
+        found.append([x.grad for x in leaves])
+    assert all(map(same_bits, found[0], found[1]))
+    assert all(map(same_bits, found[0], found[2]))
+
+
+# ---- what torch checks itself ----
+
+
+def doubles(op):
+    generator = torch.Generator().manual_seed(SEED)
+    return [
+        (torch.randn(3, 4, generator=generator, dtype=torch.float64) * 3).requires_grad_()
+        for _ in op.inputs_
+    ]
+
+
+@pytest.mark.parametrize("op", rows(lambda op: op.gradient and "DOUBLE" in gradient_dtypes(op)))
+def test_gradcheck(op):
+    """First derivatives backwards and forwards, batched, and second derivatives."""
+
+    def function(*inputs):
+        taken = [x * 1 for x in inputs] if op.inplace else inputs
+        return operator(op)(*arguments(op, taken))
+
+    assert torch.autograd.gradcheck(
+        function, doubles(op), check_forward_ad=True, check_batched_grad=True
+    )
+    assert torch.autograd.gradgradcheck(function, doubles(op), check_fwd_over_rev=True)
+
+
+@pytest.mark.parametrize(
+    "op", [row for row in PLAIN if "DOUBLE" in gradient_dtypes_beyond(row.values[0])]
+)
+def test_gradcheck_of_what_no_product_has(op):
+    """Float64 on product `any`; on a product the refusal says how to get there."""
+    attributes = REFERENCES[op.kernel].attributes[0]
+    generator = torch.Generator().manual_seed(SEED)
+    shapes = [x.shape for x in tensors(op, "FLOAT", attributes, (2, 12, 2, 3))]
+    leaves = [  # where logit is defined
+        0.2 + 0.6 * torch.rand(shape, generator=generator, dtype=torch.float64) for shape in shapes
+    ]
+    for p, x in zip(op.inputs_, leaves, strict=True):
+        x.requires_grad_(p in differentiable(op))
+    with pytest.raises(ValueError, match=r"must have dtype"):
+        operator(op)(*arguments(op, leaves, attributes))
+    openaclnn.set_product(None)
+
+    def function(*taken):
+        found = operator(op)(*arguments(op, taken, attributes))
+        return found[0] if isinstance(found, tuple) else found
+
+    assert torch.autograd.gradcheck(function, leaves)
+
+
+POINTWISE = rows(lambda op: op.gradient and len(differentiable(op)) == len(op.inputs_))
+
+
+@pytest.mark.parametrize("op", POINTWISE)
+def test_tangents_are_the_gradients(op):
+    """The Jacobian is diagonal: forwards and backwards give the same numbers."""
+    (x,) = tensors(op, "FLOAT")
+    leaves, outputs = record(op, [x])
+    tangent = incoming_for(outputs[0])
+    outputs[0].backward(tangent)
+
+    def function(t):
+        return operator(op)(*arguments(op, [t * 1 if op.inplace else t]))
+
+    value, pushed = torch.func.jvp(function, (x,), (tangent,))
+    assert same_bits(value, outputs[0])
+    assert same_bits(pushed, leaves[0].grad)
+
+
+SELU = {"alpha": 1.6732632423543772, "scale": 1.0507009873554805, "input_scale": 1.0}
+ELUS = [SELU, {"alpha": 0.3, "scale": 2.0, "input_scale": 0.7}]
+
+
+@pytest.mark.parametrize("attributes", ELUS)
+@pytest.mark.parametrize("inplace", [False, True])
+def test_second_derivatives_of_elu(attributes, inplace):
+    """No row computes them: backwards twice, and forwards over backwards, beside float64."""
+    x = torch.randn(200, generator=torch.Generator().manual_seed(SEED)) * 2
+    function = torch.ops.openaclnn.elu_ if inplace else torch.ops.openaclnn.elu
+
+    def penalty(x, elu):
+        taken = x * 1
+        (g,) = torch.autograd.grad(elu(taken).square().sum(), x, create_graph=True)
+        return (g * g).sum()
+
+    def ours(t):
+        return function(t, *attributes.values())
+
+    def exact(t):
+        a, s, i = attributes.values()
+        return s * torch.where(t > 0, t, a * torch.expm1(torch.clamp(t, max=0) * i))
+
+    mine, true = x.clone().requires_grad_(), x.double().requires_grad_()
+    found = torch.autograd.grad(penalty(mine, ours), mine)[0]
+    expected = torch.autograd.grad(penalty(true, exact), true)[0]
+    torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=2e-5)
+
+    def loss(f):
+        return lambda t: f(t * 1).square().sum()
+
+    found = torch.func.hessian(loss(ours))(x[:20])
+    expected = torch.func.hessian(loss(exact))(x[:20].double())
+    torch.testing.assert_close(found.double(), expected, rtol=2e-5, atol=2e-5)
+
+
+def test_a_graph_is_walked_once():
+    x = torch.randn(3, requires_grad=True)
+    y = torch.ops.openaclnn.elu(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.backward()
+
+
+# ---- writes ----
+
+
+@pytest.mark.parametrize("op", rows(lambda op: op.inplace))
+def test_a_write_is_seen_by_the_backward_pass(op):
+    (x,) = tensors(op, "FLOAT")
+    for write in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+        hidden = x.clone().requires_grad_() * 1
+        loss = (hidden * hidden).sum()
+        with write():
+            operator(op)(*arguments(op, [hidden.detach()]))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
+@pytest.mark.parametrize("op", rows(lambda op: op.inplace))
+def test_in_place_on_views_and_leaves(op):
+    (x,) = tensors(op, "FLOAT", shape=(4, 41))
+    leaf = x.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        operator(op)(*arguments(op, [leaf]))
+    whole = leaf * 1
+    operator(op)(*arguments(op, [whole[1:3]]))
+    whole.sum().backward()
+    other = x[1:3].clone().requires_grad_()
+    operator(op)(*arguments(op, [other * 1])).sum().backward()
+    assert same_bits(leaf.grad[1:3], other.grad)
+    assert (leaf.grad[0] == 1).all()
+
+
+# ---- refusals: an error, never a wrong number ----
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: op.gradient and op.gradient.nonnegative))
+def test_where_a_result_does_not_tell_the_input(op):
+    (x,) = tensors(op, "FLOAT")
+    for p in op.attributes:
+        if p.name not in op.gradient.nonnegative:
+            continue
+        attributes = {**REFERENCES[op.kernel].attributes[0], p.python_name: -0.5}
+        with pytest.raises(ValueError, match=f"^{op.python}: {p.python_name} must not be negative"):
+            operator(op)(*arguments(op, [x.clone().requires_grad_() * 1], attributes))
+        operator(op)(*arguments(op, [x.clone()], attributes))  # nothing is recorded
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: op.gradient and op.gradient.only_if))
+def test_where_a_flag_takes_the_gradient_away(op):
+    p = next(p for p in op.attributes if p.name == op.gradient.only_if)
+    attributes = {**REFERENCES[op.kernel].attributes[0], p.python_name: False}
+    with pytest.raises(ValueError, match=f"^{op.python}: {p.python_name} must be True where"):
+        record(op, tensors(op, "FLOAT"), attributes)
+
+
+@pytest.mark.parametrize("op", WITH)
+def test_dtypes_without_a_gradient(op):
+    for dtype in set(op.dtypes) - set(gradient_dtypes(op)):
+        with pytest.raises(ValueError, match=r"must have dtype .* where a gradient is recorded"):
+            record(op, tensors(op, dtype))
+
+
+@pytest.mark.parametrize("op", all_rows())
+def test_second_derivatives_are_right_or_refused(op):
+    """By inputs of a row that no gradient row covers and that are not constant."""
+    having = {p.name for p in differentiable(op)} | set(op.gradient.zero if op.gradient else ())
+    for p in op.inputs_:
+        if p.name in having or (op.name, p.name) == ("aclnnEluBackward", "selfOrResult"):
+            continue
+        for i in range(len(op.outputs)):
+            _, outputs = record(op, tensors(op, "FLOAT"), only={p.name})
+            sentence = f"there is no gradient by {p.python_name}"
+            with pytest.raises(NotImplementedError, match=sentence):
+                outputs[i].sum().backward()
+
+
+def test_no_term_is_missing_from_a_second_derivative_of_group_norm():
+    """The gradients of gamma and beta are no constants, though no row differentiates them."""
+    x, beta = torch.randn(2, 4, 5), torch.zeros(4)
+    gamma = torch.ones(4, requires_grad=True)
+    y = torch.ops.openaclnn.group_norm_swish(x, gamma, beta, 2)[0]
+    (g,) = torch.autograd.grad(y.square().sum(), gamma, create_graph=True)
+    with pytest.raises(NotImplementedError, match=r"^group_norm_swish_grad: there is no gradient"):
+        (g.square().sum() + gamma.sum()).backward()
+
+
+@pytest.mark.parametrize("op", all_rows(lambda op: op.shapes == "named"))
+def test_tangents_that_nothing_maps_are_refused(op):
+    inputs = tensors(op, "FLOAT")
+    with pytest.raises(NotImplementedError, match="there is no forward-mode derivative"):
+        torch.func.jvp(
+            lambda x: operator(op)(*arguments(op, [x, *inputs[1:]]))[0], (inputs[0],), (inputs[0],)
+        )
+
+
+@pytest.mark.parametrize("op", PLAIN)
+def test_out_is_not_recorded(op):
+    inputs = [x.requires_grad_() for x in tensors(op, "FLOAT")]
+    with torch.no_grad():
+        results = call(op, inputs)
+    names = [a.name for a in operator(op, "out")._schema.arguments if a.kwarg_only]
+    outs = dict(zip(names, results, strict=True))
+    with pytest.raises(ValueError, match="a call with out= must not require a gradient"):
+        operator(op, "out")(*arguments(op, inputs), **outs)
+    with torch.no_grad():
+        operator(op, "out")(*arguments(op, inputs), **outs)
+
+
+@pytest.fixture
+def one_thread():
+    """Two pools on busy cores wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    openaclnn.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_small_network_learns():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        modules.GroupNormSwish(2, 8),
+        torch.nn.Conv2d(8, 8, 3, padding=1),
+        modules.ELU(inplace=True),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8 * 36, 4),
+        modules.LeakyReLU(0.1),
+    )
+    x, y = torch.randn(16, 3, 6, 6), torch.randn(16, 4)
+    losses = []
+    for _ in range(50):
+        net.zero_grad()
+        loss = torch.nn.functional.mse_loss(net(x), y)
+        loss.backward()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter -= 0.1 * parameter.grad
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2, losses

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""replace(model): what it exchanges, what it leaves, and that models compute what they did."""
+
+from __future__ import annotations
+
+import copy
+import types
+
+import pytest
+from tests.torch.replace_support import Residual, check, images
+from tests.torch.torch_support import same_bits, torch
+
+import openaclnn
+import openaclnn.torch as ot
+
+nn, functional = torch.nn, torch.nn.functional
+
+
+class TwoUsers(Residual):
+    def forward(self, x):
+        n = self.norm1(x)
+        return n + self.act(n) + self.act(self.norm2(x))
+
+
+class OtherInputs(Residual):
+    def forward(self, x):
+        return self.act(self.norm1(x)) + self.act(self.norm2(x)) + self.act(x)
+
+
+class Functional(Residual):
+    def forward(self, x):
+        return functional.silu(self.norm1(x))
+
+
+class TwoNames(Residual):
+    def __init__(self):
+        super().__init__()
+        self.act2 = self.act
+
+    def forward(self, x):
+        return self.act2(self.norm1(x))
+
+
+def test_replace_in_sequences():
+    shared = nn.SiLU()
+    layers = [nn.GroupNorm(3, 6), shared, nn.ELU(), nn.Conv2d(6, 6, 1), nn.GroupNorm(2, 6), shared]
+    model = nn.Sequential(*layers, nn.LeakyReLU(0.2), nn.GroupNorm(2, 6), nn.Hardshrink())
+    report = check(model, ["0", "2", "4", "6", "8"], {"7": "no SiLU alone"})
+    assert report.replaced["0"] == "openaclnn.torch.GroupNormSwish, with 1"
+    assert [type(m) for m in model][:3] == [ot.GroupNormSwish, nn.Identity, ot.ELU]
+    assert model[0].weight is layers[0].weight
+
+
+def test_replace_takes_a_module():
+    with pytest.raises(
+        TypeError, match=r"^replace: model must be a torch.nn.Module, but got Tensor$"
+    ):
+        ot.replace(torch.ones(3))
+
+
+def test_replace_in_a_forward():
+    model = nn.Sequential(nn.Conv2d(6, 6, 1), Residual(), Residual())
+    check(model, ["1.norm1", "1.norm2", "2.norm1", "2.norm2"], {})
+    assert type(model[1].act) is nn.Identity
+
+
+def test_replace_one_module_of_two_names():
+    shared = nn.ELU()
+    model = nn.Sequential(shared, nn.Conv2d(6, 6, 1), shared)
+    check(model, ["0", "2"], {})
+    assert type(model[2]) is ot.ELU
+    assert model[0] is model[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (TwoUsers, {"norm1": "no SiLU alone", "norm2": "has other inputs too"}),
+        (OtherInputs, {"norm1": "has other inputs too", "norm2": "has other inputs too"}),
+        (Functional, {"norm1": "no SiLU alone", "norm2": "no SiLU alone"}),
+        (TwoNames, {"norm1": "has several names", "norm2": "no SiLU alone"}),
+    ],
+)
+def test_replace_leaves_what_it_cannot_see(kind, why):
+    check(kind(), [], why)
+
+
+def test_replace_leaves_hooks_and_dtypes():
+    model = nn.Sequential(nn.GroupNorm(3, 6), nn.SiLU(), nn.ELU())
+    model[0].register_forward_hook(lambda *_: None)
+    model[2].register_forward_hook(lambda *_: None)
+    check(model, [], {"0": "has hooks", "2": "it has hooks"})
+    report = ot.replace(nn.Sequential(nn.GroupNorm(3, 6).double(), nn.SiLU()))
+    assert report.left == {"0": "its parameters are float64"}
+    assert str(ot.replace(nn.ReLU())) == "nothing to replace"
+
+
+def tripled(module):
+    """With a forward of its own, as tools set it that wrap modules."""
+    old = module.forward
+    module.forward = lambda x: old(x) * 3
+    return module
+
+
+def test_replace_leaves_forwards_of_instances():
+    sequence = nn.Sequential(tripled(nn.GroupNorm(3, 6)), nn.SiLU(), tripled(nn.ELU()))
+    check(sequence, [], {"0": "0 has a forward of its own", "2": "it has a forward of its own"})
+    sequence = nn.Sequential(nn.GroupNorm(3, 6), tripled(nn.SiLU()))
+    check(sequence, [], {"0": "1 has a forward of its own"})
+    holder = "the module that holds it has a forward of its own"
+    check(tripled(nn.Sequential(nn.GroupNorm(3, 6), nn.SiLU())), [], {"0": holder})
+    block = Residual()
+    block.forward = types.MethodType(lambda self, x: self.norm1(self.norm2(x)), block)
+    check(block, [], {"norm1": holder, "norm2": holder})
+
+
+@pytest.mark.parametrize("make", [lambda: nn.GroupNorm(3, 6), nn.ELU])
+def test_replace_leaves_what_its_modules_would_not_have(make):
+    def model():
+        return nn.Sequential(make(), nn.SiLU())
+
+    named = model()
+    named[0].register_buffer("seen", torch.zeros(1))
+    assert "holds seen too" in ot.replace(named).left["0"]
+    assert "0.seen" in named.state_dict()
+    for register in ("state_dict_post_hook", "load_state_dict_pre_hook"):
+        hooked = model()
+        getattr(hooked[0], f"register_{register}")(lambda *_: None)
+        assert "has hooks" in ot.replace(hooked).left["0"]
+    assert ot.replace(model()).left == {}
+
+
+def test_replace_leaves_activations_of_float64_models():
+    """No product has the gradients of elu and hardshrink in float64."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.ELU(), nn.Hardshrink(), nn.LeakyReLU()).double()
+    why = "the model has float64 parameters"
+    report = ot.replace(model)
+    assert (list(report.replaced), report.left) == (["3"], {"1": why, "2": why})
+    x = torch.randn(3, 4, dtype=torch.float64)
+    model(x).sum().backward()
+    openaclnn.set_product(None)
+    assert list(ot.replace(model).replaced) == ["1", "2"]
+    model(x).sum().backward()
+
+
+def test_replace_one_norm_refused_keeps_the_activation():
+    model = Residual()
+    model.norm2.register_forward_hook(lambda *_: None)
+    check(model, [], {"norm1": "norm2 has hooks", "norm2": "norm2 has hooks"})
+    assert type(model.act) is nn.SiLU
+
+
+def test_replaced_models_export_and_copy():
+    model = Residual()
+    ot.replace(model)
+    assert same_bits(copy.deepcopy(model)(images()), model(images()))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standards of openaclnn.compare, at their limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support import SEED
+
+import openaclnn
+from openaclnn.reference.evaluation import numpy_dtype
+from openaclnn.reference.standards import THRESHOLD, steps_between
+
+X = np.linspace(-4, 4, 1000, dtype=np.float32)
+
+
+@pytest.mark.parametrize("dtype", THRESHOLD)
+def test_the_single_benchmark_at_its_limits(dtype):
+    """MERE < T and MARE < 10 T, T on either side."""
+    x = np.full(1000, 2.0).astype(numpy_dtype(dtype))
+    threshold = THRESHOLD[dtype]
+    golden = x.astype(np.float64) + 1e-7
+
+    def passes(error):
+        mine = (x.astype(np.float64) + error * golden).astype(np.float32)
+        return (
+            openaclnn.compare(mine, "hardshrink", x, standard="single")
+            and (mine.astype(np.float64) != 2).any()
+        )
+
+    standard = "single"
+    spread = np.zeros(1000)
+    spread[0] = 9 * 2.0**-13  # judged as FLOAT, whose T is 2^-13
+    assert passes(spread)
+    spread[0] = 11 * 2.0**-13
+    assert not passes(spread)
+    assert not passes(np.full(1000, 1.1 * 2.0**-13))
+    assert passes(np.full(1000, 0.9 * 2.0**-13))
+    step = x.copy()
+    step[0] = 2 * (1 + 11 * threshold)
+    assert not openaclnn.compare(step, "hardshrink", x, standard=standard)
+    step[0] = 2 * (1 + 8 * threshold)
+    assert openaclnn.compare(step, "hardshrink", x, standard=standard)
+
+
+def test_the_double_benchmark():
+    rng = np.random.default_rng(SEED)
+    x = rng.uniform(-5, 5, 5000).astype(np.float32)
+    y = openaclnn.elu(x)
+    noise = rng.normal(0, 1e-6, x.size)
+
+    def found(mine, other, level="L1"):
+        options = {"standard": "double", "benchmark": other.astype(np.float32), "level": level}
+        return openaclnn.compare(mine.astype(np.float32), "elu", x, **options)
+
+    rough = y * (1 + noise)
+    assert found(y, rough)
+    assert found(rough, rough)
+    assert found(y * (1 + 1.7 * noise), rough, "L0")
+    assert not found(y * (1 + 1.7 * noise), rough, "L1")
+    assert not found(y * (1 + 1.4 * noise), rough, "L2")
+    broken = y.copy()
+    broken[3] = np.nan
+    verdict = found(broken, rough)
+    assert not verdict
+    assert "1 of 5,000 elements are NaN" in str(verdict)
+    assert found(broken, broken)  # as the benchmark has it
+    assert found(y, broken)  # what the benchmark lacks, the standard of one judges
+    off = y.copy()
+    off[3] *= 1.5
+    verdict = found(off, broken)
+    assert not verdict
+    assert verdict.outputs[0].worst[0].index == (3,)
+    assert "MARE where the benchmark is not finite 0.5 (must be <= 0.00122)" in str(verdict)
+    one, nan = np.array(1, np.float32), np.float32(np.nan)
+    assert openaclnn.compare(one, "elu", one, standard="double", benchmark=nan)
+    assert not openaclnn.compare(2 * one, "elu", one, standard="double", benchmark=nan)
+    with pytest.raises(ValueError, match=r"^the double standard needs benchmark"):
+        openaclnn.compare(y, "elu", x, standard="double")
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE"])
+def test_the_peer_standard_counts_representable_numbers(dtype):
+    kind = numpy_dtype(dtype)
+    x = np.linspace(-3, 3, 101).astype(kind)
+    y = np.array(openaclnn.compare(x, "elu", x).outputs[0].output.nearest, dtype=kind)
+    bits = y.view(f"u{kind.itemsize}")
+    off = bits.copy()
+    off[7] += 3  # 3 numbers away
+    other = off.view(kind)
+
+    def found(mine, benchmark, ulp=None):
+        return openaclnn.compare(mine, "elu", x, standard="peer", benchmark=benchmark, ulp=ulp)
+
+    assert found(y, y)
+    assert found(other, other)  # whatever the formula says
+    verdict = found(other, y)
+    assert not verdict
+    assert "1 of 101 elements are more than 0 ulp from the benchmark's" in str(verdict)
+    assert "at most 0 ulp from the benchmark" in str(verdict).splitlines()[0]
+    assert not found(other, y, 2)
+    assert found(other, y, 3)
+    with pytest.raises(ValueError, match=r"^the peer standard needs benchmark"):
+        openaclnn.compare(y, "elu", x, standard="peer")
+
+
+def test_steps_between_special_values():
+    top, inf, nan = np.finfo(np.float32).max, np.inf, np.nan
+    pairs = [(0, -0.0, 1), (top, inf, 1), (nan, nan, 0), (nan, 1, inf), (-inf, nan, inf),
+             (inf, inf, 0), (1e-45, -1e-45, 3), (1, 2, 2**23)]  # fmt: skip
+    a, b, steps = (np.array(column) for column in zip(*pairs, strict=True))
+    found = steps_between(a.astype(np.float32), b.astype(np.float32))
+    np.testing.assert_array_equal(found, steps)
+    assert steps_between(np.float32(1), np.float32(nan)) == inf  # rank 0
+    low, high = np.array([-np.finfo(float).max]), np.array([np.finfo(float).max])
+    assert steps_between(low, high) == 2.0 * (0x7FEFFFFFFFFFFFFF) + 1
+
+
+def test_allclose_and_ulp():
+    y = openaclnn.elu(X)
+    assert openaclnn.compare(y * np.float32(1 + 1e-6), "elu", X, standard="allclose")
+    assert not openaclnn.compare(y * np.float32(1 + 1e-4), "elu", X, standard="allclose")
+    assert openaclnn.compare(y * np.float32(1 + 1e-4), "elu", X, standard="allclose", rtol=1e-3)
+    off = np.nextafter(np.nextafter(y, np.float32(9)), np.float32(9))
+    assert not openaclnn.compare(off, "elu", X)
+    assert openaclnn.compare(off, "elu", X, ulp=3)

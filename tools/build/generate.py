@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what follows from the rows: C headers and shims, the kernel list, the thin libraries'
+names, the Python functions and the reference pages. Its output is never committed.
+
+    python tools/build/generate.py OUT            everything the build needs
+    python tools/build/generate.py OUT --docs     the reference pages, OUT/<op>.md, and ATen's operators
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import textwrap
+from pathlib import Path
+
+from reference_pages import aten_page, page
+from rows import ANY, CPP_KINDS, LIBRARIES, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
+
+
+def phase1(op) -> str:
+    parameters = [p.c_declaration for p in op.parameters]
+    return ", ".join([*parameters, "uint64_t* workspaceSize", "aclOpExecutor** executor"])
+
+
+# ---- C ----
+
+
+def op_header(ops) -> str:
+    """The header of an operator and its in-place form."""
+    guard = "OPENACLNN_" + ops[0].header.upper().replace(".", "_")
+    text = f"// {SPDX}\n// {NOTE}\n#ifndef {guard}\n#define {guard}\n\n"
+    text += '#include "aclnn/aclnn_base.h"\n#include "aclnn_util.h"\n\n'
+    text += '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+    for op in ops:
+        formula = "".join(f" *     {line}\n" for line in catalogue.formula_lines(op, 88))
+        text += f"\n/* {op.doc}\n *\n{formula} */\n"
+        text += "".join(f"ACLNN_API {prototype}\n" for prototype in c_signatures(op))
+    return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+
+
+def headers() -> dict[str, str]:
+    by_header: dict[str, list] = {}
+    for op in OPS:
+        by_header.setdefault(op.header, []).append(op)
+    files = {name: op_header(ops) for name, ops in by_header.items()}
+    includes = "".join(f'#include "aclnnop/{name}"\n' for name in files)
+    guard = "OPENACLNN_ACLNN_OPS_NN_H"
+    files["aclnn_ops_nn.h"] = (
+        f"// {SPDX}\n// {NOTE}\n#ifndef {guard}\n#define {guard}\n\n{includes}\n#endif\n"
+    )
+    return files
+
+
+def forms(op) -> str:
+    """The shapes of a row with named sizes, by parameter."""
+    positions = {p.name: i for i, p in enumerate(op.parameters)}
+    attributes = {p.name for p in op.attributes}
+    sizes = list(dict.fromkeys(s for p in op.tensors for s in p.form.sizes if s not in attributes))
+    lines = []
+    for p in op.parameters:
+        extents = "".join(
+            f"{{{-1 if s in attributes else sizes.index(s)}, {positions.get(s, -1)}, "
+            f'"{op.sizes[s]}"}}, '
+            for s in p.form.sizes
+        )
+        before = [i.name for i in op.inputs_ if i.form == p.form and i.form.rest]
+        alike = [positions[name] for name in before if positions[name] < positions[p.name]]
+        rest, flat = str(p.form.rest).lower(), str(p.form.flat).lower()
+        like = alike[-1] if alike else -1
+        lines.append(f"    {{{{{extents}}}, {len(p.form.sizes)}, {rest}, {flat}, {like}}},\n")
+    most = f"std::size(Form().extents) >= {max(len(p.form.sizes) for p in op.parameters)}"
+    return (
+        f'static_assert({most} && {len(sizes)} <= kMaxSizes, "raise kMaxExtents or kMaxSizes");\n'
+        f"constexpr Form {op.name}_forms[] = {{\n{''.join(lines)}}};\n"
+    )
+
+
+def operator(op) -> str:
+    """The row as C++ data and its two C symbols."""
+    positions = {p.name: i for i, p in enumerate(op.parameters)}
+    parameters = "".join(
+        f'    {{"{p.name}", Kind::{CPP_KINDS[p.kind]}, Role::{p.role}, '
+        f"{str(p.required).lower()}, {str(p.companion).lower()}, "
+        f"{positions.get(p.condition, -1)}}},\n"
+        for p in op.parameters
+    )
+    products = " | ".join(f"1u << {i}" for i, p in enumerate(PRODUCTS) if p.key in op.products)
+    acl = {"BFLOAT16": "ACL_BF16"}
+
+    def mask(dtypes) -> str:
+        return " | ".join(f"uint64_t{{1}} << {acl.get(d, 'ACL_' + d)}" for d in dtypes)
+
+    rules = "".join(f"rules::{rule}, " for rule in op.rules)
+    arguments = ", ".join(f"argument({p.name})" for p in op.parameters)
+    formula = op.kernel if op.pointwise else "none"
+    named = op.shapes == "named"
+    return f"""
+{forms(op) if named else ""}constexpr Parameter {op.name}_parameters[] = {{
+{parameters}}};
+static_assert(fits({op.name}_parameters), "raise kMaxParameters or kMaxOutputs");
+constexpr RuleFunction {op.name}_rules[] = {{{rules}nullptr}};
+constexpr Operator {op.name}_row = {{
+    "{op.name}", {op.name}_parameters, {len(op.parameters)}, {products}, {mask(op.dtypes)},
+    {mask(op.computed)},
+    Shapes::{op.shapes}, {f"{op.name}_forms" if named else "nullptr"},
+    Inputs::{op.inputs}, Output::{op.output},
+    plan_{op.family}, infer_{op.family}, FormulaId::{formula}, {op.name}_rules}};
+
+extern "C" aclnnStatus {op.name}GetWorkspaceSize({phase1(op)}) {{
+  Argument arguments[] = {{{arguments}}};
+  return plan_call({op.name}_row, arguments, workspaceSize, executor);
+}}
+
+extern "C" aclnnStatus {op.name}({PHASE2}) {{
+  return run_call({op.name}_row, workspace, workspaceSize, executor, stream);
+}}
+"""
+
+
+def families() -> str:
+    """Phase 1 of each family, which is plan_<family> and infer_<family> in a file of core/ops."""
+    return "".join(
+        f"Status plan_{family}(const Operator&, const Argument*, Executor&);\n"
+        f"Status infer_{family}(const Operator&, const Argument*, int, aclDataType*, Dims*);\n"
+        for family in dict.fromkeys(op.family for op in OPS)
+    )
+
+
+def operators() -> str:
+    rows = ", ".join(f"&{op.name}_row" for op in OPS)
+    return (
+        f"// {SPDX}\n// {NOTE}\n"
+        "#include <iterator>\n\n"
+        '#include "aclnnop/aclnn_ops_nn.h"\n'
+        '#include "core/ops/operator.h"\n#include "core/ops/rules.h"\n\n'
+        "namespace openaclnn {\n\n"
+        + families()
+        + "".join(operator(op) for op in OPS)
+        + f"\nconst Operator* const operators[] = {{{rows}}};\n"
+        f"const int operator_count = {len(OPS)};\n\n"
+        "}  // namespace openaclnn\n"
+    )
+
+
+# ---- the libraries CANN programs name: jumps into libopenaclnn ----
+
+
+def declared(folder: str) -> list[str]:
+    """The functions that the hand-written headers of a folder declare."""
+    names: list[str] = []
+    for header in sorted((ROOT / "include" / folder).rglob("*.h")):
+        names += re.findall(
+            r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API)\s+[\w\s*]+?\b(\w+)\(", header.read_text(), re.M
+        )
+    return names
+
+
+def libraries() -> dict[str, list[str]]:
+    runtime, base = declared("acl"), declared("aclnn")
+    ops = [name for op in OPS for name in (op.name + "GetWorkspaceSize", op.name)]
+    functions = {"runtime": runtime, "base": base, "operators": ops, "": []}
+    return {name: functions[held] for name, held in LIBRARIES.items()}
+
+
+def forwards(names: list[str]) -> str:
+    lines = "".join(f"FORWARD({name})\n" for name in names)
+    return f'// {SPDX}\n// {NOTE}\n#include "core/names/forward.h"\n\n{lines}'
+
+
+def aliases() -> str:
+    names = sorted({name for names in libraries().values() for name in names})
+    return "".join(f"openaclnn_{name} = {name};\n" for name in names)
+
+
+# ---- Python ----
+
+PY_TYPES = {
+    "tensor": "Array",
+    "double": "SupportsFloat",
+    "scalar": "SupportsFloat",
+    "int64": "int",
+    "bool": "bool",
+    "text": "str | None",
+}
+
+
+def function(index: int, op) -> str:
+    given = [p for p in op.parameters if p.role != "output"]
+    signature = ", ".join(
+        f"{p.python_name}: {PY_TYPES[p.kind]}" + (f" = {p.default!r}" if p.has_default else "")
+        for p in given
+    )
+    made = [p for p in op.parameters if p.role == "output"]
+    types = ["Array | None" if p.condition else "Array" for p in op.outputs]
+    returns = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
+    outs = ["out"] if len(made) == 1 else [p.python_name for p in made]
+    missing = ", ".join(["None"] * len(outs))
+    results = [p.result_name for p in op.outputs]
+    unpack = ""
+    if len(outs) > 1:
+        quoted = ", ".join(f'"{name}"' for name in (op.name, *results))
+        unpack = f"    {', '.join(outs)} = (\n        ({missing}) if out is None else "
+        unpack += f"several(out, {quoted})\n    )\n"
+    named = dict(zip((p.name for p in made), outs, strict=True))
+    arguments = ", ".join(named.get(p.name, p.python_name) for p in op.parameters)
+    keyword = "" if op.inplace else f", *, out: {returns} | None = None"
+    names = {p.name: p.result_name for p in op.parameters}
+
+    def pythonic(text: str) -> str:
+        return re.sub(r"\w+", lambda m: names.get(m[0], m[0]), text)
+
+    head = f"def {op.python}({signature}{keyword}) -> {returns}:"
+    if len(head) > 100:
+        head = head.replace("(", "(\n    ", 1).replace(") ->", ",\n) ->")
+        head = re.sub(r"(?<=,) (?=\w+: |\*)", "\n    ", head)
+    facts = [f"Returns ({', '.join(results)})."] if unpack else []
+    facts += [f"Shapes: {pythonic(catalogue.shapes(op))}."]
+    dtypes = [", ".join(op.dtypes), *filter(None, [pythonic(catalogue.companions(op))])]
+    facts.append(f"Dtypes: {'; '.join(dtypes)}.")
+    formats = catalogue.FORMATS.replace("NULL", "None")
+    facts += [f"{p.python_name}: {formats}." for p in given if p.kind == "text"]
+    facts.append(f"C: {op.name}.")
+    formula = textwrap.indent(pythonic("\n".join(catalogue.formula_lines(op, 84))), " " * 8)
+    lines = "\n".join(
+        textwrap.fill(fact, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        for fact in facts
+    )
+    return (
+        f"\n\n{head}\n"
+        f'    """{op.doc}\n\n{formula}\n\n'
+        f"{lines}\n"
+        f'    """\n{unpack}    result: {returns} = launch({index}, {arguments})\n'
+        "    return result\n"
+    )
+
+
+def functions() -> str:
+    names = ", ".join(f'"{op.python}"' for op in OPS)
+    return (
+        f'# {SPDX}\n"""One function per row. {NOTE}"""\n\n'
+        "from __future__ import annotations\n\nfrom typing import SupportsFloat, TypeVar\n\n"
+        "from ._core import launch\nfrom .results import several\n\n"
+        f'__all__ = [{names}]\n\nArray = TypeVar("Array")\n'
+        + "".join(function(i, op) for i, op in enumerate(OPS))
+    )
+
+
+def build_files() -> dict[str, str]:
+    rows = [op for op in OPS if op.pointwise]
+    formulas = {op.kernel: len(op.inputs_) for op in rows}
+    files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
+    files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}
+    files |= {
+        "generated/operators.cpp": operators(),
+        "generated/formulas.inc": "".join(f"FORMULA({k}, {n})\n" for k, n in formulas.items()),
+        "generated/names.inc": "".join(f"OPERATOR({op.name})\n" for op in OPS),
+        "generated/products.inc": "".join(
+            f'PRODUCT("{p.key}", "{p.title}", "{p.soc_name}", {str(p.bfloat16).lower()}, '
+            f"{str(p.everything).lower()})\n"
+            for p in (*PRODUCTS, ANY)
+        ),
+        "generated/aliases.ld": aliases(),
+        "python/functions.py": functions(),
+    }
+    return files
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=Path, help="folder to write into")
+    parser.add_argument("--docs", action="store_true", help="write the reference pages instead")
+    arguments = parser.parse_args()
+    pages = {f"{op.name}.md": page(op) for op in OPS} if arguments.docs else {}
+    files = {**pages, "operators_of_aten.md": aten_page()} if arguments.docs else build_files()
+    for name, text in files.items():
+        path = arguments.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:  # else it keeps its time: no rebuild
+            path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

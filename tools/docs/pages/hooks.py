@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What mkdocs adds to the pages of docs/: the READMEs and their like from where they are, a page
+for every operator, one for all that ATen computes, and a page for every file of the repository
+that a page links to."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from posixpath import normpath, relpath
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tools" / "docs"), str(ROOT / "tools" / "build")]
+
+from mkdocs.structure.files import File, Files  # noqa: E402
+from pages.operators import overview, page  # noqa: E402
+from reference_pages import aten_page  # noqa: E402
+
+from openaclnn.plotting.curves import curves, first_attributes  # noqa: E402
+from openaclnn.plotting.picture import svg  # noqa: E402
+from openaclnn.rows.table import OPS  # noqa: E402
+
+# Pages outside docs/, and that of docs/ whose name the front page has.
+PAGES = {
+    "README.md": "index.md",
+    "README.zh-CN.md": "zh.md",
+    "docs/index.md": "documentation.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "tests/README.md": "tests.md",
+    "benchmarks/README.md": "benchmarks.md",
+}
+LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+LANGUAGES = {".py": "python", ".cpp": "cpp", ".c": "c", ".h": "c", ".json": "json"}
+
+
+def source_of(uri: str) -> str | None:
+    """The path in the repository of a page of the site, if it is a file there."""
+    by_uri = {site: path for path, site in PAGES.items()}
+    found = by_uri.get(uri, f"docs/{uri}")
+    return found if (ROOT / found).is_file() else None
+
+
+def uri_of(path: str) -> str:
+    """Where the site has a file or folder of the repository."""
+    if path in PAGES:
+        return PAGES[path]
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    return f"files/{path}.md"
+
+
+def targets(text: str, source: str) -> set[str]:
+    """The paths in the repository that a page links to."""
+    here = source.rpartition("/")[0]
+    links = (match[2].partition("#")[0] for match in LINK.finditer(without_code(text)))
+    return {normpath(f"{here}/{link}" if here else link) for link in links if is_path(link)}
+
+
+def is_path(link: str) -> bool:
+    return bool(link) and not re.match(r"[a-z]+:|#|/", link)
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^(```+).*?^\1$", "", text, flags=re.M | re.S)
+
+
+def file_page(path: str) -> str:
+    """A file as code; of a folder its files."""
+    place = ROOT / path
+    if place.is_dir():
+        listed = subprocess.run(
+            ["git", "ls-files", path], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        rows = "".join(f"* `{line.removeprefix(path + '/')}`\n" for line in listed.splitlines())
+        return f"# {path}/\n\n{rows}"
+    return f"# {path}\n\n````{LANGUAGES.get(place.suffix, 'text')}\n{place.read_text()}````\n"
+
+
+def on_config(config: Any) -> Any:
+    for entry in config.nav:
+        if "Operators" in entry:
+            entry["Operators"] = ["operators/index.md"] + [
+                {op.name.removeprefix("aclnn"): f"operators/{op.python}.md"} for op in OPS
+            ]
+            entry["Operators"].append({"Computed by ATen": "operators/aten.md"})
+    return config
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    def add(uri: str, content: str) -> None:
+        files.append(File.generated(config, uri, content=content))
+
+    files.remove(files.src_uris["index.md"])
+    for path, uri in PAGES.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    add("operators/index.md", overview())
+    for op in OPS:
+        add(f"operators/{op.python}.md", page(op))
+        add(f"operators/{op.python}.svg", svg(curves(op, first_attributes(op))))
+    add("operators/aten.md", aten_page().replace("../../docs/", "../"))
+    pages = [ROOT / (source_of(f.src_uri) or "") for f in files.documentation_pages()]
+    for text_page in [p for p in pages if p.is_file()]:
+        for path in targets(text_page.read_text(), str(text_page.relative_to(ROOT))):
+            uri = uri_of(path)
+            if uri.startswith("files/") and (ROOT / path).exists() and uri not in files.src_uris:
+                add(uri, file_page(path))
+    for file in files:
+        if file.src_uri.startswith("files/"):
+            file.inclusion = type(file.inclusion).NOT_IN_NAV
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Links between files of the repository become links between pages of the site."""
+    source = source_of(page.file.src_uri)
+    if source is None:
+        return markdown
+    folder = source.rpartition("/")[0]
+    own = page.file.src_uri.rpartition("/")[0]
+
+    def moved(match: re.Match[str]) -> str:
+        link, hash_, anchor = match[2].partition("#")
+        if not is_path(link):
+            return match[0]
+        uri = uri_of(normpath(f"{folder}/{link}" if folder else link))
+        return f"{match[1]}{relpath(uri, own or '.')}{hash_}{anchor}{match[3]}"
+
+    parts = re.split(r"(^(?:```+).*?^```+$)", markdown, flags=re.M | re.S)
+    return "".join(p if p.startswith("```") else LINK.sub(moved, p) for p in parts)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    r"""In a table `\|` is a bar: GitHub shows it so in code, too, Python-Markdown with its mark."""
+    return re.sub(r"<td.*?</td>", lambda cell: cell[0].replace(r"\|", "|"), html, flags=re.S)
