@@ -48,7 +48,6 @@ class HandlePool {
     }
   }
   HandlePool(const HandlePool&) = delete;
-  HandlePool& operator=(const HandlePool&) = delete;
 
   // nullptr when `capacity` objects are alive.
   template <class... Arguments>

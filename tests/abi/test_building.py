@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import openaclnn
-from openaclnn.commands import programs
 from openaclnn.commands.cli import main
 from openaclnn.commands.programs import compile_command, environment
+from openaclnn.rows.libraries import LINK_LINE
 
 pytestmark = pytest.mark.programs
 

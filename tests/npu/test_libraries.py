@@ -18,6 +18,7 @@ import pytest
 
 import openaclnn
 from openaclnn import aten
+from openaclnn.aten.installed import Installed
 from openaclnn.torch_npu import installed, names
 
 pytestmark = pytest.mark.programs
@@ -306,7 +307,7 @@ def test_rows_that_are_none(line, sentence):
 
 # ---- what is installed ----
 
-FITS = installed.Installed(FOLDER, "2.13.0+cpu", "abc", None)
+FITS = Installed(FOLDER, "2.13.0+cpu", "abc", None)
 
 
 @pytest.mark.parametrize(
@@ -315,11 +316,11 @@ FITS = installed.Installed(FOLDER, "2.13.0+cpu", "abc", None)
         (None, "2.13.0", "PyTorch is not installed; install both with: pip install torch=="),
         (FITS, None, "torch_npu is not installed"),
         (
-            installed.Installed(FOLDER, "2.13.0+cu130", "abc", "CUDA 13.0"), "2.13.0.post1",
+            Installed(FOLDER, "2.13.0+cu130", "abc", "CUDA 13.0"), "2.13.0.post1",
             "a build for CUDA 13.0, .* the CPU build with: pip install torch==2.13.0\\+cpu, from",
         ),
         (
-            installed.Installed(FOLDER, "2.12.1", "abc", None), "2.13.0",
+            Installed(FOLDER, "2.12.1", "abc", None), "2.13.0",
             "torch_npu 2.13.0 needs torch 2.13.0, but torch 2.12.1 is installed",
         ),
     ],
@@ -341,7 +342,7 @@ def test_a_torch_is_read_without_importing_it(monkeypatch, tmp_path):
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert installed.torch() == installed.Installed(package, "2.13.0+cu130", "abc", "CUDA 13.0")
+    assert installed.torch() == Installed(package, "2.13.0+cu130", "abc", "CUDA 13.0")
 
 
 def test_the_command_refuses_what_it_does_not_know():

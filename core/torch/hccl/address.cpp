@@ -33,12 +33,12 @@ std::string address_towards(const std::string& host, uint16_t port) {
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &list) != 0)
     return kLoopback;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> found(list, freeaddrinfo);
-  for (const addrinfo* address = list; address != nullptr; address = address->ai_next) {
-    const int own = socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  for (const addrinfo* candidate = list; candidate != nullptr; candidate = candidate->ai_next) {
+    const int own = socket(candidate->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (own < 0) continue;
     sockaddr_storage address = {};
     socklen_t size = sizeof address;
-    const bool known = connect(own, address->ai_addr, address->ai_addrlen) == 0 &&
+    const bool known = connect(own, candidate->ai_addr, candidate->ai_addrlen) == 0 &&
                        getsockname(own, reinterpret_cast<sockaddr*>(&address), &size) == 0;
     close(own);
     const std::string text = known ? text_of(address, size) : "";
