@@ -25,7 +25,7 @@ from . import machine
 from .agreeing import agrees
 from .baselines import BASELINES
 from .cases import BLOCK, Arrays, CannotMeasure, Case, arrays, ours, to_torch
-from .timing import Cores, Loops, Run, interleave, run_after, run_of
+from .timing import Cores, Loops, Run, aligned, interleave, run_after, run_of
 
 SCHEMA = "openaclnn bench 1"
 TOLERANCE = {"FLOAT": 1e-4, "FLOAT16": 2e-2, "BFLOAT16": 1e-1, "DOUBLE": 1e-12}  # of sums
@@ -168,7 +168,7 @@ class Bench:
     def _loop(self, kind: str, data: Arrays) -> tuple[Run, int]:
         """The loop over the large tensors, and the bytes that it moves."""
         assert self.loops is not None
-        out = np.empty(data.results[0].size, data.results[0].dtype)
+        out = aligned(data.results[0].size, data.results[0].dtype)  # streaming stores need it
         inputs = [x for x in data.inputs if x.nbytes == out.nbytes] or [out.copy()]
         inputs = inputs[: 1 if kind == "copy" else 2]
         run = self.loops.run(kind, inputs, out, self.threads, 0.5)
