@@ -59,9 +59,10 @@ struct Source {
 struct Gradient {
   int row;                // its position; -1: there is no gradient
   const Source* sources;  // for each parameter of that row
-  uint32_t zero;          // bit i: the gradient of parameter i is zero
-  uint32_t nonnegative;   // bit i: no gradient where attribute i is negative
-  int only_if;            // nor where this flag is false; -1: none
+  int source_count;
+  uint32_t zero;         // bit i: the gradient of parameter i is zero
+  uint32_t nonnegative;  // bit i: no gradient where attribute i is negative
+  int only_if;           // nor where this flag is false; -1: none
 };
 
 struct Row {

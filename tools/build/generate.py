@@ -95,7 +95,7 @@ def gradient(op) -> str:
     """The gradient of a row as C++ data."""
     row, g = gradient_row(op), op.gradient
     if row is None or g is None:
-        return f"constexpr Gradient {op.name}_gradient = {{-1, nullptr, 0, 0, -1}};\n"
+        return f"constexpr Gradient {op.name}_gradient = {{-1, nullptr, 0, 0, 0, -1}};\n"
     positions = {p.name: i for i, p in enumerate(op.parameters)}
     values = ", ".join(
         f"{{From::{s.kind}, {positions.get(s.name, -1)}, {str(s.constant).lower()}}}"
@@ -108,7 +108,7 @@ def gradient(op) -> str:
     return (
         f"constexpr Source {op.name}_sources[] = {{{values}}};\n"
         f"constexpr Gradient {op.name}_gradient = {{{OPS.index(row)}, {op.name}_sources, "
-        f"{mask(g.zero)}, {mask(g.nonnegative)}, {positions.get(g.only_if, -1)}}};\n"
+        f"{len(row.parameters)}, {mask(g.zero)}, {mask(g.nonnegative)}, {positions.get(g.only_if, -1)}}};\n"
     )
 
 

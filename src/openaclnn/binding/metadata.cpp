@@ -45,14 +45,13 @@ nb::object gradient_of(const Row& row) {
   const Gradient& gradient = row.gradient;
   if (gradient.row < 0) return nb::none();
   nb::dict found;
-  const Row& other = *openaclnn_row(gradient.row);
   nb::list sources;
-  for (int i = 0; i < other.parameter_count; ++i) {
+  for (int i = 0; i < gradient.source_count; ++i) {
     const Source& s = gradient.sources[i];
     sources.append(
         nb::make_tuple(kSources[static_cast<int>(s.from)], name_of(row, s.parameter), s.constant));
   }
-  found["row"] = other.name;
+  found["row"] = openaclnn_row(gradient.row)->name;
   found["sources"] = sources;
   found["zero"] = names_in(row, gradient.zero);
   found["nonnegative"] = names_in(row, gradient.nonnegative);
