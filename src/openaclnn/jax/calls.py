@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core
 from ..rows.calling import DTYPES, given
-from ..rows.schema import Op, Parameter
+from ..rows.schema import Op
 from ..rows.table import OPS
 from .building import target
 
@@ -23,50 +23,21 @@ Attributes = Mapping[str, Any]  # by Python name
 Struct = Any  # jax.ShapeDtypeStruct: a shape and a dtype
 
 
-def _is_symbolic(size: Any) -> bool:
-    return not isinstance(size, int)
-
-
-def _examples(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[tuple[int, ...]]:
-    """The shapes with an integer in the place of each symbolic size: the one that another input
-    gives, or the attribute that divides the size, or 1."""
-    values = {p.name: attributes[p.python_name] for p in op.attributes}
-    fitting: dict[str, Any] = {s: max(1, values[divisor]) for s, divisor in op.multiples.items()}
-
-    def names(p: Parameter, shape: Sequence[Any]) -> list[tuple[str, Any]]:
-        rest = ("..." if p.form.broadcast else f"*{d}" for d in range(len(shape)))
-        return list(zip((*p.form.sizes, *rest), shape, strict=False))
-
-    pairs = [(p, names(p, x.shape)) for p, x in zip(op.inputs_, inputs, strict=True)]
-    for p, named in reversed(pairs):  # the first counts
-        if not (p.form.flat or p.form.broadcast):
-            fitting |= {name: n for name, n in named if not _is_symbolic(n)}
-    fitting |= values
-    return [
-        tuple(fitting.get(size, 1) for size in p.form.sizes)
-        if p.form.flat
-        else tuple(fitting.get(name, 1) if _is_symbolic(n) else n for name, n in named)
-        for p, named in pairs
-    ]
-
-
 def outputs(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[Struct]:
     """Shape and dtype of each output of a call that the library accepts, None where nobody wants
     it. Symbolic sizes are checked when the program runs."""
-    symbolic = any(_is_symbolic(n) for x in inputs for n in x.shape)
-    shapes = _examples(op, inputs, attributes) if symbolic else [x.shape for x in inputs]
+    shapes = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
+    examples = op.example_shapes(shapes, attributes)
     taken: dict[str, Any] = {
-        p.name: (str(x.dtype), shape)
-        for p, x, shape in zip(op.inputs_, inputs, shapes, strict=True)
+        p.name: (str(x.dtype), examples[p.name]) for p, x in zip(op.inputs_, inputs, strict=True)
     }
     taken |= {p.name: attributes[p.python_name] for p in op.attributes}
     found = _core.check(OPS.index(op), *(taken.get(p.name) for p in op.parameters))
     if op.inplace:
         return [jax.ShapeDtypeStruct(inputs[0].shape, inputs[0].dtype)]
     made_shapes: Sequence[Any] = [None if x is None else x[1] for x in found]
-    if symbolic:
-        own = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
-        made_shapes = op.made_shapes(own, attributes, jnp.broadcast_shapes)
+    if examples != shapes:
+        made_shapes = op.made_shapes(shapes, attributes, jnp.broadcast_shapes)
     return [
         None if x is None else jax.ShapeDtypeStruct(shape, jnp.dtype(x[0]))
         for x, shape in zip(found, made_shapes, strict=True)

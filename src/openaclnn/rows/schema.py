@@ -189,6 +189,33 @@ class Op:
 
         return [shape(p) for p in self.outputs if p.role == "output"]
 
+    def example_shapes(
+        self, shapes: Mapping[str, Sequence[Any]], attributes: Mapping[str, Any]
+    ) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs with an integer in the place of each symbolic size, so that
+        phase 1 can check the rest: what another input has there, or the attribute that divides the
+        size, or 1."""
+        if all(isinstance(n, int) for shape in shapes.values() for n in shape):
+            return {name: tuple(shape) for name, shape in shapes.items()}
+        values = {p.name: attributes[p.python_name] for p in self.attributes}
+        fitting = {size: max(1, values[divisor]) for size, divisor in self.multiples.items()}
+
+        def named(p: Parameter) -> list[tuple[str, Any]]:
+            rest = ("" if p.form.broadcast else f"*{i}" for i in range(len(shapes[p.name])))
+            return list(zip((*p.form.sizes, *rest), shapes[p.name], strict=False))
+
+        for p in reversed(self.inputs_):  # the first counts
+            if not (p.form.flat or p.form.broadcast):
+                fitting |= {name: n for name, n in named(p) if isinstance(n, int)}
+        fitting |= values
+
+        def example(p: Parameter) -> tuple[int, ...]:
+            if p.form.flat:
+                return tuple(fitting.get(size, 1) for size in p.form.sizes)
+            return tuple(n if isinstance(n, int) else fitting.get(s, 1) for s, n in named(p))
+
+        return {p.name: example(p) for p in self.inputs_}
+
     @property
     def inplace(self) -> bool:
         return any(p.role == "inout" for p in self.parameters)
