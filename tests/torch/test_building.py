@@ -13,7 +13,7 @@ import pytest
 from tests.torch.torch_support import torch
 
 import openaclnn
-from openaclnn.rows.calling import sentence
+from openaclnn import _core
 from openaclnn.torch import building
 
 pytestmark = pytest.mark.programs
@@ -257,7 +257,7 @@ def test_without_a_compiler_all_is_the_same_but_slower():
 def test_sentences_of_the_library_in_the_names_of_python():
     op = next(op for op in openaclnn.OPS if op.name == "aclnnEluBackward")
     text = "aclnnEluBackward: selfOrResult must have dtype FLOAT or BFLOAT16, but got INT32"
-    assert sentence(op, text) == (
+    assert _core.python_sentence(openaclnn.OPS.index(op), text) == (
         "elu_backward: self_or_result must have dtype float32 or bfloat16, but got int32"
     )
 

@@ -107,7 +107,7 @@ class Op:
     limits: str  # what else the shapes must keep to, in words
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
-    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h and of rules.py
+    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
     formula: str  # in terms of the parameters, functions and the letters that `where` defines
     where: tuple[str, ...]
     doc: str
@@ -154,19 +154,6 @@ class Op:
         """The sizes by name, from the shapes of some inputs and the attributes by Python name."""
         forms = {p.name: p.form for p in self.inputs_}
         return bind(forms, shapes) | {p.name: attributes[p.python_name] for p in self.attributes}
-
-    def undivided(self, known: Mapping[str, Any]) -> tuple[Parameter, str] | None:
-        """The attribute that does not divide the size that it should, and what it must do instead.
-        `known` are the sizes by name, as far as shapes tell them."""
-        for size, divisor in self.multiples.items():
-            if size not in known:
-                continue
-            p = next(p for p in self.attributes if p.name == divisor)
-            if known[divisor] <= 0:
-                return p, f"be greater than 0, but got {known[divisor]}"
-            if known[size] % known[divisor] != 0:
-                return p, f"divide the {known[size]} {self.sizes[size]}, but got {known[divisor]}"
-        return None
 
     def made_shapes(
         self,
