@@ -183,7 +183,7 @@ Status check_metadata(const Operator& op, const openaclnn_value* values, int pro
     made[i].rank = shape.rank;
     std::copy_n(shape.at, shape.rank, made[i].shape);
   }
-  return check(op, arguments.get(), product);
+  return dry_plan(op, arguments.get(), product);
 }
 
 int product_any() {

@@ -259,7 +259,7 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
   return op.infer(op, arguments, output, dtype, shape);
 }
 
-Status check(const Operator& op, const Argument* arguments, int product) {
+Status dry_plan(const Operator& op, const Argument* arguments, int product) {
   if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
   Executor unused(&op);
   return plan_present(op, arguments, unused, product);

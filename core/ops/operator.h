@@ -104,7 +104,7 @@ Status infer(const Operator& op, const Argument* arguments, int output, aclDataT
              Dims* shape, int product);
 
 // Phase 1 on a product, of a call that will not run.
-Status check(const Operator& op, const Argument* arguments, int product);
+Status dry_plan(const Operator& op, const Argument* arguments, int product);
 
 // Phase 1 as the C symbols do it: arguments hold handles from outside.
 aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
