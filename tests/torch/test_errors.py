@@ -192,20 +192,27 @@ def test_symbolic_sizes(op):
     assert refused(lambda: call(op, traced(wrong))) == sentence
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: not op.inplace))
+@pytest.mark.parametrize("op", all_rows())
 def test_sizes_that_data_give(op):
+    """Whatever can be seen without them is checked, also where a statistic is flat."""
     environment = ShapeEnv()
-    plain_inputs = tensors(op, "FLOAT")
-    whole = plain_inputs[0].shape
+    whole = [x.shape for x in tensors(op, "FLOAT")]
     with FakeTensorMode(shape_env=environment):
         size = environment.create_unbacked_symint()
         inputs = [
-            torch.empty(size, *x.shape[1:]) if x.shape[0] == whole[0] else torch.empty(x.shape)
-            for x in plain_inputs
+            torch.empty(size, *shape[1:]) if shape[0] == whole[0][0] else torch.empty(shape)
+            for shape in whole
         ]
-        assert call(op, inputs)[0].shape == (size, *whole[1:])
-        with pytest.raises(ValueError, match=rf"^{op.python}: \w+ must have dtype "):
-            call(op, [x.to(torch.int32) for x in inputs])
+        flat = [x.flatten() if p.form.flat else x for p, x in zip(op.inputs_, inputs, strict=True)]
+        for values in (inputs, flat):
+            found = call(op, values)
+            assert found[0].shape == (size, *whole[0][1:])
+            with pytest.raises(ValueError, match=rf"^{op.python}: \w+ must have dtype "):
+                call(op, [x.to(torch.int32) for x in values])
+        if not op.inplace:
+            names = [a.name for a in operator(op, "out")._schema.arguments if a.kwarg_only]
+            outs = dict(zip(names, found, strict=True))
+            operator(op, "out")(*arguments(op, inputs), **outs)
 
 
 def test_sentences_have_the_names_of_python():

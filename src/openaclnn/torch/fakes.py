@@ -8,7 +8,7 @@ core/torch/compute.h.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
@@ -24,7 +24,13 @@ Shape = Sequence[Any]  # int or torch.SymInt
 
 
 def _same(a: Shape, b: Shape) -> bool:
-    return len(a) == len(b) and all(m == n for m, n in zip(a, b, strict=True))
+    """Whether two shapes are surely equal."""
+    pairs = list(zip(a, b, strict=False))
+    if not any(isinstance(n, torch.SymInt) for pair in pairs for n in pair):
+        return tuple(a) == tuple(b)
+    from torch.fx.experimental.symbolic_shapes import guard_or_false  # sympy comes with it
+
+    return len(a) == len(b) and all(guard_or_false(m == n) for m, n in pairs)
 
 
 def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
@@ -37,17 +43,15 @@ def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
     return torch.empty_like(like, dtype=dtype)
 
 
-def _refuse(op: Op, p: Parameter, what: str) -> NoReturn:
-    raise ValueError(f"{op.python}: {argument_name(op, p)} must {what}")
-
-
 def _check_devices(op: Op, tensors: list[tuple[Parameter, Any]]) -> None:
     """A meta tensor brings all of its call here, and the others would never be read."""
     (first, one), *rest = tensors
     for p, x in rest:
         if x.device != one.device:
-            what = f"be on the device of {first.python_name}, {one.device}, but is on {x.device}"
-            _refuse(op, p, what)
+            raise ValueError(
+                f"{op.python}: {argument_name(op, p)} must be on the device of "
+                f"{first.python_name}, {one.device}, but is on {x.device}"
+            )
 
 
 def _known(value: Any) -> Any:
@@ -57,27 +61,27 @@ def _known(value: Any) -> Any:
     return value.node.hint
 
 
-def _metadata(x: Any, shape: Shape) -> Any:
-    strides = [_known(n) for n in x.stride()] if x.layout == torch.strided else [None]
-    plainly = all(isinstance(n, int) for n in strides)
-    return (plain(x.dtype), shape, strides) if plainly else (plain(x.dtype), shape)
+def _written(x: Any) -> Any:
+    """A tensor that is written: its strides say whether it overlaps itself."""
+    shape, strides = [_known(n) for n in x.shape], [_known(n) for n in x.stride()]
+    plainly = all(isinstance(n, int) for n in (*shape, *strides))
+    return (plain(x.dtype), shape, strides) if plainly else None
 
 
 def _check(op: Op, named: dict[str, Any]) -> list[tuple[str, tuple[int, ...]] | None]:
     """Phase 1 of the call: dtype and shape of the outputs that are not among the arguments."""
-    attributes = {p.name: _known(named[p.name]) for p in op.attributes}
-    unknown = [n for n, x in attributes.items() if isinstance(x, torch.SymInt | torch.SymFloat)]
-    attributes |= dict.fromkeys(unknown, 1)
+    taken = {p.name: _known(named[p.name]) for p in op.attributes}
+    unknown = [n for n, x in taken.items() if isinstance(x, torch.SymInt | torch.SymFloat)]
+    taken |= dict.fromkeys(unknown, 1)
     shapes = {p.name: [_known(n) for n in named[p.name].shape] for p in op.inputs_}
-    by_name = {p.python_name: attributes[p.name] for p in op.attributes}
-    examples = op.example_shapes(shapes, by_name)
-    tensors = {p.name: _metadata(named[p.name], examples[p.name]) for p in op.inputs_}
-    outs = {
-        p.name: _metadata(x, [_known(n) for n in x.shape])
-        for p in made(op)
-        if (x := named.get(p.name)) is not None
+    attributes = {p.python_name: taken[p.name] for p in op.attributes}
+    examples = op.example_shapes(shapes, attributes)
+    taken |= {p.name: (plain(named[p.name].dtype), examples[p.name]) for p in op.inputs_}
+    taken |= {
+        p.name: written
+        for p in op.outputs
+        if (x := named.get(p.name)) is not None and (written := _written(x)) is not None
     }
-    taken = attributes | tensors | outs
     return _core.check(OPS.index(op), *(taken.get(p.name) for p in op.parameters))
 
 
@@ -136,8 +140,7 @@ def fake_out(op: Op) -> Callable[..., Any]:
         outs = {p.name: keywords[argument_name(op, p)] for p in made(op)}
         named = _named(op, positional, keywords) | outs
         _check_devices(op, [(p, named[p.name]) for p in op.tensors])
-        if not _is_symbolic(op, named):  # else the kernel checks it
-            _check(op, named)
+        _check(op, named)
         written = tuple(outs.values())
         return written[0] if len(written) == 1 else written
 
