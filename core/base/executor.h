@@ -19,14 +19,13 @@
 #include <vector>
 
 #include "acl/acl_base_rt.h"
+#include "core/base/parameter.h"
 #include "core/base/tensor.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
-
-enum class Role : uint8_t { input, output, inout, attribute };
 
 // One step of a plan: items [0, items) in any order and on any thread.
 using Kernel = void (*)(const void* call, void* workspace, int64_t begin, int64_t end);

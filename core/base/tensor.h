@@ -6,13 +6,13 @@
 #include <string>
 
 #include "acl/acl_base_rt.h"
+#include "core/base/parameter.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
 
 inline constexpr int kMaxDims = 25;  // what a descriptor can hold; operators accept kMaxRank
-inline constexpr int kMaxRank = 8;
 
 struct Dims {
   int rank = 0;

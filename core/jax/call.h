@@ -9,7 +9,6 @@
 
 #include "acl/acl_base_rt.h"
 #include "core/ops/direct.h"
-#include "row.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace openaclnn::jax {
@@ -32,7 +31,7 @@ class Call {
        ffi::Dictionary attributes)
       : row_(row), arguments_(arguments), results_(results), attributes_(attributes) {}
 
-  ffi::Error run(const openaclnn_operator* op) {
+  ffi::Error run() {
     for (int i = 0; i < row_.parameter_count; ++i) {
       if (row_.parameters[i].kind != Kind::tensor) take_attribute(i);
     }
@@ -51,13 +50,14 @@ class Call {
     if (row_.pointwise && all_alike()) flatten();
     for (int i = 0; i < row_.parameter_count; ++i) {
       if (row_.parameters[i].kind != Kind::tensor || value_[i].tensor == nullptr) continue;
-      if (view_[i].rank > kMaxDims) return too_many_dimensions(i);
+      if (view_[i].rank > kMaxRank) return too_many_dimensions(i);
       lay_out(i);
     }
-    if (openaclnn_call_for_xla(op, value_) == 0) return ffi::Error::Success();
-    char sentence[1024];
+    if (openaclnn_call_for_xla(&row_, value_) == 0) return ffi::Error::Success();
+    char sentence[1024], text[1024];
     openaclnn_take_sentence(sentence, sizeof sentence);
-    return ffi::Error::InvalidArgument(sentence);
+    openaclnn_python_sentence(&row_, sentence, text, sizeof text);
+    return ffi::Error::InvalidArgument(text);
   }
 
  private:
@@ -70,7 +70,7 @@ class Call {
       case Kind::flag: value_[i].integer = attribute<bool>(p); break;
       case Kind::text:
         value_[i].text = nullptr;
-        if (!attributes_.contains(p.name)) break;
+        if (!attributes_.contains(p.python)) break;
         text_ = attribute<std::string_view>(p);  // a row has at most one
         value_[i].text = text_.c_str();
         break;
@@ -80,7 +80,7 @@ class Call {
 
   template <typename T>
   T attribute(const Parameter& p) {
-    ffi::ErrorOr<T> found = attributes_.get<T>(p.name);
+    ffi::ErrorOr<T> found = attributes_.get<T>(p.python);
     if (found.has_value()) return found.value();
     error_ = found.error();
     return {};
@@ -109,7 +109,7 @@ class Call {
     if (!result.has_value()) error_ = result.error();
     if (error_.failure()) return;
     if (result.value().untyped_data() != view_[i].data)
-      error_ = ffi::Error::Internal(std::string(row_.c_name) +
+      error_ = ffi::Error::Internal(std::string(row_.python) +
                                     ": the result must have the memory of its input");
   }
 
@@ -151,7 +151,7 @@ class Call {
   }
 
   ffi::Error too_many_dimensions(int i) const {
-    return ffi::Error::InvalidArgument(std::string(row_.c_name) + ": " + row_.parameters[i].name +
+    return ffi::Error::InvalidArgument(std::string(row_.python) + ": " + row_.parameters[i].python +
                                        " must have at most 8 dimensions, batches among them, but "
                                        "got " +
                                        std::to_string(view_[i].rank));
@@ -164,7 +164,7 @@ class Call {
   ffi::Error error_ = ffi::Error::Success();
   std::string text_;
   int64_t size_ = 0;
-  int64_t strides_[kMaxParameters][kMaxDims];
+  int64_t strides_[kMaxParameters][kMaxRank];
   openaclnn_view view_[kMaxParameters];
   openaclnn_value value_[kMaxParameters];
 };

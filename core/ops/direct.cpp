@@ -6,31 +6,42 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
+#include "core/base/view.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/parallel.h"
+#include "core/runtime/product.h"
 
 namespace openaclnn {
 namespace {
 
-const Operator& operator_of(const openaclnn_operator* handle) {
-  return *reinterpret_cast<const Operator*>(handle);
-}
+const Operator& operator_of(const Row* row) { return *static_cast<const Operator*>(row); }
 
 void copy(const int64_t* from, int rank, Dims* to) {
   to->rank = rank;
   std::copy_n(from, rank, to->at);
 }
 
+// Any strides for a shape that no memory holds: phase 1 refuses it.
+Dims row_major(const Dims& shape) {
+  int64_t count = 0;
+  return element_count(shape, &count) ? contiguous_strides(shape) : shape;
+}
+
 // The arguments of phase 1. Tensors and scalars are constructed only where they are needed; most of
 // the space stays untouched.
 class Arguments {
  public:
-  Arguments(const Operator& op, const openaclnn_value* values) {
+  // Tensors lie where they are, or one behind the other in memory that nobody reads.
+  enum class Memory : uint8_t { real, imagined };
+
+  Arguments(const Operator& op, const openaclnn_value* values, Memory memory = Memory::real)
+      : memory_(memory) {
     for (int i = 0; i < op.parameter_count; ++i) {
       Argument& argument = argument_[i];
       argument.handle = nullptr;
@@ -49,15 +60,35 @@ class Arguments {
 
   const Argument* get() const { return argument_; }
 
+  // An output that the caller has not made.
+  void add_output(int i, aclDataType dtype, const Dims& shape) {
+    auto* tensor = new (room_[i].tensor) Tensor;
+    tensor->dtype = dtype;
+    tensor->shape = shape;
+    tensor->strides = row_major(shape);
+    place(tensor);
+    argument_[i].tensor = tensor;
+  }
+
  private:
   const Tensor* view(const openaclnn_view& given, int i) {
     auto* tensor = new (room_[i].tensor) Tensor;
     tensor->dtype = static_cast<aclDataType>(given.dtype);
     copy(given.shape, std::min(given.rank, kMaxDims), &tensor->shape);
-    copy(given.strides, std::min(given.rank, kMaxDims), &tensor->strides);
-    int64_t end = 1;  // of memory that is alive: in range
+    if (given.strides == nullptr) {
+      tensor->strides = row_major(tensor->shape);
+    } else {
+      copy(given.strides, std::min(given.rank, kMaxDims), &tensor->strides);
+    }
     for (int d = 0; d < tensor->shape.rank; ++d) {
       if (tensor->shape[d] == 1) tensor->strides[d] = 1;  // it is never used
+    }
+    if (memory_ == Memory::imagined) {
+      place(tensor);
+      return tensor;
+    }
+    int64_t end = 1;  // of memory that is alive: in range
+    for (int d = 0; d < tensor->shape.rank; ++d) {
       end =
           tensor->shape[d] == 0 || end == 0 ? 0 : end + (tensor->shape[d] - 1) * tensor->strides[d];
     }
@@ -74,10 +105,23 @@ class Arguments {
     return scalar;
   }
 
+  void place(Tensor* tensor) {
+    int64_t low = 0, high = 0;
+    tensor->storage.rank = 1;
+    tensor->storage[0] = element_range(*tensor, &low, &high) ? high : 0;
+    tensor->data = reinterpret_cast<void*>(next_);
+    // No element has more than 16 bytes.
+    next_ += (static_cast<uintptr_t>(tensor->storage[0]) + 1) * kLargestElement;
+  }
+
+  static constexpr uintptr_t kLargestElement = 16;
+
   union Room {
     alignas(Tensor) unsigned char tensor[sizeof(Tensor)];
     alignas(Scalar) unsigned char scalar[sizeof(Scalar)];
   };
+  const Memory memory_;
+  uintptr_t next_ = kLargestElement;  // the next address in imagined memory
   Argument argument_[kMaxParameters];
   Room room_[kMaxParameters];
 };
@@ -108,43 +152,92 @@ Status infer_output(const Operator& op, const openaclnn_value* values, int outpu
   return {};
 }
 
+Status check_sizes(const Operator& op, const openaclnn_value* values) {
+  for (int i = 0; i < op.parameter_count; ++i) {
+    if (op.parameters[i].kind != Kind::tensor || values[i].tensor == nullptr) continue;
+    const openaclnn_view& view = *values[i].tensor;
+    const int64_t* const end = view.shape + view.rank;
+    const int64_t* const negative = std::find_if(view.shape, end, [](int64_t n) { return n < 0; });
+    if (negative == end) continue;
+    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have sizes of at least 0, but got %lld",
+                op.name, op.parameters[i].name, static_cast<long long>(*negative));
+  }
+  return {};
+}
+
+Status check_metadata(const Operator& op, const openaclnn_value* values, int product,
+                      openaclnn_made* made) {
+  if (Status status = check_sizes(op, values); !status.ok()) return status;
+  Arguments arguments(op, values, Arguments::Memory::imagined);
+  for (int i = 0; i < op.parameter_count; ++i) {
+    const Parameter& p = op.parameters[i];
+    made[i].rank = -1;
+    if (p.role != Role::output || values[i].tensor != nullptr) continue;
+    if (p.condition >= 0 && values[p.condition].integer == 0) continue;
+    aclDataType dtype = ACL_DT_UNDEFINED;
+    Dims shape;
+    Status status = infer(op, arguments.get(), i, &dtype, &shape, product);
+    if (!status.ok()) return status;
+    arguments.add_output(i, dtype, shape);
+    made[i].dtype = dtype;
+    made[i].rank = shape.rank;
+    std::copy_n(shape.at, shape.rank, made[i].shape);
+  }
+  return dry_plan(op, arguments.get(), product);
+}
+
+int product_any() {
+  int i = 0;
+  while (!products[i].has_everything) ++i;
+  return i;
+}
+
 }  // namespace
 }  // namespace openaclnn
 
 using namespace openaclnn;
 
-extern "C" const openaclnn_operator* openaclnn_find(const char* name) {
+extern "C" const Row* openaclnn_row(int32_t position) {
+  return position >= 0 && position < operator_count ? operators[position] : nullptr;
+}
+
+extern "C" const Row* openaclnn_find(const char* name) {
   for (int i = 0; i < operator_count; ++i) {
-    if (std::strcmp(operators[i]->name, name) == 0)
-      return reinterpret_cast<const openaclnn_operator*>(operators[i]);
+    if (std::strcmp(operators[i]->name, name) == 0) return operators[i];
   }
   return nullptr;
 }
 
-extern "C" int32_t openaclnn_accepts(const openaclnn_operator* op, int32_t dtype) {
-  const uint64_t accepted = accepted_dtypes(operator_of(op));
+extern "C" int32_t openaclnn_accepts(const Row* row, int32_t dtype) {
+  const uint64_t accepted = accepted_dtypes(*row, current_product());
   return dtype >= 0 && dtype < 64 && (accepted >> dtype & 1) != 0 ? 1 : 0;
 }
 
-extern "C" int32_t openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values,
-                                   int32_t output, int32_t* dtype, int32_t* rank, int64_t* shape) {
-  const Operator& row = operator_of(op);
-  return guarded(row.name, ACLNN_ERR_INNER,
-                 [&] { return infer_output(row, values, output, dtype, rank, shape); })
+extern "C" int32_t openaclnn_infer(const Row* row, const openaclnn_value* values, int32_t output,
+                                   int32_t* dtype, int32_t* rank, int64_t* shape) {
+  return guarded(row->name, ACLNN_ERR_INNER,
+                 [&] { return infer_output(operator_of(row), values, output, dtype, rank, shape); })
       .code();
 }
 
-extern "C" int32_t openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values) {
-  const Operator& row = operator_of(op);
-  this_thread_calls_torch();
-  return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
+extern "C" int32_t openaclnn_check(const Row* row, const openaclnn_value* values,
+                                   int32_t everything, openaclnn_made* made) {
+  return guarded(row->name, ACLNN_ERR_INNER,
+                 [&] {
+                   const int product = everything != 0 ? product_any() : current_product();
+                   return check_metadata(operator_of(row), values, product, made);
+                 })
+      .code();
 }
 
-extern "C" int32_t openaclnn_call_for_xla(const openaclnn_operator* op,
-                                          const openaclnn_value* values) {
-  const Operator& row = operator_of(op);
+extern "C" int32_t openaclnn_call(const Row* row, const openaclnn_value* values) {
+  this_thread_calls_torch();
+  return guarded(row->name, ACLNN_ERR_INNER, [&] { return call(operator_of(row), values); }).code();
+}
+
+extern "C" int32_t openaclnn_call_for_xla(const Row* row, const openaclnn_value* values) {
   const OutputsAreNew no_streaming;
-  return guarded(row.name, ACLNN_ERR_INNER, [&] { return call(row, values); }).code();
+  return guarded(row->name, ACLNN_ERR_INNER, [&] { return call(operator_of(row), values); }).code();
 }
 
 extern "C" void openaclnn_take_sentence(char* text, size_t size) {

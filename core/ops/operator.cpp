@@ -37,8 +37,7 @@ bool is_in(aclDataType dtype, uint64_t set) {
   return dtype >= 0 && static_cast<int>(dtype) < 64 && (set >> dtype & 1) != 0;
 }
 
-Status check_product(const Operator& op) {
-  const int product = current_product();
+Status check_product(const Operator& op, int product) {
   if (products[product].has_everything || (op.products >> product & 1) != 0) return {};
   std::vector<std::string> having;
   for (int i = 0; i < product_count; ++i) {
@@ -79,17 +78,16 @@ bool is_wanted(const Operator& op, const Argument* arguments, int i) {
   return arguments[i].handle != nullptr && (condition < 0 || arguments[condition].flag);
 }
 
-uint64_t accepted_dtypes(const Operator& op) {
-  const int index = current_product();
+uint64_t accepted_dtypes(const Row& row, int index) {
   const Product& product = products[index];
-  if (product.has_everything) return op.computed;
-  if ((op.products >> index & 1) == 0) return 0;
-  return product.has_bfloat16 ? op.dtypes : op.dtypes & ~bit(ACL_BF16);
+  if (product.has_everything) return row.computed;
+  if ((row.products >> index & 1) == 0) return 0;
+  return product.has_bfloat16 ? row.dtypes : row.dtypes & ~bit(ACL_BF16);
 }
 
-Status check_dtypes(const Operator& op, const Argument* arguments) {
-  const Product& product = products[current_product()];
-  const uint64_t accepted = accepted_dtypes(op);
+Status check_dtypes(const Operator& op, const Argument* arguments, int index) {
+  const Product& product = products[index];
+  const uint64_t accepted = accepted_dtypes(op, index);
   const uint64_t castable = product.has_bfloat16 ? kFloatDtypes : kFloatDtypes & ~bit(ACL_BF16);
   const Parameter *first = nullptr, *companion = nullptr;
   aclDataType first_dtype = ACL_DT_UNDEFINED, companion_dtype = ACL_DT_UNDEFINED;
@@ -216,10 +214,10 @@ Status check_required(const Operator& op, const Argument* arguments, Missing all
   return {};
 }
 
-// All checks before the family's.
-Status check_common(const Operator& op, const Argument* arguments) {
-  if (Status status = check_product(op); !status.ok()) return status;
-  if (Status status = check_dtypes(op, arguments); !status.ok()) return status;
+// Everything before the family's own checks.
+Status check_common(const Operator& op, const Argument* arguments, int product) {
+  if (Status status = check_product(op, product); !status.ok()) return status;
+  if (Status status = check_dtypes(op, arguments, product); !status.ok()) return status;
   for (int i = 0; i < op.parameter_count; ++i) {
     if (op.parameters[i].kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
     const int rank = arguments[i].tensor->shape.rank;
@@ -231,9 +229,10 @@ Status check_common(const Operator& op, const Argument* arguments) {
   return {};
 }
 
-Status plan_present(const Operator& op, const Argument* arguments, Executor& executor) {
+Status plan_present(const Operator& op, const Argument* arguments, Executor& executor,
+                    int product = current_product()) {
   const DefaultArithmetic arithmetic;  // scalars become fp32
-  if (Status status = check_common(op, arguments); !status.ok()) return status;
+  if (Status status = check_common(op, arguments, product); !status.ok()) return status;
   return op.plan(op, arguments, executor);
 }
 
@@ -249,10 +248,21 @@ Status plan(const Operator& op, const Argument* arguments, Executor& executor) {
 
 Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
              Dims* shape) {
+  return infer(op, arguments, output, dtype, shape, current_product());
+}
+
+Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
+             Dims* shape, int product) {
   if (Status status = check_required(op, arguments, Missing::outputs); !status.ok()) return status;
   const DefaultArithmetic arithmetic;
-  if (Status status = check_common(op, arguments); !status.ok()) return status;
+  if (Status status = check_common(op, arguments, product); !status.ok()) return status;
   return op.infer(op, arguments, output, dtype, shape);
+}
+
+Status dry_plan(const Operator& op, const Argument* arguments, int product) {
+  if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
+  Executor unused(&op);
+  return plan_present(op, arguments, unused, product);
 }
 
 namespace {

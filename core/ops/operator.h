@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of table.py as the core sees it, and phase 1 as every C symbol and the Python binding call
-// it.
+// A row of table.py as phase 1 sees it (what bindings see of it is in direct.h), and phase 1 as
+// every C symbol and the Python binding call it.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,10 @@
 #include "core/base/scalar.h"
 #include "core/base/tensor.h"
 #include "core/kernels/elementwise/call.h"
+#include "core/ops/direct.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
-
-enum class Kind : uint8_t { tensor, scalar, real, integer, flag, text };
-
-struct Parameter {
-  const char* name;
-  Kind kind;
-  Role role;
-  bool required;
-  bool companion;    // has the dtype of the first tensor or FLOAT, like all other companions
-  int8_t condition;  // the flag without which an output is neither needed nor touched; -1: none
-};
 
 // A value for one parameter. The parameter's kind decides which member counts.
 union Argument {
@@ -67,10 +57,8 @@ struct Form {
   int8_t like;  // an input before it of the same shape; -1: none
 };
 
-inline constexpr int kMaxParameters = 16;
-inline constexpr int kMaxOutputs = 3;
-
-// Static check of a row: arguments and results fit their arrays, and flags come before the outputs.
+// Whether the arguments and results of a row fit their arrays, and its flags come before its
+// outputs.
 template <int n>
 constexpr bool fits(const Parameter (&parameters)[n]) {
   int outputs = 0, at = 0;
@@ -88,13 +76,7 @@ using InferFunction = Status (*)(const Operator& op, const Argument* arguments, 
                                  aclDataType* dtype, Dims* shape);
 using RuleFunction = Status (*)(const Operator& op, const Argument* arguments);
 
-struct Operator {
-  const char* name;
-  const Parameter* parameters;
-  int parameter_count;
-  uint32_t products;  // bit i: products[i] has it
-  uint64_t dtypes;    // bit d: inputs may be aclDataType d, BF16 only where the product has it
-  uint64_t computed;  // what the library computes: more than any product has
+struct Operator : Row {
   Shapes shapes;
   const Form* forms;  // of each parameter, where sizes are named
   Inputs inputs;
@@ -118,6 +100,11 @@ Status plan(const Operator& op, const Argument* arguments, Executor& executor);
 // arguments may be NULL.
 Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
              Dims* shape);
+Status infer(const Operator& op, const Argument* arguments, int output, aclDataType* dtype,
+             Dims* shape, int product);
+
+// Phase 1 on a product, of a call that will not run.
+Status dry_plan(const Operator& op, const Argument* arguments, int product);
 
 // Phase 1 as the C symbols do it: arguments hold handles from outside.
 aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspace_size,
@@ -131,9 +118,9 @@ aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_siz
 
 // Whether an argument is present and used at all.
 bool is_wanted(const Operator& op, const Argument* arguments, int i);
-Status check_dtypes(const Operator& op, const Argument* arguments);
-// The dtypes of inputs that the current product accepts; none if it lacks the operator.
-uint64_t accepted_dtypes(const Operator& op);
+Status check_dtypes(const Operator& op, const Argument* arguments, int product);
+// The dtypes of inputs that a product accepts; none if it lacks the operator.
+uint64_t accepted_dtypes(const Row& row, int product);
 Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
 Status check_overlap(const Operator& op, const Argument* arguments);
 std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"

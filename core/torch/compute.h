@@ -8,12 +8,12 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty_like.h>
 
+#include <string>
 #include <utility>
 
 #include "acl/acl_base_rt.h"
 #include "core/ops/direct.h"
 #include "refuse.h"
-#include "row.h"
 
 namespace openaclnn::torch {
 
@@ -46,11 +46,21 @@ inline at::ScalarType scalar_type(int32_t dtype) {
   }
 }
 
+// "float32, float16 or bfloat16", of float dtypes.
+inline std::string dtype_list(uint64_t dtypes) {
+  std::string text;
+  for (uint64_t left = dtypes; left != 0; left &= left - 1) {
+    const bool last = (left & (left - 1)) == 0;
+    text += text.empty() ? "" : last ? " or " : ", ";
+    text += dtype_text(scalar_type(__builtin_ctzll(left)));
+  }
+  return text;
+}
+
 class Call {
  public:
   // `arguments` are those of the schema; with `out` the outputs follow.
-  Call(const Row& row, const openaclnn_operator* op, const c10::IValue* arguments, bool out)
-      : row_(row), op_(op), arguments_(arguments) {
+  Call(const Row& row, const c10::IValue* arguments, bool out) : row_(row), arguments_(arguments) {
     for (int i = 0; i < row.parameter_count; ++i) {
       const Parameter& p = row.parameters[i];
       const bool output = p.role == Role::output;
@@ -85,7 +95,7 @@ class Call {
   }
 
   void run() const {
-    if (openaclnn_call(op_, value_) != 0) refuse_as_told(row_);
+    if (openaclnn_call(&row_, value_) != 0) refuse_as_told(row_);
   }
 
  private:
@@ -119,8 +129,8 @@ class Call {
     if (const at::Tensor* like = all_alike())
       return at::detail::empty_strided_cpu(like->sizes(), like->strides(), like->scalar_type());
     int32_t dtype = 0, rank = 0;
-    int64_t shape[8];
-    if (openaclnn_infer(op_, value_, i, &dtype, &rank, shape) != 0) refuse_as_told(row_);
+    int64_t shape[kMaxRank];
+    if (openaclnn_infer(&row_, value_, i, &dtype, &rank, shape) != 0) refuse_as_told(row_);
     const at::IntArrayRef sizes(shape, static_cast<size_t>(rank));
     const at::ScalarType made = scalar_type(dtype);
     const at::Tensor* like = nullptr;
@@ -161,7 +171,6 @@ class Call {
   }
 
   const Row& row_;
-  const openaclnn_operator* op_;
   const c10::IValue* arguments_;
   openaclnn_view view_[kMaxParameters];
   openaclnn_value value_[kMaxParameters];
@@ -169,16 +178,14 @@ class Call {
 
 class Compute final : public c10::OperatorKernel {
  public:
-  Compute(const Row& row, bool out) : row_(row), out_(out), op_(openaclnn_find(row.c_name)) {
-    TORCH_CHECK(op_ != nullptr, "libopenaclnn has no operator ", row.c_name);
-  }
+  Compute(const Row& row, bool out) : row_(row), out_(out) {}
 
   void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, Stack* stack) const {
     const auto count = static_cast<size_t>(row_.arguments + (out_ ? row_.outputs : 0));
     c10::IValue* const arguments = stack->data() + stack->size() - count;
     at::Tensor results[kMaxOutputs];
     {
-      Call call(row_, op_, arguments, out_);
+      Call call(row_, arguments, out_);
       if (!out_ && !row_.inplace) call.make_outputs(results);
       call.run();
     }
@@ -197,7 +204,6 @@ class Compute final : public c10::OperatorKernel {
  private:
   const Row& row_;
   const bool out_;
-  const openaclnn_operator* const op_;
 };
 
 }  // namespace openaclnn::torch

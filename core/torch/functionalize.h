@@ -53,9 +53,9 @@ class Functionalize final : public c10::OperatorKernel {
   // An output of another dtype gets the result rounded once more.
   void put(const at::Tensor& result, const at::Tensor& written) const {
     namespace functional = at::functionalization::impl;
-    TORCH_CHECK_VALUE(functional::isFunctionalTensor(written), row_.name,
+    TORCH_CHECK_VALUE(functional::isFunctionalTensor(written), row_.python,
                       ": a captured call must not write into a tensor from outside the graph");
-    TORCH_CHECK_VALUE(result.sym_sizes().equals(written.sym_sizes()), row_.name,
+    TORCH_CHECK_VALUE(result.sym_sizes().equals(written.sym_sizes()), row_.python,
                       ": outputs must have the shape ", result.sym_sizes(), ", but got ",
                       written.sym_sizes());
     at::AutoDispatchSkipFunctionalize guard;

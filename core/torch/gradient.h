@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "refuse.h"
-#include "row.h"
 
 namespace openaclnn::torch {
 
@@ -38,8 +37,8 @@ inline const c10::OperatorHandle& operator_of(int row) {
   const Handles* known = handles.load(std::memory_order_acquire);
   if (known == nullptr) {
     auto found = std::make_unique<Handles>();
-    for (int i = 0; i < row_count; ++i) {
-      const std::string name = std::string("openaclnn::") + rows[i].name;
+    for (int i = 0; openaclnn_row(i) != nullptr; ++i) {
+      const std::string name = std::string("openaclnn::") + openaclnn_row(i)->python;
       found->push_back(c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), ""));
     }
     // The first of several threads wins.
@@ -49,16 +48,22 @@ inline const c10::OperatorHandle& operator_of(int row) {
   return (*known)[static_cast<size_t>(row)];
 }
 
+inline int position_of(const Row& row) {
+  int i = 0;
+  while (openaclnn_row(i) != &row) ++i;
+  return i;
+}
+
 // Calls the gradient row. `incoming` is a gradient or a tangent, value(i) gives the IValue of
 // parameter i of the row, wanted(i) says whether the gradient of input i is needed; take(i, tensor)
 // receives it.
 template <class Value, class Wanted, class Take>
 void call_gradient(const Row& row, const at::Tensor& incoming, const Value& value,
                    const Wanted& wanted, const Take& take) {
-  const Row& gradient = rows[row.gradient];
+  const Row& gradient = *openaclnn_row(row.gradient.row);
   Stack stack(static_cast<size_t>(gradient.arguments));
-  for (int p = 0; p < gradient.parameter_count; ++p) {
-    const Source& source = row.sources[p];
+  for (int p = 0; p < row.gradient.source_count; ++p) {
+    const Source& source = row.gradient.sources[p];
     if (source.from == From::made) continue;
     c10::IValue& argument = stack[static_cast<size_t>(gradient.parameters[p].argument)];
     switch (source.from) {
@@ -69,9 +74,9 @@ void call_gradient(const Row& row, const at::Tensor& incoming, const Value& valu
       case From::made: break;
     }
   }
-  operator_of(row.gradient).callBoxed(stack);
-  for (int p = 0; p < gradient.parameter_count; ++p) {
-    const Source& source = row.sources[p];
+  operator_of(row.gradient.row).callBoxed(stack);
+  for (int p = 0; p < row.gradient.source_count; ++p) {
+    const Source& source = row.gradient.sources[p];
     if (source.from != From::made) continue;
     take(source.parameter,
          std::move(stack[static_cast<size_t>(gradient.parameters[p].argument)]).toTensor());
@@ -92,15 +97,16 @@ void for_each_input(const Row& row, const See& see) {
 // The parameters whose value the gradient uses.
 template <class See>
 void for_each_value(const Row& row, const See& see) {
-  if (row.gradient < 0) return;
-  for (int p = 0; p < rows[row.gradient].parameter_count; ++p) {
-    if (row.sources[p].from == From::value) see(row.sources[p].parameter);
+  for (int p = 0; p < row.gradient.source_count; ++p) {
+    const Source& source = row.gradient.sources[p];
+    if (source.from == From::value) see(source.parameter);
   }
 }
 
 inline bool makes(const Row& row, int input) {
-  for (int p = 0; row.gradient >= 0 && p < rows[row.gradient].parameter_count; ++p) {
-    if (row.sources[p].from == From::made && row.sources[p].parameter == input) return true;
+  for (int p = 0; p < row.gradient.source_count; ++p) {
+    const Source& source = row.gradient.sources[p];
+    if (source.from == From::made && source.parameter == input) return true;
   }
   return false;
 }
@@ -111,8 +117,8 @@ inline bool makes(const Row& row, int input) {
 // the value of elu_backward is g i (x + a s) from the result x and g i a s exp(i x) from the input
 // x.
 inline bool has_second(const Row& row, int parameter) {
-  return std::strcmp(row.c_name, "aclnnEluBackward") == 0 &&
-         std::strcmp(row.parameters[parameter].c_name, "selfOrResult") == 0;
+  return std::strcmp(row.name, "aclnnEluBackward") == 0 &&
+         std::strcmp(row.parameters[parameter].name, "selfOrResult") == 0;
 }
 
 // values: g, a, s, i, is_result, x
@@ -123,7 +129,7 @@ at::Tensor second(const Row& row, const at::Tensor& incoming, const Value& value
   const at::Tensor below = at::where(x.gt(0), 0, product);
   if (value(4).toBool()) return below;
   Stack stack = {below, value(1), value(2), value(3), false, x};
-  operator_of(static_cast<int>(&row - rows)).callBoxed(stack);
+  operator_of(position_of(row)).callBoxed(stack);
   return std::move(stack.back()).toTensor();
 }
 
@@ -133,7 +139,9 @@ class Gradient final : public ::torch::autograd::Node {
     saved_.reserve(5);
   }
 
-  std::string name() const override { return std::string("openaclnn::") + row_.name + "Backward"; }
+  std::string name() const override {
+    return std::string("openaclnn::") + row_.python + "Backward";
+  }
 
   // The values of the call; `is_output` where this node made the tensor.
   void save(int i, const c10::IValue& value, bool is_output) {
@@ -161,15 +169,15 @@ class Gradient final : public ::torch::autograd::Node {
       if (!task_should_compute_output(static_cast<size_t>(edge))) return;
       if (makes(row_, i)) {
         call = true;
-      } else if ((row_.zero >> i & 1) != 0) {
+      } else if ((row_.gradient.zero >> i & 1) != 0) {
         gradients[static_cast<size_t>(edge)] = at::zeros_like(unpack(i).toTensor());
       } else if (has_second(row_, i)) {
         gradients[static_cast<size_t>(edge)] =
             second(row_, incoming[0], [&](int k) { return unpack(k); });
       } else {
-        TORCH_CHECK_NOT_IMPLEMENTED(false, row_.name, ": there is no gradient by ",
-                                    row_.parameters[i].name,
-                                    row_.gradient >= 0 ? ", a second derivative" : "");
+        TORCH_CHECK_NOT_IMPLEMENTED(false, row_.python, ": there is no gradient by ",
+                                    row_.parameters[i].python,
+                                    row_.gradient.row >= 0 ? ", a second derivative" : "");
       }
     });
     if (!call) return gradients;

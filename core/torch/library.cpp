@@ -9,12 +9,20 @@
 #include "compute.h"
 #include "functionalize.h"
 #include "record.h"
-#include "row.h"
 
 namespace openaclnn::torch {
-#include "rows.inc"
-
 namespace {
+
+// What PyTorch calls a row; nullptr: no overload with out=.
+struct Schema {
+  const char* name;  // of the row
+  const char* schema;
+  const char* out;
+};
+
+const Schema schemas[] = {
+#include "schemas.inc"
+};
 
 using c10::DispatchKey;
 using ::torch::CppFunction;
@@ -42,12 +50,12 @@ constexpr DispatchKey kStrange[] = {
     DispatchKey::PrivateUse1,
 };
 
-// The row of the same name without the underscore.
+// The position of the row of the same name without the underscore.
 int plain_form(const Row& row) {
-  for (int i = 0; i < row_count; ++i) {
-    if (row.name == std::string(rows[i].name) + "_") return i;
+  for (int i = 0; openaclnn_row(i) != nullptr; ++i) {
+    if (row.python == std::string(openaclnn_row(i)->python) + "_") return i;
   }
-  TORCH_CHECK(false, row.name, " has no plain form");
+  TORCH_CHECK(false, row.python, " has no plain form");
 }
 
 void implement(::torch::Library& library, const Row& row, const char* name, bool out) {
@@ -55,7 +63,7 @@ void implement(::torch::Library& library, const Row& row, const char* name, bool
   library.impl(name, kernel<Record>(DispatchKey::Autograd, row, out));
   for (const DispatchKey key : kStrange) library.impl(name, kernel<Refuse>(key, row));
   if (!out && !row.inplace) return;
-  const int plain = row.inplace ? plain_form(row) : static_cast<int>(&row - rows);
+  const int plain = row.inplace ? plain_form(row) : position_of(row);
   library.impl(name, kernel<CountWrites>(DispatchKey::ADInplaceOrView, row, out));
   library.impl(name, kernel<Functionalize>(DispatchKey::Functionalize, row, plain, out));
 }
@@ -69,11 +77,13 @@ TORCH_LIBRARY(openaclnn, library) {
   // Overloads with out= have no at::Tag::out: torch 2.13's Inductor would call them with arguments
   // in another order.
   const std::vector<at::Tag> tags = {at::Tag::pt2_compliant_tag};
-  for (const Row* row = rows; row != rows + row_count; ++row) {
-    library.def(row->schema, tags);
-    implement(library, *row, row->name, false);
-    if (row->out_schema == nullptr) continue;
-    library.def(row->out_schema, tags);
-    implement(library, *row, (std::string(row->name) + ".out").c_str(), true);
+  for (const Schema& schema : schemas) {
+    const openaclnn::Row* const row = openaclnn_find(schema.name);
+    TORCH_CHECK(row != nullptr, "libopenaclnn has no operator ", schema.name);
+    library.def(schema.schema, tags);
+    implement(library, *row, row->python, false);
+    if (schema.out == nullptr) continue;
+    library.def(schema.out, tags);
+    implement(library, *row, (std::string(row->python) + ".out").c_str(), true);
   }
 }

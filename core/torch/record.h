@@ -45,7 +45,7 @@ class Record final : public c10::OperatorKernel {
       : row_(row),
         out_(out),
         compute_(row, out),
-        gradient_(row.gradient < 0 ? nullptr : openaclnn_find(rows[row.gradient].c_name)) {}
+        gradient_(row.gradient.row < 0 ? nullptr : openaclnn_row(row.gradient.row)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
     const auto count = static_cast<size_t>(row_.arguments + (out_ ? row_.outputs : 0));
@@ -64,7 +64,7 @@ class Record final : public c10::OperatorKernel {
     // None is refused by the call.
     if (!complete || (!wanted && !tangents)) return go_on(op, keys, stack);
     if (out_) {
-      TORCH_CHECK_VALUE(false, row_.name,
+      TORCH_CHECK_VALUE(false, row_.python,
                         ": tensors of a call with out= must not require a gradient or carry a "
                         "tangent");
     }
@@ -95,7 +95,7 @@ class Record final : public c10::OperatorKernel {
     const at::Tensor result = results[result_index()].toTensor();
     if (row_.inplace && wanted) {
       ::torch::autograd::rebase_history(result, node);
-    } else if (wanted && row_.gradient >= 0) {
+    } else if (wanted && row_.gradient.row >= 0) {
       ::torch::autograd::set_history(result, node);
     } else if (wanted) {
       // Without history a result would be a constant, and a derivative through it would silently
@@ -131,9 +131,10 @@ class Record final : public c10::OperatorKernel {
 
   // The result whose gradient comes in; without a gradient row, the first.
   int result_index() const {
-    for (int p = 0; row_.gradient >= 0 && p < rows[row_.gradient].parameter_count; ++p) {
-      if (row_.sources[p].from != From::incoming) continue;
-      const Parameter& output = row_.parameters[row_.sources[p].parameter];
+    for (int p = 0; p < row_.gradient.source_count; ++p) {
+      const Source& source = row_.gradient.sources[p];
+      if (source.from != From::incoming) continue;
+      const Parameter& output = row_.parameters[source.parameter];
       return output.role == Role::inout ? 0 : output.argument;
     }
     return 0;
@@ -141,31 +142,34 @@ class Record final : public c10::OperatorKernel {
 
   // Records a call if the row has a gradient, or computes a tangent.
   void check(const c10::IValue* arguments, bool tangents) const {
-    if (row_.gradient < 0) return;
+    if (row_.gradient.row < 0) return;
     for_each_input(row_, [&](int i, int) {
       const auto dtype = tensor_of(arguments, i).scalar_type();
-      if ((row_.dtypes >> static_cast<int>(dtype) & 1) != 0) return;
-      const bool extra = (row_.extra_dtypes >> static_cast<int>(dtype) & 1) != 0;
-      if (extra && openaclnn_accepts(gradient_, acl_dtype(dtype)) != 0) return;
+      const int32_t known = acl_dtype(dtype);
+      const uint64_t bit = known < 0 ? 0 : uint64_t{1} << known;
+      const uint64_t having = row_.dtypes & gradient_->dtypes;
+      if ((having & bit) != 0) return;
+      // What no product has, but the library computes.
+      const bool extra = (row_.computed & gradient_->computed & bit) != 0;
+      if (extra && openaclnn_accepts(gradient_, known) != 0) return;
       refuse(row_, row_.parameters[i],
-             std::string("have dtype ") + row_.dtype_list +
-                 " where a gradient is recorded, but got " + dtype_text(dtype) +
-                 (extra ? "; openaclnn.set_product(None) allows it" : ""));
+             "have dtype " + dtype_list(having) + " where a gradient is recorded, but got " +
+                 dtype_text(dtype) + (extra ? "; openaclnn.set_product(None) allows it" : ""));
     });
     for (int i = 0; i < row_.parameter_count; ++i) {
       const Parameter& p = row_.parameters[i];
       if (p.role != Role::attribute) continue;
       const c10::IValue& value = arguments[p.argument];
-      if ((row_.nonnegative >> i & 1) != 0 && value.toScalar().toDouble() < 0) {
+      if ((row_.gradient.nonnegative >> i & 1) != 0 && value.toScalar().toDouble() < 0) {
         refuse(row_, p,
                "not be negative where a gradient is recorded, which is found from the result; the "
                "function that is not in place takes it");
       }
-      if (i == row_.only_if && !value.toBool())
+      if (i == row_.gradient.only_if && !value.toBool())
         refuse(row_, p, "be True where a gradient is recorded");
     }
     if (tangents && !row_.pointwise) {
-      TORCH_CHECK_NOT_IMPLEMENTED(false, row_.name,
+      TORCH_CHECK_NOT_IMPLEMENTED(false, row_.python,
                                   ": there is no forward-mode derivative of this operator; use "
                                   "reverse mode");
     }
@@ -183,7 +187,7 @@ class Record final : public c10::OperatorKernel {
       const bool second = has_second(row_, i);
       if (second) gradient.save(0, values[0], false);
       // a zero gradient is like its input
-      if (second || (row_.zero >> i & 1) != 0) gradient.save(i, values[i], false);
+      if (second || (row_.gradient.zero >> i & 1) != 0) gradient.save(i, values[i], false);
     });
   }
 
@@ -202,13 +206,13 @@ class Record final : public c10::OperatorKernel {
             [&](int k, at::Tensor&& term) {
               if (k == i) add(term);
             });
-      } else if ((row_.zero >> i & 1) != 0) {
+      } else if ((row_.gradient.zero >> i & 1) != 0) {
         add(at::zeros_like(result));
       } else if (has_second(row_, i)) {
         add(second(row_, tangent, [&](int k) { return without_tangent(values[k]); }));
       } else {
-        TORCH_CHECK_NOT_IMPLEMENTED(false, row_.name, ": there is no forward-mode derivative by ",
-                                    row_.parameters[i].name);
+        TORCH_CHECK_NOT_IMPLEMENTED(false, row_.python, ": there is no forward-mode derivative by ",
+                                    row_.parameters[i].python);
       }
     });
     if (!sum.defined()) return;
@@ -222,7 +226,7 @@ class Record final : public c10::OperatorKernel {
   const Row& row_;
   const bool out_;
   const Compute compute_;
-  const openaclnn_operator* const gradient_;
+  const Row* const gradient_;  // nullptr: none
 };
 
 // In inference mode autograd is off, but writes to ordinary tensors still count.

@@ -5,69 +5,23 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <cctype>
-#include <cstring>
 #include <string>
-#include <string_view>
 
 #include "core/ops/direct.h"
-#include "row.h"
 
 namespace openaclnn::torch {
 
 [[noreturn]] inline void refuse(const Row& row, const Parameter& parameter,
                                 const std::string& what) {
-  TORCH_CHECK_VALUE(false, row.name, ": ", parameter.name, " must ", what);
+  TORCH_CHECK_VALUE(false, row.python, ": ", parameter.python, " must ", what);
 }
 
-// Translates a word of the library's sentences for Python.
-inline std::string_view translated(const Row& row, std::string_view word) {
-  static constexpr std::string_view words[][2] = {{"FLOAT", "float32"},
-                                                  {"FLOAT16", "float16"},
-                                                  {"BFLOAT16", "bfloat16"},
-                                                  {"DOUBLE", "float64"},
-                                                  {"INT8", "int8"},
-                                                  {"INT16", "int16"},
-                                                  {"INT32", "int32"},
-                                                  {"INT64", "int64"},
-                                                  {"UINT8", "uint8"},
-                                                  {"BOOL", "bool"},
-                                                  {"NULL", "None"},
-                                                  {"COMPLEX64", "complex64"},
-                                                  {"COMPLEX128", "complex128"}};
-  if (word == row.c_name) return row.name;
-  for (int i = 0; i < row.parameter_count; ++i) {
-    if (word == row.parameters[i].c_name) return row.parameters[i].name;
-  }
-  for (const auto& [from, to] : words) {
-    if (word == from) return to;
-  }
-  return word;
-}
-
-inline std::string translated_sentence(const Row& row, std::string_view sentence) {
-  const auto is_letter = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  std::string text;
-  for (size_t i = 0; i < sentence.size();) {
-    size_t end = i;
-    while (end < sentence.size() && is_letter(sentence[end])) ++end;
-    if (end == i) {
-      text += sentence[i++];
-    } else {
-      text += translated(row, sentence.substr(i, end - i));
-      i = end;
-    }
-  }
-  return text;
-}
-
-// Returns the library's sentence about this thread's newest call.
+// Raises the library's sentence about this thread's newest call.
 [[noreturn]] inline void refuse_as_told(const Row& row) {
-  char sentence[1024];
+  char sentence[1024], text[1024];
   openaclnn_take_sentence(sentence, sizeof sentence);
-  TORCH_CHECK_VALUE(false, translated_sentence(row, sentence));
+  openaclnn_python_sentence(&row, sentence, text, sizeof text);
+  TORCH_CHECK_VALUE(false, text);
 }
 
 inline std::string dtype_text(at::ScalarType dtype) {
@@ -108,7 +62,7 @@ class Refuse final : public c10::OperatorKernel {
       if (value.isTensor() && !strange_kind(value.toTensor()).empty())
         refuse_strange(row_, parameter, value.toTensor());
     }
-    TORCH_CHECK_VALUE(false, row_.name, ": tensors must be dense and in CPU memory");
+    TORCH_CHECK_VALUE(false, row_.python, ": tensors must be dense and in CPU memory");
   }
 
  private:

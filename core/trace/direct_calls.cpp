@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/ops/direct.h"
-#include "core/ops/operator.h"
 #include "core/runtime/no_destructor.h"
 #include "core/trace/call.h"
 #include "core/trace/show.h"
@@ -30,20 +29,16 @@ std::string shown(const Parameter& parameter, const openaclnn_value& value) {
   return "";
 }
 
-void set_arguments(Call& call, const Operator& op, const openaclnn_value* values) {
+void set_arguments(Call& call, const Row& op, const openaclnn_value* values) {
   for (int i = 0; i < op.parameter_count; ++i)
     call.set(static_cast<size_t>(i), op.parameters[i].name, shown(op.parameters[i], values[i]));
 }
 
-const Operator& operator_of(const openaclnn_operator* handle) {
-  return *reinterpret_cast<const Operator*>(handle);
-}
-
 using DirectCall = decltype(openaclnn_call);
 
-int32_t traced(DirectCall* real, const openaclnn_operator* op, const openaclnn_value* values) {
-  Call call(operator_of(op).name);
-  set_arguments(call, operator_of(op), values);
+int32_t traced(DirectCall* real, const Row* op, const openaclnn_value* values) {
+  Call call(op->name);
+  set_arguments(call, *op, values);
   call.begin();
   const int32_t result = real(op, values);
   call.end();
@@ -63,30 +58,30 @@ using namespace openaclnn;
 using namespace openaclnn::trace;
 
 extern "C" __attribute__((visibility("default"))) int32_t
-openaclnn_call(const openaclnn_operator* op, const openaclnn_value* values) {
+openaclnn_call(const Row* op, const openaclnn_value* values) {
   static constinit NoDestructor<DirectCall*> core;
   return traced(core.get([] { return real<DirectCall>("openaclnn_call"); }), op, values);
 }
 
 extern "C" __attribute__((visibility("default"))) int32_t
-openaclnn_call_for_xla(const openaclnn_operator* op, const openaclnn_value* values) {
+openaclnn_call_for_xla(const Row* op, const openaclnn_value* values) {
   static constinit NoDestructor<DirectCall*> core;
   return traced(core.get([] { return real<DirectCall>("openaclnn_call_for_xla"); }), op, values);
 }
 
 // Shown only if it refuses the call.
 extern "C" __attribute__((visibility("default"))) int32_t
-openaclnn_infer(const openaclnn_operator* op, const openaclnn_value* values, int32_t output,
-                int32_t* dtype, int32_t* rank, int64_t* shape) {
+openaclnn_infer(const Row* op, const openaclnn_value* values, int32_t output, int32_t* dtype,
+                int32_t* rank, int64_t* shape) {
   using Infer = decltype(openaclnn_infer);
   static constinit NoDestructor<Infer*> core;
-  Call call(operator_of(op).name);
+  Call call(op->name);
   call.begin();
   Infer* const infer = core.get([] { return real<Infer>("openaclnn_infer"); });
   const int32_t result = infer(op, values, output, dtype, rank, shape);
   call.end();
   if (result == 0) return result;
-  set_arguments(call, operator_of(op), values);
+  set_arguments(call, *op, values);
   call.returned(show(result), false);
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "acl/acl.h"
 #include "aclnnop/aclnn_ops_nn.h"
+#include "core/base/parameter.h"
 
 namespace fuzz {
 
@@ -42,8 +43,8 @@ class Random {
 
 // ---- the rows ----
 
-enum class Kind { tensor, scalar, real, integer, flag, text };
-enum class Role { input, output, inout, attribute };
+using openaclnn::Kind;
+using openaclnn::Role;
 
 struct Parameter {
   const char* name;

@@ -90,7 +90,8 @@ def test_a_build_belongs_to_its_compiler_its_sources_and_its_jaxlib(monkeypatch)
 def test_the_sources_are_complete():
     """All that library.cpp includes of ours is installed, and nothing else."""
     names = {path.name for path in building.sources().rglob("*.[ch]*")}
-    assert names == {path.name for path in (ROOT / "core" / "jax").iterdir()} | {"direct.h"}
+    own = {path.name for path in (ROOT / "core" / "jax").iterdir()}
+    assert names == own | {"direct.h", "parameter.h"}
 
 
 def test_no_compiler(tmp_path):

@@ -13,9 +13,8 @@ import pytest
 from tests.torch.torch_support import torch
 
 import openaclnn
-from openaclnn.rows.calling import sentence
+from openaclnn import _core
 from openaclnn.torch import building
-from openaclnn.torch.source import rows
 
 pytestmark = pytest.mark.programs
 
@@ -158,7 +157,7 @@ def test_a_build_belongs_to_its_compiler_and_its_sources(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert building.library() != here
     monkeypatch.undo()
-    monkeypatch.setattr(building, "rows", lambda: rows() + " ")
+    monkeypatch.setattr(building, "schemas", lambda: "")
     assert building.library() != here
     monkeypatch.undo()
     monkeypatch.setattr(torch, "__version__", "2.13.1+cpu")
@@ -169,7 +168,8 @@ def test_the_sources_are_complete():
     """All that library.cpp includes of ours is installed, and nothing else."""
     names = {path.name for path in building.sources().rglob("*.[ch]*")}
     source = Path(__file__).resolve().parents[2] / "core" / "torch"
-    assert names == {path.name for path in source.iterdir() if path.is_file()} | {"direct.h"}
+    own = {path.name for path in source.iterdir() if path.is_file()}
+    assert names == own | {"direct.h", "parameter.h"}
 
 
 # ---- the operators through Python ----
@@ -257,7 +257,7 @@ def test_without_a_compiler_all_is_the_same_but_slower():
 def test_sentences_of_the_library_in_the_names_of_python():
     op = next(op for op in openaclnn.OPS if op.name == "aclnnEluBackward")
     text = "aclnnEluBackward: selfOrResult must have dtype FLOAT or BFLOAT16, but got INT32"
-    assert sentence(op, text) == (
+    assert _core.python_sentence(openaclnn.OPS.index(op), text) == (
         "elu_backward: self_or_result must have dtype float32 or bfloat16, but got int32"
     )
 

@@ -95,6 +95,11 @@ def test_replace_leaves_hooks_and_dtypes():
     assert str(ot.replace(nn.ReLU())) == "nothing to replace"
 
 
+def test_replace_leaves_what_the_operator_refuses():
+    report = ot.replace(nn.Sequential(nn.GroupNorm(1, 4001), nn.SiLU()))
+    assert report.left["0"].startswith("group_norm_swish: num_groups must leave at most 4000 chan")
+
+
 def tripled(module):
     """With a forward of its own, as tools set it that wrap modules."""
     old = module.forward

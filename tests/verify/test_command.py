@@ -154,7 +154,8 @@ GN = "group_norm_swish"
         ({"op": GN, "attributes": {"num_groups": 0}}, "case 0: num_groups must be greater than 0"),
         ({"op": GN, "attributes": {"num_groups": "x"}}, "case 0: num_groups must be an integer"),
         ({"op": GN, "attributes": {"swish_scale": "inf"}}, "case 0: swish_scale must be finite"),
-        ({"op": GN, "shapes": [[0], [4], [4]]}, "case 0: x must not be empty, but has shape [0]"),
+        ({"op": GN, "shapes": [[0], [4], [4]]}, "case 0: x must have 2 to 8 dimensions, but got 1"),
+        ({"op": GN, "shapes": [[0, 4], [4], [4]]}, "case 0: x must not be empty, but has shape "),
         (
             {"op": "elu_backward", "attributes": {"alpha": -1, "is_result": True}},
             "case 0: alpha must be at least 0 when is_result is true, but got -1",

@@ -226,6 +226,7 @@ def test_sums_that_overflow(dtype):
 
 NORMED = (np.ones((2, 6, 4), np.float32), np.ones(6, np.float32), np.ones(6, np.float32))
 GROUPS = (NORMED[0], None, None)
+GN = "group_norm_swish"
 
 
 @pytest.mark.parametrize(
@@ -250,10 +251,10 @@ GROUPS = (NORMED[0], None, None)
         ((X, "elu", X), {"ulp": -1.0}, ValueError, "ulp must be at least 0, but got -1.0"),
         ((X, "elu", X), {"rtol": math.nan}, ValueError, "rtol must be at least 0, but got nan"),
         ((X, "elu", X), {"atol": -1.0}, ValueError, "atol must be at least 0, but got -1.0"),
-        ((X, "logit_grad", X, X[1:]), {}, ValueError, "x, dy must have shapes that go together"),
-        (((X, X), "group_norm_swish", X, X, X), {"num_groups": 1}, ValueError, "x, gamma, beta"),
-        ((GROUPS, "group_norm_swish", *NORMED, 4), {}, ValueError, "num_groups must divide the 6 "),
-        ((GROUPS, "group_norm_swish", *NORMED, 0), {}, ValueError, "num_groups must be greater th"),
+        ((X, "logit_grad", X, X[1:]), {}, ValueError, "logit_grad: dy must have the shape of x"),
+        (((X, X), GN, X, X, X), {"num_groups": 1}, ValueError, f"{GN}: x must have 2 to 8 dimens"),
+        ((GROUPS, GN, *NORMED, 4), {}, ValueError, f"{GN}: num_groups must divide the 6 channels"),
+        ((GROUPS, GN, *NORMED, 0), {}, ValueError, f"{GN}: num_groups must be greater than 0, but"),
     ],
 )  # fmt: skip
 def test_mistakes_are_sentences(given, named, kind, sentence):

@@ -53,9 +53,10 @@ def test_groups_that_do_not_divide_the_channels_are_not_judged(tmp_path, monkeyp
     np.save("x.npy", np.ones((2, 6, 4), np.float32))
     np.save("w.npy", np.ones(6, np.float32))
     command = ["compare", "x.npy", "-", "-", "x.npy", "w.npy", "w.npy", "--op", "group_norm_swish"]
-    for groups, what in (("4", "divide the 6 channels"), ("0", "be greater than 0")):
+    for groups, what in (("4", "divide the 6 channels of x"), ("0", "be greater than 0")):
         assert main([*command, f"--num-groups={groups}"]) == 2
-        sentence = f"openaclnn compare: num_groups must {what}, but got {groups}\n"
+        must = f"num_groups must {what}, but got {groups}"
+        sentence = f"openaclnn compare: group_norm_swish: {must}\n"
         assert capsys.readouterr().err == sentence
 
 
@@ -71,7 +72,8 @@ def test_calls_that_no_operator_accepts_are_not_judged(tmp_path, monkeypatch, ca
         ([*gradient, "--alpha", "-1", "--is-result=true"], "alpha must be at least 0 when is_resu"),
     ):
         assert main(["compare", *command]) == 2
-        assert capsys.readouterr().err.startswith(f"openaclnn compare: {sentence}")
+        name = command[command.index("--op") + 1]
+        assert capsys.readouterr().err.startswith(f"openaclnn compare: {name}: {sentence}")
 
 
 def test_empty_files_are_not_compared(tmp_path, monkeypatch, capsys):

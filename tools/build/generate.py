@@ -14,7 +14,24 @@ import textwrap
 from pathlib import Path
 
 from reference_pages import aten_page, page
-from rows import ANY, CPP_KINDS, LIBRARIES, NOTE, OPS, PHASE2, PRODUCTS, ROOT, SPDX, c_signatures, catalogue
+from rows import (
+    ANY,
+    CPP_KINDS,
+    LIBRARIES,
+    NOTE,
+    OPS,
+    PHASE2,
+    PRODUCTS,
+    ROOT,
+    SPDX,
+    c_signatures,
+    catalogue,
+    load,
+)
+
+calling, gradients = load("rows.calling"), load("rows.gradients")
+argument_name, given, made = calling.argument_name, calling.given, calling.made
+gradient_row, sources = gradients.gradient_row, gradients.sources
 
 
 def phase1(op) -> str:
@@ -75,13 +92,35 @@ def forms(op) -> str:
     )
 
 
+def gradient(op) -> str:
+    """The gradient of a row as C++ data."""
+    row, g = gradient_row(op), op.gradient
+    if row is None or g is None:
+        return f"constexpr Gradient {op.name}_gradient = {{-1, nullptr, 0, 0, 0, -1}};\n"
+    positions = {p.name: i for i, p in enumerate(op.parameters)}
+    values = ", ".join(
+        f"{{From::{s.kind}, {positions.get(s.name, -1)}, {str(s.constant).lower()}}}"
+        for s in sources(op)
+    )
+
+    def mask(names) -> int:
+        return sum(1 << positions[name] for name in names)
+
+    return (
+        f"constexpr Source {op.name}_sources[] = {{{values}}};\n"
+        f"constexpr Gradient {op.name}_gradient = {{{OPS.index(row)}, {op.name}_sources, "
+        f"{len(row.parameters)}, {mask(g.zero)}, {mask(g.nonnegative)}, {positions.get(g.only_if, -1)}}};\n"
+    )
+
+
 def operator(op) -> str:
     """The row as C++ data and its two C symbols."""
     positions = {p.name: i for i, p in enumerate(op.parameters)}
+    order = {p.name: i for group in (given(op), made(op)) for i, p in enumerate(group)}
     parameters = "".join(
-        f'    {{"{p.name}", Kind::{CPP_KINDS[p.kind]}, Role::{p.role}, '
+        f'    {{"{p.name}", "{argument_name(op, p)}", Kind::{CPP_KINDS[p.kind]}, Role::{p.role}, '
         f"{str(p.required).lower()}, {str(p.companion).lower()}, "
-        f"{positions.get(p.condition, -1)}}},\n"
+        f"{positions.get(p.condition, -1)}, {order[p.name]}}},\n"
         for p in op.parameters
     )
     products = " | ".join(f"1u << {i}" for i, p in enumerate(PRODUCTS) if p.key in op.products)
@@ -94,14 +133,17 @@ def operator(op) -> str:
     arguments = ", ".join(f"argument({p.name})" for p in op.parameters)
     formula = op.kernel if op.pointwise else "none"
     named = op.shapes == "named"
+    flags = f"{str(op.inplace).lower()}, {str(op.pointwise).lower()}"
     return f"""
 {forms(op) if named else ""}constexpr Parameter {op.name}_parameters[] = {{
 {parameters}}};
 static_assert(fits({op.name}_parameters), "raise kMaxParameters or kMaxOutputs");
 constexpr RuleFunction {op.name}_rules[] = {{{rules}nullptr}};
-constexpr Operator {op.name}_row = {{
-    "{op.name}", {op.name}_parameters, {len(op.parameters)}, {products}, {mask(op.dtypes)},
-    {mask(op.computed)},
+{gradient(op)}constexpr Operator {op.name}_row = {{{{
+    "{op.name}", "{op.python}", {op.name}_parameters,
+    {len(op.parameters)}, {len(given(op))}, {len(op.outputs)}, {flags},
+    {products}, {mask(op.dtypes)},
+    {mask(op.computed)}, {op.name}_gradient}},
     Shapes::{op.shapes}, {f"{op.name}_forms" if named else "nullptr"},
     Inputs::{op.inputs}, Output::{op.output},
     plan_{op.family}, infer_{op.family}, FormulaId::{formula}, {op.name}_rules}};
@@ -185,15 +227,13 @@ PY_TYPES = {
 
 
 def function(index: int, op) -> str:
-    given = [p for p in op.parameters if p.role != "output"]
     signature = ", ".join(
         f"{p.python_name}: {PY_TYPES[p.kind]}" + (f" = {p.default!r}" if p.has_default else "")
-        for p in given
+        for p in given(op)
     )
-    made = [p for p in op.parameters if p.role == "output"]
     types = ["Array | None" if p.condition else "Array" for p in op.outputs]
     returns = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
-    outs = ["out"] if len(made) == 1 else [p.python_name for p in made]
+    outs = ["out"] if len(made(op)) == 1 else [p.python_name for p in made(op)]
     missing = ", ".join(["None"] * len(outs))
     results = [p.result_name for p in op.outputs]
     unpack = ""
@@ -201,7 +241,7 @@ def function(index: int, op) -> str:
         quoted = ", ".join(f'"{name}"' for name in (op.name, *results))
         unpack = f"    {', '.join(outs)} = (\n        ({missing}) if out is None else "
         unpack += f"several(out, {quoted})\n    )\n"
-    named = dict(zip((p.name for p in made), outs, strict=True))
+    named = dict(zip((p.name for p in made(op)), outs, strict=True))
     arguments = ", ".join(named.get(p.name, p.python_name) for p in op.parameters)
     keyword = "" if op.inplace else f", *, out: {returns} | None = None"
     names = {p.name: p.result_name for p in op.parameters}
@@ -218,7 +258,7 @@ def function(index: int, op) -> str:
     dtypes = [", ".join(op.dtypes), *filter(None, [pythonic(catalogue.companions(op))])]
     facts.append(f"Dtypes: {'; '.join(dtypes)}.")
     formats = catalogue.FORMATS.replace("NULL", "None")
-    facts += [f"{p.python_name}: {formats}." for p in given if p.kind == "text"]
+    facts += [f"{p.python_name}: {formats}." for p in given(op) if p.kind == "text"]
     facts.append(f"C: {op.name}.")
     formula = textwrap.indent(pythonic("\n".join(catalogue.formula_lines(op, 84))), " " * 8)
     lines = "\n".join(

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "array_types.h"
+#include "numbers.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/parallel.h"
 
@@ -16,6 +17,18 @@ template <class T>
 void set(Scalar* scalar, aclDataType dtype, T value) {
   scalar->dtype = dtype;
   std::memcpy(scalar->bytes, &value, sizeof value);
+}
+
+// Every Python number becomes BOOL, INT64 or DOUBLE.
+const Scalar* read_scalar(nb::handle value, const ArgumentRef& argument, Scalar* scalar) {
+  if (PyBool_Check(value.ptr())) {
+    set(scalar, ACL_BOOL, value.ptr() == Py_True);
+  } else if (PyLong_Check(value.ptr())) {
+    set(scalar, ACL_INT64, to_integer(value, argument));
+  } else {
+    set(scalar, ACL_DOUBLE, to_real(value, argument));
+  }
+  return scalar;
 }
 
 bool is_output(const Parameter& parameter) {
@@ -138,83 +151,21 @@ void Call::convert(int i, nb::handle value) {
     case Kind::tensor: break;
     case Kind::scalar:
       if (!value.is_none() || parameter.required)
-        argument_[i].scalar = read_scalar(parameter, value, scalar_[i].make());
+        argument_[i].scalar = read_scalar(value, argument(i), scalar_[i].make());
       break;
-    case Kind::real: argument_[i].real = real(parameter, value); break;
-    case Kind::integer: argument_[i].integer = integer(parameter, value); break;
-    case Kind::flag:
-      if (!PyBool_Check(value.ptr()) && !is_numpy_bool(value))
-        must_be(parameter, "True or False", value);
-      argument_[i].flag = PyObject_IsTrue(value.ptr()) == 1;
-      break;
+    case Kind::real: argument_[i].real = to_real(value, argument(i)); break;
+    case Kind::integer: argument_[i].integer = to_integer(value, argument(i)); break;
+    case Kind::flag: argument_[i].flag = to_flag(value, argument(i)); break;
     case Kind::text:
       if (value.is_none()) break;
-      argument_[i].text = text(parameter, value);
+      argument_[i].text = to_text(value, argument(i));
       keep_alive_.append(nb::borrow(value));
       break;
   }
 }
 
-// Every Python number becomes BOOL, INT64 or DOUBLE.
-const Scalar* Call::read_scalar(const Parameter& parameter, nb::handle value,
-                                Scalar* scalar) const {
-  if (PyBool_Check(value.ptr())) {
-    set(scalar, ACL_BOOL, value.ptr() == Py_True);
-  } else if (PyLong_Check(value.ptr())) {
-    set(scalar, ACL_INT64, integer(parameter, value));
-  } else {
-    set(scalar, ACL_DOUBLE, real(parameter, value));
-  }
-  return scalar;
-}
-
-double Call::real(const Parameter& parameter, nb::handle value) const {
-  const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr) {
-    // the integer is too large; exceptions of __float__ pass
-    if (PyLong_Check(value.ptr())) must_be(parameter, "a number", value);
-    conversion_failed(parameter, "a number", value);
-  }
-  return number;
-}
-
-int64_t Call::integer(const Parameter& parameter, nb::handle value) const {
-  constexpr const char* kWhat = "an integer of at most 64 bits";
-  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
-  if (!index.is_valid()) conversion_failed(parameter, kWhat, value);
-  int overflow = 0;
-  const int64_t number = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-  if (overflow != 0) must_be(parameter, kWhat, value);
-  return number;
-}
-
-// UTF-8, owned by the value.
-const char* Call::text(const Parameter& parameter, nb::handle value) const {
-  if (!PyUnicode_Check(value.ptr())) must_be(parameter, "a string or None", value);
-  Py_ssize_t size = 0;
-  const char* utf8 = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (utf8 == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_UnicodeError) == 0) throw nb::python_error();
-    must_be(parameter, "a string without lone surrogates", value);
-  }
-  if (std::strlen(utf8) != static_cast<size_t>(size))
-    must_be(parameter, "a string without null characters", value);
-  return utf8;
-}
-
-void Call::must_be(const Parameter& parameter, const char* what, nb::handle value) const {
-  refuse_type(std::string(op_.name) + ": " + parameter.name + " must be " + what, value);
-}
-
-// A TypeError means that the value is not a number; any other exception goes to the caller
-// unchanged.
-void Call::conversion_failed(const Parameter& parameter, const char* what, nb::handle value) const {
-  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
-  must_be(parameter, what, value);
-}
-
-// Makes an array for an output that was not given; it is viewed later. torch may run foreign code
-// here.
+// Makes an array for an output that was not given; it is viewed later. torch may run other people's
+// code here.
 void Call::make_output(int i) {
   aclDataType dtype = ACL_DT_UNDEFINED;
   Dims shape;

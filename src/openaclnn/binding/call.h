@@ -44,13 +44,6 @@ class Call {
   bool may_be_none(int i, Outputs outputs) const;
   void acquire(int i, nb::handle value, Outputs outputs);
   void convert(int i, nb::handle value);
-  const Scalar* read_scalar(const Parameter& parameter, nb::handle value, Scalar* scalar) const;
-  double real(const Parameter& parameter, nb::handle value) const;
-  int64_t integer(const Parameter& parameter, nb::handle value) const;
-  const char* text(const Parameter& parameter, nb::handle value) const;
-  [[noreturn]] void must_be(const Parameter& parameter, const char* what, nb::handle value) const;
-  [[noreturn]] void conversion_failed(const Parameter& parameter, const char* what,
-                                      nb::handle value) const;
   bool has_tensor(int i) const;
   void view();
   bool ask_lazy();

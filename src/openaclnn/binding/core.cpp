@@ -9,6 +9,7 @@
 
 #include "arrays.h"
 #include "call.h"
+#include "metadata.h"
 #include "plan.h"
 #include "trace.h"
 #include "aclnn/aclnn_base.h"
@@ -110,6 +111,7 @@ NB_MODULE(_core, m) {
       {}};
   if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw nb::python_error();
   define_plans(m);
+  define_metadata(m);
   m.def("config", &config);
   m.def("product", [] { return products[current_product()].key; });
   m.def("report_leaks", &nb::set_leak_warnings, nb::arg("wanted"));

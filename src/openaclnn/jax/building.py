@@ -12,12 +12,20 @@ import jaxlib.version
 from ..compiled import Jaxlib, Library
 from ..rows.table import OPS
 from ..settings import home
-from .source import generated
 
 
 def sources() -> Path:
     """core/jax and the header that it needs, as installed."""
     return home() / "share" / "jax"
+
+
+def generated() -> dict[str, str]:
+    """The files by name: a handler of XLA is a symbol, so there is one for each row."""
+    rows = "".join(f"ROW({op.name});\n" for op in OPS)
+    return {
+        "names.inc": f"// SPDX-License-Identifier: Apache-2.0\n{rows}",
+        "calls.cpp": '#include "library.cpp"\n',
+    }
 
 
 def library() -> Library:
@@ -36,5 +44,5 @@ def register() -> None:
     BuildError says why they cannot be had."""
     calls = ctypes.CDLL(str(library().build()))
     for op in OPS:
-        capsule = jax.ffi.pycapsule(getattr(calls, f"openaclnn_jax_{op.python}"))
+        capsule = jax.ffi.pycapsule(getattr(calls, f"openaclnn_jax_{op.name}"))
         jax.ffi.register_ffi_target(target(op.python), capsule, platform="cpu")

@@ -12,7 +12,7 @@ from ..plan import find
 from ..rows.schema import Op
 from .comparison import Compared, Comparison, Element
 from .dtypes import array_of, as_dtype, dtype_of
-from .evaluation import Array, input_shapes, refused
+from .evaluation import Array, refused
 from .formulas import ROUNDED
 from .judging import Output, outputs, wide
 from .standards import Standard, Verdict, verdict
@@ -59,7 +59,8 @@ def compare(
     given = _bound(op, arguments, named)
     inputs = [array_of(given[p.python_name], p.python_name, kind) for p in op.inputs_]
     attributes = {p.python_name: given[p.python_name] for p in op.attributes}
-    _check_inputs(op, inputs, attributes)
+    if (why := refused(op, [x.shape for x in inputs], attributes)) is not None:
+        raise ValueError(why)
     got = _results(op, mine, "mine", kind)
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
@@ -105,27 +106,6 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
         if isinstance(value, np.generic):
             given[p.python_name] = value.item()
     return given
-
-
-def _check_inputs(op: Op, inputs: Sequence[Array], attributes: Mapping[str, Any]) -> None:
-    """Shapes and attributes that the operator would refuse, as far as the formula would take
-    them."""
-    shapes = [x.shape for x in inputs]
-    names = ", ".join(p.python_name for p in op.inputs_)
-    message = f"{names} must have shapes that go together, but have {', '.join(map(str, shapes))}"
-    try:
-        if op.shapes == "broadcast":
-            np.broadcast_shapes(*shapes)
-            fit = True
-        else:
-            fit = tuple(shapes) == tuple(input_shapes(op, shapes[0], attributes))
-        wrong = refused(op, op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes))
-    except (ValueError, KeyError, IndexError):
-        raise ValueError(message) from None
-    if wrong is not None:
-        raise ValueError(f"{wrong[0].python_name} must {wrong[1]}")
-    if not fit:
-        raise ValueError(message)
 
 
 def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | None]:

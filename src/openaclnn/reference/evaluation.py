@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tools do with the formulas: evaluate them exactly, draw inputs, measure errors.
 
-The tests, `openaclnn demo` and the tools use it; nothing here runs the library."""
+The tests, `openaclnn demo` and the tools use it. Nothing here computes with the library; it says
+what phase 1 refuses."""
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import _core
 from ..rows.dtypes import DTYPES
-from ..rows.rules import RULES, Refusal
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
+from ..rows.table import OPS
 from .formulas import Array as Array
 from .formulas import Attributes as Attributes
 from .formulas import Reference
@@ -34,11 +36,21 @@ def _all_references() -> dict[str, Reference]:
 REFERENCES = _all_references()
 
 
-def refused(op: Op, known: Mapping[str, Any]) -> Refusal | None:
-    """The parameter for which phase 1 refuses a call whose dtypes and shapes fit, and what it must
-    do instead. `known` are the sizes and attributes by name (Op.known_sizes)."""
-    rules = (*REFERENCES[op.kernel].rules, *(RULES[name] for name in op.rules))
-    return next((found for rule in rules if (found := rule(op, known)) is not None), None)
+def refused(op: Op, shapes: Sequence[Sequence[int]], attributes: Attributes) -> str | None:
+    """Why phase 1 refuses these shapes of the inputs and attributes by Python name; None if it
+    does not. Dtypes and products do not matter."""
+    tensors = {p.name: ("float32", shape) for p, shape in zip(op.inputs_, shapes, strict=True)}
+    named = {
+        p.name: bool(value) if p.kind == "bool" else value
+        for p in op.attributes
+        for value in (attributes[p.python_name],)
+    }
+    taken = tensors | named
+    try:
+        _core.check(OPS.index(op), *(taken.get(p.name) for p in op.parameters), everything=True)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 CANONICAL_NAN = {dtype.name: dtype.canonical_nan for dtype in DTYPES.values()}

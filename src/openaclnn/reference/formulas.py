@@ -22,9 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..rows.rules import Rule
-from ..rows.schema import Op
-
 Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]  # by Python name
 Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
@@ -54,7 +51,6 @@ class Reference:
     together: Mapping[str, Together] = field(default_factory=dict)
     # The inputs that others determine, by Python name, from all inputs by name and the attributes.
     implied: Callable[[Mapping[str, Array], Attributes], Mapping[str, Array]] | None = None
-    rules: tuple[Rule, ...] = (Op.undivided,)  # of the family, in the order of phase 1
     # What a plot over one input gives to the others, by Python name; 1 to those not named.
     neutral: Mapping[str, float] = field(default_factory=dict)
     example: tuple[int, ...] = (2, 3)  # a shape that goes with every attribute set

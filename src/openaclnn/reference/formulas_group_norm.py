@@ -7,15 +7,12 @@ can be exact to the last place of a sum that cancels.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..rows.rules import Refusal, attribute
-from ..rows.schema import Op
 from .formulas import Array, Attributes, Reference, Shapes
 
 Outputs = tuple[Array, ...]
@@ -194,46 +191,6 @@ def _tails_grad(rng: np.random.Generator, a: Attributes, shapes: Shapes) -> list
     return [rng.uniform(0.5, 1, x.shape), *_statistics(x, a), x, gamma, beta]
 
 
-# ---- what phase 1 refuses, as in core/ops/group_norm_checks.cpp ----
-
-
-def _not_empty(op: Op, known: Mapping[str, Any]) -> Refusal | None:
-    shape = [*(known[size] for size in ("N", "C") if size in known), *known["*"]]
-    return (op.inputs_[0], f"not be empty, but has shape {shape}") if 0 in shape else None
-
-
-MAX_GROUP_CHANNELS = 4000  # kMaxGroupChannels of core/kernels/group_norm
-
-
-def _channels_of_a_group(op: Op, known: Mapping[str, Any]) -> Refusal | None:
-    channels, groups = known.get("C"), known["numGroups"]
-    if channels is None or channels // groups <= MAX_GROUP_CHANNELS:
-        return None
-    return attribute(op, "numGroups"), (
-        f"leave at most {MAX_GROUP_CHANNELS} channels a group, but {channels} channels in {groups} "
-        f"groups are {channels // groups}"
-    )
-
-
-def _data_format(op: Op, known: Mapping[str, Any]) -> Refusal | None:
-    given = known["dataFormatOptional"]
-    if given in (None, "NCHW", "ND"):
-        return None
-    return attribute(op, "dataFormatOptional"), (
-        'be "NCHW" or "ND" where it is given (strides tell the memory order), but got '
-        f'"{str(given)[:32]}"'
-    )
-
-
-def _finite_scale(op: Op, known: Mapping[str, Any]) -> Refusal | None:
-    scale = known["swishScale"]
-    if math.isfinite(scale):
-        return None
-    return attribute(op, "swishScale"), f"be finite, but got {scale:g}"
-
-
-_RULES = (_not_empty, Op.undivided, _channels_of_a_group, _data_format, _finite_scale)
-
 _SETS = ((4, 1.0), (1, 1.0), (12, 1.0), (3, 1.702), (2, -1.0), (6, 0.0), (2, 60.0))
 _GROUPS = tuple({"num_groups": n, "data_format": None, "swish_scale": s} for n, s in _SETS)
 
@@ -252,7 +209,6 @@ REFERENCES: dict[str, Reference] = {
             {**_GROUPS[1], "eps": 0.5, "activate_swish": False},
         ),
         ulp={},
-        rules=_RULES,
     ),
     "group_norm_swish_grad": Reference(
         formula=group_norm_swish_grad,
@@ -271,6 +227,5 @@ REFERENCES: dict[str, Reference] = {
             {**g, "dgamma_is_require": True, "dbeta_is_require": True} for g in _GROUPS
         ),
         ulp={},
-        rules=_RULES,
     ),
 }

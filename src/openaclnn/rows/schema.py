@@ -107,7 +107,7 @@ class Op:
     limits: str  # what else the shapes must keep to, in words
     inputs: Literal["promote", "equal"]  # dtypes of the inputs among themselves, but companions
     output: Literal["castable", "equal"]  # dtype of the output against the inputs, but companions
-    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h and of rules.py
+    rules: tuple[str, ...]  # further checks, functions of core/ops/rules.h
     formula: str  # in terms of the parameters, functions and the letters that `where` defines
     where: tuple[str, ...]
     doc: str
@@ -155,19 +155,6 @@ class Op:
         forms = {p.name: p.form for p in self.inputs_}
         return bind(forms, shapes) | {p.name: attributes[p.python_name] for p in self.attributes}
 
-    def undivided(self, known: Mapping[str, Any]) -> tuple[Parameter, str] | None:
-        """The attribute that does not divide the size that it should, and what it must do instead.
-        `known` are the sizes by name, as far as shapes tell them."""
-        for size, divisor in self.multiples.items():
-            if size not in known:
-                continue
-            p = next(p for p in self.attributes if p.name == divisor)
-            if known[divisor] <= 0:
-                return p, f"be greater than 0, but got {known[divisor]}"
-            if known[size] % known[divisor] != 0:
-                return p, f"divide the {known[size]} {self.sizes[size]}, but got {known[divisor]}"
-        return None
-
     def made_shapes(
         self,
         shapes: Mapping[str, Sequence[Any]],
@@ -188,6 +175,33 @@ class Op:
             return shape_of(p.form, known) if whole is None else whole
 
         return [shape(p) for p in self.outputs if p.role == "output"]
+
+    def example_shapes(
+        self, shapes: Mapping[str, Sequence[Any]], attributes: Mapping[str, Any]
+    ) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs with an integer in the place of each symbolic size, so that
+        phase 1 can check the rest: what another input has there, or the attribute that divides the
+        size, or 1."""
+        if all(isinstance(n, int) for shape in shapes.values() for n in shape):
+            return {name: tuple(shape) for name, shape in shapes.items()}
+        values = {p.name: attributes[p.python_name] for p in self.attributes}
+        fitting = {size: max(1, values[divisor]) for size, divisor in self.multiples.items()}
+
+        def named(p: Parameter) -> list[tuple[str, Any]]:
+            rest = ("" if p.form.broadcast else f"*{i}" for i in range(len(shapes[p.name])))
+            return list(zip((*p.form.sizes, *rest), shapes[p.name], strict=False))
+
+        for p in reversed(self.inputs_):  # the first counts
+            if not (p.form.flat or p.form.broadcast):
+                fitting |= {name: n for name, n in named(p) if isinstance(n, int)}
+        fitting |= values
+
+        def example(p: Parameter) -> tuple[int, ...]:
+            if p.form.flat:
+                return tuple(fitting.get(size, 1) for size in p.form.sizes)
+            return tuple(n if isinstance(n, int) else fitting.get(s, 1) for s, n in named(p))
+
+        return {p.name: example(p) for p in self.inputs_}
 
     @property
     def inplace(self) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from .._core import MAX_RANK
 from ..rows.schema import Op
 from ..rows.table import OPS
-from .fakes import MAX_RANK
 from .schemas import NAMESPACE
 
 Rule = Callable[..., tuple[Any, Any]]

@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 
 from ..compiled import NO_COMPILER, BuildError, Library, Torch, cache, compiler
+from ..rows.table import OPS
 from ..settings import home
-from .source import rows
+from .schemas import out_schema, schema
 
 __all__ = ["NO_COMPILER", "BuildError", "build", "cache", "compiler", "library", "sources"]
 
@@ -19,11 +20,23 @@ def sources() -> Path:
     return home() / "share" / "torch"
 
 
+def _quoted(text: str | None) -> str:
+    return "nullptr" if text is None else f'"{text}"'
+
+
+def schemas() -> str:
+    """What core/torch/library.cpp registers."""
+    lines = (
+        f"{{{', '.join(map(_quoted, (op.name, schema(op), out_schema(op))))}}},\n" for op in OPS
+    )
+    return "// SPDX-License-Identifier: Apache-2.0\n" + "".join(lines)
+
+
 def _library() -> Library:
     own = Torch(
         Path(torch.__file__).parent, str(torch.__version__), torch.version.git_version or ""
     )
-    generated = {"rows.inc": rows(), "operators.cpp": '#include "library.cpp"\n'}
+    generated = {"schemas.inc": schemas(), "operators.cpp": '#include "library.cpp"\n'}
     return Library("the PyTorch operators", own, sources(), generated)
 
 

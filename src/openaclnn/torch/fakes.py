@@ -7,26 +7,30 @@ core/torch/compute.h.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
-from ..rows.calling import argument_name, given, listed, made
+from .. import _core
+from ..rows.calling import argument_name, given, made
 from ..rows.schema import Op, Parameter
 from ..rows.shapes import shape_of
 from ..rows.table import OPS
-from ..settings import plays_any
-from .dtypes import NAMES, plain
+from .dtypes import plain
 from .schemas import NAMESPACE
 
 Shape = Sequence[Any]  # int or torch.SymInt
-MAX_RANK = 8
 
 
 def _same(a: Shape, b: Shape) -> bool:
-    return len(a) == len(b) and all(m == n for m, n in zip(a, b, strict=True))
+    """Whether two shapes are surely equal."""
+    pairs = list(zip(a, b, strict=False))
+    if not any(isinstance(n, torch.SymInt) for pair in pairs for n in pair):
+        return tuple(a) == tuple(b)
+    from torch.fx.experimental.symbolic_shapes import guard_or_false  # sympy comes with it
+
+    return len(a) == len(b) and all(guard_or_false(m == n) for m, n in pairs)
 
 
 def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
@@ -39,102 +43,90 @@ def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
     return torch.empty_like(like, dtype=dtype)
 
 
-def _refuse(op: Op, p: Parameter, what: str) -> NoReturn:
-    raise ValueError(f"{op.python}: {argument_name(op, p)} must {what}")
-
-
 def _check_devices(op: Op, tensors: list[tuple[Parameter, Any]]) -> None:
     """A meta tensor brings all of its call here, and the others would never be read."""
     (first, one), *rest = tensors
     for p, x in rest:
         if x.device != one.device:
-            what = f"be on the device of {first.python_name}, {one.device}, but is on {x.device}"
-            _refuse(op, p, what)
+            raise ValueError(
+                f"{op.python}: {argument_name(op, p)} must be on the device of "
+                f"{first.python_name}, {one.device}, but is on {x.device}"
+            )
 
 
-def _check(op: Op, named: dict[str, Any]) -> None:
-    """Checks what can be seen before anything runs; kernels check everything."""
-    first = op.inputs_[0]
-    _check_devices(op, [(p, named[p.name]) for p in op.inputs_])
-    for p in op.inputs_:
-        x, whole = named[p.name], named[first.name].shape
-        dtypes = op.computed if plays_any() else op.dtypes
-        if NAMES.get(x.dtype) not in dtypes:
-            _refuse(op, p, f"have dtype {listed(dtypes)}, but got {plain(x.dtype)}")
-        if x.dim() > MAX_RANK:
-            _refuse(op, p, f"have at most {MAX_RANK} dimensions, but got {x.dim()}")
-        if op.shapes == "same" and not _same(x.shape, whole):
-            what = f"have the shape of {first.python_name} {list(whole)}, but got {list(x.shape)}"
-            _refuse(op, p, what)
-    if op.shapes == "named":
-        _check_named(op, named)
+def _known(value: Any) -> Any:
+    """A symbolic number as the example that is traced, itself where only data give it."""
+    if not isinstance(value, torch.SymInt | torch.SymFloat) or not value.node.has_hint():
+        return value
+    return value.node.hint
 
 
-def _whose(op: Op, p: Parameter) -> str:
-    """The words of core/ops/shapes.cpp: "of dy", "of the channels"."""
-    before = op.inputs_[: op.inputs_.index(p)]
-    alike = [q for q in before if q.form == p.form and q.form.rest]
-    if alike:
-        return f"of {alike[-1].python_name}"
-    counts = [op.sizes[size] for size in p.form.sizes]
-    return f"of the {counts[0]}" if len(counts) == 1 else f"of {' and '.join(counts)}"
+def _written(x: Any) -> Any:
+    """A tensor that is written: its strides say whether it overlaps itself."""
+    shape, strides = [_known(n) for n in x.shape], [_known(n) for n in x.stride()]
+    plainly = all(isinstance(n, int) for n in (*shape, *strides))
+    return (plain(x.dtype), shape, strides) if plainly else None
 
 
-def _check_named(op: Op, named: dict[str, Any]) -> None:
-    """Named sizes are the same wherever they stand, and attributes divide those they should."""
-    shapes = {p.name: named[p.name].shape for p in op.inputs_}
-    shaped = [p for p in op.inputs_ if not p.form.flat]
-    for p in shaped:
-        rank, least = len(shapes[p.name]), len(p.form.sizes)
-        if rank < least or (rank > least and not p.form.rest):
-            wanted = f"{least} to {MAX_RANK} dimensions" if p.form.rest else f"{least} dimension"
-            _refuse(op, p, f"have {wanted}{'s' * (least > 1 and not p.form.rest)}, but got {rank}")
-    known = op.known_sizes(shapes, {p.python_name: named[p.name] for p in op.attributes})
-    for p in shaped:
-        shape, due = shapes[p.name], shape_of(p.form, known)
-        if not _same(shape, due):
-            what = f"have the shape {_whose(op, p)} {list(due)}, but got {list(shape)}"
-            _refuse(op, p, what)
-    if (wrong := op.undivided(known)) is not None:
-        _refuse(op, *wrong)
-    for p in (p for p in op.inputs_ if p.form.flat):
-        shape, due = shapes[p.name], shape_of(p.form, known)
-        if math.prod(shape) != math.prod(due) or (len(shape) > 1 and shape[0] != due[0]):
-            counts = [op.sizes[size] for size in p.form.sizes]
-            each = " and ".join(f"{n} {count}" for n, count in zip(due, counts, strict=True))
-            what = f"have an element for each of {each}, {counts[0]} first"
-            _refuse(op, p, f"{what}, but got shape {list(shape)}")
+def _check(op: Op, named: dict[str, Any]) -> list[tuple[str, tuple[int, ...]] | None]:
+    """Phase 1 of the call: dtype and shape of the outputs that are not among the arguments."""
+    taken = {p.name: _known(named[p.name]) for p in op.attributes}
+    unknown = [n for n, x in taken.items() if isinstance(x, torch.SymInt | torch.SymFloat)]
+    taken |= dict.fromkeys(unknown, 1)
+    shapes = {p.name: [_known(n) for n in named[p.name].shape] for p in op.inputs_}
+    attributes = {p.python_name: taken[p.name] for p in op.attributes}
+    examples = op.example_shapes(shapes, attributes)
+    taken |= {p.name: (plain(named[p.name].dtype), examples[p.name]) for p in op.inputs_}
+    taken |= {
+        p.name: written
+        for p in op.outputs
+        if (x := named.get(p.name)) is not None and (written := _written(x)) is not None
+    }
+    return _core.check(OPS.index(op), *(taken.get(p.name) for p in op.parameters))
 
 
-def _shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:
-    """The shape of each output, None where nobody wants it."""
+def _symbolic_shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:
+    """The shape of each output, None where nobody wants it. Sizes of one name become one size."""
     shapes = {p.name: named[p.name].shape for p in op.inputs_}
     attributes = {p.python_name: named[p.name] for p in op.attributes}
+    known = op.known_sizes(shapes, attributes)
+    for p in (p for p in op.inputs_ if not (p.form.flat or p.form.broadcast)):
+        shape, due = list(shapes[p.name]), list(shape_of(p.form, known))
+        what = f"{op.python}: {p.python_name} must have the shape {due}, but got {shape}"
+        for m, n in zip(shape, due, strict=True):
+            torch._check_value(m == n, lambda what=what: what)
     return op.made_shapes(shapes, attributes, torch.broadcast_shapes)
 
 
-def _dtype(op: Op, p: Parameter, named: dict[str, Any]) -> torch.dtype:
-    inputs = [named[i.name] for i in op.inputs_ if i.companion == p.companion]
-    dtypes = {x.dtype for x in inputs}
-    if len(dtypes) == 1:
-        return dtypes.pop()
-    return torch.float64 if torch.float64 in dtypes else torch.float32
+def _is_symbolic(op: Op, named: dict[str, Any]) -> bool:
+    sizes = [n for p in op.inputs_ for n in named[p.name].shape]
+    values = [named[p.name] for p in op.attributes]
+    return any(isinstance(n, torch.SymInt) for n in (*sizes, *values))
+
+
+def _named(op: Op, positional: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+    """What is given, by C name; the dispatcher leaves defaults away."""
+    named = {p.name: p.default for p in given(op)}
+    named |= {p.name: x for p, x in zip(given(op), positional, strict=False)}
+    return named | {p.name: keywords[p.python_name] for p in given(op) if p.python_name in keywords}
 
 
 def fake(op: Op) -> Callable[..., Any]:
     """An operator that makes its outputs or works in place."""
 
     def run(*positional: Any, **keywords: Any) -> Any:
-        named = {p.name: p.default for p in given(op)}
-        named |= {p.name: x for p, x in zip(given(op), positional, strict=False)}
-        named |= {p.name: keywords[p.python_name] for p in given(op) if p.python_name in keywords}
-        _check(op, named)
+        named = _named(op, positional, keywords)
+        _check_devices(op, [(p, named[p.name]) for p in op.inputs_])
+        found = _check(op, named)
         if op.inplace:
             return next(named[p.name] for p in op.parameters if p.role == "inout")
+        shapes: Sequence[Any] = [None if x is None else x[1] for x in found]
+        if _is_symbolic(op, named):
+            shapes = _symbolic_shapes(op, named)
         inputs = [named[p.name] for p in op.inputs_]
         results = [
-            None if shape is None else _empty(inputs, shape, _dtype(op, p, named))
-            for p, shape in zip(made(op), _shapes(op, named), strict=True)
+            None if x is None else _empty(inputs, shape, getattr(torch, x[0]))
+            for x, shape in zip(found, shapes, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -145,10 +137,11 @@ def fake_out(op: Op) -> Callable[..., Any]:
     """The overload with out=: it returns the tensors that it writes."""
 
     def run(*positional: Any, **keywords: Any) -> Any:
-        values = zip(given(op), positional, strict=False)
-        outs = [(p, keywords[argument_name(op, p)]) for p in made(op)]
-        _check_devices(op, [(p, x) for p, x in values if p.kind == "tensor"] + outs)
-        written = tuple(x for _, x in outs)
+        outs = {p.name: keywords[argument_name(op, p)] for p in made(op)}
+        named = _named(op, positional, keywords) | outs
+        _check_devices(op, [(p, named[p.name]) for p in op.tensors])
+        _check(op, named)
+        written = tuple(outs.values())
         return written[0] if len(written) == 1 else written
 
     return run

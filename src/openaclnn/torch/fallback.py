@@ -12,7 +12,8 @@ from torch.autograd.forward_ad import unpack_dual
 
 import openaclnn
 
-from ..rows.calling import argument_name, given, made, sentence
+from .. import _core
+from ..rows.calling import argument_name, given, made
 from ..rows.schema import Op
 from ..rows.table import OPS
 from .fallback_gradient import backward, save
@@ -58,7 +59,7 @@ def _kernel(op: Op) -> Callable[..., Any]:
             with torch.no_grad():
                 return function(*values, **written)
         except openaclnn.AclnnError as error:
-            raise ValueError(sentence(op, str(error))) from None
+            raise ValueError(_core.python_sentence(OPS.index(op), str(error))) from None
 
     return run
 

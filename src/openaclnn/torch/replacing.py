@@ -11,7 +11,6 @@ import torch
 from torch.fx import Node
 from torch.nn import Module
 
-from ..reference.formulas_group_norm import MAX_GROUP_CHANNELS
 from ..settings import plays_any
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
@@ -186,8 +185,11 @@ def _refusal(parent: Module, activation: str, norms: list[str]) -> str | None:
         if type(parent) is not torch.nn.Sequential and sum(m is module for m in held) > 1:
             return f"{key} has several names"  # the forward may call it by another
     for norm in (getattr(parent, key) for key in norms):
-        if norm.num_channels // norm.num_groups > MAX_GROUP_CHANNELS:
-            return f"its groups have more than {MAX_GROUP_CHANNELS} channels"
+        x = torch.empty(1, norm.num_channels, device="meta")
+        try:
+            torch.ops.openaclnn.group_norm_swish(x, x[0], x[0], norm.num_groups)
+        except ValueError as error:
+            return str(error)
         for parameter in norm.parameters():
             if parameter.device.type not in ("cpu", "meta"):
                 return f"its parameters are on {parameter.device}"

@@ -138,9 +138,8 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         shapes = tuple(_shape(where, s) for s in _list(where, "shapes", data["shapes"]))
         if len(shapes) != len(op.inputs_):
             raise BadCase(f"{where}: shapes must be {len(op.inputs_)}, but are {len(shapes)}")
-    known = op.known_sizes({op.inputs_[0].name: shapes[0]}, attributes)
-    if (wrong := refused(op, known)) is not None:
-        raise BadCase(f"{where}: {wrong[0].python_name} must {wrong[1]}")
+    if (why := refused(op, shapes, attributes)) is not None:
+        raise BadCase(f"{where}: {why.removeprefix(f'{op.python}: ')}")
     mistake = data.get("mistake") or ""
     if mistake:
         _one_of(where, "mistake", mistake, list(MISTAKES))
