@@ -67,7 +67,7 @@ Status find_backend(const char* call, const Backend** found) {
   static constinit NoDestructor<Loaded> place;
   const Loaded& loaded = place.get(load);
   if (loaded.backend == nullptr)
-    return fail(ACLNN_ERR_INNER, "%s: %s", call, loaded.problem.c_str());
+    return fail(ACLNN_ERR_INNER, Reason::missing_library, call, "%s", loaded.problem.c_str());
   *found = loaded.backend;
   return {};
 }

@@ -31,6 +31,18 @@ int32_t code_of(Result result) {
   }
 }
 
+Reason reason_of(Result result) {
+  switch (result) {
+    case kParameter: return Reason::wrong_value;
+    case kNull: return Reason::null_argument;
+    case kNotSupported: return Reason::not_supported;
+    case kTimeout: return Reason::timed_out;
+    case kConnect:
+    case kRemote: return Reason::unreachable;
+    default: return Reason::internal;
+  }
+}
+
 Engine& engine() {
   static constinit NoDestructor<Engine*> known;
   Engine* const found = known.get([] {
@@ -66,8 +78,8 @@ struct Job {
     for (Part& part : collective.parts) part.data = read_at(part.data);
     const char* call = collective.call;
     const auto failed = [&](Result result, const char* sentence) {
-      const std::string text = call + (" of " + communicator->name) + ": " + sentence;
-      openaclnn_fail_context(code_of(result), text.c_str());
+      fail_context(
+          {code_of(result), reason_of(result), call + (" of " + communicator->name), sentence});
     };
     try {
       communicator->perform(collective);
@@ -180,7 +192,7 @@ void check_buffer(const void* data, uint64_t count, uint32_t ranks) {
 }
 
 int32_t failed(const char* call, Result result, const char* sentence) {
-  (void)fail(code_of(result), "%s: %s", call, sentence).code();
+  (void)fail(code_of(result), reason_of(result), call, "%s", sentence).code();
   return result;
 }
 

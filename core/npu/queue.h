@@ -37,9 +37,7 @@ inline bool phase1_queued() {
 
 // What phase 2 returns for a failure whose sentence is this thread's newest.
 inline int32_t phase2_failed(int32_t code, void* stream) {
-  if (!queued()) return code;
-  const std::string sentence = take_sentence();
-  return openaclnn_fail_stream(stream, code, sentence.c_str());
+  return queued() ? fail_stream(stream, take_failure(code)) : code;
 }
 
 }  // namespace openaclnn::npu

@@ -26,7 +26,7 @@ void compute(const void* call, void*, int64_t, int64_t) {
   if (outcome != nullptr) {
     *outcome = code;
   } else {
-    openaclnn_fail_context(code, take_sentence().c_str());
+    fail_context(take_failure(code));
   }
 }
 
@@ -43,9 +43,8 @@ Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWo
                     aclOpExecutor** executor) {
   aclOpExecutor* made = executors().create(maker);
   if (made == nullptr)
-    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR,
-                "%s: too many executors are alive; run each once, or destroy the repeatable ones",
-                op);
+    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, Reason::no_resource, op,
+                "too many executors are alive; run each once, or destroy the repeatable ones");
   made->emplace_call<ForeignCall>().work = work.get();
   made->add_step(compute, 1, 1);
   made->hold(work);

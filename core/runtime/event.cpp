@@ -76,9 +76,8 @@ Status newest_point(const char* call, aclrtEvent handle, std::shared_ptr<Point>*
 
 Status refuse_ex(const char* call, const Event& event) {
   if (event.maker != EventMaker::ex_with_flag) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: event must not come from aclrtCreateEventExWithFlag: ask aclrtQueryEventStatus",
-              call);
+  return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
+              "event must not come from aclrtCreateEventExWithFlag: ask aclrtQueryEventStatus");
 }
 
 Status query(const char* call, aclrtEvent handle, const void* status, bool allow_ex,
@@ -103,12 +102,12 @@ Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
   if (point == nullptr) return {};
   if (!point->reached.is_set() && point->stream == Stream::running_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: a task must not wait for an event of the stream it runs on", call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                "a task must not wait for an event of the stream it runs on");
   }
   if (!point->reached.wait(Deadline::in_milliseconds(timeout))) {
-    return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
-                "%s: event must be reached within %d milliseconds, but was not", call, timeout);
+    return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, Reason::timed_out, call,
+                "event must be reached within %d milliseconds, but was not", timeout);
   }
   notify_reached(handle);
   return point->failure.as_status(call);
@@ -120,7 +119,8 @@ Status time_of(const char* call, const char* argument, aclrtEvent handle, int64_
       call, handle,
       [&](Event& event) {
         const auto invalid = [&](const char* must) {
-          return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "%s: %s must %s", call, argument, must);
+          return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, Reason::call_missing, call,
+                      "%s must %s", argument, must);
         };
         if (!event.has_time()) return invalid("have been created with ACL_EVENT_TIME_LINE");
         if (event.point == nullptr) return invalid("be recorded, but never was");
@@ -183,8 +183,8 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
   if (status.ok()) status = time_of(call, "startEvent", startEvent, &start);
   if (status.ok()) status = time_of(call, "endEvent", endEvent, &end);
   if (status.ok() && end < start) {
-    status = fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL,
-                  "%s: endEvent must be reached after startEvent, but was %lld ns before", call,
+    status = fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, Reason::wrong_value, call,
+                  "endEvent must be reached after startEvent, but was %lld ns before",
                   static_cast<long long>(start - end));
   }
   if (status.ok()) {

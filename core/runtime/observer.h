@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/runtime/reason.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -22,43 +23,6 @@ struct Range {
   size_t bytes;
   bool written;
 };
-
-// What a program makes, uses and ends.
-enum class ObjectKind : uint8_t {
-  tensor,
-  scalar,
-  int_array,
-  float_array,
-  bool_array,
-  tensor_list,
-  scalar_list,
-  executor,
-  context,
-  stream,
-  event,
-  physical_memory,  // a handle of aclrtMallocPhysical
-  device_memory,
-  host_memory,
-  reserved_memory,  // addresses without memory
-  mapped_memory,
-};
-
-// The C type, or what a sentence calls memory.
-constexpr const char* name_of(ObjectKind kind) {
-  constexpr const char* kNames[] = {
-      "aclTensor",     "aclScalar",     "aclIntArray",     "aclFloatArray",
-      "aclBoolArray",  "aclTensorList", "aclScalarList",   "aclOpExecutor",
-      "aclrtContext",  "aclrtStream",   "aclrtEvent",      "aclrtDrvMemHandle",
-      "device memory", "host memory",   "reserved memory", "mapped memory"};
-  return kNames[static_cast<int>(kind)];
-}
-
-constexpr bool is_memory(ObjectKind kind) { return kind >= ObjectKind::device_memory; }
-
-// Objects that only a device can give; memory has a call of the observer's for itself.
-constexpr bool needs_device(ObjectKind kind) {
-  return kind >= ObjectKind::context && kind <= ObjectKind::physical_memory;
-}
 
 // `call` is the C function, or nullptr where it is unknown.
 struct Observer {
@@ -76,9 +40,8 @@ struct Observer {
   void (*ending)(const char* call, ObjectKind kind, const void* handle);  // it is still alive
   // The call got a handle or an address that is not alive.
   void (*refused)(const char* call, ObjectKind kind, const char* argument, const void* handle);
-  // A call returns this code, or NULL for 0. The sentence may lack the name of the call. The
-  // caller is nullptr where the stack shows it.
-  void (*failed)(int32_t code, const char* sentence, const Caller* caller);
+  // A call returns this failure. The caller is nullptr where the stack shows it.
+  void (*failed)(const ReportedFailure& failure, const Caller* caller);
   // A call that only `failed` would show.
   void (*used)();
   void (*finalised)(const char* call);
@@ -142,6 +105,13 @@ inline void notify_refused(const char* call, ObjectKind kind, const char* argume
                            const void* handle) {
   if (observer != nullptr) [[unlikely]]
     observer->refused(call, kind, argument, handle);
+}
+// Fails with a handle that is not alive, and tells the observer.
+inline Status dead_handle(int32_t code, const char* call, ObjectKind kind, const char* argument,
+                          const void* handle) {
+  notify_refused(call, kind, argument, handle);
+  return fail(code, {Reason::dead_handle, kind}, call,
+              "%s must be alive, but %p was destroyed or never created", argument, handle);
 }
 inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]

@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors are values inside the core and one sentence at its border.
 //
-//   if (x == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: x must not be NULL", name);
+//   if (x == nullptr)
+//     return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::tensor}, name,
+//                 "x must not be NULL");
 //
-// The sentence is kept for the calling thread until aclGetRecentErrMsg (or the Python binding)
-// takes it.
+// The sentence, headed by the call, is kept for the calling thread until aclGetRecentErrMsg (or the
+// Python binding) takes it. Code asks for the cause.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <string_view>
+
+#include "core/runtime/reason.h"
 
 namespace openaclnn {
 
 // Called when a call returns this code; 0 stands for NULL. Notifies the observer of the failure
 // behind it, unless there is no failure or it was already reported.
 void notify_status(int32_t code);
+
+// A failure as the observer gets it.
+struct ReportedFailure {
+  int32_t code;  // that the call returns; 0: NULL
+  Cause cause;
+  std::string_view call;  // "" where only the stack shows it
+  std::string_view sentence;
+};
 
 // The place of a call in a language whose frames only its binding knows.
 struct Caller {
@@ -47,19 +60,31 @@ class [[nodiscard]] Status {
   }
 
  private:
+  friend Status with_call(Status status, const char* call);
   int32_t code_ = 0;
 };
 
-// Records the sentence of this thread's newest failure and returns its code as a value.
-[[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
+// Records this thread's newest failure and returns its code as a value. `call` heads the sentence;
+// nullptr where the caller adds it (with_call).
+[[gnu::format(printf, 4, 5)]] Status fail(int32_t code, Cause cause, const char* call,
+                                          const char* sentence, ...);
 
 // Does what `fail` does for a failure that programs may ignore: the next failure replaces it.
-[[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
+[[gnu::format(printf, 4, 5)]] Status fail_mildly(int32_t code, Cause cause, const char* call,
+                                                 const char* sentence, ...);
 
-// Puts words before the newest sentence of this thread and gives it another code; older ones stay.
-//
-//   return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: ", name);
-[[gnu::format(printf, 2, 3)]] Status prefix_newest(int32_t code, const char* prefix, ...);
+// Puts the call before the newest sentence of this thread and gives it that code; older ones stay.
+Status with_call(Status status, const char* call);
+
+// A failure that is reported later, or by another thread.
+struct Failure {
+  int32_t code = 0;
+  Cause cause;
+  std::string call, sentence;  // the sentence without the call
+};
+// The newest of this thread, behind a call that returned the code; forgets all pending ones.
+Failure take_failure(int32_t code);
+Status fail(const Failure& failure);
 
 // The newest sentence of this thread, without decoration; empty when there is none. Forgets all
 // pending ones.

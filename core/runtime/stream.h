@@ -37,6 +37,7 @@ struct Task {
 // The failure of a task; code 0: none.
 struct TaskFailure {
   int32_t code = 0;
+  Cause cause;
   char sentence[200] = "";
 
   Status as_status(const char* call) const;  // as a failure of this thread, headed by `call`
@@ -103,7 +104,8 @@ class Stream {
   Waited wait_here(OneShotEvent& event, Deadline deadline);
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
   // run all the same.
-  [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
+  [[gnu::format(printf, 4, 5)]] void fail_task(int32_t code, Cause cause, const char* sentence,
+                                               ...);
   TaskFailure failure();
   TaskFailure forget_failure();  // returns failure() and clears it
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -213,12 +215,17 @@ extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
 // Waits for what was submitted; failures stay for the next synchronisation, and check mode does not
 // take it for one of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
-// Makes the next synchronisation of the stream fail, as if one of its tasks had.
-extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);
 // Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
 extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
                                        void (*drop)(void* context), void* context);
+
+namespace openaclnn {
+
+// Makes the next synchronisation of the stream fail, as if one of its tasks had.
+int32_t fail_stream(void* stream, const Failure& failure);
 // A task that fails calls this while it runs. The next synchronisation of its stream fails, and
 // that of every other stream of the context, since they wait for events behind the task and use
 // its results.
-extern "C" void openaclnn_fail_context(int32_t code, const char* sentence);
+void fail_context(const Failure& failure);
+
+}  // namespace openaclnn

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../examples/mistakes/mistake.h"
+#include "../../examples/mistakes/mistake.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "../examples/mistakes/mistake.h"
+#include "../../examples/mistakes/mistake.h"
 
 namespace {
 

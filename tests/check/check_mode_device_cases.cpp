@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "../examples/mistakes/mistake.h"
+#include "../../examples/mistakes/mistake.h"
 
 namespace {
 

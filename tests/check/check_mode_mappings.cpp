@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../examples/mistakes/mistake.h"
+#include "../../examples/mistakes/mistake.h"
 
 namespace {
 

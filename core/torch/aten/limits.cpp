@@ -153,8 +153,7 @@ bool is_needed(const Call& call, int i) {
 void check_missing(const Call& call) {
   for (int i = 0; i < call.row->parameter_count; ++i) {
     if (call.values[static_cast<size_t>(i)].isNone() && is_needed(call, i))
-      throw Refusal(std::string(call.row->parameters[i].name) + " must not be NULL",
-                    ACLNN_ERR_PARAM_NULLPTR);
+      throw Missing(call.row->parameters[i].name);
   }
 }
 
