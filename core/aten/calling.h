@@ -24,7 +24,7 @@ template <class F>
 int32_t with_stack_room(const char* call, F f) {
   if (stack_room() >= kStackRoom) return f();
   int32_t code = 0;
-  Failure failure;
+  TakenFailure failure;
   std::thread roomy;
   const bool started = start_thread(roomy, [&] {
     code = f();
@@ -32,8 +32,8 @@ int32_t with_stack_room(const char* call, F f) {
   });
   if (!started)
     return fail(ACLNN_ERR_INNER, Reason::no_resource, call,
-                "the calling thread has less than %zu KiB of stack left, and the system gives "
-                "no other thread",
+                "less than %zu KiB of stack left on this thread, and the system could not start "
+                "another one",
                 kStackRoom >> 10)
         .code();
   roomy.join();

@@ -4,6 +4,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/list.h"
+
 #include "core/runtime/status.h"
 
 using namespace openaclnn;
@@ -19,7 +20,8 @@ openaclnn_aclnnCalculateMatmulWeightSizeV2(const aclIntArray* tensorShape, aclDa
   const aclIntArray* shape = int_arrays().find(tensorShape);
   if (shape == nullptr)
     return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::int_array}, call,
-                "tensorShape must be alive, but was destroyed or never created")
+                "tensorShape %p was destroyed or never created",
+                static_cast<const void*>(tensorShape))
         .code();
   if (dataType != ACL_FLOAT16 && dataType != ACL_BF16 && dataType != ACL_INT8)
     return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, call,

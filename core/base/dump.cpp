@@ -23,21 +23,20 @@ Status check(const char* type, const char* name, aclTensor** given, size_t input
   size_t count = 0;
   if (__builtin_add_overflow(inputs, outputs, &count)) {
     return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, kCall,
-                "inputTensorNum and outputTensorNum must be counts, but got %zu and %zu", inputs,
-                outputs);
+                "inputTensorNum %zu and outputTensorNum %zu are too large", inputs, outputs);
   }
   for (size_t i = 0; i < count; ++i) {
     if (given[i] == nullptr) continue;  // an optional tensor that is not there
     if (tensors().find(given[i]) == nullptr) {
       return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::tensor}, kCall,
-                  "tensors[%zu] must be alive, but %p was destroyed or never created", i,
+                  "tensors[%zu] %p was destroyed or never created", i,
                   static_cast<void*>(given[i]));
     }
   }
   if (!wants_dump()) return {};
   return fail(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, kCall,
-              "writing tensors to files is not supported, but the configuration of aclInit has "
-              "a dump_path: copy %s %s with aclrtMemcpy instead",
+              "dumping tensors to the dump_path of aclInit is not supported; copy those of %s %s "
+              "with aclrtMemcpy",
               type, name);
 }
 

@@ -118,8 +118,8 @@ uint64_t Executor::book(uint64_t bytes) {
 Status Executor::can_set_addresses() const {
   if (foreign_ == nullptr) return {};
   return fail(ACLNN_ERR_INNER, Reason::not_supported, nullptr,
-              "the executor must be of an operator whose addresses can be set, but is of one that "
-              "ATen computes: make a new one");
+              "the addresses of an operator that ATen computes cannot be changed; call "
+              "GetWorkspaceSize again");
 }
 
 Status Executor::set_address(Group group, size_t index, void* address) {
@@ -137,7 +137,7 @@ Status Executor::set_address(Group group, size_t index, void* address) {
       if (!counts || position++ != index) continue;
       if (!operand.present)
         return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, nullptr,
-                    "tensor %zu was NULL or not wanted in phase 1", index);
+                    "tensor %zu was NULL or unused in phase 1", index);
       operand.data = static_cast<std::byte*>(address);
       void* element = reachable(moved(operand.data, operand.offset));
       std::memcpy(call_ + operand.pointer, &element, sizeof element);
@@ -155,7 +155,7 @@ Status Executor::check_addresses(const char* op) const {
     if (!operand.present || operand.low == operand.high) continue;
     if (operand.data == nullptr) {
       return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::device_memory}, op,
-                  "%s must have data, but the address set is NULL", operand.name);
+                  "%s has no data: the address set is NULL", operand.name);
     }
     if (reinterpret_cast<uintptr_t>(operand.data) % operand.alignment != 0) {
       return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,

@@ -41,8 +41,7 @@ aclnnStatus set_list_address(const char* call, aclOpExecutor* executor, size_t p
   status = executor->can_set_addresses();
   if (!status.ok()) return with_call(status, call).code();
   return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, call,
-              "irIndex must name a list parameter of the operator, which has none, but got %zu",
-              parameter)
+              "irIndex %zu is not a tensor list: this operator has none", parameter)
       .code();
 }
 

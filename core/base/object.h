@@ -48,7 +48,9 @@ template <class T>
 T* create_object(HandlePool<T>& pool, const char* call) {
   T* object = pool.create();
   if (object == nullptr)
-    return fail(ACLNN_ERR_INNER, Reason::no_resource, call, "too many objects are alive").null();
+    return fail(ACLNN_ERR_INNER, Reason::no_resource, call, "too many live objects of type %s",
+                name_of(kKindOf<T>))
+        .null();
   notify_made(call, kKindOf<T>, object);
   return object;
 }

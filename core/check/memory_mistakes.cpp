@@ -74,7 +74,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
       report.advice = "free memory after its last use.";
       emit(report);
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-                  "%s must be alive, but %p was freed", argument, address);
+                  "the memory of %s at %p was freed", argument, address);
     }
     room = own != nullptr ? own->bytes_left(begin) : 0;
   } else {
@@ -93,7 +93,7 @@ Status check_end(const char* call, const char* argument, const void* address, si
   emit(report);
   if (inside) return {};  // the caller refuses what does not fit
   return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-              "%s must lie in an allocation, but %p does not", argument, address);
+              "%s %p lies behind its allocation", argument, address);
 }
 
 }  // namespace
@@ -116,9 +116,8 @@ Status report_not_mapped(int32_t code, const char* call, const char* argument,
   add_memory(report, reinterpret_cast<uintptr_t>(address));
   report.advice = "map memory there with aclrtMapMem before it is used.";
   emit(report);
-  return fail(code, Reason::wrong_memory, call,
-              "%s must be memory, but at %p addresses are reserved and nothing is mapped", argument,
-              address);
+  return fail(code, Reason::wrong_memory, call, "nothing is mapped at %s %p, a reserved address",
+              argument, address);
 }
 
 void add_memory(Report& report, uintptr_t address) {

@@ -44,8 +44,8 @@ Status report_freed(const char* op, const char* name, const void* data,
   add_memory(report, reinterpret_cast<uintptr_t>(data));
   report.advice = "free memory after the streams that use it were synchronised for the last time.";
   emit(report);
-  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
-              "the memory of %s must be alive, but %p was freed", name, data);
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op, "the memory of %s at %p was freed",
+              name, data);
 }
 
 void report_outside(const char* op, const Executor::Operand& operand, const Block& own,
@@ -159,7 +159,8 @@ void check_workspace_overlap(const char* op, const Executor::Operand& operand,
   report.what.add(" that overlaps ").add(operand.name).add(" at ").hex(low).add(".");
   report.at("here", op, stack_here());
   add_memory(report, low);
-  report.advice = "give the workspace memory of its own until the stream was synchronised.";
+  report.advice =
+      "use the memory of the workspace for nothing else until the stream was synchronised.";
   emit(report);
 }
 

@@ -32,12 +32,11 @@ Status refuse(const char* call, const char* type, int inputs, const aclTensorDes
   std::string tensors;
   for (int i = 0; i < inputs; ++i) tensors += (i > 0 ? ", " : "") + shown(given[i]);
   const aclopAttr* own = attributes().find(attribute);
-  return fail(
-      ACL_ERROR_OP_NOT_FOUND, Reason::not_supported, call,
-      "opType must be one of the types that docs/npu_device.md lists, but got %s, of "
-      "inputs %s%s%s; openaclnn has aclnn operators, and few of the older interface by type",
-      type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
-      own == nullptr ? "" : own->text.c_str());
+  return fail(ACL_ERROR_OP_NOT_FOUND, Reason::not_supported, call,
+              "opType %s is not supported (inputs %s%s%s); docs/npu_device.md lists the types that "
+              "are, and aclnn functions reach more",
+              type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
+              own == nullptr ? "" : own->text.c_str());
 }
 
 Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer* source,
@@ -48,8 +47,7 @@ Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer
   const aclDataBuffer* place = buffers().find(target);
   if (in == nullptr || out == nullptr || data == nullptr || place == nullptr) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
-                "descriptions and buffers of Identity must be alive, but one was destroyed or "
-                "never created");
+                "a description or buffer of Identity was destroyed or never created");
   }
   size_t bytes = 0;
   const bool counted = byte_count(*in, &bytes);

@@ -42,7 +42,7 @@ Status find(const HandlePool<T>& pool, const char* call, const char* argument, c
   *found = pool.find(handle);
   if (*found != nullptr) return {};
   return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
-              "%s must be alive, but %p was destroyed or never created", argument, handle);
+              "%s %p was destroyed or never created", argument, handle);
 }
 
 // Calls set(description) if the description is alive.
@@ -81,7 +81,7 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
     const std::vector<int64_t> shape(dims, dims + numDims);
     aclTensorDesc* made = descriptions().create(dataType, format, shape);
     if (made == nullptr)
-      return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, call, "too many are alive").null();
+      return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, call, "too many live objects").null();
     return made;
   });
 }
@@ -149,7 +149,8 @@ aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType memType) {
 aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
   aclDataBuffer* made = buffers().create(data, size);
   if (made != nullptr) return made;
-  return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, "aclCreateDataBuffer", "too many are alive")
+  return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, "aclCreateDataBuffer",
+              "too many live objects")
       .null();
 }
 
@@ -222,7 +223,7 @@ aclError set_list(const char* call, aclopAttr* attr, const char* name, int count
 aclopAttr* aclopCreateAttr(void) {
   aclopAttr* made = attributes().create();
   if (made != nullptr) return made;
-  return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, "aclopCreateAttr", "too many are alive")
+  return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, "aclopCreateAttr", "too many live objects")
       .null();
 }
 

@@ -50,9 +50,7 @@ Engine& engine() {
     return find == nullptr ? nullptr : find();
   });
   if (found == nullptr)
-    throw Failure(kNotSupported,
-                  "communication must find the library that `openaclnn npu` compiles, but it is "
-                  "not loaded");
+    throw Failure(kNotSupported, "HCCL backend not loaded; start the program with `openaclnn npu`");
   return *found;
 }
 
@@ -163,7 +161,7 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
                                     " of " + std::to_string(ranks));
     const std::string text(root, strnlen(root, kRootInfoBytes));
     *comm = communicators().create(engine().join(text, name, rank, ranks, timeouts()));
-    if (*comm == nullptr) throw Failure(kInternal, "too many communicators are alive");
+    if (*comm == nullptr) throw Failure(kInternal, "too many live communicators");
   });
 }
 
@@ -198,7 +196,7 @@ int32_t failed(const char* call, Result result, const char* sentence) {
 
 Shared find(void* handle) {
   const HandlePool<Shared>::Hold hold(communicators(), handle);
-  if (!hold) throw Failure(kParameter, "comm must be alive, but was destroyed or never created");
+  if (!hold) throw Failure(kParameter, "comm was destroyed or never created");
   return *hold;
 }
 
@@ -213,7 +211,7 @@ void submit(Shared communicator, Collective collective, void* stream) {
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
   const auto drop = [](void* own) { delete static_cast<Job*>(own); };
   if (openaclnn_hand_over(stream, run, drop, job) != 0)
-    throw Failure(kInternal, std::string(call) + " must become a task, but " + take_sentence());
+    throw Failure(kInternal, "not submitted: " + take_sentence());
 }
 
 }  // namespace openaclnn::hccl

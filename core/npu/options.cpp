@@ -85,10 +85,10 @@ aclError aclGetCompileopt(int opt, char* value, size_t length) {
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   if (mode == ACL_RT_OVERFLOW_MODE_INFNAN) return ACL_SUCCESS;
   // Mildly: torch_npu ignores it, and later failures must not bring its sentence along.
-  return fail_mildly(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, "aclrtSetDeviceSatMode",
-                     "mode must be 1, infinities and NaN, but got %d: "
-                     "results do not saturate here",
-                     static_cast<int>(mode))
+  return fail_mildly(
+             ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, "aclrtSetDeviceSatMode",
+             "mode %d is not supported: results do not saturate here (mode 1, infinities and NaN)",
+             static_cast<int>(mode))
       .code();
 }
 

@@ -31,9 +31,7 @@ class Handles {
     const aclDataBuffer* buffer = buffers().find(held);
     if (d == nullptr || (buffer == nullptr && d->dtype != ACL_DT_UNDEFINED)) {
       return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
-                  "descriptions and buffers of %s must be alive, but one was destroyed or "
-                  "never created",
-                  type);
+                  "a description or buffer of %s was destroyed or never created", type);
     }
     if (d->dtype == ACL_DT_UNDEFINED) {
       made_.push_back(nullptr);
@@ -82,10 +80,10 @@ class Handles {
     aclTensorDesc* description = descriptions().find(given.output_descriptions[i]);
     if (description->dims == shape) return {};
     if (!given.writes_shapes) {
-      return fail(ACL_ERROR_INVALID_PARAM, Reason::not_supported, call,
-                  "%s has an output whose shape depends on its inputs; "
-                  "aclopCompileAndExecuteV2 must run it",
-                  given.type);
+      return fail(
+          ACL_ERROR_INVALID_PARAM, Reason::not_supported, call,
+          "the shape of an output of %s depends on the data; run it with aclopCompileAndExecuteV2",
+          given.type);
     }
     description->dims = shape;
     return {};

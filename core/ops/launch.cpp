@@ -75,8 +75,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   if (executor->maker() != maker) {
     return fail(ACLNN_ERR_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::executor}, name,
-                "executor must come from %sGetWorkspaceSize, but got one of another operator",
-                name);
+                "executor belongs to another operator; pass that of %sGetWorkspaceSize", name);
   }
   if (kWatched && plan_observer != nullptr) {
     Status status = plan_observer->inspect(name, *executor, workspace, workspace_size);

@@ -154,7 +154,7 @@ Status check_view(const Operator& op, const Parameter& parameter, const Tensor& 
   }
   if (tensor.data == nullptr) {
     return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::device_memory},
-                op.name, "%s must have data, but its address is NULL", parameter.name);
+                op.name, "%s has no data: its address is NULL", parameter.name);
   }
   const auto alignment = dtype_size(tensor.dtype);
   if (reinterpret_cast<uintptr_t>(tensor.data) % alignment != 0) {
@@ -316,12 +316,12 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
 // The work of a call that phase 1 refused: it fails with the sentence of phase 1.
 class RefusedWork : public ForeignWork {
  public:
-  explicit RefusedWork(Failure refusal) : refusal_(std::move(refusal)) {}
+  explicit RefusedWork(TakenFailure refusal) : refusal_(std::move(refusal)) {}
 
   int32_t run() const override { return fail(refusal_).code(); }
 
  private:
-  Failure refusal_;
+  TakenFailure refusal_;
 };
 
 [[gnu::noinline, gnu::cold]] Status defer(const Operator& op, Status refusal,

@@ -53,12 +53,12 @@ inline Status check_zero(const char* call, const char* argument, uint64_t value)
 inline Status check_timeout(const char* call, int32_t timeout) {
   if (timeout >= -1) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
-              "timeout must be -1, for ever, or milliseconds, but got %d", timeout);
+              "timeout must be -1 (no limit) or at least 0 ms, but got %d", timeout);
 }
 
 inline Status no_thread(const char* call) {
   return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
-              "a thread must be available for the stream, but the system gives none");
+              "the system could not start a thread for the stream");
 }
 
 }  // namespace openaclnn

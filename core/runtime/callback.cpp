@@ -124,8 +124,7 @@ struct Launch {
     if (handed && turn != nullptr) (void)stream->wait_here(*turn, Deadline());
     if (!handed || (turn != nullptr && turn->is_set() && turn->dropped)) {
       stream->fail_task(ACL_ERROR_STREAM_NOT_SUBSCRIBE, Reason::call_missing,
-                        "the thread of a callback must be subscribed until it has run, but "
-                        "aclrtUnSubscribeReport came first");
+                        "aclrtUnSubscribeReport came before a callback of the stream had run");
     }
   }
 };
@@ -151,7 +150,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
     std::lock_guard lock(reporters.mutex);
     if (reporters.of_stream.count(stream.get()) == 0) {
       return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, Reason::call_missing, call,
-                  "a thread must be subscribed to stream: call aclrtSubscribeReport first");
+                  "no thread is subscribed to the stream; call aclrtSubscribeReport first");
     }
   }
   auto own = std::make_unique<Launch>();
@@ -176,7 +175,7 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
   const auto [subscription, is_new] = reporters.of_stream.emplace(stream.get(), thread);
   if (!is_new) {
     return fail(ACL_ERROR_REPEAT_SUBSCRIBE, Reason::already_done, call,
-                "stream must have no thread yet, but is subscribed by thread %llu",
+                "thread %llu is already subscribed to the stream",
                 static_cast<unsigned long long>(subscription->second));
   }
   try {
@@ -199,7 +198,7 @@ Status unsubscribe(uint64_t thread, aclrtStream handle) {
     const auto found = reporters.of_stream.find(stream.get());
     if (found == reporters.of_stream.end()) {
       return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, Reason::call_missing, call,
-                  "stream must be subscribed, but is not");
+                  "no thread is subscribed to the stream");
     }
     if (found->second != thread) {
       return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
@@ -218,7 +217,7 @@ Status process(int32_t timeout) {
   constexpr const char* call = "aclrtProcessReport";
   if (timeout < -1 || timeout == 0) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
-                "timeout must be -1 or greater than 0 milliseconds, but got %d", timeout);
+                "timeout must be -1 (no limit) or at least 1 ms, but got %d", timeout);
   }
   const auto deadline = Deadline::in_milliseconds(timeout);
   Reporters& reporters = Reporters::get();
@@ -228,7 +227,7 @@ Status process(int32_t timeout) {
     const auto found = reporters.of_thread.find(static_cast<uint64_t>(pthread_self()));
     if (found == reporters.of_thread.end()) {
       return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
-                  "this thread must be subscribed to a stream: call aclrtSubscribeReport first");
+                  "this thread is not subscribed to a stream; call aclrtSubscribeReport first");
     }
     Reporter& reporter = found->second;
     ++reporter.active_calls;
@@ -241,13 +240,12 @@ Status process(int32_t timeout) {
     if (reporter.unused()) reporters.of_thread.erase(found);
     if (taken.empty() && in_time) {
       return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
-                  "this thread must stay subscribed while it waits, but its last stream was "
-                  "unsubscribed");
+                  "the last stream of this thread was unsubscribed while it waited");
     }
   }
   if (taken.empty()) {
     return fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, Reason::timed_out, call,
-                "a callback must come within %d milliseconds, but none did", timeout);
+                "timed out: no callback within %d ms", timeout);
   }
   taken.front().run();
   return {};

@@ -136,7 +136,7 @@ void set_default_device(int32_t device) { default_device = device; }
 
 Status no_context(const char* call) {
   return fail(ACL_ERROR_RT_CONTEXT_NULL, {Reason::no_context, ObjectKind::device}, call,
-              "a device must be set for this thread: call aclrtSetDevice first");
+              "no device is set for this thread; call aclrtSetDevice first");
 }
 
 Status synchronize_device(const char* call, Deadline deadline) {
@@ -150,7 +150,7 @@ Status synchronize_device(const char* call, Deadline deadline) {
   context.release();  // the wait may be long
   if (!drain_streams(on_device, &device, deadline)) {
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, Reason::timed_out, call,
-                "the work of device %d must be done within the timeout, but was not", device);
+                "timed out: device %d is still working", device);
   }
   return take_failures(call, on_device, &device);
 }
@@ -171,7 +171,7 @@ Context* create_context(const char* call, int32_t device, bool is_default) {
     contexts().destroy(context);
   }
   (void)fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
-             "all contexts or streams are in use");
+             "too many live contexts or streams");
   return nullptr;
 }
 

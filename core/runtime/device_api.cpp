@@ -90,8 +90,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
   }
   if (own->is_default) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::foreign_handle, "aclrtDestroyContext",
-                "context must come from aclrtCreateContext; the default "
-                "context of a device ends with aclrtResetDevice")
+                "this is the default context of a device, which aclrtResetDevice destroys")
         .code();
   }
   Context* ending = own.get();

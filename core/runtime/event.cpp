@@ -76,8 +76,9 @@ Status newest_point(const char* call, aclrtEvent handle, std::shared_ptr<Point>*
 
 Status refuse_ex(const char* call, const Event& event) {
   if (event.maker != EventMaker::ex_with_flag) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
-              "event must not come from aclrtCreateEventExWithFlag: ask aclrtQueryEventStatus");
+  return fail(
+      ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
+      "an event of aclrtCreateEventExWithFlag has no such status; call aclrtQueryEventStatus");
 }
 
 Status query(const char* call, aclrtEvent handle, const void* status, bool allow_ex,
@@ -107,7 +108,7 @@ Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   }
   if (!point->reached.wait(Deadline::in_milliseconds(timeout))) {
     return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, Reason::timed_out, call,
-                "event must be reached within %d milliseconds, but was not", timeout);
+                "timed out: the event was not reached within %d ms", timeout);
   }
   notify_reached(handle);
   return point->failure.as_status(call);
@@ -118,17 +119,17 @@ Status time_of(const char* call, const char* argument, aclrtEvent handle, int64_
   return with_event(
       call, handle,
       [&](Event& event) {
-        const auto invalid = [&](const char* must) {
-          return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, Reason::call_missing, call,
-                      "%s must %s", argument, must);
+        const auto invalid = [&](const char* why) {
+          return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, Reason::call_missing, call, "%s %s",
+                      argument, why);
         };
-        if (!event.has_time()) return invalid("have been created with ACL_EVENT_TIME_LINE");
-        if (event.point == nullptr) return invalid("be recorded, but never was");
+        if (!event.has_time()) return invalid("was created without ACL_EVENT_TIME_LINE");
+        if (event.point == nullptr) return invalid("was never recorded");
         if (!event.point->reached.is_set()) {
-          return invalid("be reached, but is not yet: synchronise it first");
+          return invalid("was not reached yet; call aclrtSynchronizeEvent first");
         }
         if (event.point->nanoseconds < 0) {
-          return invalid("be reached, but its stream was destroyed by force");
+          return invalid("was never reached: its stream was destroyed by force");
         }
         *nanoseconds = event.point->nanoseconds;
         return Status();
@@ -183,9 +184,9 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
   if (status.ok()) status = time_of(call, "startEvent", startEvent, &start);
   if (status.ok()) status = time_of(call, "endEvent", endEvent, &end);
   if (status.ok() && end < start) {
-    status = fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, Reason::wrong_value, call,
-                  "endEvent must be reached after startEvent, but was %lld ns before",
-                  static_cast<long long>(start - end));
+    status =
+        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, Reason::wrong_value, call,
+             "endEvent was reached %lld ns before startEvent", static_cast<long long>(start - end));
   }
   if (status.ok()) {
     const DefaultArithmetic arithmetic;

@@ -26,19 +26,17 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
   if (Status status = not_null(call, "event", event); !status.ok()) return status;
   if (flags == absent && absent != 0) {
     return fail(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, call,
-                "flag must not be %#x: graphs and events of other processes are not supported",
-                flags);
+                "flag %#x is not supported: no events in graphs or shared by processes", flags);
   }
   if ((flags & ~accepted) != 0) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
-                "flag must be made of the bits %#x, but got %#x", accepted, flags);
+                "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
   Event* made =
       events().create(Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false});
   if (made == nullptr) {
-    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
-                "all events of this process are in use");
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }
   notify_made(call, ObjectKind::event, made);
   *event = made;
@@ -118,7 +116,7 @@ Status reset(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
       return Status();
     }
     return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
-                "event must come from aclrtCreateEventWithFlag with ACL_EVENT_SYNC");
+                "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC can be reset");
   });
   if (!status.ok()) return status;
   PinnedStream stream;
@@ -147,8 +145,7 @@ struct Wait {
     const Work work("aclrtStreamWaitEvent");
     if (!paused && stream->wait_here(point->reached, limit()) != Stream::Waited::too_long) return;
     stream->fail_task(ACL_ERROR_RT_WAIT_TIMEOUT, Reason::timed_out,
-                      "an event must be reached within the %lld s that aclrtStreamWaitEvent waits, "
-                      "but was not; the work behind it ran all the same",
+                      "aclrtStreamWaitEvent timed out after %lld s; the work behind it ran anyway",
                       static_cast<long long>(seconds));
   }
 };
@@ -158,8 +155,7 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   const Status status = with_event(call, handle, [&](Event& event) {
     if (!event.may(ACL_EVENT_SYNC)) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
-                  "event must have been created with ACL_EVENT_SYNC, but its flag is %#x",
-                  event.flags);
+                  "event was created without ACL_EVENT_SYNC: its flag is %#x", event.flags);
     }
     own->point = event.point;
     own->waits = event.waits;
@@ -236,7 +232,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
   return guarded_call("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
     if (timeout >= 0) return wait(call, stream, event, timeout);
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
-                "timeout must be at least 0 seconds, where 0 is for ever, but got %d", timeout);
+                "timeout must be at least 0 s (0: no limit), but got %d", timeout);
   });
 }
 

@@ -54,11 +54,11 @@ Status read_config(const char* path, std::string* config) {
   std::string document;
   if (!read_file(path, &document)) {
     return fail(ACL_ERROR_INVALID_FILE, Reason::wrong_value, "aclInit",
-                "configPath must be a readable file, but \"%s\" is not", path);
+                "configPath \"%s\" cannot be read", path);
   }
   if (compact_json(document, config)) return {};
   return fail(ACL_ERROR_PARSE_FILE, Reason::wrong_value, "aclInit",
-              "configPath must be a JSON file, but in \"%s\" %s", path, config->c_str());
+              "configPath \"%s\" is not valid JSON: %s", path, config->c_str());
 }
 
 // What a configuration asks for; of its other keys none means anything here.
@@ -98,7 +98,7 @@ Status read_settings(std::string_view config, Settings* settings) {
 
 Status not_initialised(const char* call) {
   return fail(ACL_ERROR_REPEAT_FINALIZE, Reason::call_missing, call,
-              "acl must be initialised: call aclInit first");
+              "acl is not initialised; call aclInit first");
 }
 
 Status initialise(const char* path) {
@@ -111,10 +111,10 @@ Status initialise(const char* path) {
     std::lock_guard lock(state.mutex);
     if (!state.config) state.config = config;
     if (*state.config != config) {
-      return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, "aclInit",
-                  "configPath must say the same as in the first aclInit of the process, "
-                  "which was %s, but got %s",
-                  state.config->c_str(), config.c_str());
+      return fail(
+          ACL_ERROR_INVALID_PARAM, Reason::wrong_value, "aclInit",
+          "the configuration differs from that of the first aclInit of this process, %s: got %s",
+          state.config->c_str(), config.c_str());
     }
   }
   // Like the memory of the file, its effects outlive aclFinalize; so they are always the same.
@@ -124,7 +124,7 @@ Status initialise(const char* path) {
   std::lock_guard lock(state.mutex);
   if (++state.count == 1) return {};
   return fail_mildly(ACL_ERROR_REPEAT_INITIALIZE, Reason::already_done, "aclInit",
-                     "acl is initialised already; it counts %llu references now",
+                     "acl is already initialised; its reference count is now %llu",
                      static_cast<unsigned long long>(state.count));
 }
 

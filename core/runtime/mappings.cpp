@@ -17,9 +17,7 @@ Status check_place(const char* call, Space& space, void* address, const Physical
   *around = space.around(begin);
   if (*around == space.reservations.end()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::wrong_memory, ObjectKind::reserved_memory},
-                call,
-                "virPtr must lie in addresses that are reserved, but %p does not: it was "
-                "released or never reserved",
+                call, "virPtr %p lies in no reservation: it was released or never reserved",
                 address);
   }
   const auto& [first, own] = **around;
@@ -37,7 +35,7 @@ Status check_place(const char* call, Space& space, void* address, const Physical
   if (over_next || over_before) {
     const auto& [at, mapping] = over_before ? *before : *next;
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-                "the %zu bytes at virPtr %p must be unmapped, but %zu bytes are mapped at %p",
+                "the %zu bytes at virPtr %p overlap %zu bytes mapped at %p; unmap those first",
                 memory.size, address, mapping.size, reinterpret_cast<void*>(at));
   }
   if (!own.mappings.empty() && own.device != memory.device) {
@@ -76,7 +74,7 @@ Status map(void* address, size_t size, const void* handle) {
     if (status.ok() && observer != nullptr && !observer->map(call, address, size)) {
       mmap(reachable(address), size, PROT_NONE, kNothing | MAP_FIXED, -1, 0);
       status = fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call,
-                    "check mode has taken down its last");
+                    "check mode cannot track more mappings");
     }
     if (!status.ok()) {
       own.mappings.erase(entry);
@@ -105,14 +103,14 @@ Status unmap(void* address) {
   if (own == nullptr) {
     notify_refused(call, ObjectKind::mapped_memory, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-                "virPtr must be where memory was mapped, but at %p no mapping begins", address);
+                "no mapping begins at virPtr %p", address);
   }
   notify_ending(call, ObjectKind::mapped_memory, address);
   std::lock_guard lock(space.mutex);
   if (mmap(reachable(address), own->size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) == MAP_FAILED) {
     own->leaving = false;
-    return fail(ACL_ERROR_RT_MEMORY_FREE, Reason::internal, call,
-                "the system must unmap %p, but refuses", address);
+    return fail(ACL_ERROR_RT_MEMORY_FREE, Reason::internal, call, "the system could not unmap %p",
+                address);
   }
   space.around(number_of(address))->second.mappings.erase(number_of(address));
   return {};

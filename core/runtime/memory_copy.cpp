@@ -57,8 +57,7 @@ Status check_range(const char* call, const char* argument, const void* address, 
   const Allocation own = find_allocation(address);
   if (own.unmapped) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-                "%s must be memory, but at %p addresses are reserved and nothing is mapped",
-                argument, address);
+                "nothing is mapped at %s %p, a reserved address", argument, address);
   }
   if (own.behind == 0 || count <= own.behind) return {};
   return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
@@ -160,8 +159,7 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   Status status = check_copy(copy.call, copy, destMax, kind);
   if (status.ok() && kind == ACL_MEMCPY_HOST_TO_HOST) {
     status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, "aclrtMemcpyAsync",
-                  "kind must not be ACL_MEMCPY_HOST_TO_HOST, which the device "
-                  "cannot do in a stream: use aclrtMemcpy");
+                  "ACL_MEMCPY_HOST_TO_HOST cannot run in a stream; use aclrtMemcpy");
   }
   if (status.ok()) status = enqueue(copy.call, copy, stream);
   return status.code();

@@ -110,8 +110,9 @@ inline void notify_refused(const char* call, ObjectKind kind, const char* argume
 inline Status dead_handle(int32_t code, const char* call, ObjectKind kind, const char* argument,
                           const void* handle) {
   notify_refused(call, kind, argument, handle);
-  return fail(code, {Reason::dead_handle, kind}, call,
-              "%s must be alive, but %p was destroyed or never created", argument, handle);
+  return fail(code, {Reason::dead_handle, kind}, call, "%s %p was %s", argument, handle,
+              kind == ObjectKind::physical_memory ? "freed or never allocated"
+                                                  : "destroyed or never created");
 }
 inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]

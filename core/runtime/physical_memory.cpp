@@ -120,13 +120,12 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   void* home = size > total_memory() ? MAP_FAILED : obtain(size, &file);
   if (home == MAP_FAILED) {
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
-                "size must be available as memory, but %zu bytes are not", size);
+                "out of memory: %zu bytes", size);
   }
   PhysicalMemory* made = physical_memory().create(size, device, home, file);
   if (made == nullptr) {
     give_up(home, size, file);
-    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call,
-                "all handles are in use");
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");
   }
   notify_made(call, ObjectKind::physical_memory, made);
   *handle = made;
@@ -161,7 +160,7 @@ Status show_at(const char* call, const PhysicalMemory& memory, void* address) {
     return {};
   }
   return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
-              "the system must have room for one more mapping, but %s",
+              "cannot map the memory: %s",
               memory.home == nullptr ? "handle was freed" : std::strerror(errno));
 }
 

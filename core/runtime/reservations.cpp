@@ -53,10 +53,9 @@ Status reserve(void** address, size_t asked, void* expected) {
   if (range == nullptr) {
     return expected == nullptr
                ? fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
-                      "size must be available as addresses, but %zu bytes are not", asked)
+                      "out of address space: %zu bytes", asked)
                : fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
-                      "the %zu bytes at expectPtr must be free, but those at %p are not", asked,
-                      expected);
+                      "the %zu bytes at expectPtr %p are not free", asked, expected);
   }
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     const auto drop = [size](void* own) { give_back_range(own, size); };
@@ -88,15 +87,11 @@ Status release(void* address) {
   if (size == 0) {
     notify_refused(call, ObjectKind::reserved_memory, "virPtr", address);
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-                "virPtr must be the start of a reservation, but %p was released or never "
-                "reserved",
-                address);
+                "no reservation begins at virPtr %p: it was released or never reserved", address);
   }
   if (mapped > 0) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
-                "everything at virPtr must be unmapped first, but memory is mapped in %zu "
-                "places",
-                mapped);
+                "%zu mappings are left at virPtr; unmap them first", mapped);
   }
   notify_ending(call, ObjectKind::reserved_memory, address);
   give_back_range(address, size);

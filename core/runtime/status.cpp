@@ -162,7 +162,7 @@ Status fail_mildly(int32_t code, Cause cause, const char* call, const char* sent
   return Status(code);
 }
 
-Status fail(const Failure& failure) {
+Status fail(const TakenFailure& failure) {
   return fail(failure.code, failure.cause, failure.call.c_str(), "%s", failure.sentence.c_str());
 }
 
@@ -214,11 +214,11 @@ std::string take_sentence() {
   return sentence;
 }
 
-Failure take_failure(int32_t code) {
+TakenFailure take_failure(int32_t code) {
   unreported = false;  // whoever fails with it reports it
   const Seen seen;
   const Record* newest = seen->newest_of_this_thread();
-  Failure failure{code, {}, "", ""};
+  TakenFailure failure{code, {}, "", ""};
   if (newest != nullptr)
     failure = {code, newest->cause, std::string(newest->call()), newest->sentence()};
   seen->count = 0;

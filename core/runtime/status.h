@@ -77,14 +77,14 @@ class [[nodiscard]] Status {
 Status with_call(Status status, const char* call);
 
 // A failure that is reported later, or by another thread.
-struct Failure {
+struct TakenFailure {
   int32_t code = 0;
   Cause cause;
   std::string call, sentence;  // the sentence without the call
 };
 // The newest of this thread, behind a call that returned the code; forgets all pending ones.
-Failure take_failure(int32_t code);
-Status fail(const Failure& failure);
+TakenFailure take_failure(int32_t code);
+Status fail(const TakenFailure& failure);
 
 // The newest sentence of this thread, without decoration; empty when there is none. Forgets all
 // pending ones.

@@ -222,10 +222,10 @@ extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
 namespace openaclnn {
 
 // Makes the next synchronisation of the stream fail, as if one of its tasks had.
-int32_t fail_stream(void* stream, const Failure& failure);
+int32_t fail_stream(void* stream, const TakenFailure& failure);
 // A task that fails calls this while it runs. The next synchronisation of its stream fails, and
 // that of every other stream of the context, since they wait for events behind the task and use
 // its results.
-void fail_context(const Failure& failure);
+void fail_context(const TakenFailure& failure);
 
 }  // namespace openaclnn

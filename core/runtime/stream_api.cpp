@@ -21,7 +21,7 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
   *stream = streams().create(context.get(), (flags & kUnawaited) == 0);
   if (*stream == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
-                "all streams of this process are in use");
+                "too many live streams");
   }
   notify_made(call, ObjectKind::stream, *stream);
   return {};
@@ -37,13 +37,13 @@ Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
   }
   if (stream->get() == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
-                "stream must not be destroyed by a task of its own");
+                "a task must not destroy the stream it runs on");
   }
   const PinnedContext here = current_context();  // first: another thread may end both meanwhile
   const Context* owner = (*stream)->owner();
   if (owner != here.get() && contexts().find(owner) != nullptr) {
     return fail(ACL_ERROR_RT_STREAM_CONTEXT, {Reason::foreign_handle, ObjectKind::stream}, call,
-                "stream must belong to the current context, but %p belongs to another", handle);
+                "stream %p belongs to another context than the current one", handle);
   }
   return {};
 }
@@ -57,7 +57,7 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   notify_ending(call, ObjectKind::stream, stream);
   if (!streams().destroy(stream)) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::stream}, call,
-                "stream must be alive, but %p was destroyed by another thread", handle);
+                "stream %p was destroyed by another thread", handle);
   }
   notify_synchronised(stream);
   return {};
@@ -79,7 +79,7 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
   const Stream::Waiter waiter(*stream);
   if (!waiter.wait(Deadline::in_milliseconds(timeout))) {
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, Reason::timed_out, call,
-                "the work of stream must be done within %d milliseconds, but was not", timeout);
+                "timed out: the stream is still working after %d ms", timeout);
   }
   if (failure == nullptr) return {};
   notify_synchronised(stream.get());

@@ -145,8 +145,9 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
       *stream = PinnedStream(streams(), context->stream);
       return {};
     }
-    return fail(ACL_ERROR_RT_CONTEXT_NULL, {Reason::no_context, ObjectKind::device}, nullptr,
-                "the default stream needs a current context: call aclrtSetDevice first");
+    return fail(
+        ACL_ERROR_RT_CONTEXT_NULL, {Reason::no_context, ObjectKind::device}, nullptr,
+        "no device is set for this thread, so it has no default stream; call aclrtSetDevice first");
   }
   PinnedStream found(streams(), handle);
   if (!found) {
@@ -154,8 +155,7 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
   }
   if (found->owner() == nullptr) {
     return fail(ACL_ERROR_RT_STREAM_CONTEXT, {Reason::dead_handle, ObjectKind::context}, nullptr,
-                "the context of stream must be alive, but that of %p was destroyed or reset",
-                handle);
+                "the context of stream %p was destroyed or reset", handle);
   }
   *stream = std::move(found);
   return {};
@@ -193,7 +193,7 @@ bool drain_streams(PickStream pick, void* context, Deadline deadline) {
 
 namespace {
 
-void fail_task_of(Stream& stream, const Failure& failure) {
+void fail_task_of(Stream& stream, const TakenFailure& failure) {
   stream.fail_task(failure.code, failure.cause, "%s%s%s", failure.call.c_str(),
                    failure.call.empty() ? "" : ": ", failure.sentence.c_str());
 }
@@ -210,7 +210,7 @@ Status take_failures(const char* call, PickStream pick, void* context) {
   return first.as_status(call);
 }
 
-void fail_context(const Failure& failure) {
+void fail_context(const TakenFailure& failure) {
   const Stream* own = Stream::running_here();
   Context* context = Stream::owner_here();
   streams().for_each([&](Stream& stream) {
@@ -219,7 +219,7 @@ void fail_context(const Failure& failure) {
   });
 }
 
-int32_t fail_stream(void* handle, const Failure& failure) {
+int32_t fail_stream(void* handle, const TakenFailure& failure) {
   PinnedStream found;
   Status status = find_stream(handle, &found);
   if (status.ok()) fail_task_of(*found, failure);

@@ -71,7 +71,7 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
   const int64_t kept = context->options[opt];
   if (kept < 0) {
     return fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, Reason::call_missing, call,
-                "opt %d must have been set for this context, but was not", static_cast<int>(opt))
+                "opt %d was never set for this context", static_cast<int>(opt))
         .code();
   }
   *value = kept;

@@ -259,7 +259,7 @@ def test_an_executor_of_another_operator():
         status, _, executor = phase1(one, made.values(one, arguments(one)))
         assert status == 0
         assert phase2(other, executor) == INVALID
-        source = f"executor must come from {other.name}GetWorkspaceSize"
+        source = f"executor belongs to another operator; pass that of {other.name}GetWorkspaceSize"
         sentence = f"{other.name}: {source}, but got one of another operator"
         assert message() == ("EZ1001", sentence)
         assert phase2(one, executor) == 0

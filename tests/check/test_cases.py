@@ -88,13 +88,13 @@ CASES = {
         "refused: aclrtCreateStreamWithConfig returned 100000: stream must not be NULL",
     ],
     "reset_twice": [
-        "refused: aclrtResetDevice returned 107000: device 0 must be set, but it was reset already"
+        "refused: aclrtResetDevice returned 107000: device 0 was reset already"
     ],
     "result_of_a_refused_call": [
         "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must have the shape of self"
     ],
     "threads_without_a_device": [
-        "refused: aclrtMalloc returned 107002: a device must be set for this thread"
+        "refused: aclrtMalloc returned 107002: no device is set for this thread"
     ],
     "freed_address_set": [
         r"use_after_free: aclnnLeakyRelu would work on self at 0x\.\.\., memory that was freed"
@@ -121,7 +121,7 @@ CASES = {
         r"leak: 1 aclTensor, FLOAT \[10\] at 0x\.\.\., is still alive at aclFinalize\.",
         r"leak: 1 aclTensor, FLOAT \[20\] at 0x\.\.\., is still alive at aclFinalize\.",
     ],
-    "free_foreign": ["wrong_free: aclrtFree got 0x..., which is no device memory that acl alloc"],
+    "free_foreign": ["wrong_free: aclrtFree got 0x..., which is not device memory that acl alloc"],
     "refused_shape": [  # each place once
         "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must ",
     ],
@@ -133,7 +133,7 @@ CASES = {
         "come from aclnnGroupNormSwishGradGetWorkspaceSize, but got one of another operator"
     ],
     "run_after_a_refusal": [
-        "refused: aclnnGroupNormSwishGrad returned 161002: executor must come from ",
+        "refused: aclnnGroupNormSwishGrad returned 161002: executor belongs to another operator",
         r"leak: 1 aclOpExecutor 0x\.\.\. is still alive at aclFinalize\.",
     ],
     "refused_objects": [

@@ -68,7 +68,7 @@ def test_refused_functions_say_so_and_write_their_results(acl, function):
     message(acl)
     call = getattr(acl, function.name)
     assert call(*arguments) == NOT_SUPPORTED
-    assert f"{function.name} is not supported by openaclnn" in message(acl)
+    assert f"{function.name}: not supported by openaclnn" in message(acl)
     for value, width in zip(kept, result_widths(function), strict=True):
         assert value.value & ((1 << 8 * width) - 1) == 0
     assert (
@@ -92,7 +92,7 @@ def test_working_functions_are_there(acl, name):
 def test_communication_needs_the_compiled_library_and_says_so(acl):
     root = (ctypes.c_char * 4108)(*b"left behind")
     assert acl.HcclGetRootInfo(root) == 5
-    assert "must find the library that `openaclnn npu` compiles" in message(acl)
+    assert "HCCL backend not loaded" in message(acl)
     assert not any(root.raw)
 
 
@@ -108,7 +108,7 @@ def test_communicators_that_are_none_are_refused(acl):
     for name, arguments in calls.items():
         for comm in (None, other):
             assert getattr(acl, name)(*arguments(comm)) == 1
-            assert f"{name}: comm must be alive" in message(acl)
+            assert f"{name}: comm was destroyed or never created" in message(acl)
     assert not any(other.raw)
 
 
@@ -187,7 +187,7 @@ def test_other_types_are_refused_by_name(acl, on_device, not_queued):
     assert np.all(target == 7)
     acl.aclopDestroyAttr(attribute)
     assert acl.aclopSetAttrInt(attribute, b"axis", ctypes.c_int64(0)) == 100000
-    assert "attr must be alive" in message(acl)
+    assert "was destroyed or never created" in message(acl)
 
 
 # ---- options and facts ----

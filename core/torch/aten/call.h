@@ -64,7 +64,7 @@ struct Call {
   // programs have operands, which check mode sees.
   std::vector<Range> ranges{};
   // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
-  Failure refusal{};
+  TakenFailure refusal{};
   bool checked = false;  // by check_call
 
   void take(const Parameter& parameter, const Value& value);  // the next argument

@@ -163,8 +163,7 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
             .code();
   } else if (found->row != &row) {
     code = fail(ACLNN_ERR_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::executor}, row.name,
-                "executor must come from %sGetWorkspaceSize, but got one of another operator",
-                row.name)
+                "executor belongs to another operator; pass that of %sGetWorkspaceSize", row.name)
                .code();
   } else {
     found.withdraw(HandlePool<Call>::End::consumed);  // only one of several threads runs it

@@ -20,7 +20,7 @@ void check_numbers(const Parameter& parameter, const Tensor& tensor) {
   std::ostringstream text;
   text << parameter.name << " must have " << (floating ? "floating-point numbers" : "integers")
        << ", but is " << tensor.scalar_type();
-  throw Refusal(text.str());
+  throw Refusal(text.str(), Reason::wrong_dtype);
 }
 
 void check_range(const Parameter& parameter, int64_t number) {
