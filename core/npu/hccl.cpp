@@ -237,7 +237,7 @@ int32_t HcclGroupStart(void) {
 int32_t HcclGroupEnd(void) {
   constexpr const char* call = "HcclGroupEnd";
   return guarded(call, [&] {
-    if (group.depth == 0) throw Failure(kParameter, "HcclGroupEnd without HcclGroupStart");
+    if (group.depth == 0) throw Failure(kParameter, "no group is open; call HcclGroupStart first");
     if (--group.depth > 0) return;
     std::vector<Group::Batch> batches = std::exchange(group.batches, {});
     std::vector<Shared> owners;  // all of them are alive, or nothing is sent

@@ -192,7 +192,7 @@ SENTENCES: list[Case] = [
     ("'aclnnDivMod', i32(1, 2), i32(0, 2), 1, out(2, dtype='int32')", [0, 161002],
      "integer division by 0"),
     ("'aclnnInplaceFillScalar', out(2, dtype='int8'), 10**18", [0, 161002],
-     "must fit the dtype in which they are computed, but one does not: self Char [2], value "
+     "a number does not fit the dtype in which it is computed: self Char [2], value "
      "1000000000000000000"),
     ("'aclnnExp', f32(4), Int4(out(2, dtype='uint8'), (4,))", [161002],
      "out is INT4, which only inputs may be"),

@@ -111,10 +111,10 @@ CASES = {
     ],
     "fork_and_free_twice": ["double_free: aclrtFree got 0x..., which was freed before"],
     "handles_of_other_kinds": [
-        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is an aclrtEvent and no "
-        r"aclrtStream\.",
-        "unknown_handle: aclnnLeakyRelu got stream 0x..., which is an aclrtEvent and no ",
-        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is device memory and no ",
+        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is an aclrtEvent, not "
+        r"an aclrtStream\.",
+        "unknown_handle: aclnnLeakyRelu got stream 0x..., which is an aclrtEvent, not an aclrtStream",
+        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is device memory, not an aclrtStream",
     ],
     "one_missing_synchronisation": ["read_before_sync: aclrtMemcpy reads src"],
     "leaks_on_one_line": [
@@ -129,8 +129,8 @@ CASES = {
         "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must ",
     ],
     "executor_of_another_operator": [
-        "refused: aclnnGroupNormSwishGrad returned 161002: executor must "
-        "come from aclnnGroupNormSwishGradGetWorkspaceSize, but got one of another operator"
+        "refused: aclnnGroupNormSwishGrad returned 161002: executor belongs "
+        "to another operator; pass that of aclnnGroupNormSwishGradGetWorkspaceSize"
     ],
     "run_after_a_refusal": [
         "refused: aclnnGroupNormSwishGrad returned 161002: executor belongs to another operator",

@@ -121,7 +121,7 @@ def test_arguments_of_communicators(acl):
     assert acl.HcclCommInitRootInfoConfig(2, None, 0, None, ctypes.byref(comm)) == 2
     assert "rootInfo must not be NULL" in message(acl)
     assert acl.HcclGroupEnd() == 1
-    assert "HcclGroupStart must come first" in message(acl)
+    assert "call HcclGroupStart first" in message(acl)
     assert acl.HcclGroupStart() == 0
     assert acl.HcclGroupEnd() == 0
 
@@ -182,8 +182,7 @@ def test_other_types_are_refused_by_name(acl, on_device, not_queued):
     target = np.full(3, 7, np.float32)
     assert execute(acl, b"GatherV2D", np.ones(3, np.float32), target, attribute) == 100024
     text = message(acl)
-    assert "opType must be one of the types that docs/npu_device.md lists, but got" in text
-    assert "but got GatherV2D, of inputs [3] and axis=-1, pads=[3, 4]" in text
+    assert "opType GatherV2D is not supported (inputs [3] and axis=-1, pads=[3, 4])" in text
     assert np.all(target == 7)
     acl.aclopDestroyAttr(attribute)
     assert acl.aclopSetAttrInt(attribute, b"axis", ctypes.c_int64(0)) == 100000
@@ -230,7 +229,7 @@ def test_facts(acl, on_device):
 
 def test_the_page_lists_the_functions():
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, root / "tools" / "npu_names.py", "--markdown"]
+    command = [sys.executable, root / "tools" / "build" / "npu_names.py", "--markdown"]
     tables = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert tables in (root / "docs" / "npu_device.md").read_text(encoding="utf-8")
 
