@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/foreign.h"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 
 namespace openaclnn {
 namespace {
+
+std::atomic<bool> deferred = false;
 
 // Where phase 2 on this thread wants the status of its work; nullptr on threads of streams.
 thread_local int32_t* outcome = nullptr;
@@ -31,6 +34,8 @@ void compute(const void* call, void*, int64_t, int64_t) {
 }
 
 }  // namespace
+
+bool refusals_deferred() { return deferred.load(std::memory_order_relaxed); }
 
 void ForeignWork::add(std::string name, const aclTensor* tensor, bool written) {
   names_.push_back(std::move(name));
@@ -76,3 +81,5 @@ int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t
 }
 
 }  // namespace openaclnn
+
+void openaclnn_defer_refusals() { openaclnn::deferred.store(true, std::memory_order_relaxed); }

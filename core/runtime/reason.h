@@ -8,21 +8,21 @@ namespace openaclnn {
 
 enum class Reason : uint8_t {
   internal,
-  null_argument,    // or an empty tensor's address where data are needed
-  wrong_value,      // outside its range, or none of the accepted ones
+  null_argument,  // or an empty tensor's address where data are needed
+  wrong_value,    // outside its range, or none of the accepted ones
   wrong_dtype,
-  wrong_shape,      // or rank
-  wrong_memory,     // too small, misaligned, overlapping, freed or not mapped
-  dead_handle,      // destroyed, consumed or never created
-  foreign_handle,   // of another context, device or operator, or created in another way
+  wrong_shape,     // or rank
+  wrong_memory,    // too small, misaligned, overlapping, freed or not mapped
+  dead_handle,     // destroyed, consumed or never created
+  foreign_handle,  // of another context, device or operator, or created in another way
   already_done,
-  call_missing,     // another call must come first
-  no_context,       // no device is set for the thread
-  deadlock,         // a task waits for what it is part of, or ends it
+  call_missing,  // another call must come first
+  no_context,    // no device is set for the thread
+  deadlock,      // a task waits for what it is part of, or ends it
   timed_out,
-  unreachable,      // another process does not answer, or has failed
+  unreachable,  // another process does not answer, or has failed
   out_of_memory,
-  no_resource,      // no handle or thread is left
+  no_resource,  // no handle or thread is left
   not_supported,
   missing_library,
 };
@@ -52,10 +52,10 @@ enum class ObjectKind : uint8_t {
 // The C type, or what a sentence calls memory.
 constexpr const char* name_of(ObjectKind kind) {
   constexpr const char* kNames[] = {
-      "argument",     "device",        "aclTensor",     "aclScalar",         "aclIntArray",
-      "aclFloatArray", "aclBoolArray",  "aclTensorList", "aclScalarList",     "aclOpExecutor",
-      "aclrtContext", "aclrtStream",   "aclrtEvent",    "aclrtDrvMemHandle", "device memory",
-      "host memory",  "reserved memory", "mapped memory"};
+      "argument",      "device",          "aclTensor",     "aclScalar",         "aclIntArray",
+      "aclFloatArray", "aclBoolArray",    "aclTensorList", "aclScalarList",     "aclOpExecutor",
+      "aclrtContext",  "aclrtStream",     "aclrtEvent",    "aclrtDrvMemHandle", "device memory",
+      "host memory",   "reserved memory", "mapped memory"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -67,7 +67,8 @@ constexpr bool needs_device(ObjectKind kind) {
 }
 
 struct Cause {
-  constexpr Cause(Reason why = Reason::internal, ObjectKind what = ObjectKind::none) : reason(why), subject(what) {}
+  constexpr Cause(Reason why = Reason::internal, ObjectKind what = ObjectKind::none)
+      : reason(why), subject(what) {}
   Reason reason;
   ObjectKind subject;
 };

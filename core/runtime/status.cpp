@@ -248,19 +248,9 @@ void share_sentences() {
   shared = true;
 }
 
-namespace {
-
-std::atomic<bool> deferred = false;
-
-}  // namespace
-
-bool refusals_deferred() { return deferred.load(std::memory_order_relaxed); }
-
 }  // namespace openaclnn
 
 using namespace openaclnn;
-
-void openaclnn_defer_refusals() { deferred.store(true, std::memory_order_relaxed); }
 
 namespace {
 

@@ -98,10 +98,6 @@ void withdraw(int32_t code);
 // aclInit).
 void share_sentences();
 
-// Returns whether phase 1 of operators leaves its refusals to phase 2, where they are failures of
-// the stream.
-bool refusals_deferred();
-
 // ---- the text of aclGetRecentErrMsg (message_text.cpp) ----
 
 // Whether the caller can correct what led to this code.
@@ -112,9 +108,6 @@ size_t print_message(int32_t code, const timespec& time, const char* sentence, c
                      size_t size);
 
 }  // namespace openaclnn
-
-// Makes phase 1 do so from now on. A caller that stops for good at a refusal in phase 1 wants this.
-extern "C" void openaclnn_defer_refusals();
 
 // Copies the newest sentence for tracing, cut to the size; forgets nothing.
 extern "C" void openaclnn_newest_sentence(char* text, size_t size);
