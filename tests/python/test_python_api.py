@@ -196,7 +196,7 @@ def test_c_names_that_do_not_fit():
         _ = aclnn.aclnnLeekyRelu
     size, executor = aclnn.aclnnInplaceLeakyReluGetWorkspaceSize(X.copy(), 0.25)
     for wrong, status, sentence in (
-        (executor, 161002, "executor belongs to aclnnInplaceLeakyRelu; pass that of aclnnLeakyReluGet"),
+        (executor, 161002, "executor belongs to aclnnInplaceLeakyRelu; pass that of aclnnLeaky"),
         (None, 161001, "executor must not be None"),
         ("x", 161002, "executor must be one of phase 1, but got 'x'"),
     ):
