@@ -32,7 +32,7 @@ std::string own_folder() {
 
 std::string last_error() {
   const char* text = dlerror();
-  return text == nullptr ? "it is not there" : text;
+  return text == nullptr ? "unknown error" : text;
 }
 
 Loaded load() {
@@ -40,10 +40,8 @@ Loaded load() {
   const std::string torch = folder + "/torch/libtorch_cpu.so";
   const bool is_there = dlopen(torch.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   void* const cpu = dlopen(torch.c_str(), RTLD_LAZY);
-  if (cpu == nullptr)
-    return {nullptr, "PyTorch must be installed where it was when the libraries were made (" +
-                         std::string(kAdvice) + "), but: " + last_error()};
-  // Loaded by path first: the backend needs it by name only.
+  if (cpu == nullptr) return {nullptr, "PyTorch not found (" + last_error() + "); " + kAdvice};
+  // The backend names it; without its path the loader would look elsewhere.
   (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
   const std::string path = folder + "/libaclnn_math.so";
   void* const library = dlopen(path.c_str(), RTLD_LAZY);
@@ -54,9 +52,10 @@ Loaded load() {
     return {nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
   const auto abi = reinterpret_cast<uint64_t (*)()>(dlsym(cpu, "aoti_torch_abi_version"));
   if (abi == nullptr || abi() >> 32 != backend->torch_abi >> 32)
-    return {nullptr, std::string("PyTorch must be the version that the libraries were made for, "
-                                 "but is another; ") +
-                         kAdvice};
+    return {
+        nullptr,
+        std::string("this PyTorch is not the version that libaclnn_math.so was compiled for; ") +
+            kAdvice};
   if (!is_there) backend->set_threads(num_threads());
   return {backend, ""};
 }
@@ -67,7 +66,7 @@ Status find_backend(const char* call, const Backend** found) {
   static constinit NoDestructor<Loaded> place;
   const Loaded& loaded = place.get(load);
   if (loaded.backend == nullptr)
-    return fail(ACLNN_ERR_INNER, "%s: %s", call, loaded.problem.c_str());
+    return fail(ACLNN_ERR_INNER, Reason::missing_library, call, "%s", loaded.problem.c_str());
   *found = loaded.backend;
   return {};
 }

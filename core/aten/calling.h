@@ -23,20 +23,20 @@ template <class F>
 int32_t with_stack_room(const char* call, F f) {
   if (stack_room() >= kStackRoom) return f();
   int32_t code = 0;
-  std::string sentence;
+  TakenFailure failure;
   std::thread roomy;
   const bool started = start_thread(roomy, [&] {
     code = f();
-    if (code != 0) sentence = take_sentence();
+    if (code != 0) failure = take_failure(code);
   });
   if (!started)
-    return fail(ACLNN_ERR_INNER,
-                "%s: the calling thread has less than %zu KiB of stack left, and the system gives "
-                "no other thread",
-                call, kStackRoom >> 10)
+    return fail(ACLNN_ERR_INNER, Reason::no_resource, call,
+                "less than %zu KiB of stack left on this thread, and the system could not start "
+                "another one",
+                kStackRoom >> 10)
         .code();
   roomy.join();
-  return code == 0 ? 0 : fail(code, "%s", sentence.c_str()).code();
+  return code == 0 ? 0 : fail(failure).code();
 }
 
 // A child of fork lacks the OpenMP threads of the parent, and the next parallel region of the

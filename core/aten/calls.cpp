@@ -57,7 +57,7 @@ void add_tensors(AtenWork& work, const Row& row, const Value* values) {
 
 int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, void** executor) {
   if (workspace_size == nullptr || executor == nullptr)
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", row.name,
+    return fail(ACLNN_ERR_PARAM_NULLPTR, Reason::null_argument, row.name, "%s must not be NULL",
                 workspace_size == nullptr ? "workspaceSize" : "executor")
         .code();
   const Backend* backend = nullptr;
@@ -79,7 +79,7 @@ int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, 
     *executor = made;
     return ACLNN_SUCCESS;
   } catch (const std::bad_alloc&) {
-    return fail(ACLNN_ERR_INNER, "%s: out of memory", row.name).code();
+    return fail(ACLNN_ERR_INNER, Reason::out_of_memory, row.name, "out of memory").code();
   }
 }
 

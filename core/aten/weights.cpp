@@ -4,6 +4,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/list.h"
+
 #include "core/runtime/status.h"
 
 using namespace openaclnn;
@@ -13,24 +14,25 @@ openaclnn_aclnnCalculateMatmulWeightSizeV2(const aclIntArray* tensorShape, aclDa
                                            uint64_t* weightTensorSize) {
   constexpr const char* call = "aclnnCalculateMatmulWeightSizeV2";
   if (tensorShape == nullptr || weightTensorSize == nullptr)
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", call,
+    return fail(ACLNN_ERR_PARAM_NULLPTR, Reason::null_argument, call, "%s must not be NULL",
                 tensorShape == nullptr ? "tensorShape" : "weightTensorSize")
         .code();
   const aclIntArray* shape = int_arrays().find(tensorShape);
   if (shape == nullptr)
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: tensorShape must be alive, but was destroyed or never created", call)
+    return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::int_array}, call,
+                "tensorShape %p was destroyed or never created",
+                static_cast<const void*>(tensorShape))
         .code();
   if (dataType != ACL_FLOAT16 && dataType != ACL_BF16 && dataType != ACL_INT8)
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: dataType must be FLOAT16, BF16 or INT8, but got aclDataType %d", call,
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, call,
+                "dataType must be FLOAT16, BF16 or INT8, but got aclDataType %d",
                 static_cast<int>(dataType))
         .code();
   uint64_t count = 1;
   for (const int64_t size : *shape) {
     if (size < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(size), &count))
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: tensorShape must have sizes whose product fits 64 bits, but has %lld", call,
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, call,
+                  "tensorShape must have sizes whose product fits 64 bits, but has %lld",
                   static_cast<long long>(size))
           .code();
   }

@@ -14,30 +14,30 @@ constexpr const char* kCall = "aclDumpOpTensors";
 
 Status check(const char* type, const char* name, aclTensor** given, size_t inputs, size_t outputs) {
   const auto null = [](const char* argument) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", kCall, argument);
+    return fail(ACLNN_ERR_PARAM_NULLPTR, Reason::null_argument, kCall, "%s must not be NULL",
+                argument);
   };
   if (type == nullptr) return null("opType");
   if (name == nullptr) return null("opName");
   if (given == nullptr) return null("tensors");
   size_t count = 0;
   if (__builtin_add_overflow(inputs, outputs, &count)) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: inputTensorNum and outputTensorNum must be counts, but got %zu and %zu", kCall,
-                inputs, outputs);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, kCall,
+                "inputTensorNum %zu and outputTensorNum %zu are too large", inputs, outputs);
   }
   for (size_t i = 0; i < count; ++i) {
     if (given[i] == nullptr) continue;  // a missing optional tensor
     if (tensors().find(given[i]) == nullptr) {
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: tensors[%zu] must be alive, but %p was destroyed or never created", kCall, i,
+      return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::tensor}, kCall,
+                  "tensors[%zu] %p was destroyed or never created", i,
                   static_cast<void*>(given[i]));
     }
   }
   if (!wants_dump()) return {};
-  return fail(ACL_ERROR_API_NOT_SUPPORT,
-              "%s: writing tensors to files is not supported, but the configuration of aclInit has "
-              "a dump_path: copy %s %s with aclrtMemcpy instead",
-              kCall, type, name);
+  return fail(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, kCall,
+              "dumping tensors to the dump_path of aclInit is not supported; copy those of %s %s "
+              "with aclrtMemcpy",
+              type, name);
 }
 
 }  // namespace

@@ -117,9 +117,9 @@ uint64_t Executor::book(uint64_t bytes) {
 
 Status Executor::can_set_addresses() const {
   if (foreign_ == nullptr) return {};
-  return fail(ACLNN_ERR_INNER,
-              "the executor must be of an operator whose addresses can be set, but is of one that "
-              "ATen computes: make a new one");
+  return fail(ACLNN_ERR_INNER, Reason::not_supported, nullptr,
+              "the addresses of an operator that ATen computes cannot be changed; call "
+              "GetWorkspaceSize again");
 }
 
 Status Executor::set_address(Group group, size_t index, void* address) {
@@ -136,7 +136,8 @@ Status Executor::set_address(Group group, size_t index, void* address) {
                                               : pass == Role::input && belongs(operand.role, group);
       if (!counts || position++ != index) continue;
       if (!operand.present)
-        return fail(ACLNN_ERR_PARAM_INVALID, "tensor %zu was NULL or not wanted in phase 1", index);
+        return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, nullptr,
+                    "tensor %zu was NULL or unused in phase 1", index);
       operand.data = static_cast<std::byte*>(address);
       void* element = reachable(moved(operand.data, operand.offset));
       std::memcpy(call_ + operand.pointer, &element, sizeof element);
@@ -144,7 +145,7 @@ Status Executor::set_address(Group group, size_t index, void* address) {
       return {};
     }
   }
-  return fail(ACLNN_ERR_PARAM_INVALID,
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, nullptr,
               "index must be less than the number of tensors %zu, but got %zu", position, index);
 }
 
@@ -153,19 +154,19 @@ Status Executor::check_addresses(const char* op) const {
     const Operand& operand = operand_[i];
     if (!operand.present || operand.low == operand.high) continue;
     if (operand.data == nullptr) {
-      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must have data, but the address set is NULL", op,
-                  operand.name);
+      return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::device_memory}, op,
+                  "%s has no data: the address set is NULL", operand.name);
     }
     if (reinterpret_cast<uintptr_t>(operand.data) % operand.alignment != 0) {
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: %s must be aligned to its element size %u, but the address set is %p", op,
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                  "%s must be aligned to its element size %u, but the address set is %p",
                   operand.name, operand.alignment, static_cast<void*>(operand.data));
     }
     if (moved(operand.data, operand.high) < operand.data) {
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: %s must end inside the address space, but %lld bytes follow the address set "
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                  "%s must end inside the address space, but %lld bytes follow the address set "
                   "%p",
-                  op, operand.name, static_cast<long long>(operand.high),
+                  operand.name, static_cast<long long>(operand.high),
                   static_cast<void*>(operand.data));
     }
     for (int k = 0; k < operands_ && operand.role != Role::input; ++k) {
@@ -180,12 +181,12 @@ Status Executor::check_addresses(const char* op) const {
       const Tensor view = view_of(operand), its_view = view_of(other);
       if (may_be_same && same_view(view, its_view)) continue;
       if (!views_overlap(view, its_view)) continue;
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  may_be_same ? "%s: %s must be the same view as %s or share no memory with it, "
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                  may_be_same ? "%s must be the same view as %s or share no memory with it, "
                                 "but overlaps it at the addresses set"
-                              : "%s: %s must share no memory with %s, but overlaps it at the "
+                              : "%s must share no memory with %s, but overlaps it at the "
                                 "addresses set",
-                  op, operand.name, other.name);
+                  operand.name, other.name);
     }
   }
   return {};
@@ -193,29 +194,28 @@ Status Executor::check_addresses(const char* op) const {
 
 Status Executor::check_workspace(const char* op, void* workspace, uint64_t size) const {
   if (size < workspace_size_) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspaceSize must be at least %llu as phase 1 asked for, but got %llu", op,
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                "workspaceSize must be at least %llu as phase 1 asked for, but got %llu",
                 static_cast<unsigned long long>(workspace_size_),
                 static_cast<unsigned long long>(size));
   }
   if (workspace_size_ == 0) return {};
   if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAddressAlignment != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspace must be aligned to %zu bytes, but its address is %p", op,
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                "workspace must be aligned to %zu bytes, but its address is %p",
                 kWorkspaceAddressAlignment, workspace);
   }
   const size_t behind = bytes_behind(workspace);  // 0: not memory of aclrtMalloc
   if (behind != 0 && behind < workspace_size_) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspace must have the %llu bytes that phase 1 asked for, but the allocation "
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                "workspace must have the %llu bytes that phase 1 asked for, but the allocation "
                 "of %p has %zu left",
-                op, static_cast<unsigned long long>(workspace_size_), workspace, behind);
+                static_cast<unsigned long long>(workspace_size_), workspace, behind);
   }
   for (int i = 0; i < operands_; ++i) {
     if (!operand_[i].meets(workspace, workspace_size_)) continue;
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: workspace must share no memory with %s, but overlaps it", op,
-                operand_[i].name);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+                "workspace must share no memory with %s, but overlaps it", operand_[i].name);
   }
   return {};
 }

@@ -9,21 +9,22 @@ namespace {
 
 using Hold = HandlePool<aclOpExecutor>::Hold;
 
-Status inner_null(const char* call, const char* argument) {
-  return fail(ACLNN_ERR_INNER_NULLPTR, "%s: %s must not be NULL", call, argument);
+Status inner_null(const char* call, const char* argument, ObjectKind kind = ObjectKind::executor) {
+  return fail(ACLNN_ERR_INNER_NULLPTR, {Reason::null_argument, kind}, call, "%s must not be NULL",
+              argument);
 }
 
 // The aclSet…TensorAddr functions differ in which tensors `index` counts.
 aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* executor,
                         size_t index, aclTensor* tensor, void* address) {
   if (executor == nullptr) return inner_null(call, "executor").code();
-  if (tensor == nullptr) return inner_null(call, "tensor").code();
+  if (tensor == nullptr) return inner_null(call, "tensor", ObjectKind::tensor).code();
   const Hold hold(executors(), executor);  // a run that has begun keeps its addresses
   Status status = hold ? Status() : not_alive(call, "executor", executor);
   if (status.ok()) status = check_alive(tensors(), call, "tensor", tensor);
   if (!status.ok()) return status.code();
   status = executor->set_address(group, index, address);
-  if (!status.ok()) return prefix_newest(status.code(), "%s: ", call).code();
+  if (!status.ok()) return with_call(status, call).code();
   tensor->data = address;
   return ACLNN_SUCCESS;
 }
@@ -32,16 +33,15 @@ aclnnStatus set_address(const char* call, Executor::Group group, aclOpExecutor* 
 aclnnStatus set_list_address(const char* call, aclOpExecutor* executor, size_t parameter,
                              const aclTensorList* tensors) {
   if (executor == nullptr) return inner_null(call, "executor").code();
-  if (tensors == nullptr) return inner_null(call, "tensors").code();
+  if (tensors == nullptr) return inner_null(call, "tensors", ObjectKind::tensor_list).code();
   const Hold hold(executors(), executor);
   Status status = hold ? Status() : not_alive(call, "executor", executor);
   if (status.ok()) status = check_alive(tensor_lists(), call, "tensors", tensors);
   if (!status.ok()) return status.code();
   status = executor->can_set_addresses();
-  if (!status.ok()) return prefix_newest(status.code(), "%s: ", call).code();
-  return fail(ACLNN_ERR_PARAM_INVALID,
-              "%s: irIndex must name a list parameter of the operator, which has none, but got %zu",
-              call, parameter)
+  if (!status.ok()) return with_call(status, call).code();
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, call,
+              "irIndex %zu is not a tensor list: this operator has none", parameter)
       .code();
 }
 

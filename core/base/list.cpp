@@ -32,8 +32,8 @@ T* create(HandlePool<T>& pool, const char* call, const typename T::Element* valu
   std::unique_ptr<Element[]> copy;
   if (size <= PTRDIFF_MAX / sizeof(Element)) copy.reset(new (std::nothrow) Element[size]);
   if (copy == nullptr) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: size must fit memory, but got %llu elements", call,
-                static_cast<unsigned long long>(size))
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::out_of_memory, call,
+                "out of memory: a list of %llu elements", static_cast<unsigned long long>(size))
         .null();
   }
   std::copy_n(values, size, copy.get());

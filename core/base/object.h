@@ -11,8 +11,10 @@
 
 namespace openaclnn {
 
-inline Status must_not_be_null(const char* call, const char* argument) {
-  return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", call, argument);
+inline Status must_not_be_null(const char* call, const char* argument,
+                               ObjectKind kind = ObjectKind::none) {
+  return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, kind}, call, "%s must not be NULL",
+              argument);
 }
 
 template <class T>
@@ -31,16 +33,13 @@ inline constexpr ObjectKind kKindOf = object_kind<T>();
 
 template <class T>
 Status not_alive(const char* call, const char* argument, const T* handle) {
-  notify_refused(call, kKindOf<T>, argument, handle);
-  return fail(ACLNN_ERR_PARAM_INVALID,
-              "%s: %s must be alive, but %p was destroyed or never created", call, argument,
-              static_cast<const void*>(handle));
+  return dead_handle(ACLNN_ERR_PARAM_INVALID, call, kKindOf<T>, argument, handle);
 }
 
 template <class T>
 Status check_alive(const HandlePool<T>& pool, const char* call, const char* argument,
                    const T* handle) {
-  if (handle == nullptr) return must_not_be_null(call, argument);
+  if (handle == nullptr) return must_not_be_null(call, argument, kKindOf<T>);
   return pool.find(handle) != nullptr ? Status() : not_alive(call, argument, handle);
 }
 
@@ -49,7 +48,9 @@ template <class T>
 T* create_object(HandlePool<T>& pool, const char* call) {
   T* object = pool.create();
   if (object == nullptr)
-    return fail(ACLNN_ERR_INNER, "%s: too many objects are alive", call).null();
+    return fail(ACLNN_ERR_INNER, Reason::no_resource, call, "too many live objects of type %s",
+                name_of(kKindOf<T>))
+        .null();
   notify_made(call, kKindOf<T>, object);
   return object;
 }

@@ -66,9 +66,9 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   }
   const size_t size = dtype_size(dataType);
   if (size == 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "aclCreateScalar: dataType must have whole bytes per element, but got %s (%d)",
-                dtype_name(dataType), static_cast<int>(dataType))
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, "aclCreateScalar",
+                "dataType must have whole bytes per element, but got %s (%d)", dtype_name(dataType),
+                static_cast<int>(dataType))
         .null();
   }
   aclScalar* scalar = create_object(scalars(), "aclCreateScalar");

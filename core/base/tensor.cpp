@@ -37,16 +37,18 @@ using ll = long long;
 Status copy_dims(const char* call, const char* argument, const int64_t* values, uint64_t count,
                  Dims* dims) {
   if (count > kMaxDims) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %sNum must be at most %d, but got %llu", call,
-                argument, kMaxDims, static_cast<unsigned long long>(count));
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, call,
+                "%sNum must be at most %d, but got %llu", argument, kMaxDims,
+                static_cast<unsigned long long>(count));
   }
   if (values == nullptr && count > 0) return must_not_be_null(call, argument);
   dims->rank = static_cast<int>(count);
   for (int i = 0; i < dims->rank; ++i) {
     dims->at[i] = values[i];
     if (values[i] < 0) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s[%d] must not be negative, but got %lld", call,
-                  argument, i, static_cast<ll>(values[i]));
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, call,
+                  "%s[%d] must not be negative, but got %lld", argument, i,
+                  static_cast<ll>(values[i]));
     }
   }
   return {};
@@ -66,12 +68,12 @@ struct TensorArguments {
 
 Status fill(const char* call, const TensorArguments& given, Tensor* tensor) {
   if (given.dtype == ACL_DT_UNDEFINED || std::strcmp(dtype_name(given.dtype), "UNKNOWN") == 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: dataType must be an aclDataType, but got %d", call,
-                static_cast<int>(given.dtype));
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, call,
+                "dataType must be an aclDataType, but got %d", static_cast<int>(given.dtype));
   }
   if (given.offset < 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: offset must not be negative, but got %lld", call,
-                static_cast<ll>(given.offset));
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, call,
+                "offset must not be negative, but got %lld", static_cast<ll>(given.offset));
   }
   Status status = copy_dims(call, "viewDims", given.view_dims, given.view_rank, &tensor->shape);
   if (!status.ok()) return status;
@@ -83,8 +85,8 @@ Status fill(const char* call, const TensorArguments& given, Tensor* tensor) {
   } else {
     int64_t count;
     if (!element_count(tensor->shape, &count)) {
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: viewDims must have at most 2^62 elements, but got %s", call,
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, call,
+                  "viewDims must have at most 2^62 elements, but got %s",
                   to_text(tensor->shape).c_str());
     }
     tensor->strides = contiguous_strides(tensor->shape);
@@ -110,7 +112,8 @@ aclnnStatus give_dims(const char* call, const aclTensor* tensor, Dims Tensor::* 
   if (count == nullptr) return must_not_be_null(call, "the number of dims").code();
   const Dims& own = tensor->*which;
   auto* copy = new (std::nothrow) int64_t[static_cast<size_t>(own.rank)];
-  if (copy == nullptr) return fail(ACLNN_ERR_INNER, "%s: out of memory", call).code();
+  if (copy == nullptr)
+    return fail(ACLNN_ERR_INNER, Reason::out_of_memory, call, "out of memory").code();
   std::copy_n(own.at, own.rank, copy);
   *dims = copy;
   *count = static_cast<uint64_t>(own.rank);

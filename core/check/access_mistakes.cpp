@@ -33,8 +33,7 @@ void report_collision(const Access& now, const Access& other) {
   report.at("here", now.call, now.stack).at("the other is", other.call, other.stack);
   add_memory(report, now.low > other.low ? now.low : other.low);
   if (workspace) {
-    report.advice =
-        "give work on different streams workspaces of their own, or order it with events.";
+    report.advice = "give work on different streams separate workspaces, or order it with events.";
   } else if (host && now.written) {
     report.advice = "call aclrtSynchronizeStream before memory is written that a stream uses.";
   } else if (host) {

@@ -73,8 +73,8 @@ Status check_end(const char* call, const char* argument, const void* address, si
       add_memory(report, begin);
       report.advice = "free memory after its last use.";
       emit(report);
-      return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be alive, but %p was freed", call,
-                  argument, address);
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                  "the memory of %s at %p was freed", argument, address);
     }
     room = own != nullptr ? own->bytes_left(begin) : 0;
   } else {
@@ -91,9 +91,9 @@ Status check_end(const char* call, const char* argument, const void* address, si
   add_memory(report, begin);
   report.advice = "count bytes, not elements, and allocate as many as are copied.";
   emit(report);
-  if (inside) return {};  // the caller refuses the rest
-  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must lie in an allocation, but %p does not", call,
-              argument, address);
+  if (inside) return {};  // the caller refuses what does not fit
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+              "%s %p lies behind its allocation", argument, address);
 }
 
 }  // namespace
@@ -116,8 +116,8 @@ Status report_not_mapped(int32_t code, const char* call, const char* argument,
   add_memory(report, reinterpret_cast<uintptr_t>(address));
   report.advice = "map memory there with aclrtMapMem before it is used.";
   emit(report);
-  return fail(code, "%s: %s must be memory, but at %p addresses are reserved and nothing is mapped",
-              call, argument, address);
+  return fail(code, Reason::wrong_memory, call, "nothing is mapped at %s %p, a reserved address",
+              argument, address);
 }
 
 void add_memory(Report& report, uintptr_t address) {

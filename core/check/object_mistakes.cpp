@@ -68,7 +68,7 @@ void report_wrong_free(const char* call, ObjectKind kind, const void* address,
     report.what.add(", which is host memory.");
     report.advice = "free host memory with aclrtFreeHost.";
   } else {
-    report.what.add(", which is no ").add(name_of(kind)).add(" that acl allocated.");
+    report.what.add(", which is not ").add(name_of(kind)).add(" that acl allocated.");
   }
   report.is_consequence =
       own == nullptr && object == nullptr && is_consequence(MissingResource::memory);
@@ -97,12 +97,12 @@ void report_stale(const char* call, ObjectKind kind, const char* argument, const
   report.at("here", call, here);
   if (object != nullptr && !known) {
     report.what.add(object->live ? ", which is an " : ", which was an ").add(name_of(object->kind));
-    report.what.add(" and no ").add(name_of(kind)).add(".");
+    report.what.add(", not an ").add(name_of(kind)).add(".");
     report.advice = "give the handle that the creating call of that kind returned.";
   } else if (!known) {
-    report.what.add(is_device_address(handle) ? ", which is device memory and no "
-                                              : ", which is no ");
-    report.what.add(name_of(kind)).add(is_device_address(handle) ? "." : " and never was.");
+    report.what.add(is_device_address(handle) ? ", which is device memory, not an "
+                                              : ", which was never an ");
+    report.what.add(name_of(kind)).add(".");
     report.advice = "give the handle that the creating call returned, and look at its status.";
   } else if (ran) {
     report.what.add(", an executor that was run before; running consumes it.");

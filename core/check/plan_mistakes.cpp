@@ -44,7 +44,7 @@ Status report_freed(const char* op, const char* name, const void* data,
   add_memory(report, reinterpret_cast<uintptr_t>(data));
   report.advice = "free memory after the streams that use it were synchronised for the last time.";
   emit(report);
-  return fail(ACLNN_ERR_PARAM_INVALID, "%s: the memory of %s must be alive, but %p was freed", op,
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op, "the memory of %s at %p was freed",
               name, data);
 }
 
@@ -103,9 +103,9 @@ Status check_operand(const char* op, const aclOpExecutor& executor,
   // Bytes reserved by rounding up are accessible; those beyond are not.
   const size_t reserved = own->reserved_left(data);
   if (operand.low >= 0 && !is_outside(reserved) && storage <= reserved) return {};
-  return fail(ACLNN_ERR_PARAM_INVALID,
-              "%s: %s must stay inside its allocation of %zu bytes, but reaches outside", op,
-              operand.name, own->size);
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+              "%s must stay inside its allocation of %zu bytes, but reaches outside", operand.name,
+              own->size);
 }
 
 Status check_workspace(const char* op, const aclOpExecutor& executor, const void* workspace,
@@ -142,7 +142,8 @@ Status check_workspace(const char* op, const aclOpExecutor& executor, const void
   emit(report);
   const uint64_t reserved = own == nullptr ? size : own->reserved_left(at);
   if (size >= needed && reserved >= size) return {};  // rounding up has reserved it
-  return fail(ACLNN_ERR_PARAM_INVALID, "%s: workspace must have %llu bytes, but has %llu", op,
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op,
+              "workspace must have %llu bytes, but has %llu",
               static_cast<unsigned long long>(size < needed ? needed : size),
               static_cast<unsigned long long>(size < needed ? size : room));
 }
@@ -158,7 +159,8 @@ void check_workspace_overlap(const char* op, const Executor::Operand& operand,
   report.what.add(" that overlaps ").add(operand.name).add(" at ").hex(low).add(".");
   report.at("here", op, stack_here());
   add_memory(report, low);
-  report.advice = "give the workspace memory of its own until the stream was synchronised.";
+  report.advice =
+      "use the memory of the workspace for nothing else until the stream was synchronised.";
   emit(report);
 }
 

@@ -27,50 +27,46 @@ bool is_expected(std::string_view call, int32_t code) {
   }
 }
 
-// Returns the function that the program called. Operators share an inner function; their name is at
-// the head of the sentence.
-std::string_view name_of_call(const Stack& here, std::string_view sentence) {
+// Returns the function that the program called. Operators share an inner function, and their
+// failures name the operator.
+std::string_view name_of_call(const Stack& here, std::string_view failed_call) {
   if (here.entry != nullptr && std::strncmp(here.entry, "acl", 3) == 0) return here.entry;
-  const size_t colon = sentence.find(':');
-  return sentence.substr(0, 3) == "acl" && colon != sentence.npos ? sentence.substr(0, colon)
-                                                                  : "a call";
-}
-
-// Returns the sentence without the name of the call, or of the operator whose phase 1 it is.
-std::string_view without_name(std::string_view sentence, std::string_view call) {
-  const size_t colon = sentence.find(": ");
-  const bool named = colon != sentence.npos && call.substr(0, colon) == sentence.substr(0, colon);
-  return named ? sentence.substr(colon + 2) : sentence;
+  return failed_call.starts_with("acl") ? failed_call : "a call";
 }
 
 }  // namespace
 
-void failed(int32_t code, const char* sentence, const Caller* caller) {
+void failed(const ReportedFailure& failure, const Caller* caller) {
   used();
   if (caller != nullptr && caller->file[0] == '\0') caller = nullptr;
   const Stack here = caller == nullptr ? stack_here() : Stack{};
-  const std::string_view name = name_of_call(here, sentence);
-  if (is_expected(name, code)) return;
+  const std::string_view name = name_of_call(here, failure.call);
+  if (is_expected(name, failure.code)) return;
   Text<128> call;  // as a string of C
   call.add(name.data(), name.size());
   Report report("refused");
   report.unless_reported = true;
-  report.is_consequence = note_refusal(name, code, sentence);
+  report.is_consequence = note_refusal(name, failure.cause);
   report.what.add(call.data()).add(" returned ");
-  if (code == 0) {
+  if (failure.code == 0) {
     report.what.add("NULL");
   } else {
-    report.what.number(static_cast<uint64_t>(code));
+    report.what.number(static_cast<uint64_t>(failure.code));
   }
-  std::string_view why = without_name(sentence, name);
+  report.what.add(": ");
+  // The operator of a phase 1 is named by the call; the function behind another call is not.
+  if (!failure.call.empty() && !name.starts_with(failure.call)) {
+    report.what.add(failure.call.data(), failure.call.size()).add(": ");
+  }
+  std::string_view why = failure.sentence;
   if (why.ends_with('.')) why.remove_suffix(1);  // as the sentences of ATen do
-  report.what.add(": ").add(why.data(), why.size()).add(".");
+  report.what.add(why.data(), why.size()).add(".");
   if (caller == nullptr) {
     report.at("here", call.data(), here);
   } else {
     report.at("here", call.data(), *caller);
   }
-  report.advice = advice_for(name, code, sentence);
+  report.advice = advice_for(failure.cause);
   emit(report);
 }
 

@@ -29,7 +29,7 @@ void report_wrong_range(const char* call, ObjectKind kind, const void* address) 
                                 : ", a reservation that was released before.");
     report.advice = "unmap and release once, after the last use.";
   } else if (!inside) {
-    report.what.add(", which is no ").add(name_of(kind)).add(".");
+    report.what.add(", which is not ").add(name_of(kind)).add(".");
     report.advice = kRight;
   } else if (own->mapping_index == nullptr) {
     report.what.add(", which is device memory.");

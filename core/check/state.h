@@ -113,7 +113,7 @@ void forget_dropped(State& state, uintptr_t low, uintptr_t high);
 
 void ending(const char* call, ObjectKind kind, const void* handle);
 void refused(const char* call, ObjectKind kind, const char* argument, const void* handle);
-void failed(int32_t code, const char* sentence, const Caller* caller);
+void failed(const ReportedFailure& failure, const Caller* caller);
 void finalised(const char* call);
 
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);

@@ -28,14 +28,14 @@ bool is_consequence(MissingResource resource);
 
 MissingResource resource_of(ObjectKind kind);
 
-// Records a refused call: what it would have made is missing from now on. Returns whether an
-// earlier refusal is the cause.
-bool note_refusal(std::string_view call, int32_t code, std::string_view sentence);
+// Records that a call was refused: from now on the program lacks what the call would have made.
+// Returns whether an earlier refusal is the cause.
+bool note_refusal(std::string_view call, const Cause& cause);
 
 // Records that a call that needs a device succeeded.
 void note_device();
 
 // Returns the advice for a refusal.
-const char* advice_for(std::string_view call, int32_t code, std::string_view sentence);
+const char* advice_for(const Cause& cause);
 
 }  // namespace openaclnn::check

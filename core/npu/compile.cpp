@@ -32,12 +32,11 @@ Status refuse(const char* call, const char* type, int inputs, const aclTensorDes
   std::string tensors;
   for (int i = 0; i < inputs; ++i) tensors += (i > 0 ? ", " : "") + shown(given[i]);
   const aclopAttr* own = attributes().find(attribute);
-  return fail(
-      ACL_ERROR_OP_NOT_FOUND,
-      "%s: opType must be one of the types that docs/npu_device.md lists, but got %s, of "
-      "inputs %s%s%s; openaclnn has aclnn operators, and few of the older interface by type",
-      call, type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
-      own == nullptr ? "" : own->text.c_str());
+  return fail(ACL_ERROR_OP_NOT_FOUND, Reason::not_supported, call,
+              "opType %s is not supported (inputs %s%s%s); docs/npu_device.md lists the types that "
+              "are, and aclnn functions reach more",
+              type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
+              own == nullptr ? "" : own->text.c_str());
 }
 
 Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer* source,
@@ -47,18 +46,16 @@ Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer
   const aclDataBuffer* data = buffers().find(source);
   const aclDataBuffer* place = buffers().find(target);
   if (in == nullptr || out == nullptr || data == nullptr || place == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM,
-                "%s: descriptions and buffers of Identity must be alive, but one was destroyed or "
-                "never created",
-                call);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
+                "a description or buffer of Identity was destroyed or never created");
   }
   size_t bytes = 0;
   const bool counted = byte_count(*in, &bytes);
   if (in->dtype != out->dtype || !counted || bytes > data->size || bytes > place->size) {
-    return fail(ACL_ERROR_INVALID_PARAM,
-                "%s: Identity must have buffers of at least %zu bytes and one dtype, but got %zu "
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_memory, call,
+                "Identity must have buffers of at least %zu bytes and one dtype, but got %zu "
                 "bytes of dtype %d and %zu of dtype %d",
-                call, bytes, data->size, static_cast<int>(in->dtype), place->size,
+                bytes, data->size, static_cast<int>(in->dtype), place->size,
                 static_cast<int>(out->dtype));
   }
   if (bytes == 0) return {};
@@ -83,9 +80,8 @@ Status execute(const char* call, const char* type, int inputs,
     return known ? status : refuse(call, type, inputs, input_descriptions, attribute);
   }
   if (inputs != 1 || outputs != 1) {
-    return fail(ACL_ERROR_INVALID_PARAM,
-                "%s: Identity must have one input and one output, but got %d and %d", call, inputs,
-                outputs);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "Identity must have one input and one output, but got %d and %d", inputs, outputs);
   }
   status = not_null(call, "inputs", given);
   if (status.ok()) status = not_null(call, "outputDesc", output_descriptions);

@@ -29,8 +29,8 @@ constexpr int kMostDims = 25;
 
 Status check_dims(const char* call, int count, const int64_t* dims) {
   if (count < 0 || count > kMostDims) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: numDims must be in [0, %d], but got %d", call,
-                kMostDims, count);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "numDims must be in [0, %d], but got %d", kMostDims, count);
   }
   return count == 0 ? Status() : not_null(call, "dims", dims);
 }
@@ -41,9 +41,8 @@ Status find(const HandlePool<T>& pool, const char* call, const char* argument, c
   if (Status status = not_null(call, argument, handle); !status.ok()) return status;
   *found = pool.find(handle);
   if (*found != nullptr) return {};
-  return fail(ACL_ERROR_INVALID_PARAM,
-              "%s: %s must be alive, but %p was destroyed or never created", call, argument,
-              handle);
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
+              "%s %p was destroyed or never created", argument, handle);
 }
 
 // Calls set(description) if the description is alive.
@@ -81,7 +80,8 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&]() -> aclTensorDesc* {
     const std::vector<int64_t> shape(dims, dims + numDims);
     aclTensorDesc* made = descriptions().create(dataType, format, shape);
-    if (made == nullptr) return fail(ACL_ERROR_BAD_ALLOC, "%s: too many are alive", call).null();
+    if (made == nullptr)
+      return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, call, "too many live objects").null();
     return made;
   });
 }
@@ -94,8 +94,8 @@ aclError aclGetTensorDescDimV2(const aclTensorDesc* desc, size_t index, int64_t*
   Status status = find(descriptions(), call, "desc", desc, &description);
   if (status.ok()) status = not_null(call, "dimSize", dimSize);
   if (status.ok() && index >= description->dims.size()) {
-    status = fail(ACL_ERROR_INVALID_PARAM, "%s: index must be in [0, %zu), but got %zu", call,
-                  description->dims.size(), index);
+    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                  "index must be in [0, %zu), but got %zu", description->dims.size(), index);
   }
   if (status.ok()) *dimSize = description->dims[index];
   return status.code();
@@ -149,7 +149,9 @@ aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType memType) {
 aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
   aclDataBuffer* made = buffers().create(data, size);
   if (made != nullptr) return made;
-  return fail(ACL_ERROR_BAD_ALLOC, "aclCreateDataBuffer: too many are alive").null();
+  return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, "aclCreateDataBuffer",
+              "too many live objects")
+      .null();
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer) {
@@ -221,7 +223,8 @@ aclError set_list(const char* call, aclopAttr* attr, const char* name, int count
 aclopAttr* aclopCreateAttr(void) {
   aclopAttr* made = attributes().create();
   if (made != nullptr) return made;
-  return fail(ACL_ERROR_BAD_ALLOC, "aclopCreateAttr: too many are alive").null();
+  return fail(ACL_ERROR_BAD_ALLOC, Reason::no_resource, "aclopCreateAttr", "too many live objects")
+      .null();
 }
 
 void aclopDestroyAttr(const aclopAttr* attr) { attributes().destroy(attr); }

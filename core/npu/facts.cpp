@@ -17,8 +17,8 @@ Status check_device(const char* call, int64_t device) {
   uint32_t count = 0;
   if (const int32_t code = aclrtGetDeviceCount(&count); code != 0) return Status(code);
   if (device >= 0 && device < int64_t{count}) return {};
-  return fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: deviceId must be in [0, %u), but got %lld", call,
-              count, static_cast<long long>(device));
+  return fail(ACL_ERROR_RT_INVALID_DEVICEID, {Reason::wrong_value, ObjectKind::device}, call,
+              "deviceId must be in [0, %u), but got %lld", count, static_cast<long long>(device));
 }
 
 int64_t cache_bytes() {
@@ -41,8 +41,8 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
     default: break;
   }
   *value = 0;
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: deviceInfo must be in [0, 2], but got %d", call,
-              static_cast<int>(deviceInfo))
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+              "deviceInfo must be in [0, 2], but got %d", static_cast<int>(deviceInfo))
       .code();
 }
 
@@ -57,8 +57,8 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value) {
     default: break;
   }
   *value = 0;
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: cannAttr must be in [0, 2], but got %d", call,
-              static_cast<int>(cannAttr))
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+              "cannAttr must be in [0, 2], but got %d", static_cast<int>(cannAttr))
       .code();
 }
 
@@ -70,9 +70,9 @@ aclError aclsysGetCANNVersion(int32_t name, aclCANNPackageVersion* version) {
   if (!status.ok()) return status.code();
   *version = {};
   if (name < 0 || name >= kDriver)
-    return fail_mildly(ACL_ERROR_INVALID_PARAM,
-                       "%s: name must be in [0, %d), a package other than the driver, but got %d",
-                       call, kDriver, name)
+    return fail_mildly(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                       "name must be in [0, %d), a package other than the driver, but got %d",
+                       kDriver, name)
         .code();
   std::strcpy(version->version, "8.5.0");
   std::strcpy(version->majorVersion, "8");

@@ -238,7 +238,7 @@ int32_t HcclGroupStart(void) {
 int32_t HcclGroupEnd(void) {
   constexpr const char* call = "HcclGroupEnd";
   return guarded(call, [&] {
-    if (group.depth == 0) throw Failure(kParameter, "HcclGroupStart must come first");
+    if (group.depth == 0) throw Failure(kParameter, "no group is open; call HcclGroupStart first");
     if (--group.depth > 0) return;
     std::vector<Group::Batch> batches = std::exchange(group.batches, {});
     std::vector<Shared> owners;  // all alive, or nothing is sent

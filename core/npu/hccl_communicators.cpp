@@ -32,6 +32,18 @@ int32_t code_of(Result result) {
   }
 }
 
+Reason reason_of(Result result) {
+  switch (result) {
+    case kParameter: return Reason::wrong_value;
+    case kNull: return Reason::null_argument;
+    case kNotSupported: return Reason::not_supported;
+    case kTimeout: return Reason::timed_out;
+    case kConnect:
+    case kRemote: return Reason::unreachable;
+    default: return Reason::internal;
+  }
+}
+
 Engine& engine() {
   static constinit NoDestructor<Engine*> known;
   Engine* const found = known.get([] {
@@ -39,9 +51,7 @@ Engine& engine() {
     return find == nullptr ? nullptr : find();
   });
   if (found == nullptr)
-    throw Failure(kNotSupported,
-                  "communication must find the library that `openaclnn npu` compiles, but it is "
-                  "not loaded");
+    throw Failure(kNotSupported, "HCCL backend not loaded; start the program with `openaclnn npu`");
   return *found;
 }
 
@@ -67,8 +77,8 @@ struct Job {
     for (Part& part : collective.parts) part.data = read_at(part.data);
     const char* call = collective.call;
     const auto failed = [&](Result result, const char* sentence) {
-      const std::string text = call + (" of " + communicator->name) + ": " + sentence;
-      openaclnn_fail_context(code_of(result), text.c_str());
+      fail_context(
+          {code_of(result), reason_of(result), call + (" of " + communicator->name), sentence});
     };
     try {
       communicator->perform(collective);
@@ -152,7 +162,7 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
                                     " of " + std::to_string(ranks));
     const std::string text(root, strnlen(root, kRootInfoBytes));
     *comm = communicators().create(engine().join(text, name, rank, ranks, timeouts()));
-    if (*comm == nullptr) throw Failure(kInternal, "too many communicators are alive");
+    if (*comm == nullptr) throw Failure(kInternal, "too many live communicators");
   });
 }
 
@@ -180,13 +190,13 @@ void check_buffer(const void* data, uint64_t count, uint32_t ranks) {
 }
 
 int32_t failed(const char* call, Result result, const char* sentence) {
-  (void)fail(code_of(result), "%s: %s", call, sentence).code();
+  (void)fail(code_of(result), reason_of(result), call, "%s", sentence).code();
   return result;
 }
 
 Shared find(void* handle) {
   const HandlePool<Shared>::Hold hold(communicators(), handle);
-  if (!hold) throw Failure(kParameter, "comm must be alive, but was destroyed or never created");
+  if (!hold) throw Failure(kParameter, "comm was destroyed or never created");
   return *hold;
 }
 
@@ -201,7 +211,7 @@ void submit(Shared communicator, Collective collective, void* stream) {
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
   const auto drop = [](void* own) { delete static_cast<Job*>(own); };
   if (openaclnn_hand_over(stream, run, drop, job) != 0)
-    throw Failure(kInternal, std::string(call) + " must become a task, but " + take_sentence());
+    throw Failure(kInternal, "not submitted: " + take_sentence());
 }
 
 }  // namespace openaclnn::hccl

@@ -28,6 +28,7 @@ constexpr char kNotice[] =
 }  // namespace
 
 extern "C" aclError openaclnn_aclInit(const char* configPath);
+extern "C" void openaclnn_defer_refusals();  // core/ops/foreign.h
 
 // torch_npu calls this first, once in a process.
 extern "C" __attribute__((visibility("default"))) aclError aclInit(const char* configPath) {

@@ -30,8 +30,8 @@ struct Options {
 
 Status check_option(const char* call, int option) {
   if (option >= 0 && option < kMostOptions) return {};
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: opt must be in [0, %d), but got %d", call, kMostOptions,
-              option);
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+              "opt must be in [0, %d), but got %d", kMostOptions, option);
 }
 
 // The runtime decides whether the stream is alive.
@@ -74,8 +74,8 @@ aclError aclGetCompileopt(int opt, char* value, size_t length) {
   const auto found = options.compile.find(opt);
   const char* kept = found == options.compile.end() ? "" : found->second.c_str();
   if (length <= std::strlen(kept)) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: length must be at least %zu, but got %zu", call,
-                std::strlen(kept) + 1, length)
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "length must be at least %zu, but got %zu", std::strlen(kept) + 1, length)
         .code();
   }
   std::strcpy(value, kept);
@@ -84,11 +84,11 @@ aclError aclGetCompileopt(int opt, char* value, size_t length) {
 
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
   if (mode == ACL_RT_OVERFLOW_MODE_INFNAN) return ACL_SUCCESS;
-  // fail_mildly: torch_npu ignores it, and later messages must not contain it.
-  return fail_mildly(ACL_ERROR_API_NOT_SUPPORT,
-                     "aclrtSetDeviceSatMode: mode must be 1, infinities and NaN, but got %d: "
-                     "results do not saturate here",
-                     static_cast<int>(mode))
+  // Mildly: torch_npu ignores it, and later failures must not bring its sentence along.
+  return fail_mildly(
+             ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, "aclrtSetDeviceSatMode",
+             "mode %d is not supported: results do not saturate here (mode 1, infinities and NaN)",
+             static_cast<int>(mode))
       .code();
 }
 
@@ -106,8 +106,8 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag) {
                    Status status = check_stream(stream);
                    if (!status.ok()) return status;
                    if (flag > 1) {
-                     return fail(ACL_ERROR_INVALID_PARAM, "%s: flag must be 0 or 1, but got %u",
-                                 call, flag);
+                     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                                 "flag must be 0 or 1, but got %u", flag);
                    }
                    Options& options = Options::get();
                    std::lock_guard lock(options.mutex);

@@ -36,9 +36,7 @@ inline bool phase1_queued() {
 
 // The return value of phase 2 for this thread's newest failure.
 inline int32_t phase2_failed(int32_t code, void* stream) {
-  if (!queued()) return code;
-  const std::string sentence = take_sentence();
-  return openaclnn_fail_stream(stream, code, sentence.c_str());
+  return queued() ? fail_stream(stream, take_failure(code)) : code;
 }
 
 }  // namespace openaclnn::npu

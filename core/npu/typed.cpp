@@ -30,10 +30,8 @@ class Handles {
     const aclTensorDesc* d = descriptions().find(described);
     const aclDataBuffer* buffer = buffers().find(held);
     if (d == nullptr || (buffer == nullptr && d->dtype != ACL_DT_UNDEFINED)) {
-      return fail(ACL_ERROR_INVALID_PARAM,
-                  "%s: descriptions and buffers of %s must be alive, but one was destroyed or "
-                  "never created",
-                  call, type);
+      return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
+                  "a description or buffer of %s was destroyed or never created", type);
     }
     if (d->dtype == ACL_DT_UNDEFINED) {
       made_.push_back(nullptr);
@@ -41,14 +39,14 @@ class Handles {
     }
     size_t bytes = 0;
     if (!byte_count(*d, &bytes)) {
-      return fail(ACL_ERROR_INVALID_PARAM,
-                  "%s: %s must have tensors that fit the address space, of a dtype with a size, "
+      return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_dtype, call,
+                  "%s must have tensors that fit the address space, of a dtype with a size, "
                   "but got dtype %d and rank %zu",
-                  call, type, static_cast<int>(d->dtype), d->dims.size());
+                  type, static_cast<int>(d->dtype), d->dims.size());
     }
     if (bytes > buffer->size) {
-      return fail(ACL_ERROR_INVALID_PARAM,
-                  "%s: %s must have buffers of at least %zu bytes, but got %zu", call, type, bytes,
+      return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_memory, call,
+                  "%s must have buffers of at least %zu bytes, but got %zu", type, bytes,
                   buffer->size);
     }
     std::vector<int64_t> strides(d->dims.size());
@@ -61,10 +59,10 @@ class Handles {
         aclCreateTensor(d->dims.data(), d->dims.size(), d->dtype, strides.data(), 0, d->format,
                         d->dims.data(), d->dims.size(), buffer->data);
     if (tensor == nullptr) {
-      return fail(ACL_ERROR_INVALID_PARAM,
-                  "%s: %s must have tensors that aclCreateTensor makes, but got dtype %d and rank "
+      return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_dtype, call,
+                  "%s must have tensors that aclCreateTensor makes, but got dtype %d and rank "
                   "%zu",
-                  call, type, static_cast<int>(d->dtype), d->dims.size());
+                  type, static_cast<int>(d->dtype), d->dims.size());
     }
     made_.push_back(tensor);
     return {};
@@ -82,10 +80,10 @@ class Handles {
     aclTensorDesc* description = descriptions().find(given.output_descriptions[i]);
     if (description->dims == shape) return {};
     if (!given.writes_shapes) {
-      return fail(ACL_ERROR_INVALID_PARAM,
-                  "%s: %s has an output whose shape depends on its inputs; "
-                  "aclopCompileAndExecuteV2 must run it",
-                  call, given.type);
+      return fail(
+          ACL_ERROR_INVALID_PARAM, Reason::not_supported, call,
+          "the shape of an output of %s depends on the data; run it with aclopCompileAndExecuteV2",
+          given.type);
     }
     description->dims = shape;
     return {};

@@ -159,8 +159,9 @@ Status check_sizes(const Operator& op, const openaclnn_value* values) {
     const int64_t* const end = view.shape + view.rank;
     const int64_t* const negative = std::find_if(view.shape, end, [](int64_t n) { return n < 0; });
     if (negative == end) continue;
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have sizes of at least 0, but got %lld",
-                op.name, op.parameters[i].name, static_cast<long long>(*negative));
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op.name,
+                "%s must have sizes of at least 0, but got %lld", op.parameters[i].name,
+                static_cast<long long>(*negative));
   }
   return {};
 }

@@ -44,13 +44,15 @@ Status input_shape(const Operator& op, const Operands& operands, Dims* shape) {
     const Dims& other = operands.tensor[i]->shape;
     const char* name = op.parameters[operands.parameter[i]].name;
     if (op.shapes == Shapes::same && !(other == *shape)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the shape of %s %s, but got %s",
-                  op.name, name, first, to_text(*shape).c_str(), to_text(other).c_str());
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op.name,
+                  "%s must have the shape of %s %s, but got %s", name, first,
+                  to_text(*shape).c_str(), to_text(other).c_str());
     }
     Dims both;
     if (!broadcast_shapes(*shape, other, &both)) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must broadcast with %s %s, but got %s", op.name,
-                  name, first, to_text(*shape).c_str(), to_text(other).c_str());
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op.name,
+                  "%s must broadcast with %s %s, but got %s", name, first, to_text(*shape).c_str(),
+                  to_text(other).c_str());
     }
     *shape = both;
   }
@@ -65,8 +67,9 @@ Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
     const char* name = op.parameters[operands.parameter[operands.inputs]].name;
     const std::string whose = op.shapes == Shapes::same ? std::string("shape of ") + first
                                                         : "broadcast shape of the inputs";
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the %s %s, but got %s", op.name, name,
-                whose.c_str(), to_text(*shape).c_str(), to_text(out).c_str());
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op.name,
+                "%s must have the %s %s, but got %s", name, whose.c_str(), to_text(*shape).c_str(),
+                to_text(out).c_str());
   }
   return {};
 }

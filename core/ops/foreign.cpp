@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/foreign.h"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,9 @@
 namespace openaclnn {
 namespace {
 
-// Receives the status of work that phase 2 runs on this thread; nullptr on threads of streams.
+std::atomic<bool> deferred = false;
+
+// Where phase 2 on this thread wants the status of its work; nullptr on threads of streams.
 thread_local int32_t* outcome = nullptr;
 
 struct ForeignCall {
@@ -26,11 +29,13 @@ void compute(const void* call, void*, int64_t, int64_t) {
   if (outcome != nullptr) {
     *outcome = code;
   } else {
-    openaclnn_fail_context(code, take_sentence().c_str());
+    fail_context(take_failure(code));
   }
 }
 
 }  // namespace
+
+bool refusals_deferred() { return deferred.load(std::memory_order_relaxed); }
 
 void ForeignWork::add(std::string name, const aclTensor* tensor, bool written) {
   names_.push_back(std::move(name));
@@ -43,9 +48,8 @@ Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWo
                     aclOpExecutor** executor) {
   aclOpExecutor* made = executors().create(maker);
   if (made == nullptr)
-    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR,
-                "%s: too many executors are alive; run each once, or destroy the repeatable ones",
-                op);
+    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, Reason::no_resource, op,
+                "too many executors are alive; run each once, or destroy the repeatable ones");
   made->emplace_call<ForeignCall>().work = work.get();
   made->add_step(compute, 1, 1);
   made->hold(work);
@@ -77,3 +81,5 @@ int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t
 }
 
 }  // namespace openaclnn
+
+void openaclnn_defer_refusals() { openaclnn::deferred.store(true, std::memory_order_relaxed); }

@@ -39,4 +39,11 @@ Status plan_foreign(const char* op, const void* maker, std::shared_ptr<ForeignWo
 int32_t run_foreign(const char* op, const void* maker, void* workspace, uint64_t workspace_size,
                     void* executor, void* stream);
 
+// Whether phase 1 of operators leaves its refusals to phase 2, where they are failures of the
+// stream.
+bool refusals_deferred();
+
 }  // namespace openaclnn
+
+// Makes phase 1 do so from now on. A caller that stops for good at a refusal in phase 1 wants this.
+extern "C" void openaclnn_defer_refusals();

@@ -14,8 +14,8 @@ Status check_inputs(GroupNorm& g, Sizes& sizes) {
   const Dims& shape = g.tensor(first)->shape;
   int64_t count = 0;
   if (element_count(shape, &count) && count == 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must not be empty, but has shape %s", g.op.name,
-                first, to_text(shape).c_str());
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, g.op.name,
+                "%s must not be empty, but has shape %s", first, to_text(shape).c_str());
   }
   g.samples = shape[0], g.channels = shape[1];
   return sizes.read_inputs();
@@ -26,33 +26,30 @@ Status check_attributes(GroupNorm& g) {
   const auto groups = static_cast<long long>(g.groups);
   const auto channels = static_cast<long long>(g.channels);
   if (g.groups <= 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: numGroups must be greater than 0, but got %lld",
-                g.op.name, groups);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, g.op.name,
+                "numGroups must be greater than 0, but got %lld", groups);
   }
   if (g.channels % g.groups != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: numGroups must divide the %lld channels of x, but got %lld", g.op.name,
-                channels, groups);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, g.op.name,
+                "numGroups must divide the %lld channels of x, but got %lld", channels, groups);
   }
   if (g.channels / g.groups > kMaxGroupChannels) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: numGroups must leave at most %lld channels a group, but %lld channels in %lld "
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, g.op.name,
+                "numGroups must leave at most %lld channels a group, but %lld channels in %lld "
                 "groups are %lld",
-                g.op.name, static_cast<long long>(kMaxGroupChannels), channels, groups,
-                channels / groups);
+                static_cast<long long>(kMaxGroupChannels), channels, groups, channels / groups);
   }
   const char* format = g.argument("dataFormatOptional").text;
   if (format != nullptr && std::strcmp(format, "NCHW") != 0 && std::strcmp(format, "ND") != 0) {
-    return fail(
-        ACLNN_ERR_PARAM_INVALID,
-        "%s: dataFormatOptional must be \"NCHW\" or \"ND\" where it is given (strides tell the "
-        "memory order), but got \"%.32s\"",
-        g.op.name, format);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, g.op.name,
+                "dataFormatOptional must be \"NCHW\" or \"ND\" where it is given (strides tell the "
+                "memory order), but got \"%.32s\"",
+                format);
   }
   const double scale = g.argument("swishScale").real;
   if (!std::isfinite(scale)) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: swishScale must be finite, but got %g", g.op.name,
-                scale);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, g.op.name,
+                "swishScale must be finite, but got %g", scale);
   }
   return {};
 }

@@ -58,24 +58,24 @@ template <bool kWatched>
 Status launch_as(const char* name, const void* maker, void* workspace, uint64_t workspace_size,
                  aclOpExecutor* handle, void* stream_handle) {
   if (handle == nullptr)
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor must not be NULL", name);
+    return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::executor}, name,
+                "executor must not be NULL");
   if (workspace == nullptr && workspace_size > 0) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR,
-                "%s: workspace must not be NULL when workspaceSize is %llu", name,
+    return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::device_memory}, name,
+                "workspace must not be NULL when workspaceSize is %llu",
                 static_cast<unsigned long long>(workspace_size));
   }
   HandlePool<aclOpExecutor>::Hold executor(executors(), handle);
   if (!executor) {
-    notify_refused(name, kKindOf<aclOpExecutor>, "executor", handle);
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor was already run, destroyed or never created; call "
+    notify_refused(name, ObjectKind::executor, "executor", handle);
+    return fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::executor}, name,
+                "executor was already run, destroyed or never created; call "
                 "%sGetWorkspaceSize again, or make it repeatable",
-                name, name);
+                name);
   }
   if (executor->maker() != maker) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
-                name, name);
+    return fail(ACLNN_ERR_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::executor}, name,
+                "executor belongs to another operator; pass that of %sGetWorkspaceSize", name);
   }
   if (kWatched && plan_observer != nullptr) {
     Status status = plan_observer->inspect(name, *executor, workspace, workspace_size);
@@ -87,7 +87,7 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   if (Status status = executor->check_addresses(name); !status.ok()) return status;
   PinnedStream stream;
   if (Status status = find_stream(stream_handle, &stream, name); !status.ok()) {
-    return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: ", name);
+    return with_call(Status(ACLNN_ERR_RUNTIME_ERROR), name);
   }
   if (kWatched && plan_observer != nullptr) {
     plan_observer->launches(name, *executor, workspace, workspace_size, *stream);

@@ -44,8 +44,9 @@ Status check_product(const Operator& op, int product) {
     if ((op.products >> i & 1) == 0) continue;
     having.push_back(products[i].title);
   }
-  return fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, "%s: the product must be %s, but is %s", op.name,
-              listed(having, "or").c_str(), products[product].title);
+  return fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, Reason::not_supported, op.name,
+              "the product must be %s, but is %s", listed(having, "or").c_str(),
+              products[product].title);
 }
 
 }  // namespace
@@ -96,8 +97,9 @@ Status check_dtypes(const Operator& op, const Argument* arguments, int index) {
     if (parameter.kind == Kind::scalar) {
       const aclDataType dtype = arguments[i].scalar->dtype;
       if (is_in(dtype, kScalarDtypes)) continue;
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s, but got %s", op.name,
-                  parameter.name, dtype_list(kScalarDtypes).c_str(), dtype_name(dtype));
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, op.name,
+                  "%s must have dtype %s, but got %s", parameter.name,
+                  dtype_list(kScalarDtypes).c_str(), dtype_name(dtype));
     }
     if (parameter.kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
     const aclDataType dtype = arguments[i].tensor->dtype;
@@ -107,9 +109,9 @@ Status check_dtypes(const Operator& op, const Argument* arguments, int index) {
     if (!is_in(dtype, allowed)) {
       const uint64_t possible = casts ? kFloatDtypes : op.computed;
       const char* hint = is_in(dtype, possible) ? ", which product any accepts" : "";
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have dtype %s on %s, but got %s%s", op.name,
-                  parameter.name, dtype_list(allowed).c_str(), product.title, dtype_name(dtype),
-                  hint);
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, op.name,
+                  "%s must have dtype %s on %s, but got %s%s", parameter.name,
+                  dtype_list(allowed).c_str(), product.title, dtype_name(dtype), hint);
     }
     const bool must_equal = is_output ? op.output == Output::equal : op.inputs == Inputs::equal;
     if (first == nullptr) {
@@ -118,18 +120,19 @@ Status check_dtypes(const Operator& op, const Argument* arguments, int index) {
       if (companion == nullptr && (dtype == first_dtype || dtype == ACL_FLOAT)) {
         companion = &parameter, companion_dtype = dtype;
       } else if (companion == nullptr) {
-        return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have %s dtype of %s %s, but got %s",
-                    op.name, parameter.name,
+        return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, op.name,
+                    "%s must have %s dtype of %s %s, but got %s", parameter.name,
                     first_dtype == ACL_FLOAT ? "the" : "dtype FLOAT or the", first->name,
                     dtype_name(first_dtype), dtype_name(dtype));
       } else if (dtype != companion_dtype) {
-        return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the dtype of %s %s, but got %s",
-                    op.name, parameter.name, companion->name, dtype_name(companion_dtype),
-                    dtype_name(dtype));
+        return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, op.name,
+                    "%s must have the dtype of %s %s, but got %s", parameter.name, companion->name,
+                    dtype_name(companion_dtype), dtype_name(dtype));
       }
     } else if (must_equal && dtype != first_dtype) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the dtype of %s %s, but got %s",
-                  op.name, parameter.name, first->name, dtype_name(first_dtype), dtype_name(dtype));
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_dtype, op.name,
+                  "%s must have the dtype of %s %s, but got %s", parameter.name, first->name,
+                  dtype_name(first_dtype), dtype_name(dtype));
     }
   }
   return {};
@@ -140,30 +143,29 @@ Status check_view(const Operator& op, const Parameter& parameter, const Tensor& 
   const bool sized = element_count(tensor.storage, &storage) && element_range(tensor, &low, &high);
   if (low == high && sized) return {};
   if (!sized || low < 0 || high > storage) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: %s must stay inside its storage %s, but its view of shape %s, strides %s and "
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op.name,
+                "%s must stay inside its storage %s, but its view of shape %s, strides %s and "
                 "offset %lld reaches "
                 "outside",
-                op.name, parameter.name, to_text(tensor.storage).c_str(),
-                to_text(tensor.shape).c_str(), to_text(tensor.strides).c_str(),
-                static_cast<long long>(tensor.offset));
+                parameter.name, to_text(tensor.storage).c_str(), to_text(tensor.shape).c_str(),
+                to_text(tensor.strides).c_str(), static_cast<long long>(tensor.offset));
   }
   if (tensor.data == nullptr) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must have data, but its address is NULL", op.name,
-                parameter.name);
+    return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::device_memory},
+                op.name, "%s has no data: its address is NULL", parameter.name);
   }
   const auto alignment = dtype_size(tensor.dtype);
   if (reinterpret_cast<uintptr_t>(tensor.data) % alignment != 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: %s must be aligned to its element size %zu, but its address is %p", op.name,
-                parameter.name, alignment, tensor.data);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op.name,
+                "%s must be aligned to its element size %zu, but its address is %p", parameter.name,
+                alignment, tensor.data);
   }
   uintptr_t end;
   const auto bytes = static_cast<uint64_t>(high) * alignment;  // below 2^62
   if (__builtin_add_overflow(reinterpret_cast<uintptr_t>(tensor.data), bytes, &end)) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: %s must end inside the address space, but %llu bytes follow its address %p",
-                op.name, parameter.name, static_cast<unsigned long long>(bytes), tensor.data);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op.name,
+                "%s must end inside the address space, but %llu bytes follow its address %p",
+                parameter.name, static_cast<unsigned long long>(bytes), tensor.data);
   }
   return {};
 }
@@ -174,9 +176,9 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
     if (out.kind != Kind::tensor || out.role == Role::input || !is_wanted(op, arguments, o))
       continue;
     if (overlaps_itself(*arguments[o].tensor)) {
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: %s must not overlap itself, but has shape %s with strides %s", op.name,
-                  out.name, to_text(arguments[o].tensor->shape).c_str(),
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op.name,
+                  "%s must not overlap itself, but has shape %s with strides %s", out.name,
+                  to_text(arguments[o].tensor->shape).c_str(),
                   to_text(arguments[o].tensor->strides).c_str());
     }
     for (int i = 0; i < op.parameter_count; ++i) {
@@ -186,12 +188,11 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
       const bool may_be_same = other.role == Role::input && !out.companion && !other.companion;
       if (may_be_same && same_view(*arguments[o].tensor, *arguments[i].tensor)) continue;
       if (!views_overlap(*arguments[o].tensor, *arguments[i].tensor)) continue;
-      return fail(
-          ACLNN_ERR_PARAM_INVALID,
-          may_be_same
-              ? "%s: %s must be the same view as %s or share no memory with it, but overlaps it"
-              : "%s: %s must share no memory with %s, but overlaps it",
-          op.name, out.name, other.name);
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op.name,
+                  may_be_same
+                      ? "%s must be the same view as %s or share no memory with it, but overlaps it"
+                      : "%s must share no memory with %s, but overlaps it",
+                  out.name, other.name);
     }
   }
   return {};
@@ -199,7 +200,13 @@ Status check_overlap(const Operator& op, const Argument* arguments) {
 
 namespace {
 
-// Outputs may be missing (not made yet).
+ObjectKind kind_of(const Parameter& parameter) {
+  return parameter.kind == Kind::tensor   ? ObjectKind::tensor
+         : parameter.kind == Kind::scalar ? ObjectKind::scalar
+                                          : ObjectKind::none;
+}
+
+// Outputs that the caller has not made yet may be missing.
 enum class Missing { none, outputs };
 
 Status check_required(const Operator& op, const Argument* arguments, Missing allowed) {
@@ -208,7 +215,8 @@ Status check_required(const Operator& op, const Argument* arguments, Missing all
     if (allowed == Missing::outputs && parameter.role == Role::output) continue;
     const bool unwanted = parameter.condition >= 0 && !arguments[parameter.condition].flag;
     if (parameter.required && !unwanted && arguments[i].handle == nullptr) {
-      return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name, parameter.name);
+      return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, kind_of(parameter)}, op.name,
+                  "%s must not be NULL", parameter.name);
     }
   }
   return {};
@@ -222,8 +230,9 @@ Status check_common(const Operator& op, const Argument* arguments, int product) 
     if (op.parameters[i].kind != Kind::tensor || !is_wanted(op, arguments, i)) continue;
     const int rank = arguments[i].tensor->shape.rank;
     if (rank > kMaxRank) {
-      return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have at most %d dimensions, but got %d",
-                  op.name, op.parameters[i].name, kMaxRank, rank);
+      return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op.name,
+                  "%s must have at most %d dimensions, but got %d", op.parameters[i].name, kMaxRank,
+                  rank);
     }
   }
   return {};
@@ -282,7 +291,7 @@ namespace {
 Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace_size,
                     aclOpExecutor** executor) {
   if (workspace_size == nullptr || executor == nullptr) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s must not be NULL", op.name,
+    return fail(ACLNN_ERR_PARAM_NULLPTR, Reason::null_argument, op.name, "%s must not be NULL",
                 workspace_size == nullptr ? "workspaceSize" : "executor");
   }
   if (Status status = check_required(op, arguments, Missing::none); !status.ok()) return status;
@@ -296,20 +305,15 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
       arguments[i].scalar = scalars().find(handle);
     }
     if (arguments[i].handle == nullptr) {
-      const bool is_tensor = parameter.kind == Kind::tensor;
-      notify_refused(op.name, is_tensor ? kKindOf<aclTensor> : kKindOf<aclScalar>, parameter.name,
-                     handle);
-      return fail(ACLNN_ERR_PARAM_INVALID,
-                  "%s: %s must be a live %s, but got a handle that was destroyed or never created",
-                  op.name, parameter.name, is_tensor ? "aclTensor" : "aclScalar");
+      return dead_handle(ACLNN_ERR_PARAM_INVALID, op.name, kind_of(parameter), parameter.name,
+                         handle);
     }
   }
   const auto discard = [](aclOpExecutor* unused) { executors().destroy(unused); };
   std::unique_ptr<aclOpExecutor, decltype(discard)> made(executors().create(&op), discard);
   if (made == nullptr) {
-    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR,
-                "%s: too many executors are alive; run each once, or destroy the repeatable ones",
-                op.name);
+    return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, Reason::no_resource, op.name,
+                "too many executors are alive; run each once, or destroy the repeatable ones");
   }
   if (Status status = plan_present(op, arguments, *made); !status.ok()) return status;
   if (plan_observer != nullptr) [[unlikely]]
@@ -322,13 +326,12 @@ Status plan_handles(const Operator& op, Argument* arguments, uint64_t* workspace
 // The work of a call that phase 1 refused; fails with the sentence of phase 1.
 class RefusedWork : public ForeignWork {
  public:
-  RefusedWork(int32_t code, std::string sentence) : code_(code), sentence_(std::move(sentence)) {}
+  explicit RefusedWork(TakenFailure refusal) : refusal_(std::move(refusal)) {}
 
-  int32_t run() const override { return fail(code_, "%s", sentence_.c_str()).code(); }
+  int32_t run() const override { return fail(refusal_).code(); }
 
  private:
-  int32_t code_;
-  std::string sentence_;
+  TakenFailure refusal_;
 };
 
 [[gnu::noinline, gnu::cold]] Status defer(const Operator& op, Status refusal,
@@ -336,7 +339,7 @@ class RefusedWork : public ForeignWork {
   if (workspace_size == nullptr || executor == nullptr) return refusal;
   *workspace_size = 0;
   const int32_t code = refusal.code();
-  return plan_foreign(op.name, &op, std::make_shared<RefusedWork>(code, take_sentence()), executor);
+  return plan_foreign(op.name, &op, std::make_shared<RefusedWork>(take_failure(code)), executor);
 }
 
 }  // namespace

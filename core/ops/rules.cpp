@@ -10,9 +10,8 @@ Status slope_of_result(const Operator& op, const Argument* arguments) {
   (void)scalar_value(*arguments[op.find("negativeSlope")].scalar,
                      &slope);  // check_dtypes saw that it has a value
   if (arguments[op.find("selfIsResult")].flag && slope < 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: negativeSlope must be at least 0 when selfIsResult is true, but got %g",
-                op.name, slope);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, op.name,
+                "negativeSlope must be at least 0 when selfIsResult is true, but got %g", slope);
   }
   return {};
 }
@@ -21,8 +20,8 @@ Status alpha_of_result(const Operator& op, const Argument* arguments) {
   double alpha = 0;
   (void)scalar_value(*arguments[op.find("alpha")].scalar, &alpha);
   if (arguments[op.find("isResult")].flag && alpha < 0) {
-    return fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: alpha must be at least 0 when isResult is true, but got %g", op.name, alpha);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, op.name,
+                "alpha must be at least 0 when isResult is true, but got %g", alpha);
   }
   return {};
 }

@@ -62,8 +62,8 @@ Status Sizes::check_ranks() const {
     std::string wanted = std::to_string(least);
     if (form.rest) wanted += " to " + std::to_string(kMaxRank);
     wanted += form.rest || least != 1 ? " dimensions" : " dimension";
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have %s, but got %d", op_.name,
-                op_.parameters[i].name, wanted.c_str(), rank);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op_.name,
+                "%s must have %s, but got %d", op_.parameters[i].name, wanted.c_str(), rank);
   }
   return {};
 }
@@ -75,9 +75,9 @@ Status Sizes::check(int parameter) const {
   const Form& form = op_.forms[parameter];
   const std::string whose =
       form.like >= 0 ? std::string("of ") + op_.parameters[form.like].name : counted(form);
-  return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must have the shape %s %s, but got %s", op_.name,
-              op_.parameters[parameter].name, whose.c_str(), to_text(wanted).c_str(),
-              to_text(shape).c_str());
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op_.name,
+              "%s must have the shape %s %s, but got %s", op_.parameters[parameter].name,
+              whose.c_str(), to_text(wanted).c_str(), to_text(shape).c_str());
 }
 
 Status Sizes::check_count(int parameter) const {
@@ -91,8 +91,8 @@ Status Sizes::check_count(int parameter) const {
   for (int k = 0; k < form.extent_count; ++k) {
     wanted_counts.push_back(std::to_string(wanted[k]) + " " + form.extents[k].count);
   }
-  return fail(ACLNN_ERR_PARAM_INVALID,
-              "%s: %s must have an element for each of %s, %s first, but got shape %s", op_.name,
+  return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op_.name,
+              "%s must have an element for each of %s, %s first, but got shape %s",
               op_.parameters[parameter].name, listed(wanted_counts, "and").c_str(),
               form.extents[0].count, to_text(shape).c_str());
 }

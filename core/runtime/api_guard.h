@@ -22,9 +22,9 @@ auto guarded(const char* call, int32_t code, F&& f) noexcept -> decltype(f()) {
   try {
     return f();
   } catch (const std::bad_alloc&) {
-    (void)fail(code, "%s: out of memory", call);
+    (void)fail(code, Reason::out_of_memory, call, "out of memory");
   } catch (const std::exception& error) {
-    (void)fail(code, "%s: internal error: %s", call, error.what());
+    (void)fail(code, Reason::internal, call, "internal error: %s", error.what());
   }
   if constexpr (std::is_pointer_v<decltype(f())>) {
     return nullptr;
@@ -35,28 +35,31 @@ auto guarded(const char* call, int32_t code, F&& f) noexcept -> decltype(f()) {
 
 // ---- checks that many C functions share ----
 
-inline Status not_null(const char* call, const char* argument, const void* pointer) {
+// `kind` is what a call before should have made.
+inline Status not_null(const char* call, const char* argument, const void* pointer,
+                       ObjectKind kind = ObjectKind::none) {
   if (pointer != nullptr) return {};
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument);
+  return fail(ACL_ERROR_INVALID_PARAM, {Reason::null_argument, kind}, call, "%s must not be NULL",
+              argument);
 }
 
 // For reserved arguments.
 inline Status check_zero(const char* call, const char* argument, uint64_t value) {
   if (value == 0) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s must be 0, but got %llu", call, argument,
-              static_cast<unsigned long long>(value));
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call, "%s must be 0, but got %llu",
+              argument, static_cast<unsigned long long>(value));
 }
 
 // In milliseconds; -1: no limit.
 inline Status check_timeout(const char* call, int32_t timeout) {
   if (timeout >= -1) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: timeout must be -1, for ever, or milliseconds, but got %d", call, timeout);
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+              "timeout must be -1 (no limit) or at least 0 ms, but got %d", timeout);
 }
 
 inline Status no_thread(const char* call) {
-  return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE,
-              "%s: a thread must be available for the stream, but the system gives none", call);
+  return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
+              "the system could not start a thread for the stream");
 }
 
 }  // namespace openaclnn

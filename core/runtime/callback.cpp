@@ -123,16 +123,15 @@ struct Launch {
     }
     if (handed && turn != nullptr) (void)stream->wait_here(*turn, Deadline());
     if (!handed || (turn != nullptr && turn->is_set() && turn->dropped)) {
-      stream->fail_task(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
-                        "the thread of a callback must be subscribed until it has run, but "
-                        "aclrtUnSubscribeReport came first");
+      stream->fail_task(ACL_ERROR_STREAM_NOT_SUBSCRIBE, Reason::call_missing,
+                        "aclrtUnSubscribeReport came before a callback of the stream had run");
     }
   }
 };
 
 Status find(const char* call, aclrtStream handle, PinnedStream* stream) {
   const Status status = find_stream(handle, stream);
-  return status.ok() ? status : prefix_newest(status.code(), "%s: ", call);
+  return status.ok() ? status : with_call(status, call);
 }
 
 Status launch(aclrtCallback function, void* data, int block, aclrtStream handle) {
@@ -141,7 +140,8 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
     return status;
   }
   if (block != ACL_CALLBACK_NO_BLOCK && block != ACL_CALLBACK_BLOCK) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: blockType must be 0 or 1, but got %d", call, block);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "blockType must be 0 or 1, but got %d", block);
   }
   PinnedStream stream;
   if (Status status = find(call, handle, &stream); !status.ok()) return status;
@@ -149,9 +149,8 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   {
     std::lock_guard lock(reporters.mutex);
     if (reporters.of_stream.count(stream.get()) == 0) {
-      return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
-                  "%s: a thread must be subscribed to stream: call aclrtSubscribeReport first",
-                  call);
+      return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, Reason::call_missing, call,
+                  "no thread is subscribed to the stream; call aclrtSubscribeReport first");
     }
   }
   auto own = std::make_unique<Launch>();
@@ -175,8 +174,8 @@ Status subscribe(uint64_t thread, aclrtStream handle) {
   std::lock_guard lock(reporters.mutex);
   const auto [subscription, is_new] = reporters.of_stream.emplace(stream.get(), thread);
   if (!is_new) {
-    return fail(ACL_ERROR_REPEAT_SUBSCRIBE,
-                "%s: stream must have no thread yet, but is subscribed by thread %llu", call,
+    return fail(ACL_ERROR_REPEAT_SUBSCRIBE, Reason::already_done, call,
+                "thread %llu is already subscribed to the stream",
                 static_cast<unsigned long long>(subscription->second));
   }
   try {
@@ -198,12 +197,12 @@ Status unsubscribe(uint64_t thread, aclrtStream handle) {
     std::lock_guard lock(reporters.mutex);
     const auto found = reporters.of_stream.find(stream.get());
     if (found == reporters.of_stream.end()) {
-      return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, "%s: stream must be subscribed, but is not",
-                  call);
+      return fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, Reason::call_missing, call,
+                  "no thread is subscribed to the stream");
     }
     if (found->second != thread) {
-      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
-                  "%s: threadId must be the thread subscribed to stream, %llu, but got %llu", call,
+      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
+                  "threadId must be the thread subscribed to stream, %llu, but got %llu",
                   static_cast<unsigned long long>(found->second),
                   static_cast<unsigned long long>(thread));
     }
@@ -217,8 +216,8 @@ Status unsubscribe(uint64_t thread, aclrtStream handle) {
 Status process(int32_t timeout) {
   constexpr const char* call = "aclrtProcessReport";
   if (timeout < -1 || timeout == 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: timeout must be -1 or greater than 0 milliseconds, but got %d", call, timeout);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                "timeout must be -1 (no limit) or at least 1 ms, but got %d", timeout);
   }
   const auto deadline = Deadline::in_milliseconds(timeout);
   Reporters& reporters = Reporters::get();
@@ -227,9 +226,8 @@ Status process(int32_t timeout) {
     std::unique_lock lock(reporters.mutex);
     const auto found = reporters.of_thread.find(static_cast<uint64_t>(pthread_self()));
     if (found == reporters.of_thread.end()) {
-      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
-                  "%s: this thread must be subscribed to a stream: call aclrtSubscribeReport first",
-                  call);
+      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
+                  "this thread is not subscribed to a stream; call aclrtSubscribeReport first");
     }
     Reporter& reporter = found->second;
     ++reporter.active_calls;
@@ -241,15 +239,13 @@ Status process(int32_t timeout) {
     }
     if (reporter.unused()) reporters.of_thread.erase(found);
     if (taken.empty() && in_time) {
-      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
-                  "%s: this thread must stay subscribed while it waits, but its last stream was "
-                  "unsubscribed",
-                  call);
+      return fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, Reason::call_missing, call,
+                  "the last stream of this thread was unsubscribed while it waited");
     }
   }
   if (taken.empty()) {
-    return fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT,
-                "%s: a callback must come within %d milliseconds, but none did", call, timeout);
+    return fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, Reason::timed_out, call,
+                "timed out: no callback within %d ms", timeout);
   }
   taken.front().run();
   return {};

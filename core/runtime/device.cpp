@@ -113,8 +113,8 @@ int32_t device_count() {
 Status check_device(const char* call, const char* argument, int32_t device) {
   const int32_t count = device_count();
   if (device >= 0 && device < count) return {};
-  return fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: %s must be in [0, %d), but got %d", call,
-              argument, count, device);
+  return fail(ACL_ERROR_RT_INVALID_DEVICEID, {Reason::wrong_value, ObjectKind::device}, call,
+              "%s must be in [0, %d), but got %d", argument, count, device);
 }
 
 PinnedContext current_context() {
@@ -135,34 +135,32 @@ int32_t current_device() {
 void set_default_device(int32_t device) { default_device = device; }
 
 Status no_context(const char* call) {
-  return fail(ACL_ERROR_RT_CONTEXT_NULL,
-              "%s: a device must be set for this thread: call aclrtSetDevice first", call);
+  return fail(ACL_ERROR_RT_CONTEXT_NULL, {Reason::no_context, ObjectKind::device}, call,
+              "no device is set for this thread; call aclrtSetDevice first");
 }
 
 Status synchronize_device(const char* call, Deadline deadline) {
   PinnedContext context = current_context();
   if (!context) return no_context(call);
   if (Stream::owner_here() != nullptr) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a task must not wait for the device it runs on",
-                call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                "a task must not wait for the device it runs on");
   }
   int32_t device = context->device;
   context.release();  // the wait may be long
   if (!drain_streams(on_device, &device, deadline)) {
-    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
-                "%s: the work of device %d must be done within the timeout, but was not", call,
-                device);
+    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, Reason::timed_out, call,
+                "timed out: device %d is still working", device);
   }
   return take_failures(call, on_device, &device);
 }
 
 Status find_context(const char* call, const void* handle, PinnedContext* context) {
-  if (Status status = not_null(call, "context", handle); !status.ok()) return status;
+  if (Status status = not_null(call, "context", handle, ObjectKind::context); !status.ok())
+    return status;
   *context = PinnedContext(contexts(), handle);
   if (*context) return {};
-  notify_refused(call, ObjectKind::context, "context", handle);
-  return fail(ACL_ERROR_RT_INVALID_HANDLE,
-              "%s: context must be alive, but %p was destroyed or never created", call, handle);
+  return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::context, "context", handle);
 }
 
 Context* create_context(const char* call, int32_t device, bool is_default) {
@@ -172,14 +170,16 @@ Context* create_context(const char* call, int32_t device, bool is_default) {
     if (context->stream != nullptr) return context;
     contexts().destroy(context);
   }
-  (void)fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all contexts or streams are in use", call);
+  (void)fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
+             "too many live contexts or streams");
   return nullptr;
 }
 
 Status destroy_context(const char* call, Context* context) {
   Stream* stream = nullptr;
   if (!contexts().destroy(context, [&](const Context& own) { stream = own.stream; })) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: context was destroyed by another thread", call);
+    return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::context}, call,
+                "context was destroyed by another thread");
   }
   drain_streams([](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); },
                 context);
@@ -196,13 +196,16 @@ Status reset_device(const char* call, int32_t device, bool force) {
   {
     std::lock_guard lock(devices.mutex);
     if (own.context == nullptr) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: device %d must be set, but it %s", call, device,
-                  own.was_set ? "was reset already" : "never was");
+      if (own.was_set)
+        return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::already_done, ObjectKind::device}, call,
+                    "device %d was reset already", device);
+      return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::call_missing, ObjectKind::device}, call,
+                  "device %d was never set", device);
     }
     const bool last = force || own.users <= 1;
     if (last && own.context == here) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: device %d must not be reset by a task that runs on it", call, device);
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                  "device %d must not be reset by a task that runs on it", device);
     }
     own.users = last ? 0 : own.users - 1;
     if (!last) return {};

@@ -15,8 +15,8 @@ constexpr const char* kDeviceId = "deviceId";
 Status check_peer(const char* call, int32_t device, int32_t peer) {
   Status status = check_device(call, "peerDeviceId", peer);
   if (!status.ok() || device != peer) return status;
-  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: peerDeviceId must be another device than %d", call,
-              device);
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+              "peerDeviceId must be another device than %d", device);
 }
 
 Status check_peer_of_current(const char* call, int32_t peer) {
@@ -89,15 +89,14 @@ aclError aclrtDestroyContext(aclrtContext context) {
     return status.code();
   }
   if (own->is_default) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "aclrtDestroyContext: context must come from aclrtCreateContext; the default "
-                "context of a device ends with aclrtResetDevice")
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::foreign_handle, "aclrtDestroyContext",
+                "this is the default context of a device, which aclrtResetDevice destroys")
         .code();
   }
   Context* ending = own.get();
   if (ending == Stream::owner_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "aclrtDestroyContext: context must not be destroyed by a task that runs in it")
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, "aclrtDestroyContext",
+                "context must not be destroyed by a task that runs in it")
         .code();
   }
   own.release();

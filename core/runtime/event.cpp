@@ -76,9 +76,9 @@ Status newest_point(const char* call, aclrtEvent handle, std::shared_ptr<Point>*
 
 Status refuse_ex(const char* call, const Event& event) {
   if (event.maker != EventMaker::ex_with_flag) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: event must not come from aclrtCreateEventExWithFlag: ask aclrtQueryEventStatus",
-              call);
+  return fail(
+      ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
+      "an event of aclrtCreateEventExWithFlag has no such status; call aclrtQueryEventStatus");
 }
 
 Status query(const char* call, aclrtEvent handle, const void* status, bool allow_ex,
@@ -103,12 +103,12 @@ Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
   if (point == nullptr) return {};
   if (!point->reached.is_set() && point->stream == Stream::running_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: a task must not wait for an event of the stream it runs on", call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                "a task must not wait for an event of the stream it runs on");
   }
   if (!point->reached.wait(Deadline::in_milliseconds(timeout))) {
-    return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
-                "%s: event must be reached within %d milliseconds, but was not", call, timeout);
+    return fail(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, Reason::timed_out, call,
+                "timed out: the event was not reached within %d ms", timeout);
   }
   notify_reached(handle);
   return point->failure.as_status(call);
@@ -119,16 +119,17 @@ Status time_of(const char* call, const char* argument, aclrtEvent handle, int64_
   return with_event(
       call, handle,
       [&](Event& event) {
-        const auto invalid = [&](const char* must) {
-          return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "%s: %s must %s", call, argument, must);
+        const auto invalid = [&](const char* why) {
+          return fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, Reason::call_missing, call, "%s %s",
+                      argument, why);
         };
-        if (!event.has_time()) return invalid("have been created with ACL_EVENT_TIME_LINE");
-        if (event.point == nullptr) return invalid("be recorded, but never was");
+        if (!event.has_time()) return invalid("was created without ACL_EVENT_TIME_LINE");
+        if (event.point == nullptr) return invalid("was never recorded");
         if (!event.point->reached.is_set()) {
-          return invalid("be reached, but is not yet: synchronise it first");
+          return invalid("was not reached yet; call aclrtSynchronizeEvent first");
         }
         if (event.point->nanoseconds < 0) {
-          return invalid("be reached, but its stream was destroyed by force");
+          return invalid("was never reached: its stream was destroyed by force");
         }
         *nanoseconds = event.point->nanoseconds;
         return Status();
@@ -183,9 +184,9 @@ aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endE
   if (status.ok()) status = time_of(call, "startEvent", startEvent, &start);
   if (status.ok()) status = time_of(call, "endEvent", endEvent, &end);
   if (status.ok() && end < start) {
-    status = fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL,
-                  "%s: endEvent must be reached after startEvent, but was %lld ns before", call,
-                  static_cast<long long>(start - end));
+    status =
+        fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, Reason::wrong_value, call,
+             "endEvent was reached %lld ns before startEvent", static_cast<long long>(start - end));
   }
   if (status.ok()) {
     const DefaultArithmetic arithmetic;

@@ -53,17 +53,15 @@ std::mutex& event_mutex();
 // Calls f(Event&) under event_mutex(), or fails if the handle is not alive.
 template <class F>
 Status with_event(const char* call, const void* handle, F f, const char* argument = "event") {
-  if (Status status = not_null(call, argument, handle); !status.ok()) return status;
+  if (Status status = not_null(call, argument, handle, ObjectKind::event); !status.ok())
+    return status;
   HandlePool<Event>& pool = events();  // the first call takes locks
   {
     const HandlePool<Event>::Pin event(pool, handle);
     std::lock_guard lock(event_mutex());
     if (event && !event->destroyed) return f(*event);
   }
-  notify_refused(call, ObjectKind::event, argument, handle);
-  return fail(ACL_ERROR_RT_INVALID_HANDLE,
-              "%s: %s must be alive, but %p was destroyed or never created", call, argument,
-              handle);
+  return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::event, argument, handle);
 }
 
 }  // namespace openaclnn

@@ -25,19 +25,18 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
               uint32_t accepted, uint32_t absent) {
   if (Status status = not_null(call, "event", event); !status.ok()) return status;
   if (flags == absent && absent != 0) {
-    return fail(ACL_ERROR_API_NOT_SUPPORT,
-                "%s: flag must not be %#x: graphs and events of other processes are not supported",
-                call, flags);
+    return fail(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, call,
+                "flag %#x is not supported: no events in graphs or shared by processes", flags);
   }
   if ((flags & ~accepted) != 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: flag must be made of the bits %#x, but got %#x",
-                call, accepted, flags);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
   Event* made =
       events().create(Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false});
   if (made == nullptr) {
-    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all events of this process are in use", call);
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }
   notify_made(call, ObjectKind::event, made);
   *event = made;
@@ -73,7 +72,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   }
   PinnedStream stream;
   if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
+    return with_call(status, call);
   }
   notify_recorded(handle, stream.get());
   auto point = std::make_shared<Point>(stream.get());
@@ -115,13 +114,13 @@ Status reset(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
       *own = {handle, event.point};
       return Status();
     }
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: event must come from aclrtCreateEventWithFlag with ACL_EVENT_SYNC", call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
+                "only an event of aclrtCreateEventWithFlag with ACL_EVENT_SYNC can be reset");
   });
   if (!status.ok()) return status;
   PinnedStream stream;
   if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
-    return prefix_newest(found.code(), "%s: ", call);
+    return with_call(found, call);
   }
   const auto run = [](void* self) { static_cast<Reset*>(self)->run(); };
   if (stream->run_if_idle(run, own.get())) return {};
@@ -144,9 +143,8 @@ struct Wait {
   void run() const {
     const Work work("aclrtStreamWaitEvent");
     if (!paused && stream->wait_here(point->reached, limit()) != Stream::Waited::too_long) return;
-    stream->fail_task(ACL_ERROR_RT_WAIT_TIMEOUT,
-                      "an event must be reached within the %lld s that aclrtStreamWaitEvent waits, "
-                      "but was not; the work behind it ran all the same",
+    stream->fail_task(ACL_ERROR_RT_WAIT_TIMEOUT, Reason::timed_out,
+                      "aclrtStreamWaitEvent timed out after %lld s; the work behind it ran anyway",
                       static_cast<long long>(seconds));
   }
 };
@@ -155,9 +153,8 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   auto own = std::make_unique<Wait>();
   const Status status = with_event(call, handle, [&](Event& event) {
     if (!event.may(ACL_EVENT_SYNC)) {
-      return fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: event must have been created with ACL_EVENT_SYNC, but its flag is %#x", call,
-                  event.flags);
+      return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::event}, call,
+                  "event was created without ACL_EVENT_SYNC: its flag is %#x", event.flags);
     }
     own->point = event.point;
     own->waits = event.waits;
@@ -167,7 +164,7 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   if (!status.ok()) return status;
   PinnedStream stream;
   if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
-    return prefix_newest(found.code(), "%s: ", call);
+    return with_call(found, call);
   }
   notify_waits(stream.get(), handle);
   if (own->point == nullptr || own->point->reached.is_set()) return {};
@@ -233,9 +230,8 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
   return guarded_call("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
     if (timeout >= 0) return wait(call, stream, event, timeout);
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: timeout must be at least 0 seconds, where 0 is for ever, but got %d", call,
-                timeout);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                "timeout must be at least 0 s (0: no limit), but got %d", timeout);
   });
 }
 

@@ -53,12 +53,12 @@ Status read_config(const char* path, std::string* config) {
   if (path == nullptr || *path == '\0') return {};
   std::string document;
   if (!read_file(path, &document)) {
-    return fail(ACL_ERROR_INVALID_FILE,
-                "aclInit: configPath must be a readable file, but \"%s\" is not", path);
+    return fail(ACL_ERROR_INVALID_FILE, Reason::wrong_value, "aclInit",
+                "configPath \"%s\" cannot be read", path);
   }
   if (compact_json(document, config)) return {};
-  return fail(ACL_ERROR_PARSE_FILE, "aclInit: configPath must be a JSON file, but in \"%s\" %s",
-              path, config->c_str());
+  return fail(ACL_ERROR_PARSE_FILE, Reason::wrong_value, "aclInit",
+              "configPath \"%s\" is not valid JSON: %s", path, config->c_str());
 }
 
 // The keys that have an effect; all others are ignored.
@@ -71,8 +71,9 @@ struct Settings {
 std::atomic<bool> dump_tensors = false;
 
 Status bad_value(const char* key, const std::string& must_be, std::string_view value) {
-  return fail(ACL_ERROR_INVALID_PARAM, "aclInit: %s must be %s, but got %.*s", key, must_be.c_str(),
-              static_cast<int>(value.size()), value.data());
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, "aclInit",
+              "%s must be %s, but got %.*s", key, must_be.c_str(), static_cast<int>(value.size()),
+              value.data());
 }
 
 Status read_settings(std::string_view config, Settings* settings) {
@@ -96,7 +97,8 @@ Status read_settings(std::string_view config, Settings* settings) {
 }
 
 Status not_initialised(const char* call) {
-  return fail(ACL_ERROR_REPEAT_FINALIZE, "%s: acl must be initialised: call aclInit first", call);
+  return fail(ACL_ERROR_REPEAT_FINALIZE, Reason::call_missing, call,
+              "acl is not initialised; call aclInit first");
 }
 
 Status initialise(const char* path) {
@@ -109,10 +111,10 @@ Status initialise(const char* path) {
     std::lock_guard lock(state.mutex);
     if (!state.config) state.config = config;
     if (*state.config != config) {
-      return fail(ACL_ERROR_INVALID_PARAM,
-                  "aclInit: configPath must say the same as in the first aclInit of the process, "
-                  "which was %s, but got %s",
-                  state.config->c_str(), config.c_str());
+      return fail(
+          ACL_ERROR_INVALID_PARAM, Reason::wrong_value, "aclInit",
+          "the configuration differs from that of the first aclInit of this process, %s: got %s",
+          state.config->c_str(), config.c_str());
     }
   }
   // The effects of the configuration outlive aclFinalize, as the configuration does.
@@ -121,8 +123,8 @@ Status initialise(const char* path) {
   if (settings.dump_tensors) dump_tensors = true;
   std::lock_guard lock(state.mutex);
   if (++state.count == 1) return {};
-  return fail_mildly(ACL_ERROR_REPEAT_INITIALIZE,
-                     "aclInit: acl is initialised already; it counts %llu references now",
+  return fail_mildly(ACL_ERROR_REPEAT_INITIALIZE, Reason::already_done, "aclInit",
+                     "acl is already initialised; its reference count is now %llu",
                      static_cast<unsigned long long>(state.count));
 }
 

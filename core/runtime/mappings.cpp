@@ -16,17 +16,16 @@ Status check_place(const char* call, Space& space, void* address, const Physical
   const uintptr_t begin = number_of(address);
   *around = space.around(begin);
   if (*around == space.reservations.end()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: virPtr must lie in addresses that are reserved, but %p does not: it was "
-                "released or never reserved",
-                call, address);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::wrong_memory, ObjectKind::reserved_memory},
+                call, "virPtr %p lies in no reservation: it was released or never reserved",
+                address);
   }
   const auto& [first, own] = **around;
   if (const size_t left = first + own.size - begin; memory.size > left) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: size must be at most %zu, the bytes from virPtr to the end of what is "
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "size must be at most %zu, the bytes from virPtr to the end of what is "
                 "reserved, but got %zu",
-                call, left, memory.size);
+                left, memory.size);
   }
   const auto next = own.mappings.lower_bound(begin);
   const auto before = next == own.mappings.begin() ? own.mappings.end() : std::prev(next);
@@ -35,16 +34,16 @@ Status check_place(const char* call, Space& space, void* address, const Physical
       before != own.mappings.end() && begin - before->first < before->second.size;
   if (over_next || over_before) {
     const auto& [at, mapping] = over_before ? *before : *next;
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: the %zu bytes at virPtr %p must be unmapped, but %zu bytes are mapped at %p",
-                call, memory.size, address, mapping.size, reinterpret_cast<void*>(at));
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "the %zu bytes at virPtr %p overlap %zu bytes mapped at %p; unmap those first",
+                memory.size, address, mapping.size, reinterpret_cast<void*>(at));
   }
   if (!own.mappings.empty() && own.device != memory.device) {
-    return fail(
-        ACL_ERROR_RT_PARAM_INVALID,
-        "%s: handle must be memory of device %d, as what is mapped in the same reservation, "
-        "but is of device %d",
-        call, own.device, memory.device);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::physical_memory},
+                call,
+                "handle must be memory of device %d, as what is mapped in the same reservation, "
+                "but is of device %d",
+                own.device, memory.device);
   }
   return {};
 }
@@ -54,13 +53,13 @@ Status map(void* address, size_t size, const void* handle) {
   PinnedMemory memory;
   if (Status status = find_physical(call, handle, &memory); !status.ok()) return status;
   if (size != memory->size) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: size must be that of the memory, %zu, but got %zu",
-                call, memory->size, size);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                "size must be that of the memory, %zu, but got %zu", memory->size, size);
   }
   if (number_of(address) % kGranularity != 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: virPtr must be a multiple of %zu, the granularity, but is %p", call,
-                kGranularity, address);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                "virPtr must be a multiple of %zu, the granularity, but is %p", kGranularity,
+                address);
   }
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     Space& space = Space::get();
@@ -74,7 +73,8 @@ Status map(void* address, size_t size, const void* handle) {
     Status status = show_at(call, *memory, reachable(address));
     if (status.ok() && observer != nullptr && !observer->map(call, address, size)) {
       mmap(reachable(address), size, PROT_NONE, kNothing | MAP_FIXED, -1, 0);
-      status = fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: check mode has taken down its last", call);
+      status = fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call,
+                    "check mode cannot track more mappings");
     }
     if (!status.ok()) {
       own.mappings.erase(entry);
@@ -102,15 +102,14 @@ Status unmap(void* address) {
   Mapping* own = begin_unmapping(space, number_of(address));
   if (own == nullptr) {
     notify_refused(call, ObjectKind::mapped_memory, "virPtr", address);
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: virPtr must be where memory was mapped, but at %p no mapping begins", call,
-                address);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "no mapping begins at virPtr %p", address);
   }
   notify_ending(call, ObjectKind::mapped_memory, address);
   std::lock_guard lock(space.mutex);
   if (mmap(reachable(address), own->size, PROT_NONE, kNothing | MAP_FIXED, -1, 0) == MAP_FAILED) {
     own->leaving = false;
-    return fail(ACL_ERROR_RT_MEMORY_FREE, "%s: the system must unmap %p, but refuses", call,
+    return fail(ACL_ERROR_RT_MEMORY_FREE, Reason::internal, call, "the system could not unmap %p",
                 address);
   }
   space.around(number_of(address))->second.mappings.erase(number_of(address));
@@ -125,9 +124,10 @@ using namespace openaclnn;
 aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle,
                      uint64_t flags) {
   constexpr const char* call = "aclrtMapMem";
-  Status status = not_null(call, "virPtr", virPtr);
+  Status status = not_null(call, "virPtr", virPtr, ObjectKind::reserved_memory);
   if (status.ok() && size == 0) {
-    status = fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call);
+    status =
+        fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0");
   }
   if (status.ok()) status = check_zero(call, "offset", offset);
   if (status.ok()) status = check_zero(call, "flags", flags);
@@ -136,7 +136,7 @@ aclError aclrtMapMem(void* virPtr, size_t size, size_t offset, aclrtDrvMemHandle
 }
 
 aclError aclrtUnmapMem(void* virPtr) {
-  Status status = not_null("aclrtUnmapMem", "virPtr", virPtr);
+  Status status = not_null("aclrtUnmapMem", "virPtr", virPtr, ObjectKind::mapped_memory);
   if (status.ok()) status = unmap(virPtr);
   return status.code();
 }

@@ -100,8 +100,8 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
   void* base = nullptr;
   void* block = size > total_memory() ? nullptr : obtain(call, size, reserved, kind, &base);
   if (block == nullptr) {
-    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-                "%s: size must be available as memory, but %zu bytes are not", call, size);
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                "out of memory: %zu bytes", size);
   }
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     const auto drop = [kind](void* own) { give_back(own, kind); };
@@ -129,24 +129,20 @@ Status release(const char* call, void* address, MemoryKind kind) {
       lock.unlock();
       notify_refused(call, object_kind(kind), "the address", address);
       if (const ReservedAddress reserved = find_reserved(address); reserved.found) {
-        return fail(
-            ACL_ERROR_RT_PARAM_INVALID,
-            "%s: the address must be the start of an allocation, but %p is %s", call, address,
-            reserved.mapped > 0 ? "mapped memory: unmap it with aclrtUnmapMem"
-                                : "a reserved address: release it with aclrtReleaseMemAddress");
+        return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call, "%p is %s", address,
+                    reserved.mapped > 0
+                        ? "mapped memory; unmap it with aclrtUnmapMem"
+                        : "a reserved address; release it with aclrtReleaseMemAddress");
       }
-      return fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: the address must be the start of an allocation, but %p was freed or never "
-                  "allocated",
-                  call, address);
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                  "%p is not the start of an allocation: it was freed or never allocated", address);
     }
     if (found->second.kind != kind) {
       lock.unlock();
       notify_refused(call, object_kind(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
-      return fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: the address must be %s memory, but %p is %s memory: free it with %s", call,
-                  device ? "device" : "host", address, device ? "host" : "device",
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                  "%p is %s memory; free it with %s", address, device ? "host" : "device",
                   device ? "aclrtFreeHost" : "aclrtFree");
     }
     base = found->second.base;

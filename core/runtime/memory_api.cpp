@@ -17,15 +17,14 @@ constexpr size_t kMostBytes = UINT64_MAX - 64;  // more is an argument that cann
 
 aclError allocate_for(const char* call, const char* argument, void** address, size_t size,
                       size_t spare, MemoryKind kind) {
-  if (address == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
-  }
+  if (Status status = not_null(call, argument, address); !status.ok()) return status.code();
   if (size == 0) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call).code();
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0")
+        .code();
   }
   if (size > kMostBytes) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: size must be at most %zu, but got %zu", call,
-                kMostBytes, size)
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "size must be at most %zu, but got %zu", kMostBytes, size)
         .code();
   }
   if (!current_context()) return no_context(call).code();
@@ -33,9 +32,11 @@ aclError allocate_for(const char* call, const char* argument, void** address, si
 }
 
 aclError release_for(const char* call, const char* argument, void* address, MemoryKind kind) {
-  if (address == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: %s must not be NULL", call, argument).code();
-  }
+  if (Status status = not_null(
+          call, argument, address,
+          kind == MemoryKind::device ? ObjectKind::device_memory : ObjectKind::host_memory);
+      !status.ok())
+    return status.code();
   return release(call, address, kind).code();
 }
 
@@ -49,13 +50,13 @@ Status check_config(const char* call, const aclrtMallocConfig& config) {
     int type;  // whatever the program wrote there
     std::memcpy(&type, &given.attr, sizeof type);
     if (type < ACL_RT_MEM_ATTR_RSV || type > ACL_RT_MEM_ATTR_VA_FLAG) {
-      return fail(ACL_ERROR_INVALID_PARAM, "%s: cfg->attrs[%zu].attr must be in [0, 3], but got %d",
-                  call, i, type);
+      return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                  "cfg->attrs[%zu].attr must be in [0, 3], but got %d", i, type);
     }
     if (type == ACL_RT_MEM_ATTR_DEVICE_ID &&
         given.value.deviceId != static_cast<uint32_t>(context->device)) {
-      return fail(ACL_ERROR_RT_INVALID_DEVICEID,
-                  "%s: cfg->attrs[%zu] must name the current device %d, but names %u", call, i,
+      return fail(ACL_ERROR_RT_INVALID_DEVICEID, {Reason::foreign_handle, ObjectKind::device}, call,
+                  "cfg->attrs[%zu] must name the current device %d, but names %u", i,
                   context->device, given.value.deviceId);
     }
   }
@@ -108,11 +109,10 @@ aclError aclrtFreeHost(void* hostPtr) {
 }
 
 aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
-  if (free == nullptr || total == nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, "aclrtGetMemInfo: %s must not be NULL",
-                free == nullptr ? "free" : "total")
-        .code();
-  }
+  Status status = not_null("aclrtGetMemInfo", "free", free);
+  if (status.ok()) status = not_null("aclrtGetMemInfo", "total", total);
+  if (!status.ok()) return status.code();
+
   if (!current_context()) return no_context("aclrtGetMemInfo").code();
   *free = free_memory();
   *total = total_memory();

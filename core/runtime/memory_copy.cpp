@@ -56,21 +56,20 @@ struct Transfer {
 Status check_range(const char* call, const char* argument, const void* address, size_t count) {
   const Allocation own = find_allocation(address);
   if (own.unmapped) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: %s must be memory, but at %p addresses are reserved and nothing is mapped",
-                call, argument, address);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "nothing is mapped at %s %p, a reserved address", argument, address);
   }
   if (own.behind == 0 || count <= own.behind) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID,
-              "%s: count must be at most %zu, the bytes reserved from %s to the end of its "
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+              "count must be at most %zu, the bytes reserved from %s to the end of its "
               "allocation (the program asked for %zu of them), but got %zu",
-              call, own.behind, argument, own.asked, count);
+              own.behind, argument, own.asked, count);
 }
 
 Status check_limit(const char* call, const char* limit, size_t most, size_t count) {
   if (count <= most) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: count must be at most %s, but %zu > %zu", call,
-              limit, count, most);
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+              "count must be at most %s, but %zu > %zu", limit, count, most);
 }
 
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind) {
@@ -80,10 +79,11 @@ Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemc
     if (!status.ok()) return status;
   }
   if (value < ACL_MEMCPY_HOST_TO_HOST || value > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: kind must be in [0, 7], but got %d", call, value);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "kind must be in [0, 7], but got %d", value);
   }
-  Status status = not_null(call, "dst", copy.dst);
-  if (status.ok()) status = not_null(call, "src", copy.src);
+  Status status = not_null(call, "dst", copy.dst, ObjectKind::device_memory);
+  if (status.ok()) status = not_null(call, "src", copy.src, ObjectKind::device_memory);
   if (status.ok()) status = check_limit(call, "destMax", room, copy.count);
   if (status.ok()) status = check_range(call, "dst", copy.dst, copy.count);
   if (status.ok()) status = check_range(call, "src", copy.src, copy.count);
@@ -96,7 +96,7 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
     Status status = observer->inspect_transfer(call, fill.dst, room, nullptr, fill.count, -1);
     if (!status.ok()) return status;
   }
-  Status status = not_null(call, "devPtr", fill.dst);
+  Status status = not_null(call, "devPtr", fill.dst, ObjectKind::device_memory);
   if (status.ok()) status = check_limit(call, "maxCount", room, fill.count);
   if (status.ok()) status = check_range(call, "devPtr", fill.dst, fill.count);
   if (status.ok() && !current_context()) status = no_context(call);
@@ -107,14 +107,13 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
   PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
+    return with_call(status, call);
   }
   const bool foreign = bytes_behind(transfer.dst) == 0 ||
                        (transfer.src != nullptr && bytes_behind(transfer.src) == 0);
   if (foreign && stream.get() == Stream::running_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: a task may enqueue work on its own stream only for memory that acl allocated",
-                call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                "a task may enqueue work on its own stream only for memory that acl allocated");
   }
   transfer.notify(stream.get());
   const auto run = [](void* own) { static_cast<const Transfer*>(own)->run(); };
@@ -159,9 +158,8 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
   const Transfer copy{dst, src, count, 0, "aclrtMemcpyAsync"};
   Status status = check_copy(copy.call, copy, destMax, kind);
   if (status.ok() && kind == ACL_MEMCPY_HOST_TO_HOST) {
-    status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                  "aclrtMemcpyAsync: kind must not be ACL_MEMCPY_HOST_TO_HOST, which the device "
-                  "cannot do in a stream: use aclrtMemcpy");
+    status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, "aclrtMemcpyAsync",
+                  "ACL_MEMCPY_HOST_TO_HOST cannot run in a stream; use aclrtMemcpy");
   }
   if (status.ok()) status = enqueue(copy.call, copy, stream);
   return status.code();

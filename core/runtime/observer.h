@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/runtime/reason.h"
 #include "core/runtime/status.h"
 
 namespace openaclnn {
@@ -22,43 +23,6 @@ struct Range {
   size_t bytes;
   bool written;
 };
-
-// The objects of the C interface, and the kinds of memory.
-enum class ObjectKind : uint8_t {
-  tensor,
-  scalar,
-  int_array,
-  float_array,
-  bool_array,
-  tensor_list,
-  scalar_list,
-  executor,
-  context,
-  stream,
-  event,
-  physical_memory,  // a handle of aclrtMallocPhysical
-  device_memory,
-  host_memory,
-  reserved_memory,  // addresses without memory
-  mapped_memory,
-};
-
-// The C type, or what a sentence calls memory.
-constexpr const char* name_of(ObjectKind kind) {
-  constexpr const char* kNames[] = {
-      "aclTensor",     "aclScalar",     "aclIntArray",     "aclFloatArray",
-      "aclBoolArray",  "aclTensorList", "aclScalarList",   "aclOpExecutor",
-      "aclrtContext",  "aclrtStream",   "aclrtEvent",      "aclrtDrvMemHandle",
-      "device memory", "host memory",   "reserved memory", "mapped memory"};
-  return kNames[static_cast<int>(kind)];
-}
-
-constexpr bool is_memory(ObjectKind kind) { return kind >= ObjectKind::device_memory; }
-
-// Objects that need a device. Memory does too, but is reported by Observer::obtain.
-constexpr bool needs_device(ObjectKind kind) {
-  return kind >= ObjectKind::context && kind <= ObjectKind::physical_memory;
-}
 
 // `call` is the C function, or nullptr where it is unknown.
 struct Observer {
@@ -76,10 +40,9 @@ struct Observer {
   void (*ending)(const char* call, ObjectKind kind, const void* handle);  // before the object ends
   // A call was refused because of this handle or address.
   void (*refused)(const char* call, ObjectKind kind, const char* argument, const void* handle);
-  // A call fails with this code (0: it returns NULL). The sentence may lack the name of the call.
-  // `caller` is given if the stack does not show it.
-  void (*failed)(int32_t code, const char* sentence, const Caller* caller);
-  // Any other call.
+  // A call returns this failure. The caller is nullptr where the stack shows it.
+  void (*failed)(const ReportedFailure& failure, const Caller* caller);
+  // A call that only `failed` would show.
   void (*used)();
   void (*finalised)(const char* call);
 
@@ -140,6 +103,14 @@ inline void notify_refused(const char* call, ObjectKind kind, const char* argume
                            const void* handle) {
   if (observer != nullptr) [[unlikely]]
     observer->refused(call, kind, argument, handle);
+}
+// Fails with a handle that is not alive, and tells the observer.
+inline Status dead_handle(int32_t code, const char* call, ObjectKind kind, const char* argument,
+                          const void* handle) {
+  notify_refused(call, kind, argument, handle);
+  return fail(code, {Reason::dead_handle, kind}, call, "%s %p was %s", argument, handle,
+              kind == ObjectKind::physical_memory ? "freed or never allocated"
+                                                  : "destroyed or never created");
 }
 inline void notify_recorded(const void* event, const Stream* stream) {
   if (observer != nullptr) [[unlikely]]

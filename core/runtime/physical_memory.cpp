@@ -37,39 +37,37 @@ Status check_prop(const char* call, const aclrtPhysicalMemProp& prop) {
   const int handle = value_of(prop.handleType), allocation = value_of(prop.allocationType);
   const int attribute = value_of(prop.memAttr), location = value_of(prop.location.type);
   if (handle == ACL_MEM_HANDLE_TYPE_POSIX) {
-    return fail(
-        ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-        "%s: prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, since handles are not shared "
-        "between processes, but got ACL_MEM_HANDLE_TYPE_POSIX",
-        call);
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, call,
+                "prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, since handles are not shared "
+                "between processes, but got ACL_MEM_HANDLE_TYPE_POSIX");
   }
   if (handle != ACL_MEM_HANDLE_TYPE_NONE) {
-    return fail(ACL_ERROR_INVALID_PARAM,
-                "%s: prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, 0, but got %d", call,
-                handle);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "prop->handleType must be ACL_MEM_HANDLE_TYPE_NONE, 0, but got %d", handle);
   }
   if (allocation != ACL_MEM_ALLOCATION_TYPE_PINNED) {
-    return fail(ACL_ERROR_INVALID_PARAM,
-                "%s: prop->allocationType must be ACL_MEM_ALLOCATION_TYPE_PINNED, 0, but got %d",
-                call, allocation);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "prop->allocationType must be ACL_MEM_ALLOCATION_TYPE_PINNED, 0, but got %d",
+                allocation);
   }
   if (attribute < ACL_DDR_MEM || attribute > ACL_MEM_P2P_HUGE1G) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: prop->memAttr must be in [0, %d], but got %d", call,
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "prop->memAttr must be in [0, %d], but got %d",
                 static_cast<int>(ACL_MEM_P2P_HUGE1G), attribute);
   }
   if (location < ACL_MEM_LOCATION_TYPE_HOST || location > ACL_MEM_LOCATION_TYPE_HOST_NUMA) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: prop->location.type must be in [0, 4], but got %d",
-                call, location);
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "prop->location.type must be in [0, 4], but got %d", location);
   }
   if (location != ACL_MEM_LOCATION_TYPE_DEVICE) {
-    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                "%s: prop->location.type must be ACL_MEM_LOCATION_TYPE_DEVICE, 1, but got %d", call,
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, call,
+                "prop->location.type must be ACL_MEM_LOCATION_TYPE_DEVICE, 1, but got %d",
                 location);
   }
   const auto count = static_cast<uint32_t>(device_count());
   if (prop.location.id < count) return {};
-  return fail(ACL_ERROR_RT_INVALID_DEVICEID, "%s: prop->location.id must be in [0, %u), but got %u",
-              call, count, prop.location.id);
+  return fail(ACL_ERROR_RT_INVALID_DEVICEID, {Reason::wrong_value, ObjectKind::device}, call,
+              "prop->location.id must be in [0, %u), but got %u", count, prop.location.id);
 }
 
 size_t granularity_of(const aclrtPhysicalMemProp& prop) {
@@ -121,13 +119,13 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   int file = -1;
   void* home = size > total_memory() ? MAP_FAILED : obtain(size, &file);
   if (home == MAP_FAILED) {
-    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-                "%s: size must be available as memory, but %zu bytes are not", call, size);
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                "out of memory: %zu bytes", size);
   }
   PhysicalMemory* made = physical_memory().create(size, device, home, file);
   if (made == nullptr) {
     give_up(home, size, file);
-    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: all handles are in use", call);
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");
   }
   notify_made(call, ObjectKind::physical_memory, made);
   *handle = made;
@@ -141,12 +139,12 @@ HandlePool<PhysicalMemory>& physical_memory() {
 }
 
 Status find_physical(const char* call, const void* handle, PinnedMemory* memory) {
-  if (Status status = not_null(call, "handle", handle); !status.ok()) return status;
+  if (Status status = not_null(call, "handle", handle, ObjectKind::physical_memory); !status.ok())
+    return status;
   *memory = PinnedMemory(physical_memory(), handle);
   if (*memory) return {};
-  notify_refused(call, ObjectKind::physical_memory, "handle", handle);
-  return fail(ACL_ERROR_RT_INVALID_HANDLE,
-              "%s: handle must be alive, but %p was freed or never allocated", call, handle);
+  return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::physical_memory, "handle",
+                     handle);
 }
 
 Status show_at(const char* call, const PhysicalMemory& memory, void* address) {
@@ -161,14 +159,15 @@ Status show_at(const char* call, const PhysicalMemory& memory, void* address) {
     madvise(address, memory.size, MADV_HUGEPAGE);  // a hint
     return {};
   }
-  return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-              "%s: the system must have room for one more mapping, but %s", call,
+  return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+              "cannot map the memory: %s",
               memory.home == nullptr ? "handle was freed" : std::strerror(errno));
 }
 
 Status leave_home(const char* call, PhysicalMemory& memory) {
   if (memory.home == nullptr) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE, "%s: handle was freed by another thread", call);
+    return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::physical_memory},
+                call, "handle was freed by another thread");
   }
   give_up(memory.home, memory.size, memory.file);
   memory.home = nullptr;
@@ -189,8 +188,8 @@ aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp* prop,
   const int wanted = value_of(option);
   if (status.ok() && wanted != ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM &&
       wanted != ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED) {
-    status =
-        fail(ACL_ERROR_INVALID_PARAM, "%s: option must be in [0, 1], but got %d", call, wanted);
+    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                  "option must be in [0, 1], but got %d", wanted);
   }
   if (status.ok()) *granularity = granularity_of(*prop);
   return status.code();
@@ -203,11 +202,12 @@ aclError aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size,
   if (status.ok()) status = not_null(call, "prop", prop);
   if (status.ok()) status = check_prop(call, *prop);
   if (status.ok() && size == 0) {
-    status = fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call);
+    status =
+        fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0");
   }
   if (status.ok() && size % granularity_of(*prop) != 0) {
-    status = fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: size must be a multiple of %zu, the granularity, but got %zu", call,
+    status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                  "size must be a multiple of %zu, the granularity, but got %zu",
                   granularity_of(*prop), size);
   }
   if (status.ok()) status = check_zero(call, "flags", flags);

@@ -65,12 +65,13 @@ int current_product() {
 
 Status set_product(const char* key) {
   if (key == nullptr) {
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "set_product: product must not be NULL");
+    return fail(ACLNN_ERR_PARAM_NULLPTR, Reason::null_argument, "set_product",
+                "product must not be NULL");
   }
   const int index = index_of(key);
   if (index == kUnchosen) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "set_product: product must be %s, but got \"%s\"",
-                all_keys().c_str(), key);
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, "set_product",
+                "product must be %s, but got \"%s\"", all_keys().c_str(), key);
   }
   chosen.store(index, std::memory_order_relaxed);
   return {};

@@ -52,11 +52,10 @@ Status reserve(void** address, size_t asked, void* expected) {
   }
   if (range == nullptr) {
     return expected == nullptr
-               ? fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-                      "%s: size must be available as addresses, but %zu bytes are not", call, asked)
-               : fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
-                      "%s: the %zu bytes at expectPtr must be free, but those at %p are not", call,
-                      asked, expected);
+               ? fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                      "out of address space: %zu bytes", asked)
+               : fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                      "the %zu bytes at expectPtr %p are not free", asked, expected);
   }
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     const auto drop = [size](void* own) { give_back_range(own, size); };
@@ -87,16 +86,12 @@ Status release(void* address) {
   }
   if (size == 0) {
     notify_refused(call, ObjectKind::reserved_memory, "virPtr", address);
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: virPtr must be the start of a reservation, but %p was released or never "
-                "reserved",
-                call, address);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "no reservation begins at virPtr %p: it was released or never reserved", address);
   }
   if (mapped > 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID,
-                "%s: everything at virPtr must be unmapped first, but memory is mapped in %zu "
-                "places",
-                call, mapped);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "%zu mappings are left at virPtr; unmap them first", mapped);
   }
   notify_ending(call, ObjectKind::reserved_memory, address);
   give_back_range(address, size);
@@ -157,16 +152,17 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
   constexpr const char* call = "aclrtReserveMemAddress";
   Status status = not_null(call, "virPtr", virPtr);
   if (status.ok() && size == 0) {
-    status = fail(ACL_ERROR_INVALID_PARAM, "%s: size must be greater than 0", call);
+    status =
+        fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0");
   }
   if (status.ok()) status = check_zero(call, "alignment", alignment);
   if (status.ok() && number_of(expectPtr) % kExpectedUnit != 0) {
-    status = fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: expectPtr must be NULL or a multiple of 1 GiB, but is %p", call, expectPtr);
+    status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                  "expectPtr must be NULL or a multiple of 1 GiB, but is %p", expectPtr);
   }
   if (status.ok() && flags > 1) {
-    status = fail(ACL_ERROR_RT_PARAM_INVALID,
-                  "%s: flags must be 0, for normal pages, or 1, for huge ones, but got %llu", call,
+    status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                  "flags must be 0, for normal pages, or 1, for huge ones, but got %llu",
                   static_cast<unsigned long long>(flags));
   }
   if (status.ok()) status = reserve(virPtr, size, expectPtr);
@@ -174,7 +170,7 @@ aclError aclrtReserveMemAddress(void** virPtr, size_t size, size_t alignment, vo
 }
 
 aclError aclrtReleaseMemAddress(void* virPtr) {
-  Status status = not_null("aclrtReleaseMemAddress", "virPtr", virPtr);
+  Status status = not_null("aclrtReleaseMemAddress", "virPtr", virPtr, ObjectKind::reserved_memory);
   if (status.ok()) status = release(virPtr);
   return status.code();
 }

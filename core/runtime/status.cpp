@@ -24,30 +24,42 @@
 namespace openaclnn {
 namespace {
 
-struct Failure {
+constexpr char kSeparator[] = ": ";
+
+struct Record {
   int32_t code;
-  bool mild;           // replaced by the next failure
+  Cause cause;
+  bool mild;           // the next one takes its place
   const void* thread;  // &own of the one that failed
   timespec time;
-  char sentence[1000];
+  size_t head;      // bytes of `text` before the sentence: the call and a separator, or 0
+  char text[1000];  // all of it, as programs get it
+
+  std::string_view call() const { return {text, head == 0 ? 0 : head - std::strlen(kSeparator)}; }
+  const char* sentence() const { return text + head; }
+  size_t write_head(const char* call) {
+    head = 0;
+    if (call == nullptr || *call == '\0') return 0;
+    return head = static_cast<size_t>(snprintf(text, sizeof text, "%.200s%s", call, kSeparator));
+  }
 };
 
-// The newest kPending failures that were not asked for.
-struct Failures {
+// If nobody asks for them, the newest kPending failures are kept.
+struct Records {
   static constexpr unsigned kPending = 4;
 
-  Failure ring[kPending];
+  Record ring[kPending];
   unsigned count;  // ever recorded since they were last taken
 
   unsigned pending() const { return count < kPending ? count : kPending; }
-  Failure& newest(unsigned age) { return ring[(count - 1 - age) % kPending]; }
-  Failure& add(int32_t code, bool mild = false);
-  Failure* newest_of_this_thread();  // nullptr when there is none
+  Record& newest(unsigned age) { return ring[(count - 1 - age) % kPending]; }
+  Record& add(int32_t code, Cause cause, bool mild = false);
+  Record* newest_of_this_thread();  // nullptr when there is none
 };
 
 struct Messages {
-  Failures failures;
-  char recent[Failures::kPending * (sizeof(Failure::sentence) + kDecoration)];
+  Records records;
+  char recent[Records::kPending * (sizeof(Record::text) + kDecoration)];
 };
 
 // Allocated at the first failure of a thread: as thread-local storage, 9 KiB would come off the
@@ -67,17 +79,18 @@ void note_code(int32_t code) {
   if (code % 100000 / 1000 == 7) last_of_runtime = code;
 }
 
-Failure& Failures::add(int32_t code, bool mild) {
+Record& Records::add(int32_t code, Cause cause, bool mild) {
   if (count > 0 && newest(0).mild) --count;
-  Failure& failure = ring[count++ % kPending];
+  Record& failure = ring[count++ % kPending];
   failure.code = code;
+  failure.cause = cause;
   failure.mild = mild;
   failure.thread = &own;
   clock_gettime(CLOCK_REALTIME, &failure.time);
   return failure;
 }
 
-Failure* Failures::newest_of_this_thread() {
+Record* Records::newest_of_this_thread() {
   for (unsigned age = 0; age < pending(); ++age) {
     if (newest(age).thread == &own) return &newest(age);
   }
@@ -109,8 +122,8 @@ class Seen {
     messages_ = &common;
     lock_.lock();
   }
-  Failures* operator->() const { return &messages_->failures; }
-  // The buffer of aclGetRecentErrMsg: of the thread, even if failures are shared.
+  Records* operator->() const { return &messages_->records; }
+  // The text that this thread gets, which is its own also where records are not.
   char* recent() const {
     return own != nullptr || make_own() != nullptr ? own->recent : common.recent;
   }
@@ -120,51 +133,50 @@ class Seen {
   Messages* messages_;
 };
 
-void record(int32_t code, bool mild, const char* sentence, va_list arguments) {
+void record(int32_t code, Cause cause, bool mild, const char* call, const char* sentence,
+            va_list arguments) {
   note_code(code);
   unreported = true;
   const Seen seen;
-  Failure& failure = seen->add(code, mild);
+  Record& failure = seen->add(code, cause, mild);
+  const size_t head = failure.write_head(call);
   const DefaultEnvironment environment;  // numbers read the same in every rounding mode
-  vsnprintf(failure.sentence, sizeof failure.sentence, sentence, arguments);
+  vsnprintf(failure.text + head, sizeof failure.text - head, sentence, arguments);
 }
 
 }  // namespace
 
-Status fail(int32_t code, const char* sentence, ...) {
+Status fail(int32_t code, Cause cause, const char* call, const char* sentence, ...) {
   va_list arguments;
   va_start(arguments, sentence);
-  record(code, false, sentence, arguments);
+  record(code, cause, false, call, sentence, arguments);
   va_end(arguments);
   return Status(code);
 }
 
-Status fail_mildly(int32_t code, const char* sentence, ...) {
+Status fail_mildly(int32_t code, Cause cause, const char* call, const char* sentence, ...) {
   va_list arguments;
   va_start(arguments, sentence);
-  record(code, true, sentence, arguments);
+  record(code, cause, true, call, sentence, arguments);
   va_end(arguments);
   return Status(code);
 }
 
-Status prefix_newest(int32_t code, const char* prefix, ...) {
-  char sentence[sizeof(Failure::sentence)];
-  va_list arguments;
-  va_start(arguments, prefix);
-  vsnprintf(sentence, sizeof sentence, prefix, arguments);
-  va_end(arguments);
-  note_code(code);
+Status fail(const TakenFailure& failure) {
+  return fail(failure.code, failure.cause, failure.call.c_str(), "%s", failure.sentence.c_str());
+}
+
+Status with_call(Status status, const char* call) {
+  note_code(status.code_);
   const Seen seen;
-  Failure* failure = seen->newest_of_this_thread();
-  if (failure != nullptr) {
-    const size_t length = std::strlen(sentence);
-    snprintf(sentence + length, sizeof sentence - length, "%s", failure->sentence);
-  } else {
-    failure = &seen->add(code);
-  }
-  failure->code = code;
-  std::memcpy(failure->sentence, sentence, sizeof sentence);
-  return Status(code);
+  Record* failure = seen->newest_of_this_thread();
+  if (failure == nullptr) failure = &seen->add(status.code_, Reason::internal);
+  char sentence[sizeof(Record::text)];
+  std::strcpy(sentence, failure->sentence());
+  const size_t head = failure->write_head(call);
+  snprintf(failure->text + head, sizeof failure->text - head, "%s", sentence);
+  failure->code = status.code_;
+  return status;
 }
 
 namespace {
@@ -173,14 +185,14 @@ constexpr int32_t kOfTheFailure = -1;  // the code that it was recorded with
 
 void notify_observer(int32_t code, const Caller* caller) {
   if (observer == nullptr || !std::exchange(unreported, false)) return;
-  char sentence[sizeof(Failure::sentence)] = "";
+  Record own_copy{};
   {
     const Seen seen;
-    const Failure* failure = seen->newest_of_this_thread();
-    if (failure != nullptr) std::memcpy(sentence, failure->sentence, sizeof sentence);
-    if (code == kOfTheFailure) code = failure != nullptr ? failure->code : 0;
+    const Record* failure = seen->newest_of_this_thread();
+    if (failure != nullptr) own_copy = *failure;
   }
-  observer->failed(code, sentence, caller);
+  if (code == kOfTheFailure) code = own_copy.code;
+  observer->failed({code, own_copy.cause, own_copy.call(), own_copy.sentence()}, caller);
 }
 
 }  // namespace
@@ -196,19 +208,30 @@ void notify_status_at(Caller (*where)()) {
 std::string take_sentence() {
   unreported = false;  // an exception reports it
   const Seen seen;
-  const Failure* failure = seen->newest_of_this_thread();
-  std::string sentence = failure != nullptr ? failure->sentence : "";
+  const Record* failure = seen->newest_of_this_thread();
+  std::string sentence = failure != nullptr ? failure->text : "";
   seen->count = 0;
   return sentence;
+}
+
+TakenFailure take_failure(int32_t code) {
+  unreported = false;  // whoever fails with it reports it
+  const Seen seen;
+  const Record* newest = seen->newest_of_this_thread();
+  TakenFailure failure{code, {}, "", ""};
+  if (newest != nullptr)
+    failure = {code, newest->cause, std::string(newest->call()), newest->sentence()};
+  seen->count = 0;
+  return failure;
 }
 
 void withdraw(int32_t code) {
   if (last_of_runtime == code) last_of_runtime = 0;
   const Seen seen;
-  Failure kept[Failures::kPending];
+  Record kept[Records::kPending];
   unsigned count = 0;
   for (unsigned age = seen->pending(); age-- > 0;) {
-    const Failure& failure = seen->newest(age);
+    const Record& failure = seen->newest(age);
     if (failure.thread != &own || failure.code != code) kept[count++] = failure;
   }
   if (count == seen->pending()) return;
@@ -220,30 +243,21 @@ void share_sentences() {
   // Not held across fork: failures are recorded under locks that are. The child starts with none.
   after_fork_in_child([] {
     new (&sharing) std::mutex;
-    common.failures.count = 0;
+    common.records.count = 0;
   });
   shared = true;
 }
-
-namespace {
-
-std::atomic<bool> deferred = false;
-
-}  // namespace
-
-bool refusals_deferred() { return deferred.load(std::memory_order_relaxed); }
 
 }  // namespace openaclnn
 
 using namespace openaclnn;
 
-void openaclnn_defer_refusals() { deferred.store(true, std::memory_order_relaxed); }
-
 namespace {
 
 aclError last_error(const char* call, int level, bool forget) {
   if (level != ACL_RT_THREAD_LEVEL) {
-    return fail(ACL_ERROR_INVALID_PARAM, "%s: level must be 0, the thread, but got %d", call, level)
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "level must be 0, the thread, but got %d", level)
         .code();
   }
   return forget ? std::exchange(last_of_runtime, 0) : last_of_runtime;
@@ -253,8 +267,8 @@ aclError last_error(const char* call, int level, bool forget) {
 
 void openaclnn_newest_sentence(char* text, size_t size) {
   const Seen seen;
-  const Failure* failure = seen->newest_of_this_thread();
-  snprintf(text, size, "%s", failure != nullptr ? failure->sentence : "");
+  const Record* failure = seen->newest_of_this_thread();
+  snprintf(text, size, "%s", failure != nullptr ? failure->text : "");
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level) {
@@ -279,8 +293,8 @@ const char* aclGetRecentErrMsg() {
   }
   for (unsigned i = 0; i < seen->pending(); ++i) {
     const unsigned age = i == 0 ? first : i <= first ? i - 1 : i;
-    const Failure& failure = seen->newest(age);
-    end += print_message(failure.code, failure.time, failure.sentence, end,
+    const Record& failure = seen->newest(age);
+    end += print_message(failure.code, failure.time, failure.text, end,
                          static_cast<size_t>(recent + sizeof(Messages::recent) - end));
   }
   seen->count = 0;

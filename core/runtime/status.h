@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors are values inside the core, plus one sentence for people.
 //
-//   if (x == nullptr) return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: x must not be NULL", name);
+//   if (x == nullptr)
+//     return fail(ACLNN_ERR_PARAM_NULLPTR, {Reason::null_argument, ObjectKind::tensor}, name,
+//                 "x must not be NULL");
 //
-// The sentence is kept for the calling thread until aclGetRecentErrMsg (or the Python binding)
-// takes it.
+// The sentence, headed by the call, is kept for the calling thread until aclGetRecentErrMsg (or the
+// Python binding) takes it. Code asks for the cause.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <string>
+#include <string_view>
+
+#include "core/runtime/reason.h"
 
 namespace openaclnn {
 
@@ -18,7 +23,15 @@ namespace openaclnn {
 // failure, unless it was reported already.
 void notify_status(int32_t code);
 
-// Call site in a language whose frames only its binding knows.
+// A failure as the observer gets it.
+struct ReportedFailure {
+  int32_t code;  // that the call returns; 0: NULL
+  Cause cause;
+  std::string_view call;  // "" where only the stack shows it
+  std::string_view sentence;
+};
+
+// The place of a call in a language whose frames only its binding knows.
 struct Caller {
   char function[160];
   char file[256];
@@ -47,19 +60,31 @@ class [[nodiscard]] Status {
   }
 
  private:
+  friend Status with_call(Status status, const char* call);
   int32_t code_ = 0;
 };
 
-// Records a failure of this thread and returns its code as a Status.
-[[gnu::format(printf, 2, 3)]] Status fail(int32_t code, const char* sentence, ...);
+// Records this thread's newest failure and returns its code as a value. `call` heads the sentence;
+// nullptr where the caller adds it (with_call).
+[[gnu::format(printf, 4, 5)]] Status fail(int32_t code, Cause cause, const char* call,
+                                          const char* sentence, ...);
 
-// Like `fail`, for a failure that programs may ignore: the next failure replaces it.
-[[gnu::format(printf, 2, 3)]] Status fail_mildly(int32_t code, const char* sentence, ...);
+// Does what `fail` does for a failure that programs may ignore: the next failure replaces it.
+[[gnu::format(printf, 4, 5)]] Status fail_mildly(int32_t code, Cause cause, const char* call,
+                                                 const char* sentence, ...);
 
-// Prefixes this thread's newest sentence and replaces its code.
-//
-//   return prefix_newest(ACLNN_ERR_RUNTIME_ERROR, "%s: stream must be a live stream: ", name);
-[[gnu::format(printf, 2, 3)]] Status prefix_newest(int32_t code, const char* prefix, ...);
+// Puts the call before the newest sentence of this thread and gives it that code; older ones stay.
+Status with_call(Status status, const char* call);
+
+// A failure that is reported later, or by another thread.
+struct TakenFailure {
+  int32_t code = 0;
+  Cause cause;
+  std::string call, sentence;  // the sentence without the call
+};
+// The newest of this thread, behind a call that returned the code; forgets all pending ones.
+TakenFailure take_failure(int32_t code);
+Status fail(const TakenFailure& failure);
 
 // Returns this thread's newest sentence, or "", and clears all pending ones.
 std::string take_sentence();
@@ -72,10 +97,6 @@ void withdraw(int32_t code);
 // aclInit).
 void share_sentences();
 
-// Returns whether phase 1 of operators leaves its refusals to phase 2, where they are failures of
-// the stream.
-bool refusals_deferred();
-
 // ---- the text of aclGetRecentErrMsg (message_text.cpp) ----
 
 // Whether the caller can correct what led to this code.
@@ -87,8 +108,5 @@ size_t print_message(int32_t code, const timespec& time, const char* sentence, c
 
 }  // namespace openaclnn
 
-// Enables that, for callers that cannot go on after a refusal in phase 1.
-extern "C" void openaclnn_defer_refusals();
-
-// Copies the newest sentence, truncated to the size, without clearing it.
+// Copies the newest sentence for tracing, cut to the size; forgets nothing.
 extern "C" void openaclnn_newest_sentence(char* text, size_t size);

@@ -22,7 +22,7 @@ thread_local const Stream* running = nullptr;
 }  // namespace
 
 Status TaskFailure::as_status(const char* call) const {
-  return code == 0 ? Status() : fail(code, "%s: %s", call, sentence);
+  return code == 0 ? Status() : fail(code, cause, call, "%s", sentence);
 }
 
 const Stream* Stream::running_here() { return running; }
@@ -188,10 +188,11 @@ Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
   return interrupted_ ? Waited::interrupted : Waited::too_long;
 }
 
-void Stream::fail_task(int32_t code, const char* sentence, ...) {
+void Stream::fail_task(int32_t code, Cause cause, const char* sentence, ...) {
   std::lock_guard lock(mutex_);
   if (failure_.code != 0) return;
   failure_.code = code;
+  failure_.cause = cause;
   va_list arguments;
   va_start(arguments, sentence);
   vsnprintf(failure_.sentence, sizeof failure_.sentence, sentence, arguments);

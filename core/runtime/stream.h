@@ -37,6 +37,7 @@ struct Task {
 // The failure of a task; code 0: none.
 struct TaskFailure {
   int32_t code = 0;
+  Cause cause;
   char sentence[200] = "";
 
   Status as_status(const char* call) const;  // as a failure of this thread, headed by `call`
@@ -102,8 +103,9 @@ class Stream {
   enum class Waited { signalled, too_long, interrupted };
   Waited wait_here(OneShotEvent& event, Deadline deadline);
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
-  // still run.
-  [[gnu::format(printf, 3, 4)]] void fail_task(int32_t code, const char* sentence, ...);
+  // run all the same.
+  [[gnu::format(printf, 4, 5)]] void fail_task(int32_t code, Cause cause, const char* sentence,
+                                               ...);
   TaskFailure failure();
   TaskFailure forget_failure();  // returns failure() and clears it
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -207,11 +209,17 @@ extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
 // Waits for submitted work. Failures stay for the next synchronisation; for check mode it is not a
 // wait of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
-// Makes the next synchronisation of the stream fail.
-extern "C" int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence);
 // Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
 extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
                                        void (*drop)(void* context), void* context);
-// Called by a running task that fails. The next synchronisation fails for its stream and for every
-// other stream of the context, since they use its results through events.
-extern "C" void openaclnn_fail_context(int32_t code, const char* sentence);
+
+namespace openaclnn {
+
+// Makes the next synchronisation of the stream fail, as if one of its tasks had.
+int32_t fail_stream(void* stream, const TakenFailure& failure);
+// A task that fails calls this while it runs. The next synchronisation of its stream fails, and
+// that of every other stream of the context, since they wait for events behind the task and use
+// its results.
+void fail_context(const TakenFailure& failure);
+
+}  // namespace openaclnn

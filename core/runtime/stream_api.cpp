@@ -20,8 +20,8 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
   if (!context) return no_context(call);
   *stream = streams().create(context.get(), (flags & kUnawaited) == 0);
   if (*stream == nullptr) {
-    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "%s: all streams of this process are in use",
-                call);
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
+                "too many live streams");
   }
   notify_made(call, ObjectKind::stream, *stream);
   return {};
@@ -29,23 +29,21 @@ Status create(const char* call, aclrtStream* stream, uint32_t flags) {
 
 // A stream whose context was destroyed may be destroyed by any thread.
 Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
-  if (Status status = not_null(call, "stream", handle); !status.ok()) return status;
+  if (Status status = not_null(call, "stream", handle, ObjectKind::stream); !status.ok())
+    return status;
   *stream = PinnedStream(streams(), handle);
   if (!*stream) {
-    notify_refused(call, ObjectKind::stream, "stream", handle);
-    return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "%s: stream must be alive, but %p was destroyed or never created", call, handle);
+    return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::stream, "stream", handle);
   }
   if (stream->get() == Stream::running_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: stream must not be destroyed by a task of its own",
-                call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                "a task must not destroy the stream it runs on");
   }
   const PinnedContext here = current_context();  // first: another thread may end both meanwhile
   const Context* owner = (*stream)->owner();
   if (owner != here.get() && contexts().find(owner) != nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
-                "%s: stream must belong to the current context, but %p belongs to another", call,
-                handle);
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT, {Reason::foreign_handle, ObjectKind::stream}, call,
+                "stream %p belongs to another context than the current one", handle);
   }
   return {};
 }
@@ -58,8 +56,8 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   own.release();
   notify_ending(call, ObjectKind::stream, stream);
   if (!streams().destroy(stream)) {
-    return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "%s: stream must be alive, but %p was destroyed by another thread", call, handle);
+    return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::stream}, call,
+                "stream %p was destroyed by another thread", handle);
   }
   notify_synchronised(stream);
   return {};
@@ -71,18 +69,17 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
   PinnedStream stream;
   if (Status status = find_stream(handle, &stream); !status.ok()) {
-    return prefix_newest(status.code(), "%s: ", call);
+    return with_call(status, call);
   }
   if (!stream->awaited()) return {};
   if (stream.get() == Stream::running_here()) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: a task must not wait for the stream it runs on",
-                call);
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
+                "a task must not wait for the stream it runs on");
   }
   const Stream::Waiter waiter(*stream);
   if (!waiter.wait(Deadline::in_milliseconds(timeout))) {
-    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
-                "%s: the work of stream must be done within %d milliseconds, but was not", call,
-                timeout);
+    return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, Reason::timed_out, call,
+                "timed out: the stream is still working after %d ms", timeout);
   }
   if (failure == nullptr) return {};
   notify_synchronised(stream.get());
@@ -128,7 +125,7 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   if (Status null = not_null(call, "status", status); !null.ok()) return null.code();
   PinnedStream found;
   if (Status missing = find_stream(stream, &found); !missing.ok()) {
-    return prefix_newest(missing.code(), "%s: ", call).code();
+    return with_call(missing, call).code();
   }
   const bool done = found->query();
   if (done) notify_synchronised(found.get());
@@ -155,13 +152,6 @@ int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();
 }
 
-int32_t openaclnn_fail_stream(void* stream, int32_t code, const char* sentence) {
-  PinnedStream found;
-  Status status = find_stream(stream, &found);
-  if (status.ok()) found->fail_task(code, "%s", sentence);
-  return status.code();
-}
-
 int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*drop)(void* context),
                             void* context) {
   PinnedStream stream;
@@ -170,7 +160,7 @@ int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*dro
     if (status.ok() && !stream->hand_over({run, drop, context}))
       status = no_thread("openaclnn_hand_over");
   } catch (const std::bad_alloc&) {
-    status = fail(ACL_ERROR_BAD_ALLOC, "out of memory");
+    status = fail(ACL_ERROR_BAD_ALLOC, Reason::out_of_memory, nullptr, "out of memory");
   }
   if (!status.ok()) drop(context);
   return status.code();

@@ -144,19 +144,17 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
       *stream = PinnedStream(streams(), context->stream);
       return {};
     }
-    return fail(ACL_ERROR_RT_CONTEXT_NULL,
-                "the default stream needs a current context: call aclrtSetDevice first");
+    return fail(
+        ACL_ERROR_RT_CONTEXT_NULL, {Reason::no_context, ObjectKind::device}, nullptr,
+        "no device is set for this thread, so it has no default stream; call aclrtSetDevice first");
   }
   PinnedStream found(streams(), handle);
   if (!found) {
-    notify_refused(call, ObjectKind::stream, "stream", handle);
-    return fail(ACL_ERROR_RT_INVALID_HANDLE,
-                "stream must be alive, but %p was destroyed or never created", handle);
+    return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::stream, "stream", handle);
   }
   if (found->owner() == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_CONTEXT,
-                "the context of stream must be alive, but that of %p was destroyed or reset",
-                handle);
+    return fail(ACL_ERROR_RT_STREAM_CONTEXT, {Reason::dead_handle, ObjectKind::context}, nullptr,
+                "the context of stream %p was destroyed or reset", handle);
   }
   *stream = std::move(found);
   return {};
@@ -192,6 +190,15 @@ bool drain_streams(PickStream pick, void* context, Deadline deadline) {
   return true;
 }
 
+namespace {
+
+void fail_task_of(Stream& stream, const TakenFailure& failure) {
+  stream.fail_task(failure.code, failure.cause, "%s%s%s", failure.call.c_str(),
+                   failure.call.empty() ? "" : ": ", failure.sentence.c_str());
+}
+
+}  // namespace
+
 Status take_failures(const char* call, PickStream pick, void* context) {
   TaskFailure first;
   streams().for_each([&](Stream& stream) {
@@ -202,14 +209,20 @@ Status take_failures(const char* call, PickStream pick, void* context) {
   return first.as_status(call);
 }
 
-}  // namespace openaclnn
-
-void openaclnn_fail_context(int32_t code, const char* sentence) {
-  using namespace openaclnn;
+void fail_context(const TakenFailure& failure) {
   const Stream* own = Stream::running_here();
   Context* context = Stream::owner_here();
   streams().for_each([&](Stream& stream) {
     const bool same = context != nullptr && stream.owner() == context;
-    if (&stream == own || same) stream.fail_task(code, "%s", sentence);
+    if (&stream == own || same) fail_task_of(stream, failure);
   });
 }
+
+int32_t fail_stream(void* handle, const TakenFailure& failure) {
+  PinnedStream found;
+  Status status = find_stream(handle, &found);
+  if (status.ok()) fail_task_of(*found, failure);
+  return status.code();
+}
+
+}  // namespace openaclnn

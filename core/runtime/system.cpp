@@ -18,8 +18,8 @@ std::atomic<int64_t> of_process[kOptions];
 
 Status check_option(const char* call, int option, int count) {
   if (option >= 0 && option < count) return {};
-  return fail(ACL_ERROR_INVALID_PARAM, "%s: opt must be in [0, %d), but got %d", call, count,
-              option);
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+              "opt must be in [0, %d), but got %d", count, option);
 }
 
 // ACL_OPT_DETERMINISTIC: off, deterministic, strongly consistent, batch consistent. Others are off
@@ -27,8 +27,9 @@ Status check_option(const char* call, int option, int count) {
 Status check_value(const char* call, int option, int64_t value) {
   const int64_t most = option == ACL_OPT_DETERMINISTIC ? 3 : 1;
   if (value >= 0 && value <= most) return {};
-  return fail(ACL_ERROR_RT_PARAM_INVALID, "%s: value of opt %d must be in [0, %lld], but got %lld",
-              call, option, static_cast<long long>(most), static_cast<long long>(value));
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+              "value of opt %d must be in [0, %lld], but got %lld", option,
+              static_cast<long long>(most), static_cast<long long>(value));
 }
 
 }  // namespace
@@ -69,9 +70,8 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t* value) {
   if (!context) return no_context(call).code();
   const int64_t kept = context->options[opt];
   if (kept < 0) {
-    return fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET,
-                "%s: opt %d must have been set for this context, but was not", call,
-                static_cast<int>(opt))
+    return fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, Reason::call_missing, call,
+                "opt %d was never set for this context", static_cast<int>(opt))
         .code();
   }
   *value = kept;

@@ -74,7 +74,7 @@ class Executor:
 
     def _refuse(self, call: str) -> NoReturn:
         ended = "destroyed" if self._destroyed else "run"
-        raise AclnnError(_INVALID, f"{call}: executor must be alive, but was already {ended}")
+        raise AclnnError(_INVALID, f"{call}: executor was already {ended}")
 
 
 def aclSetAclOpExecutorRepeatable(executor: Executor) -> None:
@@ -93,7 +93,7 @@ def _executor(call: str, executor: Executor | None, null: int = _NULL) -> Execut
     if executor is None:
         raise AclnnError(null, f"{call}: executor must not be None")
     if not isinstance(executor, Executor):
-        raise AclnnError(_INVALID, f"{call}: executor must come from phase 1, but is {executor!r}")
+        raise AclnnError(_INVALID, f"{call}: executor must be one of phase 1, but got {executor!r}")
     return executor
 
 
@@ -113,7 +113,7 @@ def _phase2(name: str) -> Callable[[Any, int, Executor, Stream | None], None]:
         if live.name != name:
             raise AclnnError(
                 _INVALID,
-                f"{name}: executor must come from {name}{_PHASE1}, but is of {live.name}",
+                f"{name}: executor belongs to {live.name}; pass that of {name}{_PHASE1}",
             )
         live.run(stream)
 

@@ -179,7 +179,7 @@ class Library:
             raise BuildError(f"the compiler {command[0]} could not be started: {error}") from None
         if done.returncode != 0:
             log.write_text(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
-            raise BuildError(f"the compiler {command[0]} failed; what it said is in {log}")
+            raise BuildError(f"the compiler {command[0]} failed; its output is in {log}")
 
     def _compile(self, command: Sequence[str], target: Path) -> None:
         log = target.with_suffix(".log")
@@ -219,7 +219,7 @@ class Library:
             with _locked(target.with_suffix(".lock")):
                 if is_whole(target):  # somebody built it while we waited
                     return target
-                damaged = f"{target} is not what was compiled; " if target.exists() else ""
+                damaged = f"{target} is damaged; " if target.exists() else ""
                 print(
                     f"openaclnn: {damaged}compiling {self.what} for {self.package.name} "
                     f"{self.package.version} with {command[0]}, once, about "

@@ -24,23 +24,24 @@ void arguments() {
   aclrtStream stream;
   CHECK_EQ(aclrtSetDevice(0), 0);
   CHECK_EQ(aclrtCreateStream(&stream), 0);
-  CHECK_FAILS(aclrtProcessReport(1), 100035, "aclrtProcessReport: this thread must be subscribed");
-  CHECK_FAILS(aclrtProcessReport(0), 107000, "timeout must be -1 or greater than 0 milliseconds");
+  CHECK_FAILS(aclrtProcessReport(1), 100035, "aclrtProcessReport: this thread is not subscribed");
+  CHECK_FAILS(aclrtProcessReport(0), 107000, "timeout must be -1 (no limit) or at least 1 ms");
   CHECK_EQ(aclrtProcessReport(-2), 107000);
   CHECK_FAILS(aclrtLaunchCallback(nothing, nullptr, ACL_CALLBACK_BLOCK, stream), 100034,
-              "a thread must be subscribed to stream: call aclrtSubscribeReport first");
-  CHECK_FAILS(aclrtUnSubscribeReport(self(), stream), 100034, "stream must be subscribed");
+              "no thread is subscribed to the stream; call aclrtSubscribeReport first");
+  CHECK_FAILS(aclrtUnSubscribeReport(self(), stream), 100034, "no thread is subscribed");
   CHECK_EQ(aclrtSubscribeReport(self(), foreign), 107017);
   CHECK_EQ(aclrtUnSubscribeReport(self(), foreign), 107017);
   CHECK_EQ(aclrtSubscribeReport(self(), stream), 0);
-  CHECK_FAILS(aclrtSubscribeReport(self() + 1, stream), 100033, "stream must have no thread yet");
+  CHECK_FAILS(aclrtSubscribeReport(self() + 1, stream), 100033,
+              "is already subscribed to the stream");
   CHECK_FAILS(aclrtUnSubscribeReport(self() + 1, stream), 100035,
               "threadId must be the thread subscribed to stream");
   CHECK_EQ(aclrtLaunchCallback(nullptr, nullptr, ACL_CALLBACK_BLOCK, stream), 100000);
   CHECK_FAILS(aclrtLaunchCallback(nothing, nullptr, static_cast<aclrtCallbackBlockType>(2), stream),
               100000, "blockType must be 0 or 1, but got 2");
   CHECK_EQ(aclrtLaunchCallback(nothing, nullptr, ACL_CALLBACK_BLOCK, foreign), 107017);
-  CHECK_FAILS(aclrtProcessReport(2), 100036, "a callback must come within 2 milliseconds");
+  CHECK_FAILS(aclrtProcessReport(2), 100036, "timed out: no callback within 2 ms");
   CHECK_EQ(aclrtUnSubscribeReport(self(), stream), 0);
   CHECK_EQ(aclrtProcessReport(1), 100035);
   CHECK_EQ(aclrtDestroyStream(stream), 0);
@@ -184,8 +185,8 @@ void unsubscribed_early() {
   CHECK_EQ(aclrtLaunchCallback(add, &ran, ACL_CALLBACK_NO_BLOCK, stream), 0);
   CHECK_EQ(aclrtUnSubscribeReport(self(), stream), 0);
   CHECK_FAILS(aclrtSynchronizeStream(stream), 100034,
-              "aclrtSynchronizeStream: the thread of a callback must be subscribed until it has "
-              "run, but aclrtUnSubscribeReport came first");
+              "aclrtSynchronizeStream: aclrtUnSubscribeReport came before a callback of the stream "
+              "had run");
   CHECK_EQ(aclrtProcessReport(1000),
            0);  // the callback that no stream waits for was handed over before
   CHECK_EQ(aclrtProcessReport(1), 100035);

@@ -76,9 +76,9 @@ void copies() {
   CHECK_FAILS(aclrtMemcpy(host.data(), room, base + kGranule + 7, 2 * kGranule, kDown), 107000,
               "count must be at most 4194297, the bytes");
   CHECK_FAILS(aclrtMemset(base + room, 1, 0, 1), 107000,
-              "devPtr must be memory, but at");  // reserved, and nothing there
+              "nothing is mapped at devPtr");  // reserved, and nothing there
   CHECK_FAILS(aclrtMemcpy(host.data(), 1, base + 15 * kGranule, 1, kDown), 107000,
-              "addresses are reserved and nothing is mapped");
+              "nothing is mapped at src");
   aclrtStream stream = nullptr;
   CHECK_EQ(aclrtCreateStream(&stream), 0);
   CHECK_EQ(aclrtMemsetAsync(base + room, 1, 0, 1, stream), 107000);
@@ -95,9 +95,9 @@ void copies() {
   CHECK_EQ(aclrtPointerGetAttributes(base + room, &attributes), 0);
   CHECK_EQ(attributes.location.type, ACL_MEM_LOCATION_TYPE_UNREGISTERED);
 
-  CHECK_FAILS(aclrtFree(base), 107000, "is mapped memory: unmap it with aclrtUnmapMem");
+  CHECK_FAILS(aclrtFree(base), 107000, "is mapped memory; unmap it with aclrtUnmapMem");
   CHECK_FAILS(aclrtFree(base + room), 107000,
-              "is a reserved address: release it with aclrtReleaseMemAddress");
+              "is a reserved address; release it with aclrtReleaseMemAddress");
   CHECK_FAILS(aclrtFreeHost(base), 107000, "is mapped memory");
   CHECK_EQ(aclrtUnmapMem(base), 0);
   CHECK_EQ(aclrtMemset(base, 1, 0, 1), 107000);

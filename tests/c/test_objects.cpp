@@ -129,7 +129,7 @@ void wrong_handles() {
   auto* foreign = reinterpret_cast<aclTensor*>(on_stack);
   auto* low = reinterpret_cast<aclTensor*>(uintptr_t{1});
   for (aclTensor* wrong : {stale, foreign, inside, low}) {
-    CHECK_FAILS(aclDestroyTensor(wrong), 161002, "aclDestroyTensor: tensor must be alive");
+    CHECK_FAILS(aclDestroyTensor(wrong), 161002, "aclDestroyTensor: tensor 0x");
     CHECK_FAILS(aclGetViewShape(wrong, &numbers, &count), 161002, "AclNN_Parameter_Error(EZ1001)");
     CHECK_EQ(aclGetViewStrides(wrong, &numbers, &count), 161002);
     CHECK_EQ(aclGetStorageShape(wrong, &numbers, &count), 161002);
@@ -173,7 +173,7 @@ void scalars() {
     aclScalar* scalar = aclCreateScalar(value, dtype);
     CHECK(scalar != nullptr);
     CHECK_EQ(aclDestroyScalar(scalar), 0);
-    CHECK_FAILS(aclDestroyScalar(scalar), 161002, "aclDestroyScalar: scalar must be alive");
+    CHECK_FAILS(aclDestroyScalar(scalar), 161002, "aclDestroyScalar: scalar 0x");
   }
   CHECK(aclCreateScalar(nullptr, ACL_FLOAT) == nullptr);
   CHECK_TEXT("aclCreateScalar: value must not be NULL");
@@ -198,7 +198,7 @@ void array(Create create, Destroy destroy, Size size) {
   CHECK_TEXT("value must not be NULL");
   CHECK_EQ(destroy(empty), 0);
   CHECK_EQ(destroy(three), 0);
-  CHECK_FAILS(destroy(three), 161002, "array must be alive");
+  CHECK_FAILS(destroy(three), 161002, "array 0x");
   CHECK_EQ(size(three, &count), 161002);
 }
 
@@ -262,7 +262,7 @@ void stale_handles_stay_stale() {
 void sizes_beyond_memory() {
   const int64_t value = 0;
   CHECK(aclCreateIntArray(&value, UINT64_MAX) == nullptr);
-  CHECK_TEXT("aclCreateIntArray: size must fit memory, but got 18446744073709551615 elements");
+  CHECK_TEXT("aclCreateIntArray: out of memory: a list of 18446744073709551615 elements");
 }
 
 }  // namespace

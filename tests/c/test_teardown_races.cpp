@@ -226,7 +226,7 @@ void one_destroys() {
         const aclrtStream stream = all[static_cast<size_t>(k)];
         const int code = i == 0 ? aclrtDestroyStream(stream) : aclrtDestroyStreamForce(stream);
         if (code == 0) ++winners;
-        if (code != 0) CHECK_FAILS(code, 107017, "stream must be alive");
+        if (code != 0) CHECK_FAILS(code, 107017, "stream 0x");
       }
     });
   }

@@ -121,8 +121,7 @@ void sizes() {
   CHECK_FAILS(aclrtMallocPhysical(&handle, kGranule, &huge, 0), 107000,
               "size must be a multiple of 1073741824");
   for (size_t size : {size_t{1} << 48, SIZE_MAX - kGranule + 1, SIZE_MAX / 2 + 1}) {
-    CHECK_FAILS(aclrtMallocPhysical(&handle, size, &prop, 0), 207001,
-                "size must be available as memory, but");
+    CHECK_FAILS(aclrtMallocPhysical(&handle, size, &prop, 0), 207001, "out of memory: ");
   }
   CHECK(handle == nullptr);
 
@@ -138,7 +137,7 @@ void sizes() {
               "expectPtr must be NULL or a multiple of 1 GiB");
   for (size_t size : {SIZE_MAX, SIZE_MAX - kGranule, SIZE_MAX - 2 * kGranule, size_t{1} << 62}) {
     CHECK_FAILS(aclrtReserveMemAddress(&address, size, 0, nullptr, 1), 207001,
-                "size must be available as addresses");
+                "out of address space: ");
   }
   CHECK(address == nullptr);
   for (size_t size : {size_t{1}, kGranule - 1, 3 * kGranule, size_t{32} << 30}) {
@@ -158,7 +157,7 @@ void expected_address() {
   CHECK_EQ(aclrtReserveMemAddress(&first, kUnit, 0, wanted, 1), 0);
   CHECK(first == wanted);
   CHECK_FAILS(aclrtReserveMemAddress(&second, kUnit, 0, wanted, 1), 207001,
-              "the 1073741824 bytes at expectPtr must be free, but those at");
+              "the 1073741824 bytes at expectPtr 0x");
   CHECK(second == nullptr);
   CHECK_EQ(aclrtReleaseMemAddress(first), 0);
   CHECK_EQ(aclrtResetDevice(0), 0);
@@ -173,8 +172,7 @@ void mapping() {
   CHECK_FAILS(aclrtMapMem(nullptr, kGranule, 0, one, 0), 100000, "virPtr must not be NULL");
   CHECK_FAILS(aclrtMapMem(base, 0, 0, one, 0), 100000, "size must be greater than 0");
   CHECK_FAILS(aclrtMapMem(base, kGranule, 0, nullptr, 0), 100000, "handle must not be NULL");
-  CHECK_FAILS(aclrtMapMem(base, kGranule, 0, foreign, 0), 107017,
-              "aclrtMapMem: handle must be alive");
+  CHECK_FAILS(aclrtMapMem(base, kGranule, 0, foreign, 0), 107017, "aclrtMapMem: handle 0x");
   CHECK_FAILS(aclrtMapMem(base, kGranule, 0, base, 0), 107017, "was freed or never allocated");
   CHECK_FAILS(aclrtMapMem(base, kGranule, kGranule, two, 0), 107000,
               "offset must be 0, but got 2097152");
@@ -186,35 +184,32 @@ void mapping() {
   }
   CHECK_FAILS(aclrtMapMem(base + 4096, kGranule, 0, one, 0), 107000,
               "virPtr must be a multiple of 2097152, the granularity, but is");
-  CHECK_FAILS(aclrtMapMem(base - kGranule, kGranule, 0, one, 0), 107000,
-              "virPtr must lie in addresses that are reserved, but");
+  CHECK_FAILS(aclrtMapMem(base - kGranule, kGranule, 0, one, 0), 107000, "lies in no reservation");
   CHECK_FAILS(aclrtMapMem(base + 8 * kGranule, kGranule, 0, one, 0), 107000,
-              "must lie in addresses");
+              "lies in no reservation");
   CHECK_FAILS(aclrtMapMem(base + 7 * kGranule, 2 * kGranule, 0, two, 0), 107000,
               "size must be at most 2097152, the bytes from virPtr to the end of what is reserved");
 
   CHECK_EQ(aclrtMapMem(base + 2 * kGranule, 2 * kGranule, 0, two, 0), 0);
   CHECK_FAILS(aclrtMapMem(base + 2 * kGranule, 2 * kGranule, 0, two, 0), 107000,
-              "must be unmapped, but 4194304 bytes are mapped at");
-  CHECK_FAILS(aclrtMapMem(base + 3 * kGranule, kGranule, 0, one, 0), 107000, "must be unmapped");
-  CHECK_FAILS(aclrtMapMem(base + kGranule, 2 * kGranule, 0, two, 0), 107000, "must be unmapped");
+              "overlap 4194304 bytes mapped at");
+  CHECK_FAILS(aclrtMapMem(base + 3 * kGranule, kGranule, 0, one, 0), 107000, "unmap those first");
+  CHECK_FAILS(aclrtMapMem(base + kGranule, 2 * kGranule, 0, two, 0), 107000, "unmap those first");
 
   CHECK_FAILS(aclrtUnmapMem(nullptr), 100000, "aclrtUnmapMem: virPtr must not be NULL");
   for (char* wrong : {base, base + 3 * kGranule, base + 2 * kGranule + 1, base + 4 * kGranule}) {
-    CHECK_FAILS(aclrtUnmapMem(wrong), 107000, "virPtr must be where memory was mapped, but at");
+    CHECK_FAILS(aclrtUnmapMem(wrong), 107000, "no mapping begins at virPtr");
   }
   CHECK_EQ(aclrtUnmapMem(foreign), 107000);
-  CHECK_FAILS(aclrtReleaseMemAddress(base), 107000,
-              "everything at virPtr must be unmapped first, but memory is mapped in 1 places");
+  CHECK_FAILS(aclrtReleaseMemAddress(base), 107000, "1 mappings are left at virPtr");
   CHECK_EQ(aclrtUnmapMem(base + 2 * kGranule), 0);
   CHECK_EQ(aclrtUnmapMem(base + 2 * kGranule), 107000);
-  CHECK_FAILS(aclrtReleaseMemAddress(base + kGranule), 107000,
-              "virPtr must be the start of a reservation, but");
+  CHECK_FAILS(aclrtReleaseMemAddress(base + kGranule), 107000, "no reservation begins at virPtr");
   CHECK_FAILS(aclrtReleaseMemAddress(nullptr), 100000, "virPtr must not be NULL");
   CHECK_EQ(aclrtReleaseMemAddress(foreign), 107000);
   CHECK_EQ(aclrtReleaseMemAddress(base), 0);
   CHECK_FAILS(aclrtReleaseMemAddress(base), 107000, "was released or never reserved");
-  CHECK_FAILS(aclrtMapMem(base, kGranule, 0, one, 0), 107000, "must lie in addresses");
+  CHECK_FAILS(aclrtMapMem(base, kGranule, 0, one, 0), 107000, "lies in no reservation");
 
   CHECK_FAILS(aclrtFreePhysical(nullptr), 100000, "aclrtFreePhysical: handle must not be NULL");
   aclrtStream stream = nullptr;

@@ -87,14 +87,12 @@ CASES = {
         "refused: aclrtCreateStream returned 100000: stream must not be NULL",
         "refused: aclrtCreateStreamWithConfig returned 100000: stream must not be NULL",
     ],
-    "reset_twice": [
-        "refused: aclrtResetDevice returned 107000: device 0 must be set, but it was reset already"
-    ],
+    "reset_twice": ["refused: aclrtResetDevice returned 107000: device 0 was reset already"],
     "result_of_a_refused_call": [
         "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must have the shape of self"
     ],
     "threads_without_a_device": [
-        "refused: aclrtMalloc returned 107002: a device must be set for this thread"
+        "refused: aclrtMalloc returned 107002: no device is set for this thread"
     ],
     "freed_address_set": [
         r"use_after_free: aclnnLeakyRelu would work on self at 0x\.\.\., memory that was freed"
@@ -111,17 +109,17 @@ CASES = {
     ],
     "fork_and_free_twice": ["double_free: aclrtFree got 0x..., which was freed before"],
     "handles_of_other_kinds": [
-        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is an aclrtEvent and no "
-        r"aclrtStream\.",
-        "unknown_handle: aclnnLeakyRelu got stream 0x..., which is an aclrtEvent and no ",
-        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is device memory and no ",
+        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is an aclrtEvent, not "
+        r"an aclrtStream\.",
+        "unknown_handle: aclnnLeakyRelu got stream 0x..., which is an aclrtEvent, not ",
+        "unknown_handle: aclrtSynchronizeStream got stream 0x..., which is device memory, not ",
     ],
     "one_missing_synchronisation": ["read_before_sync: aclrtMemcpy reads src"],
     "leaks_on_one_line": [
         r"leak: 1 aclTensor, FLOAT \[10\] at 0x\.\.\., is still alive at aclFinalize\.",
         r"leak: 1 aclTensor, FLOAT \[20\] at 0x\.\.\., is still alive at aclFinalize\.",
     ],
-    "free_foreign": ["wrong_free: aclrtFree got 0x..., which is no device memory that acl alloc"],
+    "free_foreign": ["wrong_free: aclrtFree got 0x..., which is not device memory that acl alloc"],
     "refused_shape": [  # each place once
         "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must ",
     ],
@@ -129,11 +127,11 @@ CASES = {
         "refused: aclnnLeakyReluGetWorkspaceSize returned 161002: out must ",
     ],
     "executor_of_another_operator": [
-        "refused: aclnnGroupNormSwishGrad returned 161002: executor must "
-        "come from aclnnGroupNormSwishGradGetWorkspaceSize, but got one of another operator"
+        "refused: aclnnGroupNormSwishGrad returned 161002: executor belongs "
+        "to another operator; pass that of aclnnGroupNormSwishGradGetWorkspaceSize"
     ],
     "run_after_a_refusal": [
-        "refused: aclnnGroupNormSwishGrad returned 161002: executor must come from ",
+        "refused: aclnnGroupNormSwishGrad returned 161002: executor belongs to another operator",
         r"leak: 1 aclOpExecutor 0x\.\.\. is still alive at aclFinalize\.",
     ],
     "refused_objects": [

@@ -42,7 +42,7 @@ CASES = {
         "wrong_free: aclrtFree got 0x..., which is mapped memory",
         "wrong_free: aclrtReleaseMemAddress got 0x..., which lies 2097152 bytes inside a reserv",
         "wrong_free: aclrtUnmapMem got 0x..., which is device memory",
-        "wrong_free: aclrtReleaseMemAddress got 0x..., which is no reserved memory",
+        "wrong_free: aclrtReleaseMemAddress got 0x..., which is not reserved memory",
     ],
     "twice": [
         "double_free: aclrtUnmapMem got 0x..., where memory was unmapped before",

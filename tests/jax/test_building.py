@@ -103,7 +103,7 @@ def test_a_compiler_that_fails(tmp_path):
     why = refusal(OPENACLNN_CACHE=tmp_path, CXX=compiler(tmp_path, "echo no luck; exit 1"))
     log = next(tmp_path.glob("*.log"))
     assert "no luck" in log.read_text()
-    assert why.endswith(f"but the compiler {tmp_path / 'c++'} failed; what it said is in {log}")
+    assert why.endswith(f"but the compiler {tmp_path / 'c++'} failed; its output is in {log}")
 
 
 def test_a_broken_file_in_the_cache(tmp_path):

@@ -106,11 +106,11 @@ def failures() -> dict[str, tuple[int, str]]:
 @pytest.mark.parametrize(
     ("way", "sentence"),
     [
-        ("raises", "all ranks must be alive, but one ended or failed: "),
-        ("killed", "all ranks must be alive, but one ended or failed: "),
-        ("leaves", "all ranks must be alive, but one ended or failed: "),
-        ("sleeps", "all ranks must take part within HCCL_EXEC_TIMEOUT = 5 s, but one did not"),
-        ("missing", "all of the 2 ranks must come within HCCL_CONNECT_TIMEOUT = 5 s, but rank 1"),
+        ("raises", "another rank ended or failed: "),
+        ("killed", "another rank ended or failed: "),
+        ("leaves", "another rank ended or failed: "),
+        ("sleeps", "timed out after HCCL_EXEC_TIMEOUT = 5 s: a rank did not take part"),
+        ("missing", "timed out after HCCL_CONNECT_TIMEOUT = 5 s: rank 1 of 2"),
     ],
 )
 def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence, failures):
@@ -145,7 +145,7 @@ def test_ranks_that_disagree_say_so_in_check_mode():
     assert [way for way, rank, _ in said if rank == "1"] == list(DISAGREE), text
     for way, _, error in said:
         calls = "rank 0 {}, rank 1 {}".format(*DISAGREE[way])
-        assert f"all ranks must make the same call, but they make: {calls}" in error, text
+        assert f"the ranks make different calls: {calls}" in error, text
     # What failed is the group of each call, not that of all ranks.
     assert len(re.findall(r"^at the end: rank \d has 12.0$", text, re.M)) == 2, text
     assert len(re.findall(r"rank \d has", text)) == 2, text
@@ -172,7 +172,7 @@ def test_the_timeout_of_the_group_ends_the_process(failures):
 def test_the_failure_reaches_ranks_that_are_not_neighbours(failures):
     status, text = failures["killed, of four"]
     assert status != 0
-    assert "all ranks must be alive, but one ended or failed" in text, text
+    assert "another rank ended or failed" in text, text
     assert not re.search(r"rank \d has", text, re.M), text
 
 
@@ -180,7 +180,7 @@ def test_the_watchdog_says_what_failed(failures):
     """torch_npu's thread ends a rank that reads no result, with what HcclGetCommAsyncError left."""
     status, text = failures["killed, no result read"]
     assert status != 0
-    sentence = "all ranks must be alive, but one ended or failed: "
+    sentence = "another rank ended or failed: "
     said = rf"ERROR via HcclGetCommAsyncError : .*HcclGetCommAsyncError: \w+: {sentence}"
     assert re.search(said, text, re.S), text
 

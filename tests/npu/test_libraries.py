@@ -69,7 +69,7 @@ def test_refused_functions_say_so_and_write_their_results(acl, function):
     message(acl)
     call = getattr(acl, function.name)
     assert call(*arguments) == NOT_SUPPORTED
-    assert f"{function.name} is not supported by openaclnn" in message(acl)
+    assert f"{function.name}: not supported by openaclnn" in message(acl)
     for value, width in zip(kept, result_widths(function), strict=True):
         assert value.value & ((1 << 8 * width) - 1) == 0
     assert (
@@ -93,7 +93,7 @@ def test_working_functions_are_there(acl, name):
 def test_communication_needs_the_compiled_library_and_says_so(acl):
     root = (ctypes.c_char * 4108)(*b"left behind")
     assert acl.HcclGetRootInfo(root) == 5
-    assert "must find the library that `openaclnn npu` compiles" in message(acl)
+    assert "HCCL backend not loaded" in message(acl)
     assert not any(root.raw)
 
 
@@ -109,7 +109,7 @@ def test_communicators_that_are_none_are_refused(acl):
     for name, arguments in calls.items():
         for comm in (None, other):
             assert getattr(acl, name)(*arguments(comm)) == 1
-            assert f"{name}: comm must be alive" in message(acl)
+            assert f"{name}: comm was destroyed or never created" in message(acl)
     assert not any(other.raw)
 
 
@@ -122,7 +122,7 @@ def test_arguments_of_communicators(acl):
     assert acl.HcclCommInitRootInfoConfig(2, None, 0, None, ctypes.byref(comm)) == 2
     assert "rootInfo must not be NULL" in message(acl)
     assert acl.HcclGroupEnd() == 1
-    assert "HcclGroupStart must come first" in message(acl)
+    assert "call HcclGroupStart first" in message(acl)
     assert acl.HcclGroupStart() == 0
     assert acl.HcclGroupEnd() == 0
 
@@ -183,12 +183,11 @@ def test_other_types_are_refused_by_name(acl, on_device, not_queued):
     target = np.full(3, 7, np.float32)
     assert execute(acl, b"GatherV2D", np.ones(3, np.float32), target, attribute) == 100024
     text = message(acl)
-    assert "opType must be one of the types that docs/npu_device.md lists, but got" in text
-    assert "but got GatherV2D, of inputs [3] and axis=-1, pads=[3, 4]" in text
+    assert "opType GatherV2D is not supported (inputs [3] and axis=-1, pads=[3, 4])" in text
     assert np.all(target == 7)
     acl.aclopDestroyAttr(attribute)
     assert acl.aclopSetAttrInt(attribute, b"axis", ctypes.c_int64(0)) == 100000
-    assert "attr must be alive" in message(acl)
+    assert "was destroyed or never created" in message(acl)
 
 
 # ---- options and facts ----
@@ -231,7 +230,7 @@ def test_facts(acl, on_device):
 
 def test_the_page_lists_the_functions():
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, root / "tools" / "npu_names.py", "--markdown"]
+    command = [sys.executable, root / "tools" / "build" / "npu_names.py", "--markdown"]
     tables = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert tables in (root / "docs" / "npu_device.md").read_text(encoding="utf-8")
 

@@ -164,7 +164,7 @@ EXAMPLES = {
     ],
     "dual": [(dual, "not carry a forward-mode tangent, which these functions do not propagate")],
     "inference": [(given(of_inference), "not be an inference tensor, which may be written inside")],
-    "zero": [(given(lambda: torch._efficientzerotensor(1)), "is a zero tensor, which has none")],
+    "zero": [(given(lambda: torch._efficientzerotensor(1)), "have storage, but is a zero tensor")],
     "negated": [
         (given(lambda: torch.ones(1, dtype=torch.complex64).conj().imag), "is a lazy negation"),
     ],

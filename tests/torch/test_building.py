@@ -98,7 +98,7 @@ def test_a_build_that_was_damaged_is_compiled_again(kept, tmp_path):
     file.write_bytes(whole[: int(kept * len(whole))] if kept < 1 else bytes(len(whole)))
     out, err = finish(start(**environment))
     assert out == [COMPILED]
-    assert err.startswith(f"openaclnn: {file} is not what was compiled; compiling the PyTorch")
+    assert err.startswith(f"openaclnn: {file} is damaged; compiling the PyTorch")
     assert file.read_bytes() == whole
     assert finish(start(**environment)) == ([COMPILED], "")
     assert runs(tmp_path) == 2
@@ -109,7 +109,7 @@ def test_a_compiler_that_fails(tmp_path):
     out, _ = finish(start(**environment))
     log = next(tmp_path.glob("*.log"))
     assert "no luck" in log.read_text()
-    because = f"because the compiler {tmp_path / 'c++'} failed; what it said is in {log}"
+    because = f"because the compiler {tmp_path / 'c++'} failed; its output is in {log}"
     assert out == [PYTHON, f"{SLOWER}, {because}"]
 
 

@@ -21,20 +21,18 @@ def function(f: Refused) -> str:
     zeros = "".join(
         f"  if ({name} != nullptr) *{name} = {{}};\n" for _, name, result in f.parameters if result
     )
-    sentence = (
-        f"{f.name} is not supported by openaclnn: it has no meaning on a CPU, or nobody has "
-        "needed it yet"
-    )
+    sentence = "not supported by openaclnn: it has no meaning on a CPU, or nobody has needed it yet"
     aloud = (
         "  static std::atomic<bool> said = false;\n"
-        f'  if (!said.exchange(true)) std::fputs("openaclnn: {sentence}\\n", stderr);\n'
+        f'  if (!said.exchange(true)) std::fputs("openaclnn: {f.name}: {sentence}\\n", stderr);\n'
         if f.name in IGNORED
         else ""
     )
     return (
         f'extern "C" __attribute__((visibility("default"))) {f.returns} {f.name}'
         f"({', '.join(shown)}) {{\n{zeros}{aloud}"
-        f'  return openaclnn::fail_mildly(ACL_ERROR_API_NOT_SUPPORT, "{sentence}").code();\n}}\n'
+        f'  return openaclnn::fail_mildly(ACL_ERROR_API_NOT_SUPPORT, '
+        f'openaclnn::Reason::not_supported, "{f.name}", "{sentence}").code();\n}}\n'
     )
 
 

@@ -7,6 +7,7 @@
 #include "core/base/list.h"
 #include "core/base/scalar.h"
 #include "core/base/view.h"
+#include "core/base/object.h"
 #include "core/runtime/stream.h"
 
 namespace openaclnn::aten {
@@ -16,7 +17,8 @@ template <class T>
 const T& alive(const HandlePool<T>& pool, const Parameter& parameter, const void* handle) {
   const T* found = pool.find(handle);
   if (found != nullptr) return *found;
-  throw Refusal(std::string(parameter.name) + " must be alive, but was destroyed or never created");
+  throw Refusal(c10::str(parameter.name, " ", handle, " was destroyed or never created"),
+                {Reason::dead_handle, object_kind<T>()});
 }
 
 Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
@@ -24,7 +26,7 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
   const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
   if (tensor.dtype == ACL_INT4 && parameter.written)
-    throw Refusal(std::string(parameter.name) + " must not be INT4, which only inputs can be");
+    throw Refusal(std::string(parameter.name) + " is INT4, which only inputs may be");
   if (tensor.dtype == ACL_INT4 && tensor.offset % 2 != 0)
     throw Refusal(
         std::string(parameter.name) +
@@ -38,7 +40,7 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const bool empty = c10::multiply_integers(sizes) == 0;
   if (empty) return at::empty_strided(sizes, strides, options);
   if (tensor.data == nullptr)
-    throw Refusal(std::string(parameter.name) + " must have memory, but its address is NULL");
+    throw Refusal(std::string(parameter.name) + " has no data: its address is NULL");
   const auto bytes = static_cast<int64_t>(c10::elementSize(options.dtype().toScalarType()));
   const int64_t begin = tensor.dtype == ACL_INT4 ? tensor.offset / 2 : tensor.offset * bytes;
   char* first = static_cast<char*>(openaclnn_reachable(tensor.data)) + begin;
@@ -73,9 +75,9 @@ at::Scalar number(const Parameter& parameter, const Scalar& scalar) {
     case ACL_COMPLEX128: return stored<c10::complex<double>>(scalar);
     default: break;
   }
-  throw Refusal(std::string(parameter.name) +
-                " must be a number that torch has, but its dtype is " +
-                std::to_string(scalar.dtype));
+  throw Refusal(c10::str(parameter.name, " has aclDataType ", static_cast<int>(scalar.dtype),
+                         ", which has no torch dtype"),
+                Reason::wrong_dtype);
 }
 
 IValue list_of_tensors(const Parameter& parameter, const aclTensorList& list) {
@@ -154,8 +156,7 @@ at::ScalarType scalar_type(int64_t acl_dtype) {
     case ACL_FLOAT8_E4M3FN: return at::kFloat8_e4m3fn;
     default: break;
   }
-  throw Refusal("a dtype must be one that torch has, but got aclDataType " +
-                std::to_string(acl_dtype));
+  throw Refusal(c10::str("aclDataType ", acl_dtype, " has no torch dtype"), Reason::wrong_dtype);
 }
 
 IValue to_ivalue(const Parameter& parameter, const Value& value) {
@@ -182,7 +183,7 @@ IValue to_ivalue(const Parameter& parameter, const Value& value) {
         made.push_back(number(parameter, alive(scalars(), parameter, scalar)));
       return made;
     }
-    default: throw Refusal("this kind of argument is not known");
+    default: throw Refusal("internal error: unknown kind of argument", Reason::internal);
   }
 }
 
@@ -209,12 +210,12 @@ void check_result(const Tensor& out, const Tensor& result, const char* name) {
   const bool both_empty = out.numel() == 0 && result.numel() == 0;
   if (!both_empty && !same_but_for_ones(out.sizes(), result.sizes())) {
     sentence << name << " must have shape " << result.sizes() << ", but got " << out.sizes();
-    throw Refusal(sentence.str());
+    throw Refusal(sentence.str(), Reason::wrong_shape);
   }
   if (!c10::canCast(result.scalar_type(), out.scalar_type())) {
-    sentence << name << " must have a dtype that takes " << result.scalar_type() << ", but got "
-             << out.scalar_type();
-    throw Refusal(sentence.str());
+    sentence << name << " must have a dtype that " << result.scalar_type()
+             << " can be cast to, but got " << out.scalar_type();
+    throw Refusal(sentence.str(), Reason::wrong_dtype);
   }
 }
 

@@ -21,17 +21,20 @@ namespace openaclnn::aten {
 using at::Tensor;
 using c10::IValue;
 
-// The reason why a call is wrong, as the end of a sentence that starts with the operator.
+// Why a call is wrong: a sentence without the operator.
 struct Refusal : std::runtime_error {
-  explicit Refusal(const std::string& reason, int32_t code = ACLNN_ERR_PARAM_INVALID)
-      : std::runtime_error(reason), status(code) {}
+  explicit Refusal(const std::string& sentence, Cause why = Reason::wrong_value,
+                   int32_t code = ACLNN_ERR_PARAM_INVALID)
+      : std::runtime_error(sentence), cause(why), status(code) {}
+  Cause cause;
   int32_t status;
 };
 
 // An argument that must not be NULL.
 struct Missing : Refusal {
   explicit Missing(const std::string& name)
-      : Refusal(name + " must not be NULL", ACLNN_ERR_PARAM_NULLPTR) {}
+      : Refusal(name + " must not be NULL", {Reason::null_argument, ObjectKind::tensor},
+                ACLNN_ERR_PARAM_NULLPTR) {}
 };
 
 inline Missing missing_element(const char* list, size_t i) {
@@ -60,9 +63,8 @@ struct Call {
   // For check mode: the memory that phase 2 reads and writes, reported by perform(). The executors
   // of C programs have operands instead.
   std::vector<Range> ranges{};
-  // The refusal of phase 1, if deferred (core/npu/queue.h).
-  int32_t refused = 0;
-  std::string sentence{};
+  // Where refusals are deferred (core/npu/queue.h): what phase 1 found wrong.
+  TakenFailure refusal{};
   bool checked = false;  // by check_call
 
   void take(const Parameter& parameter, const Value& value);  // the next argument

@@ -44,15 +44,17 @@ int32_t guarded(const Row& row, F f) {
   try {
     return f();
   } catch (const Refusal& refusal) {
-    return fail(refusal.status, "%s: %s", row.name, refusal.what()).code();
+    return fail(refusal.status, refusal.cause, row.name, "%s", refusal.what()).code();
   } catch (const c10::Error& error) {
-    return fail(ACLNN_ERR_PARAM_INVALID, "%s: %s", row.name,
+    return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, row.name, "%s",
                 first_line(error.what_without_backtrace()).c_str())
         .code();
   } catch (const std::bad_alloc&) {
-    return fail(ACLNN_ERR_INNER, "%s: out of memory", row.name).code();
+    return fail(ACLNN_ERR_INNER, Reason::out_of_memory, row.name, "out of memory").code();
   } catch (const std::exception& error) {
-    return fail(ACLNN_ERR_INNER, "%s: %s", row.name, first_line(error.what()).c_str()).code();
+    return fail(ACLNN_ERR_INNER, Reason::internal, row.name, "internal error: %s",
+                first_line(error.what()).c_str())
+        .code();
   }
 }
 
@@ -74,13 +76,14 @@ Call prepared(const Row& row, const Value* values) {
 static int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size,
                         void** executor) {
   if (workspace_size == nullptr || executor == nullptr)
-    return fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspaceSize and executor must not be NULL",
-                row.name)
+    return fail(ACLNN_ERR_PARAM_NULLPTR, Reason::null_argument, row.name,
+                "workspaceSize and executor must not be NULL")
         .code();
   const auto keep = [&](Call&& call) {
     Call* made = calls().create(std::move(call));
     if (made == nullptr)
-      return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, "%s: too many executors are alive", row.name)
+      return fail(ACLNN_ERR_INNER_CREATE_EXECUTOR, Reason::no_resource, row.name,
+                  "too many executors are alive")
           .code();
     *workspace_size = 0;
     *executor = made;
@@ -96,7 +99,7 @@ static int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace
       }
       return keep(std::move(call));
     });
-    return code == 0 || !deferred ? code : keep({&row, {}, {}, {}, code, take_sentence()});
+    return code == 0 || !deferred ? code : keep({&row, {}, {}, {}, take_failure(code)});
   });
 }
 
@@ -154,19 +157,18 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
   HandlePool<Call>::Hold found(calls(), executor);
   int32_t code = 0;
   if (!found) {
-    code = fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor was already run or never created; call %sGetWorkspaceSize again",
-                row.name, row.name)
-               .code();
+    code =
+        fail(ACLNN_ERR_PARAM_INVALID, {Reason::dead_handle, ObjectKind::executor}, row.name,
+             "executor was already run or never created; call %sGetWorkspaceSize again", row.name)
+            .code();
   } else if (found->row != &row) {
-    code = fail(ACLNN_ERR_PARAM_INVALID,
-                "%s: executor must come from %sGetWorkspaceSize, but got one of another operator",
-                row.name, row.name)
+    code = fail(ACLNN_ERR_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::executor}, row.name,
+                "executor belongs to another operator; pass that of %sGetWorkspaceSize", row.name)
                .code();
   } else {
     found.withdraw(HandlePool<Call>::End::consumed);  // only one of several threads runs it
-    code = found->refused != 0 ? fail(found->refused, "%s", found->sentence.c_str()).code()
-                               : perform(row, [&] { return std::move(*found); }, stream);
+    code = found->refusal.code != 0 ? fail(found->refusal).code()
+                                    : perform(row, [&] { return std::move(*found); }, stream);
   }
   return code == 0 ? code : npu::phase2_failed(code, stream);
 }

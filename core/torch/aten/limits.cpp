@@ -20,7 +20,7 @@ void check_numbers(const Parameter& parameter, const Tensor& tensor) {
   std::ostringstream text;
   text << parameter.name << " must have " << (floating ? "floating-point numbers" : "integers")
        << ", but is " << tensor.scalar_type();
-  throw Refusal(text.str());
+  throw Refusal(text.str(), Reason::wrong_dtype);
 }
 
 void check_range(const Parameter& parameter, int64_t number) {
@@ -153,8 +153,7 @@ bool is_needed(const Call& call, int i) {
 void check_missing(const Call& call) {
   for (int i = 0; i < call.row->parameter_count; ++i) {
     if (call.values[static_cast<size_t>(i)].isNone() && is_needed(call, i))
-      throw Refusal(std::string(call.row->parameters[i].name) + " must not be NULL",
-                    ACLNN_ERR_PARAM_NULLPTR);
+      throw Missing(call.row->parameters[i].name);
   }
 }
 

@@ -16,9 +16,9 @@ bool has_any(const std::string& text, std::initializer_list<const char*> parts) 
 }
 
 bool is_foreign(const std::string& text) {
-  return has_any(text, {"INTERNAL ASSERT", "report a", "to be true, but got false", "itensor",
-                        "IValue", "isTensor()", "isIntList()", "vector::", "could not create a",
-                        "Expected Tensor but got", "without overflow", "_cpu\" not implemented"});
+  return has_any(text,
+                 {"INTERNAL ASSERT", "report a", "to be true, but got false", "itensor", "IValue",
+                  "isTensor()", "isIntList()", "could not create a", "Expected Tensor but got"});
 }
 
 bool needs_a_tensor(const std::string& text) {
@@ -73,18 +73,30 @@ std::string missing_of(const Call& call) {
 
 }  // namespace
 
+Refusal refusal_of(const Call& call, const std::exception& error) {
+  if (dynamic_cast<const c10::NotImplementedError*>(&error) != nullptr)
+    return Refusal("ATen has no kernel for these dtypes: " + arguments_of(call),
+                   Reason::wrong_dtype);
+  if (dynamic_cast<const std::logic_error*>(&error) != nullptr)  // a std::vector that is too long
+    return Refusal("ATen refuses these arguments: " + arguments_of(call));
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return refusal_of(call, of_torch != nullptr ? of_torch->what_without_backtrace() : error.what());
+}
+
+// For these ATen has no type of exception but the general one.
 Refusal refusal_of(const Call& call, const std::string& text) {
   if (has_any(text, {"can't allocate memory"}))
-    return Refusal("out of memory; the arguments are " + arguments_of(call), ACLNN_ERR_INNER);
-  if (has_any(text, {"ZeroDivisionError"}))
-    return Refusal("integers must not be divided by 0, but a divisor is 0");
+    return Refusal("out of memory; the arguments are " + arguments_of(call), Reason::out_of_memory,
+                   ACLNN_ERR_INNER);
+  if (has_any(text, {"ZeroDivisionError"})) return Refusal("integer division by 0");
   const std::string missing = missing_of(call);
   if (needs_a_tensor(text) && !missing.empty()) return Missing(missing);
   if (has_any(text, {"without overflow"}))
-    return Refusal("the numbers must fit the dtype in which they are computed, but one does not: " +
+    return Refusal("a number does not fit the dtype in which it is computed: " +
                    arguments_of(call));
-  if (has_any(text, {"not implemented for '"}))
-    return Refusal("ATen has no kernel for these dtypes: " + arguments_of(call));
+  if (has_any(text, {"not implemented for '"}))  // of a form without data written in Python
+    return Refusal("ATen has no kernel for these dtypes: " + arguments_of(call),
+                   Reason::wrong_dtype);
   if (is_foreign(text) || needs_a_tensor(text))
     return Refusal("ATen refuses these arguments: " + arguments_of(call));
   return Refusal(with_plain_types(first_line(text)));

@@ -6,8 +6,9 @@
 
 namespace openaclnn::aten {
 
-// The first line of ATen's message. If that is an internal assertion or names what the caller does
-// not have: a sentence with the names, dtypes and shapes of the arguments.
+// ATen's own first line; but where that is an assertion within, or speaks of things that the caller
+// does not have, a sentence with the names, dtypes and shapes of the arguments.
+Refusal refusal_of(const Call& call, const std::exception& error);
 Refusal refusal_of(const Call& call, const std::string& text);
 
 // Calls f() and turns what ATen throws into a Refusal.
@@ -17,12 +18,10 @@ void explained(const Call& call, F f) {
     f();
   } catch (const Refusal&) {
     throw;
-  } catch (const c10::Error& error) {
-    throw refusal_of(call, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& error) {  // overflows, lists that are too long
-    throw refusal_of(call, error.what());
+  } catch (const std::exception& error) {
+    throw refusal_of(call, error);
   }
 }
 

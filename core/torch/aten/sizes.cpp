@@ -155,9 +155,10 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
   std::ostringstream text, known;
   if (limits.sizes == 1 && limits.shape[0].kind == Size::Kind::of_value && !is_list) {
     const bool of_tensor = call_.values[static_cast<size_t>(limits.shape[0].value)].isTensor();
-    throw Refusal(c10::str(parameter.name, " must have the shape ", of_tensor ? "of " : "",
-                           limits.shape[0].name, ", ", listed(values_of(limits.shape[0])),
-                           ", but got ", got));
+    throw Refusal(
+        c10::str(parameter.name, " must have the shape ", of_tensor ? "of " : "",
+                 limits.shape[0].name, ", ", listed(values_of(limits.shape[0])), ", but got ", got),
+        Reason::wrong_shape);
   }
   text << parameter.name << " must have ";
   if (limits.flat)
@@ -193,7 +194,7 @@ void Sizes::refuse(const Parameter& parameter, at::IntArrayRef got) const {
     text << "has " << got[0];
   else
     text << "got " << got;
-  throw Refusal(text.str());
+  throw Refusal(text.str(), Reason::wrong_shape);
 }
 
 }  // namespace openaclnn::aten

@@ -42,13 +42,18 @@ Resolved resolve(const Row& row) {
   if (row.overload == nullptr) {
     found.composite = find_composite(row.op);
     if (found.composite == nullptr || found.composite->parameters != row.parameter_count)
-      throw Refusal(std::string("there is no composite ") + row.op + " of that many parameters");
+      throw Refusal(
+          std::string("internal error: no composite ") + row.op + " of that many parameters",
+          Reason::internal);
     return found;
   }
   found.op = c10::Dispatcher::singleton().findSchema({"aten::" + name, row.overload});
-  if (!found.op) throw Refusal("this torch has no operator " + name + "." + row.overload);
+  if (!found.op)
+    throw Refusal("this torch has no operator " + name + "." + row.overload,
+                  Reason::missing_library);
   if (found.op->schema().arguments().size() < static_cast<size_t>(row.argument_count))
-    throw Refusal("this torch has fewer arguments of " + name + "." + row.overload);
+    throw Refusal("this torch has fewer arguments of " + name + "." + row.overload,
+                  Reason::missing_library);
   found.in_place = name.back() == '_';
   return found;
 }

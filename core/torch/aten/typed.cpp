@@ -43,7 +43,7 @@ IValue attribute(const TypedCall& call, const Parameter& parameter) {
       default: return a.reals[0];
     }
   }
-  throw Refusal(std::string(parameter.name) + " must be given, but is no attribute of the call");
+  throw Refusal("the attribute " + std::string(parameter.name) + " is missing");
 }
 
 Call as_call(const Row& row, const TypedCall& given) {

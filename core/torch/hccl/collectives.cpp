@@ -130,7 +130,7 @@ void GlooCommunicator::agree(const Collective& collective) {
   std::string text;
   for (uint32_t i = 0; i < ranks; ++i)
     text += (i == 0 ? "rank " : ", rank ") + std::to_string(i) + " " + all[i].text();
-  throw Failure(kParameter, "all ranks must make the same call, but they make: " + text);
+  throw Failure(kParameter, "the ranks make different calls: " + text);
 }
 
 void GlooCommunicator::reduce(Tensor& values, int32_t operation) {

@@ -59,10 +59,9 @@ void await_all(c10d::Store& store, uint32_t rank, uint32_t ranks, int64_t limit)
       missing += (count++ == 0 ? "" : ", ") + std::to_string(i);
     }
     if (count == 0) throw Failure(kConnect, first_line(error));
-    throw Failure(kTimeout,
-                  "all of the " + std::to_string(ranks) +
-                      " ranks must come within HCCL_CONNECT_TIMEOUT = " + std::to_string(limit) +
-                      " s, but rank " + missing + (count == 1 ? " has" : " have") + " not");
+    throw Failure(kTimeout, "timed out after HCCL_CONNECT_TIMEOUT = " + std::to_string(limit) +
+                                " s: rank " + missing + " of " + std::to_string(ranks) +
+                                (count == 1 ? " has" : " have") + " not joined");
   }
 }
 
@@ -99,7 +98,7 @@ struct GlooEngine final : Engine {
       throw;
     } catch (const std::exception& error) {
       throw Failure(kConnect, "rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
-                                  " must reach the others, but: " + first_line(error));
+                                  " cannot reach the others: " + first_line(error));
     }
   }
 };
@@ -117,11 +116,11 @@ std::string first_line(const std::exception& error) {
 
 void GlooCommunicator::lost(const std::string& text) const {
   if (has(text, "imed out") || has(text, "imeout"))
-    throw Failure(kTimeout, "all ranks must take part within HCCL_EXEC_TIMEOUT = " +
-                                std::to_string(limit_) + " s, but one did not");
+    throw Failure(kTimeout, "timed out after HCCL_EXEC_TIMEOUT = " + std::to_string(limit_) +
+                                " s: a rank did not take part");
   const bool remote = has(text, "onnection") || has(text, "eer") || has(text, "ocket");
   throw Failure(remote ? kRemote : kInternal,
-                remote ? "all ranks must be alive, but one ended or failed: " + text : text);
+                remote ? "another rank ended or failed: " + text : text);
 }
 
 void GlooCommunicator::perform(const Collective& collective) {

@@ -136,8 +136,8 @@ void set_view(const ArgumentRef& argument, Tensor* tensor, char* origin) {
 }
 
 void refuse(const ArgumentRef& argument, const std::string& what) {
-  raise_status(fail(ACLNN_ERR_PARAM_INVALID, "%s: %s must %s", argument.op, argument.parameter,
-                    what.c_str()));
+  raise_status(fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, argument.op, "%s must %s",
+                    argument.parameter, what.c_str()));
 }
 
 std::string shown(nb::handle value) {

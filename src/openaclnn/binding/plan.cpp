@@ -150,16 +150,15 @@ class Plan {
   // code.
   void check_arrays() {
     if (is_cleared_)
-      check(fail(ACLNN_ERR_PARAM_INVALID,
-                 "%s: a plan must not run after the garbage collector "
-                 "took its arrays: plan again",
-                 op_.name));
+      check(fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op_.name,
+                 "a plan must not run after the garbage collector "
+                 "took its arrays: plan again"));
     if (!torch_.none()) torch_.ask_again();
     if (const char* parameter = watched_.moved(); parameter != nullptr) {
-      check(fail(ACLNN_ERR_PARAM_INVALID,
-                 "%s: %s must keep its memory while a plan uses it, but was resized or given other "
+      check(fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_memory, op_.name,
+                 "%s must keep its memory while a plan uses it, but was resized or given other "
                  "data: plan again",
-                 op_.name, parameter));
+                 parameter));
     }
   }
 

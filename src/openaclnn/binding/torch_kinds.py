@@ -147,7 +147,7 @@ def _of_inference(tensor: Any, written: bool) -> str | None:
 def _zero(tensor: Any, written: bool) -> str | None:
     if not tensor._is_zerotensor():
         return None
-    return "be its memory, but is a zero tensor, which has none: pass x.clone()"
+    return "have storage, but is a zero tensor: pass x.clone()"
 
 
 def _negated(tensor: Any, written: bool) -> str | None:

@@ -166,9 +166,9 @@ void fused_infer_attention(Tensor query, Tensors key, Tensors value, Tensor pse,
   };
   for (const auto& [name, tensor] : refused) {
     if (tensor->defined())
-      throw Refusal(std::string(name) +
-                    " must be NULL: quantised and paged attention is not "
-                    "computed here");
+      throw Refusal(
+          std::string(name) + " must be NULL: quantised and paged attention is not supported here",
+          Reason::not_supported);
   }
   const int64_t n = kv_heads == 0 ? heads : kv_heads;
   require(heads > 0 && n > 0,

@@ -114,7 +114,7 @@ Tensor of_groups(const Tensor& given, const Tensor& weight, int64_t group) {
 void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, Tensor quant_scale,
                          Tensor, Tensor bias, int64_t group, Out out) {
   if (quant_scale.defined())
-    throw Refusal("quantScale must be NULL: results are not quantised here");
+    throw Refusal("quantScale must be NULL: results are not quantised here", Reason::not_supported);
   check_rank(weight, "weight", 2, 6);
   check_given(scale, "antiquantScale");
   Tensor w = unpacked(weight).to(at::kFloat);
@@ -164,7 +164,8 @@ void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tens
                     Tensors antiquant_scale, Tensors antiquant_offset, Tensor groups, int64_t,
                     int64_t type, Tensors out) {
   for (const Tensors* list : {&scale, &offset, &antiquant_scale, &antiquant_offset}) {
-    if (!list->empty()) throw Refusal("quantised groups are not computed here: use NULL");
+    if (!list->empty())
+      throw Refusal("quantised groups are not supported here; pass NULL", Reason::not_supported);
   }
   const auto bias_of = [&](size_t i) { return bias.empty() ? Tensor() : bias[i]; };
   const auto check_bias = [&] {
