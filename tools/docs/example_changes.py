@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the project with the operators that docs/add_an_operator.md adds, and tests them.
+"""Builds the project with all that the guides docs/add_*.md add, and tests it.
 
-    python tools/docs/example_operators.py FOLDER
+    python tools/docs/example_changes.py FOLDER
 
-FOLDER, which must not exist, gets the sources with the diffs of the page, and an environment that
-sees the packages of this one. The tests of the rows, the fuzzer and the demo must accept the
-operators. Then Softmax is made wrong by three times its bound, and all three must report it.
+FOLDER, which must not exist, gets the sources with the diffs of all guides, and an environment that
+sees the packages of this one. The tests that a guide names must accept its change. Then Softmax is
+made wrong by three times its bound, and the tests of the rows, the fuzzer and the demo must all
+report it.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import util
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "add_an_operator.md"
+GUIDES = sorted((ROOT / "docs").glob("add_*.md"))
 WRONG = ("falling_exp(x[i] - most) / sum[0]", "falling_exp(x[i] - most) / sum[0] * (1 + 3e-7)")
 FUZZ_SECONDS = "6"
 TIMEOUT = 1200  # seconds for one command
 
 
-def diffs() -> list[str]:
+def diffs(guide: Path) -> list[str]:
     """The changes by hand; those in README.md and the snapshot are written by refresh.py."""
-    found = re.findall(r"^```diff\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    found = re.findall(r"^```diff\n(.*?)^```$", guide.read_text(encoding="utf-8"), re.M | re.S)
     return [diff for diff in found if "+++ README.md" not in diff]
 
 
@@ -56,6 +59,7 @@ class Trial:
         self.environment = os.environ | {
             "PATH": f"{self.venv / 'bin'}:{os.environ['PATH']}",
             "CCACHE_BASEDIR": str(folder),
+            "OPENACLNN_CACHE": str(folder / "compiled"),
         }
         self.python = str(self.venv / "bin" / "python")
 
@@ -85,10 +89,16 @@ class Trial:
         self.run("cmake", "-S", ".", "-B", "build/c", "-G", "Ninja", *tests)
         self.run("cmake", "--build", "build/c", "--target", "fuzz")
 
-    def check_pytest(self) -> int:
+    def pytest(self, *words: str) -> int:
+        return self.status(self.python, "-m", "pytest", "-q", "-rs", "--tb=short", *words)
+
+    def first_failure(self, *checks: Callable[[], int]) -> int:
+        return next((status for check in checks if (status := check())), 0)
+
+    def check_rows(self) -> int:
         names = "oftmax or oftsign or test_house or test_registry"
-        chosen = ["-k", f"({names}) and not the_diff_of_a_new_operator", "-x", "--tb=short"]
-        return self.status(self.python, "-m", "pytest", "-q", "-m", "not programs", *chosen)
+        chosen = f"({names}) and not the_diff_of_a_guide"
+        return self.pytest("-m", "not programs", "-x", "-k", chosen)
 
     def check_fuzz(self) -> int:
         return self.status("build/c/tests/fuzz/fuzz", "--seconds", FUZZ_SECONDS)
@@ -96,30 +106,59 @@ class Trial:
     def check_demo(self) -> int:
         return self.status(str(self.venv / "bin" / "openaclnn"), "demo")
 
+    def check_aten(self) -> int:
+        if util.find_spec("torch") is None:
+            print("torch is not installed: the operators that ATen computes are not tested")
+            return 0
+        tests = "composites or values or every_function or every_call_is or how_many_functions"
+        files = ("tests/aten/test_refusals.py", "tests/aten/test_rounding.py")
+        rounding = (self.python, "-m", "tests.aten.aten_rounding")
+        fuzz = (self.python, "-m", "tests.aten.fuzz", "--seconds", FUZZ_SECONDS, "--only")
+        return self.first_failure(
+            lambda: self.pytest(*files, "tests/docs/test_docs.py", "-k", tests),
+            lambda: self.status(*rounding, "aclnnXlog1py"),
+            lambda: self.status(*rounding, "aclnnFatreluMul"),
+            lambda: self.status(*fuzz, "^aclnn(Xlog1py|FatreluMul)$"),
+        )
+
+    def check_command(self) -> int:
+        return self.pytest("tests/cli/test_header_command.py", "tests/cli/test_output.py", "-k",
+                           "header or has_words")  # fmt: skip
+
+    def check_mistake(self) -> int:
+        chosen = "copy_overlap or every_kind or every_mistake"
+        return self.first_failure(
+            lambda: self.status(self.python, "tools/docs/check_mode_page.py"),
+            lambda: self.pytest("tests/check/test_check_mode.py", "-k", chosen),
+        )
+
 
 def main(folder: Path) -> None:
     if folder.exists():
         sys.exit(f"{folder} must not exist")
     copy_to(folder)
-    for diff in diffs():
-        if (done := apply(diff, folder)).returncode:
-            sys.exit(done.stderr)
+    for guide in GUIDES:
+        for diff in diffs(guide):
+            if (done := apply(diff, folder)).returncode:
+                sys.exit(f"{guide.name}: {done.stderr}")
     trial = Trial(folder)
     trial.make_environment()
     trial.install()
     trial.run(trial.python, "tools/docs/refresh.py")
-    checks = {"pytest": trial.check_pytest, "fuzz": trial.check_fuzz, "demo": trial.check_demo}
-    if refused := [name for name, check in checks.items() if check()]:
-        sys.exit(f"the new operators do not pass: {', '.join(refused)}")
+    of_softmax = {"rows": trial.check_rows, "fuzz": trial.check_fuzz, "demo": trial.check_demo}
+    others = {"aten": trial.check_aten, "command": trial.check_command,
+              "mistake": trial.check_mistake}  # fmt: skip
+    if refused := [name for name, check in (others | of_softmax).items() if check()]:
+        sys.exit(f"the changes of the guides do not pass: {', '.join(refused)}")
     kernel = folder / "core/kernels/softmax/softmax.cpp"
     right = kernel.read_text()
     if WRONG[0] not in right:
         sys.exit(f"{kernel} must have {WRONG[0]}, which this script makes wrong")
     kernel.write_text(right.replace(*WRONG))
     trial.install()
-    if accepted := [name for name, check in checks.items() if not check()]:
+    if accepted := [name for name, check in of_softmax.items() if not check()]:
         sys.exit(f"a Softmax that is wrong by three times its bound passes: {', '.join(accepted)}")
-    print("Softsign and Softmax pass; pytest, the fuzzer and the demo report a wrong Softmax")
+    print("all guides pass; the rows, the fuzzer and the demo report a wrong Softmax")
 
 
 if __name__ == "__main__":
