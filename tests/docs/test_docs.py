@@ -183,3 +183,6 @@ def test_the_diff_of_a_guide_applies(name, tmp_path):
         for _, file in files:
             text = (tmp_path / file).read_text(encoding="utf-8")
             assert word in text or word in file or file in SHORTER, file
+            for dots, module in re.findall(r"^from (\.+)(\w+)", text, re.M):
+                folder = (ROOT / file).parents[len(dots) - 1]
+                assert (folder / module).is_dir() or (folder / f"{module}.py").is_file(), file

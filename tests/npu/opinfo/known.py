@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known to fail on device npu: npu_known.txt, and the table of docs/npu_device.md."""
+"""What is known to fail on device npu: known.txt, and the table of docs/npu_device.md."""
 
 from __future__ import annotations
 
