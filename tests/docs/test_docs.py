@@ -155,7 +155,7 @@ DIFFS = {
     "add_an_operator": [(5, 0, "oftsign"), (4, 6, "oftmax")],
     "add_an_aten_operator": [(3, 0, "aclnnXlog1py"), (4, 0, "atrelu")],
     "add_a_command": [(3, 2, "header")],
-    "add_a_mistake": [(2, 1, "copy_overlap")],
+    "add_a_mistake": [(4, 2, "recorded")],
 }
 # Files in which a diff only deletes.
 SHORTER = {"src/openaclnn/aten/activation.txt"}
