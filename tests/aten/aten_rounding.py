@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far 16-bit results of the functions that ATen computes are from those in float64:
 
-python -m tests.aten.aten_rounding [FUNCTION]    prints the matrix; inf: refused in 16 bits
+python -m tests.aten.aten_rounding [FUNCTION ...]    prints the matrix; inf: refused in 16 bits
+
+The exit status is 1 if a result is outside its bound.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -95,36 +97,44 @@ def bound(name: str) -> float:
     return TWICE if name in ROUNDED_TWICE else ONCE
 
 
-def cells(seed: int, wanted: str | None = None) -> Iterator[Cell]:
+def cells(seed: int, wanted: Collection[str] = ()) -> Iterator[Cell]:
+    """Of the wanted functions, or of all."""
     library = Library()
     for sample in samples():
-        if sample.has_floats and wanted in (None, sample.row.name):
+        if sample.has_floats and (not wanted or sample.row.name in wanted):
             for dtype in HALVES:
                 yield measure(library, sample, dtype, seed)
 
 
-def too_far(seed: int) -> list[str]:
+def failure(cell: Cell) -> str | None:
     """What is outside its bound or refused, in words."""
-    found = []
-    for cell in cells(seed):
-        name, title = cell.sample.row.name, f"{cell.dtype} {cell.sample}"
-        if cell.worst is None and name not in FLOAT_ONLY:
-            found.append(f"{title}: {cell.sentence}")
-        elif cell.worst is not None and cell.worst > bound(name):
-            found.append(f"{title}: {cell.worst:.3g} ulp")
-    return found
+    name, title = cell.sample.row.name, f"{cell.dtype} {cell.sample}"
+    if cell.worst is None:
+        return None if name in FLOAT_ONLY else f"{title}: {cell.sentence}"
+    return f"{title}: {cell.worst:.3g} ulp" if cell.worst > bound(name) else None
 
 
-def main(wanted: str | None) -> None:
+def too_far(seed: int) -> list[str]:
+    return [text for cell in cells(seed) if (text := failure(cell)) is not None]
+
+
+def main(wanted: Collection[str]) -> int:
     worst: dict[str, list[float]] = {}
+    failures = []
     for cell in cells(0, wanted):
         found = worst.setdefault(cell.sample.row.name, [0.0, 0.0])
         place = HALVES.index(cell.dtype)
         found[place] = max(found[place], math.inf if cell.worst is None else cell.worst)
+        if (text := failure(cell)) is not None:
+            failures.append(text)
     print(f"{'ulp in':44} {'fp16':>9} {'bf16':>9}")
     for name, (half, brain) in sorted(worst.items()):
         print(f"{name:44} {half:9.3g} {brain:9.3g}")
+    print(*failures, sep="\n", end="\n" * bool(failures))
+    if lacking := set(wanted) - worst.keys():
+        print(f"no call with floats: {', '.join(sorted(lacking))}")
+    return 1 if failures or lacking else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    sys.exit(main(sys.argv[1:]))

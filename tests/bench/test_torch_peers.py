@@ -53,7 +53,7 @@ def test_special_values(special_lines):
     assert not [line for line in special_lines if not line.right]
     rows = {op.python for op in OPS if op.pointwise and not op.inplace}
     assert set(numerics_peers.special.CASES) <= rows
-    assert rows - set(numerics_peers.special.CASES) <= {"softsign"}  # of example_operators.py
+    assert rows - set(numerics_peers.special.CASES) <= {"softsign"}  # of example_changes.py
 
 
 def test_a_defect_that_is_gone(found):

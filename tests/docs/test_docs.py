@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that could fall behind: the list of runtime functions, the diff of a new operator."""
+"""Pages that could fall behind: the list of runtime functions, numbers, the diffs of guides."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from tests.abi.test_symbols import exports
 from tests.support import without_diffs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "docs"))
-import example_operators
+import example_changes
+import refresh
 
 import openaclnn
 from openaclnn.commands.cli import main
 from openaclnn.commands.programs import environment
 
 ROOT = Path(__file__).resolve().parents[2]
-SOFTSIGN, SOFTMAX = example_operators.diffs()
+GUIDES = {guide.stem: example_changes.diffs(guide) for guide in example_changes.GUIDES}
 PAGE = ROOT / "docs" / "runtime.md"
 
 
@@ -62,6 +63,21 @@ def tracked_files(folder: str) -> list[Path]:
     return [
         p.relative_to(root) for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts
     ]
+
+
+def test_pages_say_how_many_functions_aten_computes():
+    wrong, found = [], {}
+    for page in refresh.PAGES:
+        text = page.read_text(encoding="utf-8")
+        found[page.name] = len(refresh.FUNCTIONS.findall(text))
+        if refresh.with_counts(text) != text:
+            wrong.append(page.name)
+    assert wrong == [], "rewrite them with: python tools/docs/refresh.py"
+    saying = {"README.md": 2, "README.zh-CN.md": 2, "CHANGELOG.md": 1, "npu_device.md": 4}
+    saying |= {"index.md": 1, "aten_programs.md": 1, "building_programs.md": 1}
+    assert {page: count for page, count in found.items() if count} == saying
+    page = (ROOT / "docs" / "npu_device.md").read_text(encoding="utf-8")
+    assert [len(pattern.findall(page)) for pattern in (refresh.ROWS, refresh.TYPES)] == [1, 1]
 
 
 def test_the_readme_of_the_tests_names_every_folder():
@@ -132,22 +148,41 @@ def test_links_of_the_installed_pages_lead_somewhere():
     assert followed > 50
 
 
+# ---- guides ----
+
+# Of each diff, by guide: files changed, new files, a word in all of them or their names.
+DIFFS = {
+    "add_an_operator": [(5, 0, "oftsign"), (4, 6, "oftmax")],
+    "add_an_aten_operator": [(3, 0, "aclnnXlog1py"), (4, 0, "atrelu")],
+    "add_a_command": [(3, 2, "header")],
+    "add_a_mistake": [(4, 2, "recorded")],
+}
+# Files in which a diff only deletes.
+SHORTER = {"src/openaclnn/aten/activation.txt"}
+
+
+def test_every_guide_has_diffs():
+    assert {name: len(diffs) for name, diffs in DIFFS.items()} == {
+        name: len(diffs) for name, diffs in GUIDES.items()
+    }
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-@pytest.mark.parametrize(
-    ("diff", "changed", "new", "word"),
-    [(SOFTSIGN, 5, 0, "oftsign"), (SOFTMAX, 4, 6, "oftmax")],
-    ids=["softsign", "softmax"],
-)
-def test_the_diff_of_a_new_operator_applies(diff, changed, new, word, tmp_path):
-    """docs/add_an_operator.md: the edits fit the files as they are, and there are no others."""
-    files = re.findall(r"^--- (.*)\n\+\+\+ (.*)$", diff, re.M)
-    old = [after for before, after in files if before != "/dev/null"]
-    assert (len(old), len(files) - len(old)) == (changed, new)
-    for file in old:
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / file, tmp_path / file)
-    done = example_operators.apply(diff, tmp_path)
-    assert done.returncode == 0, done.stderr
-    for _, file in files:
-        text = (tmp_path / file).read_text(encoding="utf-8")
-        assert word in text or file.endswith("activation.txt"), file
+@pytest.mark.parametrize("name", DIFFS)
+def test_the_diff_of_a_guide_applies(name, tmp_path):
+    """The edits fit the files as they are, and there are no others."""
+    for diff, (changed, new, word) in zip(GUIDES[name], DIFFS[name], strict=True):
+        files = re.findall(r"^--- (.*)\n\+\+\+ (.*)$", diff, re.M)
+        old = [after for before, after in files if before != "/dev/null"]
+        assert (len(old), len(files) - len(old)) == (changed, new)
+        for file in old:
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / file, tmp_path / file)
+        done = example_changes.apply(diff, tmp_path)
+        assert done.returncode == 0, done.stderr
+        for _, file in files:
+            text = (tmp_path / file).read_text(encoding="utf-8")
+            assert word in text or word in file or file in SHORTER, file
+            for dots, module in re.findall(r"^from (\.+)(\w+)", text, re.M):
+                folder = (ROOT / file).parents[len(dots) - 1]
+                assert (folder / module).is_dir() or (folder / f"{module}.py").is_file(), file

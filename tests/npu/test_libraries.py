@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -255,38 +254,6 @@ def test_rows_say_what_they_mean():
                 or argument[0] in '"-.0123456789'
             )
             assert literal or argument in given, f"{row.name}: {argument}"
-
-
-# How pages write the number of functions that ATen computes; 1,234,567 operators are a soak's.
-COUNT = re.compile(
-    r"(?<![\d,.])(\d{3})(?: more (?:functions|operators|that torch)| (?:operators|functions|others)"
-    r"| ?个算子)|every one of the (\d+)"
-)
-
-
-def test_pages_say_how_many_functions_there_are():
-    root = Path(__file__).resolve().parents[2]
-    types = sum(row.is_type for row in aten.rows())
-    functions = len(aten.rows()) - types
-    pages = [root / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md")]
-    found = {
-        path.name: [int(m[1] or m[2]) for m in COUNT.finditer(path.read_text(encoding="utf-8"))]
-        for path in (*pages, *sorted((root / "docs").glob("*.md")))
-    }
-    wrong = {page: counts for page, counts in found.items() if set(counts) - {functions}}
-    assert wrong == {}
-    saying = {"README.md": 2, "README.zh-CN.md": 2, "CHANGELOG.md": 1, "npu_device.md": 4}
-    saying |= {"index.md": 1, "aten_programs.md": 1, "building_programs.md": 1}
-    assert {page: len(counts) for page, counts in found.items() if counts} == saying
-    page = (root / "docs" / "npu_device.md").read_text(encoding="utf-8")
-    assert f"| {types} types of operators that torch_npu calls by name" in page
-    folder = root / "src" / "openaclnn" / "aten"
-    lines = [line for path in folder.glob("*.txt") for line in path.read_text("utf-8").splitlines()]
-    rows = sum(line.startswith("acl") for line in lines)
-    assert f"described by {rows} rows" in page
-    parts = re.search(r"calls (\d+) of them .* (\d+) exist for C and .* (\d+) are functions", page)
-    assert parts is not None
-    assert sum(map(int, parts.groups())) == functions
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites what is derived from the rows and yet kept in git, because people review it there:
-the tables of operators in the READMEs and the snapshot of the C interface.
+the tables of operators in the READMEs, the snapshot of the C interface, and how many functions
+ATen computes.
 
     pip install . && python tools/docs/refresh.py
 
@@ -14,10 +15,32 @@ import subprocess
 import sys
 from pathlib import Path
 
+from openaclnn import aten
 from openaclnn.rows.catalogue import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(r"(<!-- operators.*?-->\n).*?(<!-- /operators -->)", re.S)
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+# How pages write the number of functions that ATen computes, of its rows and types.
+FUNCTIONS = re.compile(
+    r"(?<![\d,.])\d{3}(?= more (?:functions|operators|that torch)| (?:operators|functions|others)"
+    r"| ?个算子)|(?<=every one of the )\d+"
+)
+ROWS = re.compile(r"(?<=described by )\d+(?= rows)")
+TYPES = re.compile(r"(?<!\d)\d+(?= types of (?:operators that torch_npu|the interface before))")
+
+
+def with_counts(text: str) -> str:
+    types = sum(row.is_type for row in aten.rows())
+    files = (ROOT / "src" / "openaclnn" / "aten").glob("*.txt")
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    text = FUNCTIONS.sub(str(len(aten.rows()) - types), text)
+    text = ROWS.sub(str(sum(line.startswith("acl") for line in lines)), text)
+    return TYPES.sub(str(types), text)
 
 
 def with_table(text: str) -> str:
@@ -28,6 +51,8 @@ def main() -> None:
     for name in ("README.md", "README.zh-CN.md"):
         readme = ROOT / name
         readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.abi.test_symbols"], cwd=ROOT, check=True)
 
 

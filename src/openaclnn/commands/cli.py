@@ -12,7 +12,19 @@ from ..report.output import guarded
 from ..report.text_table import Paint
 from ..rows.table import OPS
 from ..settings import config
-from . import bench, compare, demo, docs, installation, npu, ops, plot, programs, verify, watch
+from . import (
+    bench,
+    compare,
+    demo,
+    docs,
+    installation,
+    npu,
+    ops,
+    plot,
+    programs,
+    verify,
+    watch,
+)
 
 
 class Parser(argparse.ArgumentParser):
