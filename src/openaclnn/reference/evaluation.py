@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..rows.calling import DTYPES
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
 from ..rows.table import OPS
@@ -79,13 +80,12 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
     if dtype == "BFLOAT16":
         half: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
         return half
-    return np.dtype({"FLOAT": np.float32, "DOUBLE": np.float64, "FLOAT16": np.float16}[dtype])
+    return np.dtype(DTYPES[dtype])
 
 
 def dtype_name(dtype: npt.DTypeLike) -> str:
     """The name that `numpy_dtype` takes."""
-    names = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "FLOAT16", "bfloat16": "BFLOAT16"}
-    return names[np.dtype(dtype).name]
+    return {name: d for d, name in DTYPES.items()}[np.dtype(dtype).name]
 
 
 def compute_dtype(inputs: Sequence[Array]) -> str:

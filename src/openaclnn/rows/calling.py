@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from .schema import Op, Parameter
 
-# The dtypes of the rows, as NumPy, torch and JAX name them.
+# The dtypes of the rows, as NumPy, torch and JAX name them, in the order of aclDataType.
 DTYPES = {
     "FLOAT": "float32",
     "FLOAT16": "float16",
-    "BFLOAT16": "bfloat16",
     "DOUBLE": "float64",
+    "BFLOAT16": "bfloat16",
 }
 
 
@@ -30,5 +30,5 @@ def argument_name(op: Op, p: Parameter) -> str:
 
 def listed(dtypes: tuple[str, ...]) -> str:
     """ "float32, float16 or bfloat16" """
-    names = [DTYPES[d] for d in dtypes]
+    names = [name for d, name in DTYPES.items() if d in dtypes]
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""

@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import torch
 
-TORCH = {
-    "FLOAT": torch.float32,
-    "FLOAT16": torch.float16,
-    "BFLOAT16": torch.bfloat16,
-    "DOUBLE": torch.float64,
-}
+from ..rows.calling import DTYPES
+
+TORCH: dict[str, torch.dtype] = {d: getattr(torch, name) for d, name in DTYPES.items()}
 NAMES = {dtype: name for name, dtype in TORCH.items()}
 
 
