@@ -26,6 +26,9 @@ inline int32_t acl_dtype(at::ScalarType dtype) {
     case at::kBFloat16: return ACL_BF16;
     case at::kDouble: return ACL_DOUBLE;
     case at::kByte: return ACL_UINT8;
+    case at::kUInt16: return ACL_UINT16;
+    case at::kUInt32: return ACL_UINT32;
+    case at::kUInt64: return ACL_UINT64;
     case at::kChar: return ACL_INT8;
     case at::kShort: return ACL_INT16;
     case at::kInt: return ACL_INT32;

@@ -90,7 +90,7 @@ def test_meta_outputs_go_with_meta_inputs_only(op):
 @pytest.mark.parametrize("op", all_rows())
 def test_dtypes(op):
     names = [plain(TORCH[d]) for d in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16") if d in op.dtypes]
-    for dtype in (torch.int32, torch.bool, torch.complex64, torch.float8_e5m2):
+    for dtype in (torch.int32, torch.bool, torch.uint16, torch.complex64, torch.float8_e5m2):
         inputs = [x.to(dtype) for x in tensors(op, "FLOAT")]
         first = op.inputs_[0].python_name
         message = refused(lambda inputs=inputs: call(op, inputs))

@@ -25,5 +25,6 @@ def argument_name(op: Op, p: Parameter) -> str:
 
 def listed(dtypes: tuple[str, ...]) -> str:
     """ "float32, float16 or bfloat16" """
-    names = [PYTHON_NAMES[d] for d in dtypes]
+    by_code = sorted(dtypes, key=lambda name: DTYPES[name].code)  # as the core lists them
+    names = [PYTHON_NAMES[d] for d in by_code]
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
