@@ -97,7 +97,7 @@ def test_help(name, capsys) -> None:
 def test_compiler_that_is_not_there(tmp_path) -> None:
     done = run("cc", "a.c", cwd=tmp_path, env={**os.environ, "CC": "no-such-compiler"})
     assert done.returncode == 127
-    sentence = "openaclnn cc: no-such-compiler must be a program, but there is none\n"
+    sentence = "openaclnn cc: program no-such-compiler not found\n"
     assert done.stderr == sentence
 
 
@@ -172,15 +172,15 @@ def test_programs_that_are_not_there(tmp_path) -> None:
     (tmp_path / "here").write_text("")
     none = run("run", "./none", cwd=tmp_path)
     assert none.returncode == 127
-    assert none.stderr == "openaclnn run: ./none must be a program, but there is none\n"
+    assert none.stderr == "openaclnn run: program ./none not found\n"
     here = run("run", "here", cwd=tmp_path)
     assert here.returncode == 127
-    assert here.stderr == "openaclnn run: here must be a program, but there is none: use ./here\n"
+    assert here.stderr == "openaclnn run: program here not found; use ./here\n"
     (tmp_path / "here.py").write_text("")
-    assert run("run", "here.py", cwd=tmp_path).stderr.endswith("none: use python here.py\n")
+    assert run("run", "here.py", cwd=tmp_path).stderr.endswith("not found; use python here.py\n")
     text = run("run", "./here", cwd=tmp_path)
     assert text.returncode == 126
-    assert text.stderr == "openaclnn run: ./here must be executable, but: Permission denied\n"
+    assert text.stderr == "openaclnn run: cannot run ./here: Permission denied\n"
 
 
 def test_libraries_are_those_of_the_installation() -> None:

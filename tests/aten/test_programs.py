@@ -208,7 +208,7 @@ def test_without_torch_the_call_says_so(home, aten_layer, tmp_path):
     subprocess.run([CXX, source, *search, *libraries, "-o", program], check=True)
     done = run(program)
     assert done.returncode == 1
-    assert "aclnnRmsNorm: PyTorch must be installed where it was" in done.stderr
+    assert "aclnnRmsNorm: PyTorch not found (" in done.stderr
     assert "openaclnn home --aten" in done.stderr
 
 
@@ -293,7 +293,7 @@ def test_a_refusal_is_a_sentence_and_a_status(home):
         r"\[161002\] .*aclnnMm: out 0x\w+ was destroyed or never created",
         r"\[0, 0, 161002\] .*executor was already run, destroyed or never created",
         r"\[161002\] .*aclnnExp: out must have shape \[2, 3\], but got \[3, 2\]",
-        r"\[161002\] .*aclnnExp: out must have a dtype that takes Float, but got Int",
+        r"\[161002\] .*aclnnExp: out must have a dtype that Float can be cast to, but got Int",
         r"\[161002\] .*aclnnSoftmax: out must have shape \[2, 3\], but got \[6\]",
         r"\[161002\] .*aclnnAdd: out must have shape \[2, 3\], but got \[3, 2\]",
         r"\[161001\]",

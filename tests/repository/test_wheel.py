@@ -142,7 +142,7 @@ def test_the_pages_are_there(installed):
 
 
 def test_a_compiler_that_is_missing_is_named(installed):
-    sentence = "openaclnn cc: cc must be a program, but there is none\n"
+    sentence = "openaclnn cc: program cc not found\n"
     assert installed.run("cc", "prog.c", status=127).stderr == sentence
 
 

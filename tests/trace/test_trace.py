@@ -335,9 +335,9 @@ def test_work_belongs_to_its_own_call(tmp_path):
 
 def test_files_that_cannot_be_written(leaky_relu, tmp_path):
     for option in ("-o", "--text"):
-        done = command("trace", option, str(tmp_path / "no" / "t"), str(leaky_relu))
+        done = command("trace", option, str(path := tmp_path / "no" / "t"), str(leaky_relu))
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"openaclnn trace: {option} must be a file that can be")
+        assert done.stderr.startswith(f"openaclnn trace: {option} {path} cannot be written")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -106,14 +106,14 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
     [
         (["no"], "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled or"),
         (["openaclnn:v9"], "openaclnn:v9 must be one of v2"),
-        (["library:/no/such.so"], "library:/no/such.so must be a file, but there is none"),
-        ([f"library:{__file__}"], f"library:{__file__} must be a library that loads, but: "),
+        (["library:/no/such.so"], "library:/no/such.so: no such file"),
+        ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),
         (["--op", "elo"], "no operator 'elo'; did you mean aclnnElu"),
         (["--dtype", "int8"], "--dtype must be a float dtype"),
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
-        (["--cases", "/no/file"], "/no/file must be a JSON file, but: "),
+        (["--cases", "/no/file"], "/no/file is not a JSON file: "),
         (["--standard", "best"], "standard must be one of ours, single, double, allclose"),
-        (["--html", "/no/folder/r.html"], "--html must be a file that can be written, but "),
+        (["--html", "/no/folder/r.html"], "--html /no/folder/r.html cannot be written"),
         (["--benchmark", "torch"], "--benchmark must come with --standard double"),
     ],
 )  # fmt: skip

@@ -73,14 +73,14 @@ def load(path: str) -> Any:
     try:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
-        raise WrongUse(f"{path} must be a .npy file, but: {error}") from None
+        raise WrongUse(f"{path} is not a .npy file: {error}") from None
     except (ValueError, EOFError) as error:
         with Path(path).open("rb") as file:
             is_one = file.read(6) == b"\x93NUMPY"
         why = error if is_one else "it does not begin as one"  # NumPy takes it for a pickle
-        raise WrongUse(f"{path} must be a .npy file, but: {why}") from None
+        raise WrongUse(f"{path} is not a .npy file: {why}") from None
     if not isinstance(array, np.ndarray):
-        raise WrongUse(f"{path} must be a .npy file with one array, but is an archive")
+        raise WrongUse(f"{path} is an archive; pass a .npy file with one array")
     return array
 
 

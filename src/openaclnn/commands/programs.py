@@ -111,15 +111,11 @@ def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> i
         os.execve(found, list(command), dict(variables))
     except FileNotFoundError:
         use = f"python {program}" if program.endswith(".py") else f"./{program}"
-        here = "" if "/" in program or not Path(program).is_file() else f": use {use}"
-        print(f"openaclnn {what}: {program} must be a program, but there is none{here}",
-              file=sys.stderr)  # fmt: skip
+        here = "" if "/" in program or not Path(program).is_file() else f"; use {use}"
+        print(f"openaclnn {what}: program {program} not found{here}", file=sys.stderr)
         return NOT_FOUND
     except OSError as error:
-        print(
-            f"openaclnn {what}: {program} must be executable, but: {error.strerror}",
-            file=sys.stderr,
-        )
+        print(f"openaclnn {what}: cannot run {program}: {error.strerror}", file=sys.stderr)
         return NOT_EXECUTABLE
 
 

@@ -214,7 +214,7 @@ def read(path: str, seed: int) -> Sequence[Case]:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadCase(f"{path} must be a JSON file, but: {error}") from None
+        raise BadCase(f"{path} is not a JSON file: {error}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
         raise BadCase(f'{path} must have "schema": "{SCHEMA}" and "cases"')
     if not isinstance(data["cases"], list):

@@ -78,6 +78,10 @@ class Verdict:
     limits: Mapping[str, float]  # what each figure may be
 
 
+class NoThreshold(ValueError):
+    """The standard does not cover this dtype."""
+
+
 def verdict(output: Output, standard: Standard, benchmark: Array | None = None) -> Verdict:
     """`benchmark`: what the other implementation got, for the standards of two."""
     if output.got.size == 0:
@@ -89,7 +93,7 @@ def verdict(output: Output, standard: Standard, benchmark: Array | None = None) 
     if standard.name == "peer":
         return _peer(output, standard.ulp or 0.0, _other(output, standard, benchmark))
     if output.dtype not in THRESHOLD:
-        raise ValueError(
+        raise NoThreshold(
             f"the {standard.name} standard has numbers for {', '.join(THRESHOLD)}, but "
             f"{output.name} is {output.dtype}"
         )

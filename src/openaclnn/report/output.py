@@ -48,8 +48,7 @@ def unwritable(what: str, option: str, path: str | None) -> bool:
         return False
     except OSError as error:
         print(
-            f"openaclnn {what}: {option} must be a file that can be written, but {path} is not: "
-            f"{error.strerror}",
+            f"openaclnn {what}: {option} {path} cannot be written: {error.strerror}",
             file=sys.stderr,
         )
         return True

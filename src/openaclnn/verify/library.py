@@ -47,7 +47,7 @@ class LibraryProvider:
         self._has: dict[str, bool] = self._receive(START)["has"]
         if not any(self._has.values()):
             self.close()
-            raise BadProvider(f"{name} must have an operator of openaclnn, but has none of them")
+            raise BadProvider(f"{name} has none of openaclnn's operators")
 
     def missing(self, case: Case) -> str:
         return "" if self._has[case.op.name] else f"the library has no {case.op.name}"
@@ -130,10 +130,10 @@ class LibraryProvider:
         try:
             found = self._receive(START)
         except Died as died:
-            raise BadProvider(f"{self.name} must be a library that loads, but {died}") from None
+            raise BadProvider(f"{self.name} cannot be loaded: {died}") from None
         if "broken" in found:
             self.close()
-            raise BadProvider(f"{self.name} must be a library that loads, but: {found['broken']}")
+            raise BadProvider(f"{self.name} cannot be loaded: {found['broken']}")
 
     def _send(self, message: Mapping[str, Any], data: Sequence[bytes]) -> None:
         self._step, self._run = "the beginning", 0

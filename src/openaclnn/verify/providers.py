@@ -37,7 +37,7 @@ def named(word: str, timeout: float) -> list[Provider]:
     kind, _, rest = word.partition(":")
     if kind == "library" and rest:
         if not Path(rest).is_file():
-            raise BadProvider(f"library:{rest} must be a file, but there is none")
+            raise BadProvider(f"library:{rest}: no such file")
         return [LibraryProvider(word, str(Path(rest).resolve()), timeout, dict(os.environ))]
     if kind == "openaclnn":
         known = levels()

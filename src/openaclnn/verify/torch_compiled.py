@@ -28,7 +28,7 @@ class CompiledProvider(TorchProvider):
     def __init__(self) -> None:
         super().__init__()
         if shutil.which("g++") is None and shutil.which("clang++") is None:
-            raise BadProvider("torch:compiled must have a C++ compiler, but there is no g++")
+            raise BadProvider("torch:compiled needs a C++ compiler; install g++ or clang++")
         self._key: tuple[str, str] | None = None
         self._compiled: Callable[..., Any] | None = None
 
