@@ -189,7 +189,7 @@ def test_a_row_of_more_outputs_than_there_is_room_for_does_not_compile(tmp_path)
     row = max(OPS, key=lambda op: len(op.outputs))
     known = re.search(rf'constexpr Parameter {row.name}_parameters.*?"raise.*?;', rows_as_cpp, re.S)
     assert known is not None
-    output = re.search(r"\{\"\w+\", Kind::tensor, Role::output.*?\},\n", known[0])
+    output = re.search(r"\{\"\w+\", \"\w+\", Kind::tensor, Role::output.*?\},\n", known[0])
     assert output is not None
     source = tmp_path / "row.cpp"
     command = ["g++", "-std=c++20", "-fsyntax-only", source, f"-I{ROOT}", f"-I{ROOT}/include"]
