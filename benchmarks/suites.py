@@ -71,7 +71,7 @@ def defaults(op: Op, dtype: str) -> Iterator[Row]:
 
 def layouts(op: Op, dtype: str) -> Iterator[Row]:
     """Of the gradients, which stand for all."""
-    if op.pointwise and len(op.inputs_) > 1:
+    if op.pointwise and len(op.input_tensors) > 1:
         views = ("transposed", "transposed_in", *(BROADCAST if op.shapes == "broadcast" else ()))
         for layout in views:
             yield (op.python, layout), {"attributes": default_attributes(op), "layout": layout}
@@ -95,7 +95,7 @@ def special_values(op: Op, dtype: str) -> Iterator[Row]:
     values = {"0": 0.0, "-0": -0.0, "1": 1.0, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}
     values["subnormal"] = 6e-6 if dtype == "fp16" else 1e-40
     kinds = [Special(name, value, s) for name, value in values.items() for s in SHARES]
-    if len(op.inputs_) > 1:
+    if len(op.input_tensors) > 1:
         kinds += [Special(name, values[name], SHARES[0], True) for name in ("0", "inf", "nan")]
     for one in flag_sets(op):
         for special in (None, *kinds):

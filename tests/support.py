@@ -88,7 +88,9 @@ def call(op: Op, inputs, attributes, out=None):
         tensors[0] = tensors[0].copy() if out is None else out
         if out is not None:
             out[...] = inputs[0]
-    named = {p.python_name: x for p, x in zip(op.inputs_, tensors, strict=True)} | dict(attributes)
+    named = {p.python_name: x for p, x in zip(op.input_tensors, tensors, strict=True)} | dict(
+        attributes
+    )
     if out is not None and not op.inplace:
         named["out"] = out
     return getattr(openaclnn, op.python)(**named)
@@ -107,7 +109,7 @@ def arguments(op: Op, shape=None, dtype: str | None = None, attributes=None) -> 
     kind, attributes = numpy_dtype(dtype or op.dtypes[0]), attributes or reference.attributes[0]
     shapes = input_shapes(op, shape or reference.example, attributes)
     ones = [np.ones(s, kind) for s in shapes]
-    made = {p.name: x for p, x in zip(op.inputs_, ones, strict=True)}
+    made = {p.name: x for p, x in zip(op.input_tensors, ones, strict=True)}
     outputs = [x.shape for x in evaluate(op, ones, attributes)]
     made |= {
         p.name: np.ones(s, kind)
@@ -125,14 +127,14 @@ def sampled(op: Op, dtype: str, attributes, shape=None):
     shape = shape or shape_for(op, (3, 41))
     inputs = sample(op, shape, dtype, SEED, attributes)
     named = arguments(op, shape, dtype, attributes)
-    named |= {p.name: x.copy() for p, x in zip(op.inputs_, inputs, strict=True)}
+    named |= {p.name: x.copy() for p, x in zip(op.input_tensors, inputs, strict=True)}
     named |= {p.name: attributes[p.python_name] for p in op.attributes}
     return named, [named[p.name] for p in op.outputs], results(op, inputs, attributes)
 
 
 def gradient_call(op: Op, inputs, outputs, incoming, attributes) -> tuple[list, dict[str, Any]]:
     """Inputs and attributes of the gradient's row, for the gradient of that call."""
-    values = {p.name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    values = {p.name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
     values |= {p.name: y for p, y in zip(op.outputs, outputs, strict=True)}
     values |= {p.name: attributes[p.python_name] for p in op.attributes}
     tensors, named = [], {}
@@ -204,7 +206,7 @@ def assert_accurate(op: Op, inputs, attributes, actual, seed=None) -> None:
 def grid(op: Op, dtype: str, attributes):
     """Every combination of special values, one array for each input."""
     special = special_values(op, dtype, attributes)
-    mesh = np.meshgrid(*[special] * len(op.inputs_), indexing="ij")
+    mesh = np.meshgrid(*[special] * len(op.input_tensors), indexing="ij")
     return [x.reshape(-1) for x in mesh]
 
 

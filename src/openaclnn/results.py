@@ -34,7 +34,7 @@ def as_kind_of(like: Any, array: npt.NDArray[Any]) -> Any:
     return np.asarray(array)
 
 
-def several(out: Any, operator: str, *names: str) -> Any:
+def unpack_outputs(out: Any, operator: str, *names: str) -> Any:
     """`out` when it is a tuple or list with an array, or None, for each name."""
     if isinstance(out, tuple | list) and len(out) == len(names):
         return out

@@ -31,7 +31,7 @@ def set_product(key: str | None) -> None:
     _core.set_product(key)
 
 
-def plays_any() -> bool:
+def is_unrestricted() -> bool:
     """Whether no product restricts what is accepted."""
     return bool(_core.product() == ANY.key)
 

@@ -100,7 +100,7 @@ def test_scalar_dtypes(op):
         for dtype in SCALARS.replace(" or ", ", ").split(", "):
             with objects() as made:
                 named = arguments(op)
-                for x in op.inputs_:
+                for x in op.input_tensors:
                     named[x.name] *= -1
                 values = made.values(op, named)
                 one = 0x3F80 if dtype == "BFLOAT16" else 1
@@ -217,7 +217,7 @@ def test_executors_run_once(op):
 def test_workspace_rules(op):
     with objects() as made:
         given = arguments(op)
-        named = {p.name: given[p.name] for p in (*op.inputs_, *op.outputs)}
+        named = {p.name: given[p.name] for p in (*op.input_tensors, *op.outputs)}
         values = made.values(op, given)
         status, size, executor = phase1(op, values)
         assert status == 0, message()

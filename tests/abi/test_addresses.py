@@ -30,7 +30,7 @@ def test_repeatable_executors_and_new_addresses(op):
         for _ in range(3):
             fresh, out, expected = sampled(op, op.dtypes[0], attributes)
             for setter, parameters in (
-                (meta.aclSetInputTensorAddr, op.inputs_),
+                (meta.aclSetInputTensorAddr, op.input_tensors),
                 (meta.aclSetOutputTensorAddr, op.outputs),
             ):
                 for index, p in enumerate(parameters):
@@ -59,7 +59,7 @@ def test_outputs_set_to_the_place_of_inputs(op, streaming):
     _core.set_streaming_bytes(streaming)
     openaclnn.set_num_threads(2)  # with more the groups are too small for turns
     for shape in ((2, 6, 20, 9), (1, 6, 256, 270)):
-        for over in (p.name for p in op.inputs_):
+        for over in (p.name for p in op.input_tensors):
             named, out, expected = sampled(op, op.dtypes[0], attributes, shape)
             if named[over].shape != named[output].shape:
                 continue

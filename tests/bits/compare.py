@@ -140,7 +140,9 @@ def sums(op: Op) -> Iterator[Call]:
                 outputs = [x.shape for x in evaluate(op, inputs, attributes)]
                 for name, move in LAYOUTS.items() if i == 0 else [("contiguous", np.copy)]:
                     if name != "flipped":
-                        made = {p.name: move(x) for p, x in zip(op.inputs_, inputs, strict=True)}
+                        made = {
+                            p.name: move(x) for p, x in zip(op.input_tensors, inputs, strict=True)
+                        }
                         made |= {p.name: attributes[p.python_name] for p in op.attributes}
                         for p, own in zip(op.outputs, outputs, strict=True):
                             kind = numpy_dtype(companion if p.companion else dtype)
@@ -163,7 +165,7 @@ def values(op: Op, dtype: str, attributes: Any) -> list[Array]:
 def call(op: Op, dtype: str, what: str, inputs: list[Array], attributes: Any, output: str) -> Call:
     by_name: dict[str, Any] = {
         p.name: x.copy() if op.inplace and x.base is None else x
-        for p, x in zip(op.inputs_, inputs, strict=True)
+        for p, x in zip(op.input_tensors, inputs, strict=True)
     }
     by_name |= {p.name: attributes[p.python_name] for p in op.attributes}
     shape = np.broadcast_shapes(*(x.shape for x in inputs))

@@ -21,7 +21,7 @@ from tests.check.check_mode import (
     program,
 )
 
-from openaclnn.commands.watch import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
+from openaclnn.commands.check_trace import MISTAKES_MADE, NOTHING_CHECKED, WRONG_USE
 from openaclnn.report.output import NOT_WRITTEN
 
 pytestmark = [pytest.mark.programs, needs_compiler]

@@ -76,9 +76,9 @@ def test_special_values_are_those_of_the_formula(op: Op) -> None:
     """Each table: an input's first element, and the first of each output."""
     attributes = examples.attributes_of(op)
     tables = operators.edges(op).split("\n\n")
-    assert len(tables) == len(op.inputs_)
+    assert len(tables) == len(op.input_tensors)
     for i, table in enumerate(tables):
-        assert f"`{op.inputs_[i].name}`" in table.splitlines()[0]
+        assert f"`{op.input_tensors[i].name}`" in table.splitlines()[0]
         for row in table.splitlines()[2:]:
             value, *results = map(number, row.strip("|").split("|"))
             inputs = operators.base_of(op)

@@ -128,7 +128,7 @@ def test_groups_know_nothing_of_each_other(op):
 
         outputs = [p.python_name for p in op.outputs]
         for first, end in ((0, 1), (1, groups)):
-            part = list(some(inputs, [p.python_name for p in op.inputs_], first, end))
+            part = list(some(inputs, [p.python_name for p in op.input_tensors], first, end))
             found = results(op, part, {**attributes, "num_groups": end - first})
             expected = some(together, outputs, first, end)
             assert same(found, expected), f"{positions} positions, {width} wide, seed {SEED}"
@@ -143,7 +143,7 @@ def test_in_place(op, scale, view):
         inputs, attributes = case(op, (2, 72, 9, 60), 4, dtype)
         attributes["swish_scale"] = scale
         expected = results(op, inputs, attributes)
-        for i, p in enumerate(op.inputs_):
+        for i, p in enumerate(op.input_tensors):
             if p.python_name in ("x", "dy"):
                 given = [VIEWS[view](x) for x in inputs]
                 out = (given[i], *map(np.zeros_like, expected[1:]))
@@ -156,7 +156,7 @@ def test_expanded_inputs(op):
     """Inputs of stride 0 are read in place."""
     for shape, axes in itertools.product(((2, 24, 3, 5), (2, 6, 11, 30)), ((0,), (1,), (2, 3))):
         inputs, attributes = case(op, shape, 3, "FLOAT")
-        for i, p in enumerate(op.inputs_):
+        for i, p in enumerate(op.input_tensors):
             if p.companion:
                 continue
             given = list(inputs)

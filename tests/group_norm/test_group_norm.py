@@ -122,7 +122,7 @@ def test_not_a_number_stays_in_its_group(op):
         attributes = with_groups(op, 2)
         inputs = sample(op, shape, "FLOAT", SEED, attributes)
         clean = results(op, inputs, attributes)[0]
-        position = [p.name for p in op.inputs_].index("x")
+        position = [p.name for p in op.input_tensors].index("x")
         inputs[position][1, 3, 1] = np.nan
         found = results(op, inputs, attributes)
         assert np.isnan(found[0][1, 2:]).all()

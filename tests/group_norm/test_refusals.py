@@ -35,7 +35,7 @@ def with_groups(op, groups, **more):
 def test_ranks():
     for row in GROUPED:
         op = row.values[0]
-        first = op.inputs_[0]
+        first = op.input_tensors[0]
         for name in {first.name, "x"}:
             named = arguments(op)
             named[name] = named[name].reshape(-1)
@@ -65,7 +65,7 @@ def test_shapes_that_do_not_fit(op):
         "meanOut": ((samples * groups,), "the shape of samples and groups [2, 4], but got"),
         "rstdOut": ((samples, groups, 1), "the shape of samples and groups [2, 4], but got"),
     }
-    if op.inputs_[0].name == "dy":
+    if op.input_tensors[0].name == "dy":
         wrong["x"] = (shape[::-1], f"the shape of dy {list(shape)}, but got")
     for p in op.tensors:
         if p.name in wrong:
@@ -82,7 +82,7 @@ def test_empty_tensors(op):
         for p in op.tensors:
             if not p.companion:
                 named[p.name] = np.ones(shape, np.float32)
-        first = op.inputs_[0].name
+        first = op.input_tensors[0].name
         message = f"{op.name}: {first} must not be empty, but has shape {list(shape)}"
         assert refusal(op, named) == (INVALID, message)
 
@@ -220,7 +220,7 @@ def test_overlap(op):
     attributes = with_groups(op, 4)
     inputs = sample(op, shape, "FLOAT", SEED, attributes)
     expected = results(op, inputs, attributes)
-    big = [i for i, p in enumerate(op.inputs_) if not p.companion]
+    big = [i for i, p in enumerate(op.input_tensors) if not p.companion]
     for i, layout in itertools.product(big, LAYOUTS.values()):
         moved = [layout(x) if k in big else x for k, x in enumerate(inputs)]
         out = (moved[i], *(np.zeros_like(x) for x in expected[1:]))
@@ -237,11 +237,11 @@ def test_overlap(op):
     assert refusal(op, named) == (INVALID, f"{op.name}: {first} {must}")
     for p in op.outputs[1:]:  # x seen as statistics, or the first row of dy as channels
         named = arguments(op)
-        whole = named[op.inputs_[0].name]
+        whole = named[op.input_tensors[0].name]
         assert whole.flags.c_contiguous
         shape = named[p.name].shape
         named[p.name] = whole.reshape(-1)[: math.prod(shape)].reshape(shape)
-        must = f"must share no memory with {op.inputs_[0].name}, but overlaps it"
+        must = f"must share no memory with {op.input_tensors[0].name}, but overlaps it"
         assert refusal(op, named) == (INVALID, f"{op.name}: {p.name} {must}")
     named = arguments(op)
     one, other = (p.name for p in op.outputs[1:])

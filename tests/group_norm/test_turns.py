@@ -38,7 +38,7 @@ def outputs_for(inputs):
 
 
 def workspace(inputs, attributes, outputs):
-    named = {p.python_name: x for p, x in zip(OP.inputs_, inputs, strict=True)} | attributes
+    named = {p.python_name: x for p, x in zip(OP.input_tensors, inputs, strict=True)} | attributes
     named |= {p.python_name: x for p, x in zip(OP.outputs, outputs, strict=True)}
     return openaclnn.plan(OP.name, **named).workspace_size
 
@@ -80,7 +80,7 @@ def test_shapes(shape, groups):
 def test_channels_apart():
     """Every second channel of larger tensors, in and out, or one sample for all."""
     inputs, attributes = case(*LARGE)
-    names = [p.python_name for p in OP.inputs_]
+    names = [p.python_name for p in OP.input_tensors]
     shape, _ = LARGE
     for spread in itertools.product((False, True), repeat=3):
         given = list(inputs)
@@ -100,7 +100,7 @@ def test_no_number_in_one_group(value):
     inputs, attributes = case(*LARGE)
     for name, channel in itertools.product(("x", "dy"), (0, 3)):
         given = [x.copy() for x in inputs]
-        given[[p.python_name for p in OP.inputs_].index(name)][1, channel, 399, 450] = value
+        given[[p.python_name for p in OP.input_tensors].index(name)][1, channel, 399, 450] = value
         dx = assert_in_turns(given, attributes)[0]
         nan = np.isnan(dx)
         assert nan.any()
@@ -116,7 +116,7 @@ def test_parameters_that_are_not_required(gamma, beta):
     _core.set_streaming_bytes(1)
     openaclnn.set_num_threads(2)
     attributes |= {"dgamma_is_require": gamma, "dbeta_is_require": beta}
-    named = {p.python_name: x for p, x in zip(OP.inputs_, inputs, strict=True)} | attributes
+    named = {p.python_name: x for p, x in zip(OP.input_tensors, inputs, strict=True)} | attributes
     found = openaclnn.group_norm_swish_grad(**named)
     for wanted, y, z in zip((True, gamma, beta), found, expected, strict=True):
         assert y is None or not wanted or same([y], [z])

@@ -40,7 +40,7 @@ def bound(op, attributes=None):
     attributes = attributes or PLAIN[op.name]
 
     def run(*inputs):
-        named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+        named = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
         found = getattr(oj, op.python)(**named, **attributes)
         return found if isinstance(found, tuple) else (found,)
 

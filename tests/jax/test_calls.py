@@ -44,14 +44,14 @@ def test_any_product(op):
         openaclnn.set_product(None)
         found = [np.asarray(y) for y in bound(op)(*inputs)]
         assert_accurate(op, inputs, PLAIN[op.name], found, SEED)
-        if op.gradient and len(op.inputs_) == 1:
+        if op.gradient and len(op.input_tensors) == 1:
             jax.vjp(bound(op), *inputs)
 
 
 @pytest.mark.parametrize("op", rows())
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1), (2, 1, 3, 1, 2, 1, 2, 1)])
 def test_shapes(op, shape):
-    (found,) = bound(op)(*(jnp.full(shape, 0.25) for _ in op.inputs_))
+    (found,) = bound(op)(*(jnp.full(shape, 0.25) for _ in op.input_tensors))
     assert found.shape == shape
 
 
@@ -63,7 +63,9 @@ def test_broadcast(op):
     assert same_bits(found, expected)
 
 
-@pytest.mark.parametrize("op", rows(lambda op: op.inputs == "promote" and len(op.inputs_) > 1))
+@pytest.mark.parametrize(
+    "op", rows(lambda op: op.inputs == "promote" and len(op.input_tensors) > 1)
+)
 @pytest.mark.parametrize("dtypes", [("FLOAT16", "BFLOAT16"), ("BFLOAT16", "FLOAT")])
 def test_mixed_dtypes(op, dtypes):
     inputs = [arrays(op, dtype)[i] for i, dtype in enumerate(dtypes)]
@@ -183,7 +185,7 @@ def test_symbolic_sizes(op):
 def test_vmap(op, axis):
     """The same bits as one call for each element, whichever inputs are batched."""
     several = [arrays(op, seed=SEED + i) for i in range(3)]
-    count = len(op.inputs_)
+    count = len(op.input_tensors)
     for batched in {*range(count), None}:  # each alone, then all
         axes = [axis if batched in (i, None) else None for i in range(count)]
         inputs = [
@@ -218,7 +220,7 @@ def test_more_dimensions_by_batches_than_the_library_takes():
 def test_vmap_of_gradients(op):
     several = [arrays(op, seed=SEED + i) for i in range(3)]
     first = jax.grad(lambda x, *rest: bound(op)(x, *rest)[0].sum())
-    if op.inputs_[0].name not in {p.name for p in differentiable(op)}:
+    if op.input_tensors[0].name not in {p.name for p in differentiable(op)}:
         pytest.skip("its first input has no gradient")
     found = jax.vmap(first)(*(np.stack(x) for x in zip(*several, strict=True)))
     assert all_same(found, [first(*one) for one in several])
@@ -230,16 +232,18 @@ def test_vmap_of_gradients(op):
 @pytest.mark.parametrize("op", all_rows())
 def test_dtypes_that_are_refused(op):
     inputs = [np.ones(x.shape, np.int32) for x in arrays(op)]
-    sentence = rf"^{op.python}: {op.inputs_[0].python_name} must have dtype .*, but got int32\b"
+    sentence = (
+        rf"^{op.python}: {op.input_tensors[0].python_name} must have dtype .*, but got int32\b"
+    )
     for function in (bound(op), jax.jit(bound(op))):
         with pytest.raises(ValueError, match=sentence):
             function(*inputs)
 
 
-@pytest.mark.parametrize("op", all_rows(lambda op: len(op.inputs_) > 1))
+@pytest.mark.parametrize("op", all_rows(lambda op: len(op.input_tensors) > 1))
 def test_shapes_that_are_refused(op):
     """When the call is traced: nothing runs."""
-    for i in range(len(op.inputs_)):
+    for i in range(len(op.input_tensors)):
         shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays(op)]
         shapes[i] = jax.ShapeDtypeStruct((7, 3, 2), np.float32)
         with pytest.raises(ValueError, match=rf"^{op.python}: \w+ must .*, but got "):

@@ -39,11 +39,11 @@ def test_gradients(op, dtype, attributes, compiled):
             return bound(op, attributes)(
                 *(
                     next(given) if p.name in having else x
-                    for p, x in zip(op.inputs_, inputs, strict=True)
+                    for p, x in zip(op.input_tensors, inputs, strict=True)
                 )
             )
 
-        wanted = [x for p, x in zip(op.inputs_, inputs, strict=True) if p.name in having]
+        wanted = [x for p, x in zip(op.input_tensors, inputs, strict=True) if p.name in having]
         outputs, pullback = jax.vjp(first, *wanted)
         others = [jnp.zeros_like(y) for y in outputs[1:]]
         if others:  # they have no gradient, not even of zeros that XLA has made
@@ -81,7 +81,7 @@ def test_second_derivatives_are_right_or_refused(op):
     """By inputs of a row that no gradient row covers and that are not constant."""
     having = {p.name for p in differentiable(op)} | set(op.gradient.zero)
     inputs = arrays(op)
-    for i, p in enumerate(op.inputs_):
+    for i, p in enumerate(op.input_tensors):
         if p.name in having:
             continue
         with pytest.raises(

@@ -157,7 +157,7 @@ def test_a_mean_that_is_large_beside_the_deviation(op):
     """x around 1e6 with deviation 1: x - mean must not lose what the mean has lost."""
     attributes = REFERENCES[op.kernel].attributes[0]
     inputs = sample(op, (2, 12, 64, 64), "DOUBLE", SEED, attributes)
-    named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    named = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
     named["x"] += 1e6
     if "mean" in named:
         grouped = named["x"].reshape(*named["mean"].shape, -1)

@@ -128,8 +128,8 @@ def through_python(op, inputs, attributes, expected, case):
         out = out if len(out) > 1 else out[0]
         if op.inplace:
             out[...] = inputs[0]
-            tensors = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
-            named = {**tensors, op.inputs_[0].python_name: out, **given}
+            tensors = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
+            named = {**tensors, op.input_tensors[0].python_name: out, **given}
             function = getattr(openaclnn, op.python)
             yield case, (lambda f=function, n=named: f(**n)), out, want
         else:
@@ -139,7 +139,7 @@ def through_python(op, inputs, attributes, expected, case):
     tensors = [x.copy() for x in inputs]
     if op.inplace:
         out = (tensors[0],)
-    values = {p.name: x for p, x in zip(op.inputs_, tensors, strict=True)}
+    values = {p.name: x for p, x in zip(op.input_tensors, tensors, strict=True)}
     outputs = [p.name for p in op.outputs if p.role == "output"]
     values |= dict(zip(outputs, out, strict=False))
     values |= {p.name: attributes[p.python_name] for p in op.attributes}
@@ -158,7 +158,7 @@ def through_c(op, inputs, attributes, expected, case):
     out = tuple(np.zeros_like(x) for x in expected)
     if op.inplace:
         out = (tensors[0],)
-    named = {p.name: x for p, x in zip(op.inputs_, tensors, strict=True)}
+    named = {p.name: x for p, x in zip(op.input_tensors, tensors, strict=True)}
     named |= dict(zip([p.name for p in op.outputs if p.role == "output"], out, strict=False))
     kinds = {p.name: p.kind for p in op.parameters}
     named |= {p.name: attributes[p.python_name] for p in op.attributes}

@@ -306,7 +306,7 @@ def battery_digest() -> str:
                 call(op, [move(x) for x in inputs], attributes, out)
                 digest.update(bits(out).tobytes())
         for dtype, half in itertools.product(wide_dtypes(op), HALVES):
-            inputs = [boundaries(half, dtype)] * len(op.inputs_)
+            inputs = [boundaries(half, dtype)] * len(op.input_tensors)
             out = np.empty(inputs[0].shape, numpy_dtype(half))
             call(op, inputs, REFERENCES[op.kernel].attributes[0], out)
             digest.update(bits(out).tobytes())

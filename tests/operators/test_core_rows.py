@@ -91,7 +91,7 @@ def faults(op):
     yield from ((product, key) for key in TITLES if key not in op.products)
     yield from ((dtype, p) for p in op.tensors)
     yield from ((rank, p) for p in op.tensors)
-    yield from ((input_shape, p) for p in op.inputs_[1:])
+    yield from ((input_shape, p) for p in op.input_tensors[1:])
     yield from ((output_shape, p) for p in op.outputs if p.role == "output")
     yield from ((rule, name) for name in op.rules)
     yield from ((overlap_itself, p) for p in op.outputs)
@@ -109,7 +109,7 @@ def test_a_check_says_what_phase_1_says(op):
 
 @pytest.mark.parametrize("op", all_rows())
 def test_nothing_is_none(op):
-    for p in (p for p in op.inputs_ if p.required):
+    for p in (p for p in op.input_tensors if p.required):
         named = arguments(op)
         none(op, named, p)
         assert said(op, named) == f"{op.python}: {p.python_name} must not be None"
@@ -165,7 +165,7 @@ def test_larger_than_all_memory(op):
     named = arguments(op)
     for sizes, fits in (((2, 12, 1 << 30, 1 << 10), True), ((2, 12, 1 << 40, 1 << 40), False)):
         shapes = input_shapes(op, sizes, attributes)
-        given = {p.name: ("float32", s) for p, s in zip(op.inputs_, shapes, strict=True)}
+        given = {p.name: ("float32", s) for p, s in zip(op.input_tensors, shapes, strict=True)}
         values = [
             named[p.name] if p.role == "attribute" else given.get(p.name) for p in op.parameters
         ]

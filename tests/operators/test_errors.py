@@ -80,13 +80,13 @@ def rank(op, named, parameter, dims=9):
 def input_shape(op, named, parameter):
     named[parameter.name] = np.ones((2, 4), named[parameter.name].dtype)
     must = "have the shape of" if op.shapes == "same" else "broadcast with"
-    first = op.inputs_[0].name
+    first = op.input_tensors[0].name
     return INVALID, f"{op.name}: {parameter.name} must {must} {first} [2, 3], but got [2, 4]"
 
 
 def output_shape(op, named, parameter):
     named[parameter.name] = np.ones((3, 2), named[parameter.name].dtype)
-    same = f"shape of {op.inputs_[0].name}"
+    same = f"shape of {op.input_tensors[0].name}"
     whose = same if op.shapes == "same" else "broadcast shape of the inputs"
     return INVALID, f"{op.name}: {parameter.name} must have the {whose} [2, 3], but got [3, 2]"
 
@@ -137,7 +137,7 @@ def test_products(op, key):
         assert refusal(op, named) == expected
         return
     openaclnn.set_product(key)
-    for name in dtypes_on(op, op.inputs_[0], key):
+    for name in dtypes_on(op, op.input_tensors[0], key):
         plan(op, arguments(op, dtype=name)).run()
 
 
@@ -156,7 +156,7 @@ def test_dtypes(op, parameter):
 
 @pytest.mark.parametrize(("op", "parameter"), tensors())
 def test_equal_dtypes(op, parameter):
-    head = op.inputs_[0]
+    head = op.input_tensors[0]
     rule = op.inputs if parameter.role == "input" else op.output
     if parameter is head or rule != "equal":
         return
@@ -184,7 +184,7 @@ def test_rank(op, parameter):
 
 @pytest.mark.parametrize(("op", "parameter"), tensors())
 def test_shape(op, parameter):
-    if parameter is op.inputs_[0]:
+    if parameter is op.input_tensors[0]:
         return
     named = arguments(op)
     fault = input_shape if parameter.role == "input" else output_shape
@@ -217,7 +217,7 @@ def test_overlap(op):
 def test_interleaved_views_do_not_overlap(op):
     named = arguments(op)
     for out in op.outputs:
-        for other in op.inputs_:
+        for other in op.input_tensors:
             if other is not out:
                 memory = np.ones((2, 6), named[other.name].dtype)
                 named[other.name], named[out.name] = memory[:, ::2], memory[:, 1::2]
@@ -231,7 +231,7 @@ def test_interleaved_views_do_not_overlap(op):
 @pytest.mark.parametrize("op", rows())
 def test_the_first_failure_wins(op):
     """None, product, dtype, rank, shape, attribute, view: the earlier one of two is reported."""
-    head, out = op.inputs_[0], op.outputs[0]
+    head, out = op.input_tensors[0], op.outputs[0]
     required = [p for p in op.parameters if p.required]
     absent = [key for key in TITLES if key not in op.products]
     faults = [
@@ -239,7 +239,7 @@ def test_the_first_failure_wins(op):
         *[(product, key) for key in absent[:1]],
         (dtype, head),
         (rank, head),
-        *[(input_shape, p) for p in op.inputs_[1:]],
+        *[(input_shape, p) for p in op.input_tensors[1:]],
         *[(output_shape, p) for p in op.outputs if p.role == "output"],
         *[(rule, name) for name in op.rules],
         (overlap_itself, out),
@@ -303,7 +303,11 @@ def test_a_numpy_scalar_is_not_an_array():
 @pytest.mark.parametrize("op", rows())
 def test_functions_answer_like_plans(op):
     """Without outputs the library has to infer them; that fails with the same sentences."""
-    for fault, p in [(none, op.inputs_[-1]), (dtype, op.inputs_[-1]), (rank, op.inputs_[0])]:
+    for fault, p in [
+        (none, op.input_tensors[-1]),
+        (dtype, op.input_tensors[-1]),
+        (rank, op.input_tensors[0]),
+    ]:
         named = arguments(op)
         status, sentence = fault(op, named, p)
         given = {p.python_name: named[p.name] for p in op.parameters if p.role != "output"}

@@ -48,13 +48,13 @@ TASK = 1 << 24
 def swept(op):
     """The index of the input that is swept: all others are mere factors in the formula."""
     names = ("x", "input", "self_or_result")
-    return next(i for i, p in enumerate(op.inputs_) if p.python_name in names)
+    return next(i for i, p in enumerate(op.input_tensors) if p.python_name in names)
 
 
 def worst_of(op, attributes, patterns, rng, output="FLOAT"):
     """The largest error in ULP of the output, with its inputs and attributes."""
     x = patterns.astype(np.uint32).view(np.float32)
-    inputs = [x if i == swept(op) else partner(rng, x.size) for i in range(len(op.inputs_))]
+    inputs = [x if i == swept(op) else partner(rng, x.size) for i in range(len(op.input_tensors))]
     out = np.empty(x.shape, numpy_dtype(output))
     (expected,) = evaluate(op, inputs, attributes)
     error = ulp_error(call(op, inputs, attributes, out), expected, output)

@@ -33,7 +33,7 @@ def test_a_row_whose_gradient_is_a_row_names_it(op: Op):
 def test_every_parameter_of_a_gradient_is_supplied(op: Op):
     row = gradient_row(op)
     named = {p.name: p for p in op.parameters}
-    inputs = {p.name for p in op.inputs_}
+    inputs = {p.name for p in op.input_tensors}
     outputs = {p.name for p in op.outputs}
     assert set(op.gradient.given) <= {p.name for p in row.parameters}
     found = sources(op)
@@ -143,7 +143,7 @@ def test_gradients_are_the_derivatives(op: Op, attributes):
         found = gradient(op, inputs, attributes, incoming)
         for zero in op.gradient.zero:
             found[zero] = np.zeros_like(inputs[0])
-        for i, p in enumerate(op.inputs_):
+        for i, p in enumerate(op.input_tensors):
             if p.name not in found:
                 continue
             direction = np.ones(()) if op.pointwise else rng.normal(size=inputs[i].shape)

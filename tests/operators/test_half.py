@@ -26,10 +26,10 @@ def test_every_pattern(op, dtype, attributes):
     """Each input in turn takes every pattern beside each partner of the others."""
     kind = numpy_dtype(dtype)
     patterns = np.arange(1 << 16, dtype=np.uint16).view(kind)
-    partners = np.array(PARTNERS if len(op.inputs_) > 1 else PARTNERS[:1]).astype(kind)
+    partners = np.array(PARTNERS if len(op.input_tensors) > 1 else PARTNERS[:1]).astype(kind)
     sweep, still = (x.reshape(-1) for x in np.meshgrid(patterns, partners))
-    for i in range(len(op.inputs_)):
-        inputs = [sweep if i == k else still for k in range(len(op.inputs_))]
+    for i in range(len(op.input_tensors)):
+        inputs = [sweep if i == k else still for k in range(len(op.input_tensors))]
         assert_accurate(op, inputs, attributes, call(op, inputs, attributes))
 
 
@@ -42,7 +42,7 @@ def test_results_are_rounded_once(op, half):
     """
     for dtype in wide_dtypes(op):
         for attributes in REFERENCES[op.kernel].attributes:
-            inputs = [boundaries(half, dtype)] * len(op.inputs_)
+            inputs = [boundaries(half, dtype)] * len(op.input_tensors)
             exact = call(op, inputs, attributes).astype(np.float64)
             narrow = call(op, inputs, attributes, np.empty(exact.shape, numpy_dtype(half)))
             if dtype == "FLOAT" and REFERENCES[op.kernel].ulp[dtype] > 0.5:

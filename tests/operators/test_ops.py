@@ -70,7 +70,7 @@ def test_broadcast(op):
     for shapes, dtype in itertools.product(BROADCASTS, op.dtypes):
         for order in itertools.permutations(shapes):
             inputs = [
-                sample(op, shape, dtype, SEED + i, attributes)[i % len(op.inputs_)]
+                sample(op, shape, dtype, SEED + i, attributes)[i % len(op.input_tensors)]
                 for i, shape in enumerate(order)
             ]
             assert_accurate(op, inputs, attributes, call(op, inputs, attributes), SEED)
@@ -87,10 +87,12 @@ def test_output_dtypes(op):
             assert_accurate(op, inputs, attributes, call(op, inputs, attributes, out), SEED)
 
 
-@pytest.mark.parametrize("op", rows(lambda op: len(op.inputs_) > 1 and op.inputs == "promote"))
+@pytest.mark.parametrize(
+    "op", rows(lambda op: len(op.input_tensors) > 1 and op.inputs == "promote")
+)
 def test_promotion(op):
     attributes = REFERENCES[op.kernel].attributes[0]
-    for dtypes in itertools.product(op.dtypes, repeat=len(op.inputs_)):
+    for dtypes in itertools.product(op.dtypes, repeat=len(op.input_tensors)):
         inputs = [sample(op, (3, 67), d, SEED, attributes)[i] for i, d in enumerate(dtypes)]
         result = call(op, inputs, attributes)
         assert result.dtype == _promoted(dtypes)
@@ -108,7 +110,7 @@ def _promoted(dtypes):
 @pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
 def test_output_over_an_input(op, layout):
     attributes = REFERENCES[op.kernel].attributes[0]
-    for position, dtype in itertools.product(range(len(op.inputs_)), op.dtypes):
+    for position, dtype in itertools.product(range(len(op.input_tensors)), op.dtypes):
         inputs = sample(op, (5, 3, 67), dtype, SEED, attributes)
         moved = [LAYOUTS[layout](x) for x in inputs]
         result = call(op, moved, attributes, out=moved[position])

@@ -44,8 +44,8 @@ def lacks_of_reference(op: Op) -> list[str]:
     if reference is None:
         return [f'add an entry "{op.kernel}" to REFERENCES in src/openaclnn/reference/formulas.py']
     lacks = []
-    if len(reference.domain) != len(op.inputs_):
-        lacks.append(f"give its reference a domain for each of its {len(op.inputs_)} inputs")
+    if len(reference.domain) != len(op.input_tensors):
+        lacks.append(f"give its reference a domain for each of its {len(op.input_tensors)} inputs")
     names = {p.python_name for p in op.attributes}
     if any(set(attributes) != names for attributes in reference.attributes):
         lacks.append(f"give the attribute sets of its reference the names {sorted(names)}")
@@ -178,7 +178,7 @@ def test_samples_repeat(op):
     for dtype in op.dtypes:
         once, again = (sample(op, (50,), dtype, SEED) for _ in range(2))
         assert [x.tobytes() for x in once] == [x.tobytes() for x in again]
-        assert [x.shape for x in once] == [(50,)] * len(op.inputs_)
+        assert [x.shape for x in once] == [(50,)] * len(op.input_tensors)
 
 
 @pytest.mark.programs

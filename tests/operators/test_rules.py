@@ -37,7 +37,7 @@ def test_the_sentence_is_that_of_the_library(op, changed):
     attributes = {p.python_name: named[p.name] for p in op.attributes}
     status, text = refusal(op, named)
     assert status == 161002
-    shapes = [named[p.name].shape for p in op.inputs_]
+    shapes = [named[p.name].shape for p in op.input_tensors]
     assert refused(op, shapes, attributes) == _core.python_sentence(OPS.index(op), text)
 
 
@@ -53,7 +53,7 @@ def test_every_attribute_set_of_the_references_is_accepted(op):
 def test_compare_judges_no_call_that_is_refused(op, changed):
     attributes = REFERENCES[op.kernel].attributes[0]
     inputs = sample(op, REFERENCES[op.kernel].example, "FLOAT", SEED, attributes)
-    by_name = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    by_name = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
     got = results(op, inputs, attributes)
     mine = got[0] if len(got) == 1 else tuple(got)
     assert openaclnn.compare(mine, op.python, **by_name, **attributes)

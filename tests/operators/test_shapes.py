@@ -39,7 +39,7 @@ def test_results_have_the_shape_that_the_row_gives(op):
     reference = REFERENCES[op.kernel]
     for attributes in reference.attributes:
         inputs = sample(op, reference.example, op.dtypes[0], SEED, attributes)
-        shapes = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
+        shapes = {p.name: x.shape for p, x in zip(op.input_tensors, inputs, strict=True)}
         known = op.known_sizes(shapes, attributes)
         found = results(op, inputs, attributes)
         wanted = [shape_of(p.form, known) for p in op.outputs]

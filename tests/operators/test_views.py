@@ -59,7 +59,7 @@ def test_broadcasts_that_end_in_a_tile_of_one_row(op, dtype):
     """Each input in turn repeated along rows, columns or slices, where tiles leave a rest."""
     attributes = REFERENCES[op.kernel].attributes[0]
     for rows_, columns in ((21, 100), (41, 50), (81, 100), (3, 2049), (65, 33)):
-        for picked in range(len(op.inputs_)):
+        for picked in range(len(op.input_tensors)):
             for axes in ((2,), (1,), (0,), (0, 2), (0, 1), (1, 2)):
                 seed = SEED + rows_ * 10 + picked
                 plain = sample(op, (3, rows_, columns), dtype, seed, attributes)

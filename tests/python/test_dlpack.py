@@ -280,7 +280,7 @@ PAIR = "its __dlpack_device__ returned {}, which is no pair of a device type and
 ])  # fmt: skip
 @pytest.mark.parametrize("op", all_rows())
 def test_the_device_is_asked_first(op, device, found):
-    for p in op.inputs_:
+    for p in op.input_tensors:
         if p.role == "input":
             with pytest.raises(openaclnn.AclnnError) as caught:
                 plan(op, arguments(op) | {p.name: Device(device)})

@@ -71,7 +71,7 @@ def test_in_place_returns_its_argument():
 
 @pytest.mark.parametrize("op", rows())
 def test_defaults_and_keywords(op):
-    named = {p.python_name: np.ones(3, np.float32) for p in op.inputs_}
+    named = {p.python_name: np.ones(3, np.float32) for p in op.input_tensors}
     defaults = {p.python_name: p.default for p in op.attributes if p.default is not None}
     function = getattr(openaclnn, op.python)
     needed = (p for p in op.attributes if p.default is None)

@@ -36,7 +36,7 @@ def torch_bits(x):
 
 
 def torch_call(op, inputs, attributes, **out):
-    given = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    given = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
     return getattr(openaclnn, op.python)(**given, **attributes, **out)
 
 

@@ -110,14 +110,14 @@ class Cases:
                 called = [leaves[0].clone(), *leaves[1:]] if op.inplace else leaves
                 with self.count() as mode:
                     y = run(op, arguments(op, called, attributes))[0]
-                    wanted = [i for i, p in enumerate(op.inputs_) if p in ways]
+                    wanted = [i for i, p in enumerate(op.input_tensors) if p in ways]
                     given = [leaves[i] for i in wanted]
                     found.append(torch.autograd.grad(y, given, torch.ones_like(y)))
             together = [whole(x) for x in found[1]]
             if not is_gathered(op, axis, attributes, self.size):
                 assert counted(mode) == {}, (op.python, axis, counted(mode), SEED)
             for i, a, b in zip(wanted, together, found[0], strict=True):
-                if dim_of(op, op.inputs_[i], axis) is None:
+                if dim_of(op, op.input_tensors[i], axis) is None:
                     parts = self.gradients_of_parts(op, plain, attributes, i)
                     allowed = (self.size - 1) * 2**-24 * parts.abs().sum(0)
                     assert (a - parts.sum(0)).abs().le(allowed).all(), (i, SEED)

@@ -15,7 +15,7 @@ def shape_of(op):
 
 def axes(op):
     """The named sizes of the first input, or all its dimensions."""
-    return op.inputs_[0].form.sizes or range(len(shape_of(op)))
+    return op.input_tensors[0].form.sizes or range(len(shape_of(op)))
 
 
 def dim_of(op, p, axis):
@@ -40,4 +40,4 @@ def placements(op, axis):
         dim = dim_of(op, p, axis)
         return missing if dim is None else Shard(dim)
 
-    return [one(p, Replicate()) for p in op.inputs_], [one(p, Partial()) for p in op.outputs]
+    return [one(p, Replicate()) for p in op.input_tensors], [one(p, Partial()) for p in op.outputs]

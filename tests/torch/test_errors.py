@@ -41,8 +41,8 @@ STRANGE = {
 @pytest.mark.parametrize("op", rows(lambda op: not op.inplace))
 def test_tensors_of_another_kind(op, kind):
     make, what = STRANGE[kind]
-    for i, p in enumerate(op.inputs_):
-        inputs = [torch.rand(2, 3) for _ in op.inputs_]
+    for i, p in enumerate(op.input_tensors):
+        inputs = [torch.rand(2, 3) for _ in op.input_tensors]
         inputs[i] = make(inputs[i])
         message = refused(lambda inputs=inputs: call(op, inputs))
         assert message == f"{op.python}: {p.python_name} {DENSE}{what}"
@@ -52,8 +52,8 @@ def test_tensors_of_another_kind(op, kind):
 def test_jagged_tensors(op):
     """torch's class of them raised NotImplementedError with the name of the operator alone."""
     jagged = torch.nested.nested_tensor([torch.rand(2, 3), torch.rand(1, 3)], layout=torch.jagged)
-    for i, p in enumerate(op.inputs_):
-        inputs = [torch.rand(2, 3) for _ in op.inputs_]
+    for i, p in enumerate(op.input_tensors):
+        inputs = [torch.rand(2, 3) for _ in op.input_tensors]
         inputs[i] = jagged
         message = refused(lambda inputs=inputs: call(op, inputs))
         assert message == f"{op.python}: {p.python_name} {DENSE}a nested one"
@@ -71,9 +71,9 @@ def test_meta_tensors_go_with_meta_tensors_only(op):
     for y, z in zip(imagined, call(op, inputs), strict=True):
         assert (y.shape, y.dtype, y.stride()) == (z.shape, z.dtype, z.stride())
         assert y.is_meta
-    for i, p in enumerate(op.inputs_[1:], 1):
+    for i, p in enumerate(op.input_tensors[1:], 1):
         mixed = [x.to("meta") if k == i else x for k, x in enumerate(inputs)]
-        first = op.inputs_[0].python_name
+        first = op.input_tensors[0].python_name
         what = f"{p.python_name} must be on the device of {first}, cpu, but is on meta"
         assert refused(lambda mixed=mixed: call(op, mixed)) == f"{op.python}: {what}"
 
@@ -92,7 +92,7 @@ def test_dtypes(op):
     names = [plain(TORCH[d]) for d in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16") if d in op.dtypes]
     for dtype in (torch.int32, torch.bool, torch.uint16, torch.complex64, torch.float8_e5m2):
         inputs = [x.to(dtype) for x in tensors(op, "FLOAT")]
-        first = op.inputs_[0].python_name
+        first = op.input_tensors[0].python_name
         message = refused(lambda inputs=inputs: call(op, inputs))
         if dtype is torch.float8_e5m2:
             what = f"{first} must have a dtype of the aclnn API, but got {plain(dtype)}"
@@ -105,9 +105,9 @@ def test_dtypes(op):
         assert early == message
 
 
-@pytest.mark.parametrize("op", rows(lambda op: op.shapes == "same" and len(op.inputs_) > 1))
+@pytest.mark.parametrize("op", rows(lambda op: op.shapes == "same" and len(op.input_tensors) > 1))
 def test_shapes(op):
-    first, other = (p.python_name for p in op.inputs_)
+    first, other = (p.python_name for p in op.input_tensors)
     inputs = [torch.rand(2, 3), torch.rand(3)]
     sentence = f"{op.python}: {other} must have the shape of {first} [2, 3], but got [3]"
     assert refused(lambda: call(op, inputs)) == sentence
@@ -125,7 +125,7 @@ def test_named_shapes_of_meta_tensors(op):
         return early
 
     plain = tensors(op, "FLOAT")
-    for i, p in enumerate(op.inputs_):
+    for i, p in enumerate(op.input_tensors):
         shape = plain[i].shape
         others = [()] if p.form.rest else [(), (shape[0] + 1, *shape[1:]), (*shape, 2)]
         others += [(*shape[:-1], shape[-1] + 1)] if p.form.rest and i > 0 else []
@@ -203,7 +203,9 @@ def test_sizes_that_data_give(op):
             torch.empty(size, *shape[1:]) if shape[0] == whole[0][0] else torch.empty(shape)
             for shape in whole
         ]
-        flat = [x.flatten() if p.form.flat else x for p, x in zip(op.inputs_, inputs, strict=True)]
+        flat = [
+            x.flatten() if p.form.flat else x for p, x in zip(op.input_tensors, inputs, strict=True)
+        ]
         for values in (inputs, flat):
             found = call(op, values)
             assert found[0].shape == (size, *whole[0][1:])
@@ -310,7 +312,7 @@ def test_none_among_tensors():
     assert message == f"group_norm_swish: gamma {DENSE}None"
 
 
-@pytest.mark.parametrize("op", rows(lambda op: len(op.inputs_) > 1))
+@pytest.mark.parametrize("op", rows(lambda op: len(op.input_tensors) > 1))
 def test_none_while_a_gradient_is_recorded(op):
     """What the schema takes as None is refused by the sentence that it has without a gradient."""
     inputs = [x.clone().requires_grad_() for x in tensors(op, "FLOAT")]

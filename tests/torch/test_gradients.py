@@ -42,7 +42,7 @@ def record(op: Op, inputs, attributes=None, only=None):
     having = {p.name for p in differentiable(op)} if only is None else only
     leaves = [
         x.clone(memory_format=torch.preserve_format).requires_grad_(p.name in having)
-        for p, x in zip(op.inputs_, inputs, strict=True)
+        for p, x in zip(op.input_tensors, inputs, strict=True)
     ]
     taken = [x.clone(memory_format=torch.preserve_format) for x in leaves] if op.inplace else leaves
     found = operator(op)(*arguments(op, taken, attributes))
@@ -64,7 +64,7 @@ def test_gradients(op, dtype, attributes):
     row = gradient_row(op)
     taken, named = gradient_call(op, inputs, outputs, incoming, attributes)
     order = [s.name for s in sources(op) if s.kind == "made"]
-    found = {p.name: x.grad for p, x in zip(op.inputs_, leaves, strict=True)}
+    found = {p.name: x.grad for p, x in zip(op.input_tensors, leaves, strict=True)}
     arrays = [to_numpy(found[name]) for name in order]
     assert_accurate(row, [to_numpy(x) for x in taken], named, arrays, SEED)
 
@@ -101,7 +101,7 @@ def test_each_gradient_alone(op):
     inputs = tensors(op, "FLOAT")
     leaves, outputs = record(op, inputs)
     outputs[0].backward(incoming_for(outputs[0]))
-    for i, p in enumerate(op.inputs_):
+    for i, p in enumerate(op.input_tensors):
         others, outputs = record(op, inputs, only={p.name})
         outputs[0].backward(incoming_for(outputs[0]))
         assert [x.grad is None for x in others] == [k != i for k in range(len(others))]
@@ -134,7 +134,7 @@ def doubles(op):
     generator = torch.Generator().manual_seed(SEED)
     return [
         (torch.randn(3, 4, generator=generator, dtype=torch.float64) * 3).requires_grad_()
-        for _ in op.inputs_
+        for _ in op.input_tensors
     ]
 
 
@@ -163,7 +163,7 @@ def test_gradcheck_of_what_no_product_has(op):
     leaves = [  # where logit is defined
         0.2 + 0.6 * torch.rand(shape, generator=generator, dtype=torch.float64) for shape in shapes
     ]
-    for p, x in zip(op.inputs_, leaves, strict=True):
+    for p, x in zip(op.input_tensors, leaves, strict=True):
         x.requires_grad_(p in differentiable(op))
     with pytest.raises(ValueError, match=r"must have dtype"):
         operator(op)(*arguments(op, leaves, attributes))
@@ -176,7 +176,7 @@ def test_gradcheck_of_what_no_product_has(op):
     assert torch.autograd.gradcheck(function, leaves)
 
 
-POINTWISE = rows(lambda op: op.gradient and len(differentiable(op)) == len(op.inputs_))
+POINTWISE = rows(lambda op: op.gradient and len(differentiable(op)) == len(op.input_tensors))
 
 
 @pytest.mark.parametrize("op", POINTWISE)
@@ -304,7 +304,7 @@ def test_dtypes_without_a_gradient(op):
 def test_second_derivatives_are_right_or_refused(op):
     """By inputs of a row that no gradient row covers and that are not constant."""
     having = {p.name for p in differentiable(op)} | set(op.gradient.zero if op.gradient else ())
-    for p in op.inputs_:
+    for p in op.input_tensors:
         if p.name in having or (op.name, p.name) == ("aclnnEluBackward", "selfOrResult"):
             continue
         for i in range(len(op.outputs)):

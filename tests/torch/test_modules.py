@@ -216,7 +216,7 @@ def test_functions_of_openaclnn_record(op):
     grads = []
     for function in (operator(op), getattr(openaclnn, op.python)):
         leaves = [x.clone() for x in inputs]
-        for p, x in zip(op.inputs_, leaves, strict=True):
+        for p, x in zip(op.input_tensors, leaves, strict=True):
             x.requires_grad_(p in differentiable(op))
         taken = [x * 1 for x in leaves] if op.inplace else leaves
         found = function(*arguments(op, taken))

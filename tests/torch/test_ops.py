@@ -65,7 +65,7 @@ def test_layouts(op, layout):
 @pytest.mark.parametrize("op", rows())
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1), (2, 1, 3, 1, 2, 1, 2, 1)])
 def test_shapes(op, shape):
-    (found,) = call(op, [torch.full(shape, 0.25) for _ in op.inputs_])
+    (found,) = call(op, [torch.full(shape, 0.25) for _ in op.input_tensors])
     assert found.shape == shape
 
 
@@ -121,7 +121,7 @@ def test_opcheck(op, layout, recorded):
     inputs = [torch.rand(x.shape) * 0.5 + 0.25 for x in tensors(op, "FLOAT", shape=shape)]
     inputs = [LAYOUTS[layout](x) for x in inputs]
     having = {p.name for p in differentiable(op)} | set(op.gradient.zero if op.gradient else ())
-    for p, x in zip(op.inputs_, inputs, strict=True):
+    for p, x in zip(op.input_tensors, inputs, strict=True):
         x.requires_grad_(recorded and p.name in having)
     if op.inplace and recorded:
         inputs = [x * 1 for x in inputs]
@@ -150,7 +150,9 @@ def test_optional_outputs(op):
             assert y is None or same_bits(y, full)
 
 
-@pytest.mark.parametrize("op", rows(lambda op: op.inputs == "promote" and len(op.inputs_) == 2))
+@pytest.mark.parametrize(
+    "op", rows(lambda op: op.inputs == "promote" and len(op.input_tensors) == 2)
+)
 def test_promotion(op):
     for one, other in (("FLOAT", "FLOAT16"), ("FLOAT16", "BFLOAT16"), ("BFLOAT16", "FLOAT")):
         inputs = [tensors(op, d)[i] for i, d in enumerate((one, other))]

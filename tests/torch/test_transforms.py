@@ -204,7 +204,7 @@ def test_vmap_over_no_samples(op):
     inputs = tensors(op, "FLOAT", shape=shape_for(op, (3, 5)))
     expected = call(op, inputs)
     many = [torch.stack([x])[:0] for x in inputs]
-    for p, x in zip(op.inputs_, many, strict=True):
+    for p, x in zip(op.input_tensors, many, strict=True):
         x.requires_grad_(p in differentiable(op) and not op.inplace)
     found = torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(*many)
     found = found if isinstance(found, tuple) else (found,)
@@ -227,13 +227,13 @@ def test_vmap_over_samples_of_the_highest_rank(op):
     nine = [x.reshape(1, *x.shape) for x in batches[0]]
     with pytest.raises(ValueError, match="must have at most 8 dimensions"):
         torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(*(x[None] for x in nine))
-    if op.shapes == "same" and len(op.inputs_) == 2:
+    if op.shapes == "same" and len(op.input_tensors) == 2:
         one, other = (x[None] for x in batches[0])
         with pytest.raises(ValueError, match="must have the shape"):
             torch.vmap(lambda *taken: operator(op)(*arguments(op, taken)))(one, other[..., :1])
 
 
-@pytest.mark.parametrize("op", rows(lambda op: len(op.inputs_) == 2))
+@pytest.mark.parametrize("op", rows(lambda op: len(op.input_tensors) == 2))
 def test_vmap_over_one_of_two(op):
     one, other = tensors(op, "FLOAT", shape=(3, 5))
     many = torch.stack([one, one * 2])
@@ -265,7 +265,7 @@ def test_gradients_of_each_sample(op):
     inputs = tensors(op, "FLOAT", shape=shape)
     inputs = [x.nan_to_num(0.5, 0.5, 0.5) for x in inputs]
     many = torch.stack([inputs[0], inputs[0] * 0.5])
-    wanted = tuple(i for i, p in enumerate(op.inputs_) if p in differentiable(op))
+    wanted = tuple(i for i, p in enumerate(op.input_tensors) if p in differentiable(op))
 
     def loss(*taken):
         found = operator(op)(*arguments(op, taken))

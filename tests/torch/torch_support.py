@@ -72,7 +72,7 @@ def tensors(op: Op, dtype: str, attributes=None, shape=None, seed=SEED):
 
 def arguments(op: Op, inputs, attributes=None):
     """Positional arguments of the operator."""
-    named = {p.name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    named = {p.name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
     attributes = attributes or PLAIN[op.name]
     return [named[p.name] if p.kind == "tensor" else attributes[p.python_name] for p in given(op)]
 

@@ -19,7 +19,7 @@ ELU = next(op for op in openaclnn.OPS if op.name == "aclnnElu")
 
 
 def inputs_of(op, inputs):
-    return {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    return {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
 
 
 def compare(op, inputs, attributes, got, **options):

@@ -92,7 +92,7 @@ class Wrong:
         return "no status codes" if case.mistake else ""
 
     def run(self, case, inputs):
-        named = {p.python_name: x for p, x in zip(case.op.inputs_, inputs, strict=True)}
+        named = {p.python_name: x for p, x in zip(case.op.input_tensors, inputs, strict=True)}
         found = getattr(openaclnn, case.op.python)(**named, **case.attributes)
         found = found if isinstance(found, tuple) else (found,)
         return Outcome(tuple(self.change(case, y) for y in found))
@@ -128,7 +128,7 @@ def test_wrong_elements_are_found_with_their_inputs():
         shape = case.shapes[0]
         assert result.worst[0].index == tuple(n - 1 for n in shape)
         for name, (value, _) in result.worst[0].inputs.items():
-            p = [p.python_name for p in case.op.inputs_].index(name)
+            p = [p.python_name for p in case.op.input_tensors].index(name)
             given = case.inputs()[p].reshape(-1)[-1]
             np.testing.assert_equal(value, float(given))
             assert f"{name} = " in result.sentence

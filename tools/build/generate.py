@@ -80,7 +80,7 @@ def forms(op) -> str:
             f'"{op.sizes[s]}"}}, '
             for s in p.form.sizes
         )
-        before = [i.name for i in op.inputs_ if i.form == p.form and i.form.rest]
+        before = [i.name for i in op.input_tensors if i.form == p.form and i.form.rest]
         alike = [positions[name] for name in before if positions[name] < positions[p.name]]
         rest, flat = str(p.form.rest).lower(), str(p.form.flat).lower()
         like = alike[-1] if alike else -1
@@ -240,7 +240,7 @@ def function(index: int, op) -> str:
     if len(outs) > 1:
         quoted = ", ".join(f'"{name}"' for name in (op.name, *results))
         unpack = f"    {', '.join(outs)} = (\n        ({missing}) if out is None else "
-        unpack += f"several(out, {quoted})\n    )\n"
+        unpack += f"unpack_outputs(out, {quoted})\n    )\n"
     named = dict(zip((p.name for p in made(op)), outs, strict=True))
     arguments = ", ".join(named.get(p.name, p.python_name) for p in op.parameters)
     keyword = "" if op.inplace else f", *, out: {returns} | None = None"
@@ -279,7 +279,7 @@ def functions() -> str:
     return (
         f'# {SPDX}\n"""One function per row. {NOTE}"""\n\n'
         "from __future__ import annotations\n\nfrom typing import SupportsFloat, TypeVar\n\n"
-        "from ._core import launch\nfrom .results import several\n\n"
+        "from ._core import launch\nfrom .results import unpack_outputs\n\n"
         f'__all__ = [{names}]\n\nArray = TypeVar("Array")\n'
         + "".join(function(i, op) for i, op in enumerate(OPS))
     )
@@ -287,7 +287,7 @@ def functions() -> str:
 
 def build_files() -> dict[str, str]:
     rows = [op for op in OPS if op.pointwise]
-    formulas = {op.kernel: len(op.inputs_) for op in rows}
+    formulas = {op.kernel: len(op.input_tensors) for op in rows}
     files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
     files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}
     files |= {

@@ -91,7 +91,7 @@ def row(shape: tuple[int, ...], groups: int, ratio: float) -> tuple[str, float]:
     y = [errors(FORWARD, given, attributes, results)[0]]
     of_torch = [torch.nn.functional.silu(normal).numpy(), *results[1:]]
     y_torch = [errors(FORWARD, given, attributes, of_torch)[0]]
-    given = [t[p.python_name] for p in GRADIENT.inputs_]
+    given = [t[p.python_name] for p in GRADIENT.input_tensors]
     attributes = default_attributes(GRADIENT) | {"num_groups": groups}
     mine = y + errors(GRADIENT, given, attributes, ours(t, groups))
     other = y_torch + errors(GRADIENT, given, attributes, theirs(t, groups))

@@ -99,7 +99,7 @@ def arrays(case: Case) -> Arrays:
         with np.errstate(over="ignore"):
             memory[...] = np.resize(draw(rng, min(BLOCK, memory.size)).astype(kind), memory.size)
         inputs.append(_view(memory, one, case.layout))
-    named = {p.python_name: x for p, x in zip(op.inputs_, inputs, strict=True)}
+    named = {p.python_name: x for p, x in zip(op.input_tensors, inputs, strict=True)}
     _imply(case, named)
     if case.special is not None:
         _mix(case.special, named, rng)
@@ -114,9 +114,9 @@ def _shapes(case: Case) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     op = case.op
     try:
         shapes = list(input_shapes(op, case.shape, case.attributes))
-        known = op.known_sizes({op.inputs_[0].name: case.shape}, case.attributes)
+        known = op.known_sizes({op.input_tensors[0].name: case.shape}, case.attributes)
     except (KeyError, ValueError, IndexError):
-        form = op.inputs_[0].form
+        form = op.input_tensors[0].form
         raise CannotMeasure(
             f"--shape must be {form} for {op.python}, but is {text(case.shape)}"
         ) from None
@@ -157,7 +157,7 @@ def _mix(special: Special, named: dict[str, Array], rng: np.random.Generator) ->
 def ours(case: Case, data: Arrays, attributes: Mapping[str, Any]) -> Callable[[], Any]:
     """The call that a user writes, into existing memory."""
     op = case.op
-    given = {p.python_name: x for p, x in zip(op.inputs_, data.inputs, strict=True)}
+    given = {p.python_name: x for p, x in zip(op.input_tensors, data.inputs, strict=True)}
     given |= dict(attributes)
     ordered = [given[p.python_name] for p in op.parameters if p.role != "output"]
     out: dict[str, Any] = {}

@@ -199,7 +199,7 @@ class Bench:
 def _call_of(name: str, module: Any, case: Case, data: Arrays) -> Callable[[], Any]:
     """Writes the results, or returns all of them as a tuple."""
     baseline = BASELINES[case.op.python]
-    named = {p.python_name: x for p, x in zip(case.op.inputs_, data.inputs, strict=True)}
+    named = {p.python_name: x for p, x in zip(case.op.input_tensors, data.inputs, strict=True)}
     if len(data.results) == 1 and not case.op.inplace:
         named["out"] = data.results[0]
     if name == "numpy":

@@ -14,6 +14,7 @@ from ..rows.table import OPS
 from ..settings import config
 from . import (
     bench,
+    check_trace,
     compare,
     demo,
     docs,
@@ -23,7 +24,6 @@ from . import (
     plot,
     programs,
     verify,
-    watch,
 )
 
 
@@ -95,7 +95,7 @@ def parser() -> argparse.ArgumentParser:
     verify.add_command(command)
     bench.add_command(command)
     programs.add_commands(command)
-    watch.add_commands(command)
+    check_trace.add_commands(command)
     npu.add_commands(command)
     docs.add_command(command)
     return top

@@ -86,13 +86,13 @@ def load(path: str) -> Any:
 
 def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
     """What compare takes: the results, as a tuple where there are several, and the inputs."""
-    outputs, inputs = len(op.outputs), len(op.inputs_)
+    outputs, inputs = len(op.outputs), len(op.input_tensors)
     if len(files) != outputs + inputs:
-        names = [p.result_name for p in op.outputs] + [p.python_name for p in op.inputs_]
+        names = [p.result_name for p in op.outputs] + [p.python_name for p in op.input_tensors]
         raise WrongUse(
             f"{op.python} takes {outputs + inputs} files ({', '.join(names)}), but got {len(files)}"
         )
-    for p, path in zip(op.inputs_, files[outputs:], strict=True):
+    for p, path in zip(op.input_tensors, files[outputs:], strict=True):
         if path == "-":
             raise WrongUse(
                 f"{p.python_name} must be a file, but is -, which stands for a result that was not "
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
         if arguments.benchmark is not None:
             loaded = [load(path) for path in arguments.benchmark]
             benchmark = loaded[0] if len(op.outputs) == 1 else tuple(loaded)
-        named = dict(zip((p.python_name for p in op.inputs_), inputs, strict=True))
+        named = dict(zip((p.python_name for p in op.input_tensors), inputs, strict=True))
         named |= given_attributes(arguments)
         options = ("standard", "ulp", "level", "rtol", "atol", "dtype", "worst")
         chosen = {name: getattr(arguments, name) for name in options}

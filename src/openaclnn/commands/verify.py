@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 def _verify(
     arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
 ) -> int:
-    from ..reference.standards import OF_TWO
+    from ..reference.standards import NEEDS_BENCHMARK
     from ..verify import exhaustive
     from ..verify.page import page
     from ..verify.progress import Silent, progress
@@ -119,11 +119,11 @@ def _verify(
     for word in arguments.providers or ["openaclnn"]:
         opened += named(word, arguments.timeout)
     providers, benchmark = list(opened), None
-    if standard.name in OF_TWO:
+    if standard.name in NEEDS_BENCHMARK:
         (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout)
         opened += others
     elif arguments.benchmark:
-        raise ValueError(f"--benchmark must come with --standard {' or '.join(OF_TWO)}")
+        raise ValueError(f"--benchmark must come with --standard {' or '.join(NEEDS_BENCHMARK)}")
     total = sum(c.shapes[0][0] for c in cases) if arguments.exhaustive else len(cases)
     shown = Silent() if arguments.quiet else progress(sys.stderr, total)
     start = time.monotonic()

@@ -179,7 +179,7 @@ def points_of(op: Op, dtype: str) -> dict[str, Array]:
     else:
         inputs = sample(op, (1, 8), dtype, SEED, attributes)
     (result, *_), _ = execute(op, inputs, attributes)
-    named = zip(op.inputs_, inputs, strict=True)
+    named = zip(op.input_tensors, inputs, strict=True)
     points = {p.python_name: x for p, x in named if x.size == result.size}
     return points | {"→": result}
 

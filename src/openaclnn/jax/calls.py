@@ -26,10 +26,11 @@ Struct = Any  # jax.ShapeDtypeStruct: a shape and a dtype
 def outputs(op: Op, inputs: Sequence[Any], attributes: Attributes) -> list[Struct]:
     """Shape and dtype of each output of a call that the library accepts, None where nobody wants
     it. Symbolic sizes are checked when the program runs."""
-    shapes = {p.name: x.shape for p, x in zip(op.inputs_, inputs, strict=True)}
+    shapes = {p.name: x.shape for p, x in zip(op.input_tensors, inputs, strict=True)}
     examples = op.example_shapes(shapes, attributes)
     taken: dict[str, Any] = {
-        p.name: (str(x.dtype), examples[p.name]) for p, x in zip(op.inputs_, inputs, strict=True)
+        p.name: (str(x.dtype), examples[p.name])
+        for p, x in zip(op.input_tensors, inputs, strict=True)
     }
     taken |= {p.name: attributes[p.python_name] for p in op.attributes}
     found = _core.check(OPS.index(op), *(taken.get(p.name) for p in op.parameters))

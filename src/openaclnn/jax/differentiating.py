@@ -16,7 +16,7 @@ from jax.custom_derivatives import SymbolicZero
 from ..rows.gradients import WHERE, differentiable, gradient_row, refusal, sources
 from ..rows.schema import Op
 from ..rows.table import OPS
-from ..settings import plays_any
+from ..settings import is_unrestricted
 from .calls import NAMES, Attributes, call
 
 BY_PYTHON_NAME = {op.python: op for op in OPS}
@@ -25,7 +25,7 @@ BY_PYTHON_NAME = {op.python: op for op in OPS}
 def _check(op: Op, inputs: Sequence[Any], attributes: Attributes, wanted: set[str]) -> None:
     """Whether the row has the gradients that are wanted, for these arguments."""
     having = {p.name for p in differentiable(op)} | set(op.gradient.zero if op.gradient else ())
-    for p in op.inputs_:
+    for p in op.input_tensors:
         if p.name in wanted - having:
             second = ", a second derivative" if op.gradient else ""
             raise NotImplementedError(
@@ -34,9 +34,9 @@ def _check(op: Op, inputs: Sequence[Any], attributes: Attributes, wanted: set[st
     if op.gradient is None or not wanted:
         return
     named = {p.name: attributes[p.python_name] for p in op.attributes}
-    found = {p.name: np.dtype(x.dtype) for p, x in zip(op.inputs_, inputs, strict=True)}
+    found = {p.name: np.dtype(x.dtype) for p, x in zip(op.input_tensors, inputs, strict=True)}
     dtypes = {name: NAMES.get(dtype, str(dtype)) for name, dtype in found.items()}
-    if why := refusal(op, dtypes, named, plays_any()):
+    if why := refusal(op, dtypes, named, is_unrestricted()):
         raise ValueError(why)
     for p in op.attributes:
         if p.name in op.gradient.nonnegative and named[p.name] < 0:
@@ -93,7 +93,7 @@ def _exact(value: Any) -> tuple[Any, ...]:
 def _cached(name: str, given: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]:
     op, attributes = BY_PYTHON_NAME[name], {name: value for name, value, *_ in given}
     function = jax.custom_vjp(partial(call, op, attributes))
-    names = [p.name for p in op.inputs_]
+    names = [p.name for p in op.input_tensors]
     used = {s.name for s in sources(op) if s.kind == "value"}
 
     def forward(*primals: Any) -> Any:

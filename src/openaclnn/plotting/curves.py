@@ -63,10 +63,10 @@ def varied(op: Op) -> Parameter:
     for forward in OPS:
         if gradient_row(forward) is op:
             incoming = {s.parameter.name for s in sources(forward) if s.kind == "incoming"}
-            values = [p for p in op.inputs_ if p.name not in incoming]
-            full = [p for p in values if p.form == op.inputs_[0].form]
+            values = [p for p in op.input_tensors if p.name not in incoming]
+            full = [p for p in values if p.form == op.input_tensors[0].form]
             return (full or values)[0]
-    return op.inputs_[0]
+    return op.input_tensors[0]
 
 
 def first_attributes(op: Op) -> dict[str, Any]:
@@ -87,12 +87,12 @@ def _sizes_of_one(op: Op) -> dict[str, int]:
 def inputs_along(op: Op, x: Array, attributes: Mapping[str, Any]) -> list[Array]:
     """x as the input on the axis; the other inputs are what its reference calls neutral, or 1. The
     named sizes are 1."""
-    form = op.inputs_[0].form
+    form = op.input_tensors[0].form
     shapes = input_shapes(op, (*(1 for _ in form.sizes), x.size), attributes)
     axis, neutral = varied(op), REFERENCES[op.kernel].neutral
     return [
         x.reshape(shape) if p is axis else np.full(shape, neutral.get(p.python_name, 1.0), x.dtype)
-        for p, shape in zip(op.inputs_, shapes, strict=True)
+        for p, shape in zip(op.input_tensors, shapes, strict=True)
     ]
 
 
@@ -100,7 +100,7 @@ def curves(op: Op, attributes: Mapping[str, Any], ends: Range | None = None) -> 
     """Over the given range; without one from -4 to 4 (0 to 1 for a probability), and wider where
     the function breaks beyond. A row with named sizes is drawn for one group."""
     reference, axis = REFERENCES[op.kernel], varied(op)
-    of_probability = reference.domain[op.inputs_.index(axis)] is probability
+    of_probability = reference.domain[op.input_tensors.index(axis)] is probability
 
     def value(at: Array) -> Array:
         given = inputs_along(op, at, attributes)

@@ -57,7 +57,7 @@ def compare(
         raise ValueError(f"worst must be a number of elements, but got {worst!r}")
     kind = None if dtype is None else dtype_of(dtype)
     given = _bound(op, arguments, named)
-    inputs = [array_of(given[p.python_name], p.python_name, kind) for p in op.inputs_]
+    inputs = [array_of(given[p.python_name], p.python_name, kind) for p in op.input_tensors]
     attributes = {p.python_name: given[p.python_name] for p in op.attributes}
     if (why := refused(op, [x.shape for x in inputs], attributes)) is not None:
         raise ValueError(why)
@@ -91,7 +91,7 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
     missing = [key for key in names if key not in given]
     if missing:
         raise TypeError(f"{takes}, but {' and '.join(missing)} is missing")
-    for p in op.inputs_:  # a number here is the attribute that follows a forgotten input
+    for p in op.input_tensors:  # a number here is the attribute that follows a forgotten input
         value = given[p.python_name]
         if isinstance(value, int | float | np.generic):
             raise TypeError(
@@ -156,7 +156,7 @@ def _element(output: Output, position: int) -> Element:
     index = tuple(int(i) for i in np.unravel_index(position, output.got.shape))
     inputs = {}
     if output.terms is None:  # a sum has too many
-        for p, x in zip(output.op.inputs_, output.inputs, strict=True):
+        for p, x in zip(output.op.input_tensors, output.inputs, strict=True):
             value = np.broadcast_to(x, output.got.shape)[index]
             inputs[p.python_name] = shown(value)
     return Element(

@@ -39,7 +39,9 @@ REFERENCES = _all_references()
 def refused(op: Op, shapes: Sequence[Sequence[int]], attributes: Attributes) -> str | None:
     """Why phase 1 refuses these shapes of the inputs and attributes by Python name; None if it
     does not. Dtypes and products do not matter."""
-    tensors = {p.name: ("float32", shape) for p, shape in zip(op.inputs_, shapes, strict=True)}
+    tensors = {
+        p.name: ("float32", shape) for p, shape in zip(op.input_tensors, shapes, strict=True)
+    }
     named = {
         p.name: bool(value) if p.kind == "bool" else value
         for p in op.attributes
@@ -223,8 +225,8 @@ def input_shapes(
     op: Op, shape: tuple[int, ...], attributes: Attributes
 ) -> tuple[tuple[int, ...], ...]:
     """The shape of each input when that of the first is `shape`."""
-    known = op.known_sizes({op.inputs_[0].name: shape}, attributes)
-    forms = (p.form for p in op.inputs_)
+    known = op.known_sizes({op.input_tensors[0].name: shape}, attributes)
+    forms = (p.form for p in op.input_tensors)
     return tuple(shape if form.broadcast else shape_of(form, known) for form in forms)
 
 
@@ -244,7 +246,7 @@ def sample(
     chosen_attributes = attributes or reference.attributes[0]
     shapes = input_shapes(op, shape, chosen_attributes)
     inputs = []
-    for p, draw, own in zip(op.inputs_, reference.domain, shapes, strict=True):
+    for p, draw, own in zip(op.input_tensors, reference.domain, shapes, strict=True):
         kind = companion if companion is not None and p.companion else dtype
         n = math.prod(own)
         with np.errstate(all="ignore"):

@@ -22,8 +22,10 @@ def execute(
 ) -> tuple[list[Any], float]:
     """The results, None for those that nobody wants, and the fastest run in seconds. The inputs are
     not changed."""
-    own = [x.copy() if p.role == "inout" else x for x, p in zip(inputs, op.inputs_, strict=True)]
-    named: dict[str, Any] = {p.name: x for p, x in zip(op.inputs_, own, strict=True)}
+    own = [
+        x.copy() if p.role == "inout" else x for x, p in zip(inputs, op.input_tensors, strict=True)
+    ]
+    named: dict[str, Any] = {p.name: x for p, x in zip(op.input_tensors, own, strict=True)}
     shapes = op.made_shapes(
         {name: x.shape for name, x in named.items()}, attributes, np.broadcast_shapes
     )

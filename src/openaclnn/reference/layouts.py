@@ -74,7 +74,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "padded": _padded,
 }
 # The strides of aclTensor are not negative.
-OF_C = tuple(name for name in LAYOUTS if name != "flipped")
+FORWARD_LAYOUTS = tuple(name for name in LAYOUTS if name != "flipped")
 
 # Layouts of inputs in which all elements along a dim are one: what of an array is in memory.
 EXPANDED: dict[str, Callable[[Array], Array]] = {
@@ -97,8 +97,8 @@ def _expanded(layout: str) -> Callable[[Array], Array]:
 
 
 # What a case of `openaclnn verify` may have.
-OF_CASES = (
-    {name: LAYOUTS[name] for name in OF_C}
+CASE_LAYOUTS = (
+    {name: LAYOUTS[name] for name in FORWARD_LAYOUTS}
     | {"channels_last": _channels_last}
     | {name: _expanded(name) for name in EXPANDED}
 )
@@ -106,7 +106,7 @@ OF_CASES = (
 
 def of_output(layout: str) -> Callable[[Array], Array]:
     """Elements of an output cannot be one."""
-    return OF_CASES["contiguous" if layout in EXPANDED else layout]
+    return CASE_LAYOUTS["contiguous" if layout in EXPANDED else layout]
 
 
 def root(x: Array) -> Array:

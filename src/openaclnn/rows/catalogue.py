@@ -120,7 +120,7 @@ def role(p: Parameter) -> str:
 
 def shapes(op: Op) -> str:
     """What the shapes of the tensors have to do with each other."""
-    if len(op.inputs_) == 1 and op.shapes == "same":
+    if len(op.input_tensors) == 1 and op.shapes == "same":
         return "any, rank 0 to 8"
     if op.shapes != "named":
         relation = "broadcast with each other" if op.shapes == "broadcast" else "all equal"
@@ -142,7 +142,7 @@ def companions(op: Op) -> str:
     names = [p.name for p in op.tensors if p.companion]
     if not names:
         return ""
-    first = op.inputs_[0].name
+    first = op.input_tensors[0].name
     return (
         f"{', '.join(names)}: all that of {first}, or all FLOAT beside 16 bits; "
         "results follow the inputs among them"

@@ -69,7 +69,7 @@ def sources(op: Op) -> tuple[Source, ...]:
 def differentiable(op: Op) -> tuple[Parameter, ...]:
     """The inputs whose gradient the gradient row computes, in the order of the row."""
     made = {s.name for s in sources(op) if s.kind == "made"}
-    return tuple(p for p in op.inputs_ if p.name in made)
+    return tuple(p for p in op.input_tensors if p.name in made)
 
 
 def gradient_dtypes(op: Op) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def refusal(
     """The sentence that says why a row with a gradient has none for these inputs and attributes,
     both by C name; None when it has. `everything`: no product restricts the dtypes."""
     having, beyond = gradient_dtypes(op), gradient_dtypes_beyond(op)
-    for p in op.inputs_:
+    for p in op.input_tensors:
         dtype = dtypes[p.name]
         if dtype in having or (dtype in beyond and everything):
             continue

@@ -124,7 +124,7 @@ class Op:
         return tuple(p for p in self.parameters if p.kind == "tensor")
 
     @cached_property
-    def inputs_(self) -> tuple[Parameter, ...]:
+    def input_tensors(self) -> tuple[Parameter, ...]:
         return tuple(p for p in self.tensors if p.role in ("input", "inout"))
 
     @cached_property
@@ -152,7 +152,7 @@ class Op:
         self, shapes: Mapping[str, Sequence[Any]], attributes: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The sizes by name, from the shapes of some inputs and the attributes by Python name."""
-        forms = {p.name: p.form for p in self.inputs_}
+        forms = {p.name: p.form for p in self.input_tensors}
         return bind(forms, shapes) | {p.name: attributes[p.python_name] for p in self.attributes}
 
     def made_shapes(
@@ -191,7 +191,7 @@ class Op:
             rest = ("" if p.form.broadcast else f"*{i}" for i in range(len(shapes[p.name])))
             return list(zip((*p.form.sizes, *rest), shapes[p.name], strict=False))
 
-        for p in reversed(self.inputs_):  # the first counts
+        for p in reversed(self.input_tensors):  # the first counts
             if not (p.form.flat or p.form.broadcast):
                 fitting |= {name: n for name, n in named(p) if isinstance(n, int)}
         fitting |= values
@@ -201,7 +201,7 @@ class Op:
                 return tuple(fitting.get(size, 1) for size in p.form.sizes)
             return tuple(n if isinstance(n, int) else fitting.get(s, 1) for s, n in named(p))
 
-        return {p.name: example(p) for p in self.inputs_}
+        return {p.name: example(p) for p in self.input_tensors}
 
     @property
     def inplace(self) -> bool:

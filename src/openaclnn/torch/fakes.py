@@ -73,10 +73,10 @@ def _check(op: Op, named: dict[str, Any]) -> list[tuple[str, tuple[int, ...]] | 
     taken = {p.name: _known(named[p.name]) for p in op.attributes}
     unknown = [n for n, x in taken.items() if isinstance(x, torch.SymInt | torch.SymFloat)]
     taken |= dict.fromkeys(unknown, 1)
-    shapes = {p.name: [_known(n) for n in named[p.name].shape] for p in op.inputs_}
+    shapes = {p.name: [_known(n) for n in named[p.name].shape] for p in op.input_tensors}
     attributes = {p.python_name: taken[p.name] for p in op.attributes}
     examples = op.example_shapes(shapes, attributes)
-    taken |= {p.name: (plain(named[p.name].dtype), examples[p.name]) for p in op.inputs_}
+    taken |= {p.name: (plain(named[p.name].dtype), examples[p.name]) for p in op.input_tensors}
     taken |= {
         p.name: written
         for p in op.outputs
@@ -87,10 +87,10 @@ def _check(op: Op, named: dict[str, Any]) -> list[tuple[str, tuple[int, ...]] | 
 
 def _symbolic_shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:
     """The shape of each output, None where nobody wants it. Sizes of one name become one size."""
-    shapes = {p.name: named[p.name].shape for p in op.inputs_}
+    shapes = {p.name: named[p.name].shape for p in op.input_tensors}
     attributes = {p.python_name: named[p.name] for p in op.attributes}
     known = op.known_sizes(shapes, attributes)
-    for p in (p for p in op.inputs_ if not (p.form.flat or p.form.broadcast)):
+    for p in (p for p in op.input_tensors if not (p.form.flat or p.form.broadcast)):
         shape, due = list(shapes[p.name]), list(shape_of(p.form, known))
         what = f"{op.python}: {p.python_name} must have the shape {due}, but got {shape}"
         for m, n in zip(shape, due, strict=True):
@@ -99,7 +99,7 @@ def _symbolic_shapes(op: Op, named: dict[str, Any]) -> list[Shape | None]:
 
 
 def _is_symbolic(op: Op, named: dict[str, Any]) -> bool:
-    sizes = [n for p in op.inputs_ for n in named[p.name].shape]
+    sizes = [n for p in op.input_tensors for n in named[p.name].shape]
     values = [named[p.name] for p in op.attributes]
     return any(isinstance(n, torch.SymInt) for n in (*sizes, *values))
 
@@ -116,14 +116,14 @@ def fake(op: Op) -> Callable[..., Any]:
 
     def run(*positional: Any, **keywords: Any) -> Any:
         named = _named(op, positional, keywords)
-        _check_devices(op, [(p, named[p.name]) for p in op.inputs_])
+        _check_devices(op, [(p, named[p.name]) for p in op.input_tensors])
         found = _check(op, named)
         if op.inplace:
             return next(named[p.name] for p in op.parameters if p.role == "inout")
         shapes: Sequence[Any] = [None if x is None else x[1] for x in found]
         if _is_symbolic(op, named):
             shapes = _symbolic_shapes(op, named)
-        inputs = [named[p.name] for p in op.inputs_]
+        inputs = [named[p.name] for p in op.input_tensors]
         results = [
             None if x is None else _empty(inputs, shape, getattr(torch, x[0]))
             for x, shape in zip(found, shapes, strict=True)

@@ -16,7 +16,7 @@ from ..rows.gradients import (
     sources,
 )
 from ..rows.schema import Op
-from ..settings import plays_any
+from ..settings import is_unrestricted
 from .dtypes import NAMES, plain
 
 
@@ -24,9 +24,9 @@ def _check(op: Op, named: dict[str, Any]) -> None:
     """Whether the row has a gradient for these arguments."""
     if op.gradient is None:
         return
-    found = {p.name: named[p.name].dtype for p in op.inputs_}
+    found = {p.name: named[p.name].dtype for p in op.input_tensors}
     dtypes = {name: NAMES.get(dtype, plain(dtype)) for name, dtype in found.items()}
-    if why := refusal(op, dtypes, named, plays_any()):
+    if why := refusal(op, dtypes, named, is_unrestricted()):
         raise ValueError(why)
 
 
@@ -57,7 +57,7 @@ def backward(
     named = ctx.attributes | dict(zip(ctx.names, ctx.saved_tensors, strict=True))
     having = {p.name for p in differentiable(op)}
     found: dict[str, Any] = {}
-    for p in op.inputs_:
+    for p in op.input_tensors:
         if p.name not in wanted - having:
             continue
         if op.gradient is None or p.name not in op.gradient.zero:

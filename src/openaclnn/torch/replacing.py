@@ -11,7 +11,7 @@ import torch
 from torch.fx import Node
 from torch.nn import Module
 
-from ..settings import plays_any
+from ..settings import is_unrestricted
 from .dtypes import NAMES, plain
 from .modules import ELU, GroupNormSwish, Hardshrink, LeakyReLU
 from .tracing import Calls, calls_of
@@ -84,7 +84,7 @@ def _activation(module: Module) -> Module | None:
 
 def _replace_activations(model: Module, report: Replacement) -> None:
     made: dict[int, Module] = {}  # a module of two names stays one module
-    wide = not plays_any() and any(p.dtype == torch.float64 for p in model.parameters())
+    wide = not is_unrestricted() and any(p.dtype == torch.float64 for p in model.parameters())
     for name, parent in list(model.named_modules()):
         for key, child in list(parent._modules.items()):  # named_children: one name of each
             if child is None:

@@ -36,7 +36,7 @@ def linear_input(op: Op) -> Parameter | None:
 
 def _activations(op: Op) -> list[Parameter]:
     """The inputs of any number of dimensions."""
-    return [p for p in op.inputs_ if p.form.rest]
+    return [p for p in op.input_tensors if p.form.rest]
 
 
 def _parts(n: int, processes: int) -> set[int]:
@@ -72,9 +72,11 @@ class Rule:
     def __call__(self, schema: Any) -> Any:
         named: dict[str, Any] = {p.name: p.default for p in given(self.op)}
         named |= {p.name: x for p, x in zip(given(self.op), schema.args_schema, strict=False)}
-        specs = {p.name: named[p.name].strategies[0].output_spec for p in self.op.inputs_}
+        specs = {p.name: named[p.name].strategies[0].output_spec for p in self.op.input_tensors}
         whole = self._whole(specs)
-        laid = {p.name: _axes(self.op, p, specs[p.name].shape, whole) for p in self.op.inputs_}
+        laid = {
+            p.name: _axes(self.op, p, specs[p.name].shape, whole) for p in self.op.input_tensors
+        }
         chosen = self._chosen(specs, laid, named)
         partial = self._partial(specs, chosen)
         like = next(iter(specs.values()))
@@ -83,7 +85,7 @@ class Rule:
             return type(like)(like.mesh, tuple(placements), tensor_meta=meta)
 
         inputs = []
-        for p in self.op.inputs_:
+        for p in self.op.input_tensors:
             placements = self._placements(laid[p.name], chosen, self.Replicate())
             if p is self.linear:
                 placements = [a or b for a, b in zip(partial, placements, strict=True)]
@@ -185,7 +187,7 @@ class Rule:
 def _local_groups(op: Op) -> Callable[[Any, Any], Any]:
     """Returns what replaces each number of groups by that of one process."""
     activation = _activations(op)[0]
-    which = op.inputs_.index(activation)
+    which = op.input_tensors.index(activation)
     positions = {p.name: i for i, p in enumerate(given(op))}
 
     def adjust(inputs: Any, schema: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from ..plan import find
 from ..reference.dtypes import dtype_of
 from ..reference.evaluation import REFERENCES, Array, input_shapes, refused
-from ..reference.layouts import EXPANDED, OF_CASES, along_a_dim
+from ..reference.layouts import CASE_LAYOUTS, EXPANDED, along_a_dim
 from ..rows.catalogue import attributes_text, find_operator
 from ..rows.schema import Op
 from . import values as kinds
@@ -46,7 +46,7 @@ class Case:
     @property
     def input_dtypes(self) -> list[str]:
         other = self.companion or self.dtype
-        return [other if p.companion else self.dtype for p in self.op.inputs_]
+        return [other if p.companion else self.dtype for p in self.op.input_tensors]
 
     @property
     def output_dtypes(self) -> list[str]:
@@ -93,7 +93,7 @@ def aliases(op: Op, shapes: Sequence[Shape]) -> list[str]:
     if op.inplace:
         return []
     shape = np.broadcast_shapes(*shapes) if op.shapes == "broadcast" else shapes[0]
-    given = zip(op.inputs_, shapes, strict=True)
+    given = zip(op.input_tensors, shapes, strict=True)
     return [p.python_name for p, own in given if own == shape and not p.companion]
 
 
@@ -136,14 +136,14 @@ def from_data(data: Any, position: int, base: int = 0) -> Case:
         raise BadCase(f"{where}: {op.python} cannot have shape {list(first)}") from None
     if "shapes" in data and kinds.shape_of(op, dtype, values, attributes) is None:
         shapes = tuple(_shape(where, s) for s in _list(where, "shapes", data["shapes"]))
-        if len(shapes) != len(op.inputs_):
-            raise BadCase(f"{where}: shapes must be {len(op.inputs_)}, but are {len(shapes)}")
+        if len(shapes) != len(op.input_tensors):
+            raise BadCase(f"{where}: shapes must be {len(op.input_tensors)}, but are {len(shapes)}")
     if (why := refused(op, shapes, attributes)) is not None:
         raise BadCase(f"{where}: {why.removeprefix(f'{op.python}: ')}")
     mistake = data.get("mistake") or ""
     if mistake:
         _one_of(where, "mistake", mistake, list(MISTAKES))
-    layout = _one_of(where, "layout", data.get("layout", "contiguous"), OF_CASES)
+    layout = _one_of(where, "layout", data.get("layout", "contiguous"), CASE_LAYOUTS)
     if layout in EXPANDED and op.inplace:
         raise BadCase(f"{where}: {op.python} writes its input, which must not have layout {layout}")
     alias = data.get("alias") or ""

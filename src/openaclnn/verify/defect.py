@@ -29,7 +29,7 @@ class Wrong:
         shape = self.output.got.shape
         return {
             p.python_name: np.broadcast_to(wide(x), shape)
-            for p, x in zip(self.case.op.inputs_, self.output.inputs, strict=True)
+            for p, x in zip(self.case.op.input_tensors, self.output.inputs, strict=True)
         }
 
     def is_of(self, *kernels: str) -> bool:

@@ -48,7 +48,7 @@ class Chunk(Case):
 
 def has_every(op: Op, dtype: str) -> bool:
     """Whether the operator has few enough inputs for all of them to be tried."""
-    return len(op.inputs_) == 1 and op.pointwise and dtype in PATTERNS
+    return len(op.input_tensors) == 1 and op.pointwise and dtype in PATTERNS
 
 
 def targets(cases: Iterable[Case], chosen: bool) -> list[Case]:

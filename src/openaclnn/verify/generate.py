@@ -14,7 +14,7 @@ from typing import Any
 
 from ..reference.dtypes import missing_module
 from ..reference.evaluation import REFERENCES, input_shapes
-from ..reference.layouts import EXPANDED, OF_C
+from ..reference.layouts import EXPANDED, FORWARD_LAYOUTS
 from ..rows.schema import Op, Product
 from . import values as kinds
 from .cases import MISTAKES, Case, Shape, aliases, seed_of
@@ -59,7 +59,7 @@ def of_one(op: Op, dtype: str, product: Product, seed: int) -> list[Case]:
 
 def _fields(op: Op, dtype: str, product: Product) -> Iterator[dict[str, Any]]:
     ordinary = "mixed" if op.pointwise else "ordinary"
-    layouts = itertools.cycle(OF_C)
+    layouts = itertools.cycle(FORWARD_LAYOUTS)
     usual, shapes, large = _shapes(op)
     for attributes, values in itertools.product(
         REFERENCES[op.kernel].attributes, kinds.names(op, dtype)

@@ -57,7 +57,7 @@ def profile(output: Output, found: Verdict, standard: Standard) -> Profile:
     if summed:
         curves[RESULT] = curve(output.nearest, distance)
     else:
-        for p, x in zip(output.op.inputs_, output.inputs, strict=True):
+        for p, x in zip(output.op.input_tensors, output.inputs, strict=True):
             curves[p.python_name] = curve(np.broadcast_to(x, distance.shape), distance)
     return Profile(
         output.name,

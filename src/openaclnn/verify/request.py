@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..reference.evaluation import Array, dtype_name, evaluate, numpy_dtype
-from ..reference.layouts import OF_CASES, of_output, place, root
+from ..reference.layouts import CASE_LAYOUTS, of_output, place, root
 from ..rows.dtypes import DTYPES
 from .cases import Case
 from .provider import Outcome
@@ -27,8 +27,8 @@ class Request:
         self.data: list[bytes] = []
         self.names: list[str] = []
         self._memory: dict[str, int] = {}  # the part of each tensor
-        move = OF_CASES[case.layout]
-        given = {p.name: x for p, x in zip(case.op.inputs_, inputs, strict=True)}
+        move = CASE_LAYOUTS[case.layout]
+        given = {p.name: x for p, x in zip(case.op.input_tensors, inputs, strict=True)}
         shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
         made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
         outputs = {p.name: (shape, dtype) for p, shape, dtype in made}
@@ -43,7 +43,7 @@ class Request:
             elif p.name in given:
                 parameters.append(self._tensor(p.name, move(given[p.name])))
             elif case.alias and p is case.op.outputs[0]:
-                alias = next(q.name for q in case.op.inputs_ if q.python_name == case.alias)
+                alias = next(q.name for q in case.op.input_tensors if q.python_name == case.alias)
                 parameters.append(self._tensor(p.name, self.views[alias], alias))
             else:
                 shape, dtype = outputs[p.name]

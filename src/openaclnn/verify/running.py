@@ -15,7 +15,7 @@ from ..reference.comparing import worst_elements
 from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
 from ..reference.judging import Output, outputs
-from ..reference.standards import OF_TWO, NoThreshold, Standard, Verdict, verdict
+from ..reference.standards import NEEDS_BENCHMARK, NoThreshold, Standard, Verdict, verdict
 from .cases import Case
 from .defects import Cause, of_elements, of_unsteady
 from .profile import Profile, profile
@@ -115,7 +115,7 @@ class Runner:
         group = (provider.name, case.op.name, case.dtype)
         if self._deaths[group] >= DEATHS:
             return left_out(f"it crashed or hung {DEATHS} times before")
-        if self._standard.name in OF_TWO and benchmark is None and not case.mistake:
+        if self._standard.name in NEEDS_BENCHMARK and benchmark is None and not case.mistake:
             return left_out("the benchmark has no result")
         start = time.perf_counter()
         outcome = provider.run(case, [x.copy() for x in inputs])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..reference.evaluation import Array, numpy_dtype
-from ..reference.layouts import OF_CASES
+from ..reference.layouts import CASE_LAYOUTS
 from .cases import Case
 from .provider import BadProvider, Outcome
 
@@ -130,7 +130,7 @@ class TorchProvider:
         return Outcome(results)
 
     def _results(self, case: Case, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        tensors = [self._tensor(OF_CASES[case.layout](x)) for x in inputs]
+        tensors = [self._tensor(CASE_LAYOUTS[case.layout](x)) for x in inputs]
         with self._torch.no_grad():
             found = self._call(case, tensors)
         several = found if isinstance(found, tuple) else (found,)

@@ -56,7 +56,7 @@ def shape_of(op: Op, dtype: str, values: str, attributes: Attributes) -> tuple[i
     if values == "every":
         return (PATTERNS,)
     if values == "special":
-        return (special_values(op, dtype, attributes).size ** len(op.inputs_),)
+        return (special_values(op, dtype, attributes).size ** len(op.input_tensors),)
     return None
 
 

@@ -81,14 +81,14 @@ def lines() -> Iterator[Line]:
 
 def line(op: Any, attributes: dict[str, Any], values: tuple[float, ...]) -> Line:
     arrays = [np.full(67, value, np.float32) for value in values]
-    named = {p.python_name: x for p, x in zip(op.inputs_, arrays, strict=True)}
+    named = {p.python_name: x for p, x in zip(op.input_tensors, arrays, strict=True)}
     theirs = np.empty_like(arrays[0])
     given = {name: to_torch(x) for name, x in {**named, "out": theirs}.items()}
     BASELINES[op.python].torch(torch, given, attributes)()
     ours = getattr(openaclnn, op.python)(**named, **attributes)
     true = np.reshape(evaluate(op, arrays, attributes), ours.shape).astype(np.float32)
     texts = [" or ".join(dict.fromkeys(map(number, y))) for y in (theirs, ours, true)]
-    words = [f"{p.python_name} {v:g}" for p, v in zip(op.inputs_, values, strict=True)]
+    words = [f"{p.python_name} {v:g}" for p, v in zip(op.input_tensors, values, strict=True)]
     words += [f"{name} {value:g}" for name, value in attributes.items()]
     same, right = matches(theirs, true, 1e-6), matches(ours, true, 2e-7)
     return Line(f"{op.python}: {', '.join(words)}", *texts, not same, right)

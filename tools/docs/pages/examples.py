@@ -31,7 +31,7 @@ def attributes_of(op: Op) -> dict[str, Any]:
 
 def shape_of(op: Op) -> tuple[int, ...]:
     """The shape of the first input."""
-    return (*(small(op, size) for size in op.inputs_[0].form.sizes or ("",)), 3)
+    return (*(small(op, size) for size in op.input_tensors[0].form.sizes or ("",)), 3)
 
 
 def inputs_of(op: Op) -> list[Array]:
@@ -65,7 +65,7 @@ def _wrapped(lines: list[str], indent: str) -> str:
 def python_example(op: Op) -> str:
     attributes = attributes_of(op)
     lines = ["import numpy as np", "", "import openaclnn", ""]
-    for p, x in zip(op.inputs_, inputs_of(op), strict=True):
+    for p, x in zip(op.input_tensors, inputs_of(op), strict=True):
         values = ", ".join(f"{v:g}" for v in x.ravel())
         shape = "" if x.ndim == 1 else f".reshape{x.shape}"
         lines.append(f"{p.python_name} = np.array([{values}], np.float32){shape}")
@@ -158,7 +158,7 @@ def _tensor(p: Parameter, shape: tuple[int, ...], values: Array | None) -> list[
 def c_example(op: Op) -> str:
     attributes = attributes_of(op)
     lines = [HEAD.format(header=op.header)]
-    for p, x in zip(op.inputs_, inputs_of(op), strict=True):
+    for p, x in zip(op.input_tensors, inputs_of(op), strict=True):
         lines += _tensor(p, x.shape, x)
     for p, shape in zip(op.outputs, output_shapes(op), strict=True):
         if p.role == "output":

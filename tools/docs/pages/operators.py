@@ -38,7 +38,7 @@ def text(value: float) -> str:
 
 def call(op: Op, inputs: list[Array]) -> list[Array]:
     """The outputs of the library; those of an in-place row are its inputs."""
-    given = {p.python_name: x.copy() for p, x in zip(op.inputs_, inputs, strict=True)}
+    given = {p.python_name: x.copy() for p, x in zip(op.input_tensors, inputs, strict=True)}
     attributes = {k: v for k, v in attributes_of(op).items() if v is not None}
     made = getattr(openaclnn, op.python)(**given, **attributes)
     return list(made) if isinstance(made, tuple) else [made]
@@ -54,7 +54,7 @@ def base_of(op: Op) -> list[Array]:
 def edges(op: Op) -> str:
     """A table for each input: special values of its first element, and the outputs."""
     parts = []
-    for i, p in enumerate(op.inputs_):
+    for i, p in enumerate(op.input_tensors):
         values = special_values(op, "FLOAT", attributes_of(op))
         values = sorted({text(v): v for v in values}.values(), key=lambda v: (np.isnan(v), v))
         names = [f"`{o.name}`" for o in op.outputs]
