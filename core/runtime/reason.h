@@ -8,7 +8,7 @@ namespace openaclnn {
 
 enum class Reason : uint8_t {
   internal,
-  null_argument,  // or an empty tensor's address where data are needed
+  null_argument,  // or a tensor without memory
   wrong_value,    // outside its range, or none of the accepted ones
   wrong_dtype,
   wrong_shape,     // or rank

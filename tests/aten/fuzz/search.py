@@ -14,7 +14,7 @@ from .values import CODES, Call, List, T
 CANDIDATES = 1500
 ENOUGH = 8
 SHAPE = re.compile(r"(\w+)(?:\[\d+\])? must have (?:the )?shape \[([\d, ]*)\]")
-DTYPE = re.compile(r"must have a dtype that takes ([\w:]+)")
+DTYPE = re.compile(r"must have a dtype that ([\w:]+) can be cast to")
 LENGTH = re.compile(r"(\w+) must have (\d+) elements")
 MISSING = re.compile(r"(\w+) must not be NULL")
 RANK = re.compile(r"(\w+) must have (\d+) dims, but has shape \[([\d, ]*)\]")

@@ -14,6 +14,11 @@ void require(bool holds, const Words&... words) {
   if (!holds) throw Refusal(c10::str(words...));
 }
 
+template <class... Words>
+void require_shape(bool holds, const Words&... words) {
+  if (!holds) throw Refusal(c10::str(words...), Reason::wrong_shape);
+}
+
 inline void check_given(const Tensor& tensor, const char* name) {
   if (!tensor.defined()) throw Missing(name);
 }
@@ -21,13 +26,14 @@ inline void check_given(const Tensor& tensor, const char* name) {
 inline void check_rank(const Tensor& tensor, const char* name, int64_t low, int64_t high) {
   check_given(tensor, name);
   const int64_t rank = tensor.dim();
-  require(rank >= low && rank <= high, name, " must have ", low,
-          low == high ? "" : c10::str(" to ", high), " dims, but has shape ", tensor.sizes());
+  require_shape(rank >= low && rank <= high, name, " must have ", low,
+                low == high ? "" : c10::str(" to ", high), " dims, but has shape ", tensor.sizes());
 }
 
 inline void check_shape(const Tensor& tensor, const char* name, at::IntArrayRef shape) {
   check_given(tensor, name);
-  require(tensor.sizes() == shape, name, " must have shape ", shape, ", but got ", tensor.sizes());
+  require_shape(tensor.sizes() == shape, name, " must have shape ", shape, ", but got ",
+                tensor.sizes());
 }
 
 // A tensor that may be NULL.
@@ -41,8 +47,8 @@ inline Tensors equal_parts(const Tensor& x, int64_t count, int64_t dim, const ch
   require(-x.dim() <= dim && dim < x.dim(), "dim must be a dim of ", name, ", whose shape is ",
           x.sizes(), ", but got ", dim);
   const int64_t size = x.size(dim);
-  require(size % count == 0, name, " must have a size along dim ", dim, " that is divisible by ",
-          count, ", but has shape ", x.sizes());
+  require_shape(size % count == 0, name, " must have a size along dim ", dim,
+                " that is divisible by ", count, ", but has shape ", x.sizes());
   Tensors parts;
   for (int64_t i = 0; i < count; ++i)
     parts.push_back(x.narrow(dim, i * (size / count), size / count));
@@ -61,8 +67,8 @@ inline Ints trailing_dims(const Tensor& x, const Tensor& gamma, const char* name
   const int64_t first = x.dim() - gamma.dim();
   const bool fits =
       gamma.dim() > 0 && first >= 0 && x.sizes().slice(static_cast<size_t>(first)) == gamma.sizes();
-  require(fits, "gamma must have the last dims of ", name, ", whose shape is ", x.sizes(),
-          ", but has shape ", gamma.sizes());
+  require_shape(fits, "gamma must have the last dims of ", name, ", whose shape is ", x.sizes(),
+                ", but has shape ", gamma.sizes());
   Ints dims;
   for (int64_t i = first; i < x.dim(); ++i) dims.push_back(i);
   return dims;
