@@ -170,7 +170,10 @@ Status with_call(Status status, const char* call) {
   note_code(status.code_);
   const Seen seen;
   Record* failure = seen->newest_of_this_thread();
-  if (failure == nullptr) failure = &seen->add(status.code_, Reason::internal);
+  if (failure == nullptr) {
+    failure = &seen->add(status.code_, Reason::internal);
+    failure->text[failure->head = 0] = '\0';
+  }
   char sentence[sizeof(Record::text)];
   std::strcpy(sentence, failure->sentence());
   const size_t head = failure->write_head(call);

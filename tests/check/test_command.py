@@ -170,7 +170,7 @@ def test_files_that_cannot_be_written(programs, tmp_path):
     path = program(PROGRAMS[0], programs)
     done = openaclnn_command("check", "--json", str(tmp_path / "no" / "r.json"), str(path))
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"openaclnn check: --json must be a file .*/no/r\.json is not: .*\n",
+    assert re.fullmatch(r"openaclnn check: --json .*/no/r\.json cannot be written: .*\n",
                         done.stderr)  # fmt: skip
 
 
