@@ -51,6 +51,7 @@ MAY_INCLUDE = {
     "tests/fuzz": "core/runtime core/base",
     "tests/fuzz/families": "tests/fuzz",
     "tests/check": "examples/mistakes",
+    "tests/core": "core/runtime core/base core/ops",
     **{
         folder: ""
         for folder in (
