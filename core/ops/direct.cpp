@@ -11,6 +11,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
 #include "core/base/view.h"
+#include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 #include "core/runtime/api_guard.h"

@@ -7,6 +7,7 @@
 #include "core/base/view.h"
 #include "core/ops/elementwise_loops.h"
 #include "core/ops/isa.h"
+#include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 

@@ -10,6 +10,7 @@
 #include "core/base/view.h"
 #include "core/ops/group_norm_checks.h"
 #include "core/ops/isa.h"
+#include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
 #include "core/ops/streaming.h"
 #include "core/runtime/parallel.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "aclnn/aclnn_base.h"
+#include "core/ops/argument_checks.h"
 #include "core/base/view.h"
 #include "core/ops/group_norm_checks.h"
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/kernels/group_norm/call.h"
+#include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
 #include "core/ops/shapes.h"
 

@@ -114,16 +114,4 @@ aclnnStatus plan_call(const Operator& op, Argument* arguments, uint64_t* workspa
 aclnnStatus run_call(const Operator& op, void* workspace, uint64_t workspace_size,
                      aclOpExecutor* executor, void* stream);
 
-// ---- checks; each fails with one sentence ----
-
-// Whether an argument is present and used at all.
-bool is_wanted(const Operator& op, const Argument* arguments, int i);
-Status check_dtypes(const Operator& op, const Argument* arguments, int product);
-// The dtypes of inputs that a product accepts; none if it lacks the operator.
-uint64_t accepted_dtypes(const Row& row, int product);
-Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
-Status check_overlap(const Operator& op, const Argument* arguments);
-std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"
-Element element_of(aclDataType dtype);    // of a float dtype
-
 }  // namespace openaclnn

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/argument_checks.h"
 #include "core/ops/shapes.h"
 
 #include <string>

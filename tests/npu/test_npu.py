@@ -22,13 +22,13 @@ from openaclnn.torch_npu.names import refused
 
 pytestmark = pytest.mark.programs
 
-HERE = Path(__file__).parent
+DEVICE = Path(__file__).parent / "device"
 LIBRARIES = openaclnn.home() / "lib64"
 
 
 def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, env=environment(**variables), capture_output=True, text=True, cwd=HERE.parent
+        words, env=environment(**variables), capture_output=True, text=True, cwd=DEVICE.parents[2]
     )
 
 
@@ -39,7 +39,7 @@ def on_npu(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("queue", ["0", "1", "2"])
 def test_in_its_environment(queue):
     options = ("-o", "addopts=", "-W", "ignore", "-p", "no:cacheprovider")
-    done = on_npu("-m", "pytest", *options, str(HERE / "npu"), TASK_QUEUE_ENABLE=queue)
+    done = on_npu("-m", "pytest", *options, str(DEVICE), TASK_QUEUE_ENABLE=queue)
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
 
@@ -70,7 +70,7 @@ print("done", flush=True)
 def test_a_thread_that_python_ends_does_not_abort_the_process(tmp_path):
     """torch's threads of autograd may still be at work while Python finalises."""
     library = tmp_path / "late_thread.so"
-    source = HERE / "npu" / "late_thread.cpp"
+    source = DEVICE / "late_thread.cpp"
     subprocess.run(["g++", "-shared", "-fPIC", "-o", library, source], check=True)
     done = on_npu("-c", LATE_THREAD, str(library), "npu")
     assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr

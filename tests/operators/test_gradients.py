@@ -51,6 +51,8 @@ def test_every_parameter_of_a_gradient_is_supplied(op: Op):
         else:
             assert s.parameter.kind == "bool", what
             assert s.kind != "wanted" or s.name in inputs, what
+        if s.parameter.kind == "tensor":
+            assert str(s.parameter.form) == str(named[s.name].form), f"{what} of another shape"
     made = [s.name for s in found if s.kind == "made"]
     assert len(set(made)) == len(made)
     assert sum(s.kind == "incoming" for s in found) == 1

@@ -11,6 +11,7 @@
 #include "plan.h"
 #include "core/base/dtype.h"
 #include "core/ops/direct.h"
+#include "core/ops/argument_checks.h"
 #include "core/ops/operator.h"
 #include "core/runtime/product.h"
 
