@@ -27,7 +27,7 @@ LIMIT = 240  # seconds until a test is a hang
 
 
 NPU = (sys.executable, "-m", "openaclnn", "npu", "--", sys.executable)
-LAUNCH = str(PROGRAMS.parent / "launch.py")
+LAUNCH = str(PROGRAMS.parents[1] / "torch" / "launch.py")
 
 
 def start(ranks: int, program: Path, *words: str, **variables: str) -> tuple[int, str]:
@@ -187,7 +187,7 @@ def test_the_watchdog_says_what_failed(failures):
 
 def example(program: str, command: str, folder: Path) -> Path:
     """The program of the page, whose command must be in it too."""
-    page = (PROGRAMS.parents[1] / "docs" / "npu_processes.md").read_text()
+    page = (PROGRAMS.parents[2] / "docs" / "npu_processes.md").read_text()
     assert f"```bash\n{command} {program}\n```" in page
     text = re.search(rf"```python\n(# {re.escape(program)}\n.*?)```", page, re.S)[1]
     (folder / program).write_text(text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published torch_npu wheel on openaclnn's libraries: tests/npu, inside `openaclnn npu`, in the
-three modes of torch_npu's queue; several devices; and openaclnn.npu, imported.
+"""The published torch_npu wheel on openaclnn's libraries: tests/npu/device, inside `openaclnn npu`,
+in the three modes of torch_npu's queue; several devices; and openaclnn.npu, imported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIBRARIES = openaclnn.home() / "lib64"
 
 def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        words, env=environment(**variables), capture_output=True, text=True, cwd=HERE.parent
+        words, env=environment(**variables), capture_output=True, text=True, cwd=HERE.parents[1]
     )
 
 
@@ -39,7 +39,7 @@ def on_npu(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("queue", ["0", "1", "2"])
 def test_in_its_environment(queue):
     options = ("-o", "addopts=", "-W", "ignore", "-p", "no:cacheprovider")
-    done = on_npu("-m", "pytest", *options, str(HERE / "npu"), TASK_QUEUE_ENABLE=queue)
+    done = on_npu("-m", "pytest", *options, str(HERE / "device"), TASK_QUEUE_ENABLE=queue)
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
 
@@ -70,7 +70,7 @@ print("done", flush=True)
 def test_a_thread_that_python_ends_does_not_abort_the_process(tmp_path):
     """torch's threads of autograd may still be at work while Python finalises."""
     library = tmp_path / "late_thread.so"
-    source = HERE / "npu" / "late_thread.cpp"
+    source = HERE / "device" / "late_thread.cpp"
     subprocess.run(["g++", "-shared", "-fPIC", "-o", library, source], check=True)
     done = on_npu("-c", LATE_THREAD, str(library), "npu")
     assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
