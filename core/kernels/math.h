@@ -2,8 +2,8 @@
 // This file has exp and expm1 in several strengths, without branches and without libm. They give
 // the same bits on every instruction set, because -ffp-contract=off holds everywhere and a fused
 // multiply-add is always written out. Coefficients are minimax (Remez at 40 digits); the errors
-// named are those of the polynomials. tests/operators/test_exhaustive.py shows that the results built on them
-// keep their promise.
+// named are those of the polynomials. tests/operators/test_exhaustive.py shows that the results
+// built on them keep their promise.
 #pragma once
 
 #include "core/kernels/register_pack.h"

@@ -11,6 +11,6 @@ foreach(library ${LIBRARIES})
   list(FILTER guards EXCLUDE REGEX "openaclnn::stack_room\\(\\)::stack$")  # thread_local
   if(guards)
     list(JOIN guards "\n  " text)
-    message(SEND_ERROR "${library} has local statics that Immortal should hold:\n  ${text}")
+    message(SEND_ERROR "${library} has local statics that NoDestructor should hold:\n  ${text}")
   endif()
 endforeach()

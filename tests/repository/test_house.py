@@ -137,7 +137,7 @@ def includes() -> Iterator[tuple[Path, Path]]:
         for name in re.findall(r'^#include "([^"]+)"', (ROOT / path).read_text("utf-8"), re.M):
             for found in (name, path.parent / name, path.parent.parent / name):
                 target = Path(normpath(found))
-                if (ROOT / target).is_file():
+                if target.parts[0] != ".." and (ROOT / target).is_file():
                     yield path, target
                     break
 

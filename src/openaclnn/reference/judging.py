@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge compares results with what they should be, by the requested standard.
 
-`compare`, `verify` and the tests use it. Distances are those of reference.py; here they become a
+`compare`, `verify` and the tests use it. Distances are those of evaluation.py; here they become a
 verdict.
 """
 

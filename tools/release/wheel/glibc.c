@@ -33,9 +33,10 @@ HIDDEN uint32_t arc4random(void) {
   return value;
 }
 
-// glibc 2.30; std::condition_variable waits with it for times of the steady clock, and looks at that
-// clock itself afterwards. So a system clock that is set forward during the wait ends it early, and
-// nothing else: the time that is left is added to the system clock, which older versions wait for.
+// glibc 2.30; std::condition_variable waits with it for times of the steady clock, and looks at
+// that clock itself afterwards. So a system clock that is set forward during the wait ends it
+// early, and nothing else: the time that is left is added to the system clock, which older versions
+// wait for.
 HIDDEN int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                   clockid_t clock, const struct timespec* end) {
   struct timespec now, until;
