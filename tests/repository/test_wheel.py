@@ -26,7 +26,6 @@ EXAMPLES = ROOT / "examples"
 TESTS = ROOT / "tests" / "c"
 FOLDER = Path(os.environ.get("OPENACLNN_WHEELS", ROOT / "dist"))
 WHEELS = sorted(FOLDER.glob("openaclnn-*.whl"), key=lambda wheel: wheel.stat().st_mtime)
-TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 ABI = f"-cp3{sys.version_info.minor}-" if sys.version_info < (3, 12) else "-abi3-"
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++")
 

@@ -10,7 +10,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Tiles of one piece of all rows, for for_places.
+// Tiles of one piece of all rows, for for_regions.
 struct Pieces {
   static constexpr int64_t kRows = kMaxRows;
   static int64_t columns() { return kPiece; }
@@ -19,7 +19,7 @@ struct Pieces {
 // What a sweep knows about each channel.
 using OfChannels = float[kMaxRows];
 
-// The positions of a place, with `channels` values at each.
+// The positions of a region, with `channels` values at each.
 template <class Type, class Raw = typename Type::Raw>
 inline StridedRows<Raw> positions_of(const GroupNormTensor& t, const Region& at) {
   const int64_t step = t.position[0];

@@ -124,7 +124,7 @@ inline Region slice_of(const GroupNormCall& call, int64_t item) {
   return slice_at(call, block / row_blocks, channel, rows, item % segments);
 }
 
-// Calls work(place, its first row in the slice) for the tiles of a slice, of at most as many rows
+// Calls work(region, its first row in the slice) for the tiles of a slice, of at most as many rows
 // and columns as a tile of `memory` has.
 enum class Direction : uint8_t { first_to_last, last_to_first };
 inline void for_regions(const Region& at, const auto& memory, Direction order, const auto& work) {

@@ -284,7 +284,7 @@ class SmallSpatialGradient : SmallSpatialGroups {
   alignas(64) Values group_mean_, group_rstd_, group_b_, group_c_;
   alignas(64) Wide sum_u_, sum_ux_, c1_, c2_;
   alignas(64) Wide rescale_u_, rescale_h_;  // 0: none
-  int8_t exponent_[kMostChannels];          // kNoLift: none
+  int8_t exponent_[kMostChannels];          // kNoRescale: none
   bool loaded_ = false, groups_fit_fp32_ = true, rescaled_ = false, some_rescaled_ = false;
 };
 

@@ -19,7 +19,6 @@ CODES = {name: code for code, (name, _) in DTYPES.items()}
 FLOAT, HALF, INT32, INT64 = CODES["float"], CODES["half"], CODES["int32"], CODES["int64"]
 DOUBLE, BOOL, UINT8, BFLOAT16 = CODES["double"], CODES["bool"], CODES["uint8"], CODES["bfloat16"]
 FLOATS = (FLOAT, DOUBLE, HALF, BFLOAT16)
-INTEGERS = (INT64, INT32, CODES["int16"], CODES["int8"], UINT8)
 COMPLEX = (CODES["complex64"], CODES["complex128"])
 
 
