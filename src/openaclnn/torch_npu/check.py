@@ -8,12 +8,13 @@ import subprocess
 import sys
 
 from ..aten import rows
+from ..aten.installed import torch
 from ..aten.library import library
 from ..compiled import BuildError, compiler, is_whole
 from ..report.text_table import Paint
 from ..rows.table import OPS
 from .environment import environment
-from .installed import problem, torch, torch_npu
+from .installed import problem, torch_npu
 from .names import VERSION
 
 PROBE = (
