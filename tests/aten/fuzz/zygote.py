@@ -93,6 +93,7 @@ def work(library: Library, task: Task, note: Note, send: Callable[[object], None
 
 def child(library: Library, task: Task, note: Note, pipe: int, text: int) -> None:
     try:
+        os.dup2(text, 1)  # the zygote's answers go there
         os.dup2(text, 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         pages = int(Path("/proc/self/statm").read_text().split()[0])
