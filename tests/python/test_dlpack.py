@@ -265,7 +265,7 @@ class Device:
         raise AssertionError("asked for memory")
 
 
-PAIR = "its __dlpack_device__ returned {}, which is no pair of a device type and a number"
+PAIR = "its __dlpack_device__ returned {}, which is not a pair of a device type and a number"
 
 
 @pytest.mark.parametrize(("device", "found"), [
@@ -291,5 +291,5 @@ def test_the_device_is_asked_first(op, device, found):
 def test_what_is_no_capsule(returned):
     lender = Producer(X)
     lender.__dlpack__ = lambda **options: returned
-    with pytest.raises(openaclnn.AclnnError, match=r"which is no DLPack capsule$"):
+    with pytest.raises(openaclnn.AclnnError, match=r"which is not a DLPack capsule$"):
         openaclnn.leaky_relu(lender)

@@ -132,7 +132,7 @@ EXAMPLES = {
     "subclass": [
         (given(fake), "but is of class FakeTensor, which has no values: pass a real tensor"),
         (given(masked), "class MaskedTensor, which hides values: pass x.to_tensor(value)"),
-        (given(nested(torch.jagged)), "class NestedTensor, which is no one array: pass x.to_padd"),
+        (given(nested(torch.jagged)), "class NestedTensor, which is not one array: pass x.to_padd"),
         (given(lambda: torch.nn.UninitializedParameter(requires_grad=False)), "has no shape yet"),
         (given(lambda: Wrapper(ones())), "class Wrapper, which redefines operations: pass a plain"),
         (given(lambda: ones().as_subclass(Overriding)), "class Overriding, which redefines"),

@@ -57,7 +57,7 @@ MAY_INCLUDE = {
         for folder in (
             "tests/c", "tests/bits", "tests/abi/styles", "tests/aten/programs", "tests/aten/fuzz",
             "tests/npu/device", "tests/verify", "examples", "examples/aten",
-            "examples/mistakes", "examples/model", "include", "tools/release/wheel", "benchmarks",
+            "examples/mistakes", "include", "tools/release/wheel", "benchmarks",
         )
     },
 }  # fmt: skip
@@ -66,7 +66,7 @@ MAY_INCLUDE = {
 MAY_IMPORT = {
     "rows": "",
     "report": "",
-    "binding": "top",
+    "binding": "",
     "top": "rows aten",
     "reference": "rows report top",
     "plotting": "rows report reference",
@@ -75,7 +75,7 @@ MAY_IMPORT = {
     "verify": "rows report reference top",
     "aten": "rows report top",
     "torch_npu": "rows report aten top",
-    "torch": "rows report reference top",
+    "torch": "rows report top",
     "jax": "rows top",
     "commands": "rows report reference plotting demo bench verify aten torch_npu top",
 }

@@ -7,7 +7,7 @@ On the left are the C function and its parameters in their order, with what they
 (parameters.py has their notation). Inplace adds aclnnInplaceAdd, without out: self takes its
 place. On the right is the operator of ATen with its overload and leading arguments: parameters,
 none, true, false, numbers, "text", or the dtype of out. Its results go to the written parameters
-that are no arguments, in their order, or else to the first. `in float` computes 16-bit floats in
+that are not arguments, in their order, or else to the first. `in float` computes 16-bit floats in
 float; `promoted` computes tensors of several dtypes in the one that holds them all and out. Where
 one operator of ATen is not enough, `composite name` stands for a function of
 core/torch/aten/composites.

@@ -35,7 +35,7 @@ REFUSED = {
     "grouped_matmul": "nothing quantised; groupList with groupType 0 and one tensor in x and in y",
     "max_pool": "autoPad 0",
     "max_pool2d_mask": "the mask is zero: the backward function finds the positions again",
-    "trans_matmul_weight": "leaves the weight as it is: order in memory is no question on a CPU",
+    "trans_matmul_weight": "leaves the weight as it is: order in memory does not matter on a CPU",
     "weight_quant_matmul": "weights of INT8 and INT4, x and y not quantised: quantScale is NULL",
 }
 

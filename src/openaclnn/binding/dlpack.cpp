@@ -64,7 +64,7 @@ void ask_device(nb::handle producer, const ArgumentRef& argument) {
   }
   if (type <= 0) {
     refuse(argument, "be on the CPU, but its __dlpack_device__ returned " + shown(device) +
-                         ", which is no pair of a device type and a number");
+                         ", which is not a pair of a device type and a number");
   }
   if (type != kCpu) refuse_device(argument, type);
 }
@@ -119,7 +119,7 @@ const DLTensor* borrow(nb::handle producer, nb::handle dlpack, const ArgumentRef
     refuse(argument, used ? "lend its memory by __dlpack__, but the capsule that this returned was "
                             "used before"
                           : "lend its memory by __dlpack__, but this returned " + shown(capsule) +
-                                ", which is no DLPack capsule");
+                                ", which is not a DLPack capsule");
   }
   const auto* managed =
       take_over<DLManagedTensorVersioned>(capsule, kVersioned, "used_dltensor_versioned", keep);

@@ -67,7 +67,7 @@ _OF_SUBCLASS = {
     "DTensor": "which is distributed: pass x.to_local()",
     "AsyncCollectiveTensor": "which is yet to arrive: pass x.wait()",
     "MaskedTensor": "which hides values: pass x.to_tensor(value)",
-    "NestedTensor": "which is no one array: pass x.to_padded_tensor(value)",
+    "NestedTensor": "which is not one array: pass x.to_padded_tensor(value)",
     "UninitializedParameter": "which has no shape yet: run its lazy module once",
     "UninitializedBuffer": "which has no shape yet: run its lazy module once",
 }

@@ -104,7 +104,7 @@ def _cached(name: str, given: tuple[Any, ...]) -> Callable[..., tuple[Any, ...]]
         known = dict(zip(names, inputs, strict=True))
         known |= {p.name: y for p, y in zip(op.outputs, results, strict=True)}
         kept = {n: x for n, x in known.items() if n in used}
-        # The names of what is wanted and the shapes of the inputs are no arrays: dtypes and shapes
+        # The names of what is wanted and the shapes of the inputs are not arrays: dtypes and shapes
         # pass as arrays without elements, names as keys.
         likes = [jnp.zeros((0, *x.shape), x.dtype) for x in inputs]
         return results, (kept, likes, dict.fromkeys(wanted))

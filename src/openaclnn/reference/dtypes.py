@@ -42,7 +42,7 @@ def missing_module(dtype: str) -> str:
 
 
 def _word(given: Any) -> str:
-    """The name of a dtype that is no string; torch's are known by their text alone."""
+    """The name of a dtype that is not a string; torch's are known by their text alone."""
     if type(given).__module__.partition(".")[0] == "torch":
         return str(given)
     try:

@@ -89,7 +89,7 @@ class Request:
         return self.message | {"fenced": list(which)}
 
     def outcome(self, answer: Mapping[str, Any], parts: Sequence[bytes]) -> Outcome:
-        """Results, or what was changed although it is no result."""
+        """Results, or what was changed although it is not a result."""
         for name, kept in zip(self.names, answer["guards"], strict=True):
             if not kept:
                 return Outcome(None, "damaged", f"wrote outside the memory of {name}")
