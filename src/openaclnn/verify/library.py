@@ -1,5 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shared library with the aclnn C interface, in a child process: it may crash or hang there."""
+"""A shared library with the aclnn C interface, in a child process: it may crash or hang there.
+
+How this works
+
+    parent (LibraryProvider)                 child (worker/__main__.py), which has the library
+    JSON: function, parameters, sizes   ──▶
+    memory of each tensor               ──▶  lays the tensors out between guard bytes or pages
+                                        ◀──  {"step", "run"} before each step that may crash
+                                             phase 1, phase 2 (`repeat` times), destruction
+                                        ◀──  JSON: status, message, guards, sizes
+                                        ◀──  memory of each tensor afterwards
+
+* The last step reported says where a child died; the next case starts another child.
+* A refusal that the case demands is an answer: the parent checks that nothing was written.
+* A crash is repeated with fewer fences: one that needs a fence beside a tensor is an access out of
+  bounds, reported with the name of that tensor.
+* The child imports nothing but the standard library, so no code of openaclnn runs beside the
+  library under test, except where that lacks the functions of the runtime.
+"""
 
 from __future__ import annotations
 
