@@ -13,7 +13,7 @@ from pathlib import Path
 
 from generate import headers as own_headers
 from generate import libraries
-from rows import OPS, SPDX, load
+from rows import OPS, SPDX, load, write
 
 prototypes = load("aten.prototypes")
 source = load("aten.source")
@@ -78,11 +78,7 @@ def build_files() -> dict[str, str]:
 
 
 def main() -> None:
-    for name, text in build_files().items():
-        path = Path(sys.argv[1]) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text() != text:  # else it keeps its time: no rebuild
-            path.write_text(text)
+    write(Path(sys.argv[1]), build_files())
 
 
 if __name__ == "__main__":

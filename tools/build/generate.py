@@ -3,16 +3,16 @@
 names, the Python functions and the reference pages. Its output is never committed.
 
     python tools/build/generate.py OUT            everything the build needs
-    python tools/build/generate.py OUT --docs     the reference pages, OUT/<op>.md, and ATen's operators
+    python tools/build/generate.py OUT --docs     the reference pages, OUT/<op>.md, and of ATen
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import textwrap
 from pathlib import Path
 
+from python_functions import functions
 from reference_pages import aten_page, page
 from rows import (
     ANY,
@@ -24,13 +24,16 @@ from rows import (
     PRODUCTS,
     ROOT,
     SPDX,
+    argument_name,
     c_signatures,
     catalogue,
+    given,
     load,
+    made,
+    write,
 )
 
-calling, gradients = load("rows.calling"), load("rows.gradients")
-argument_name, given, made = calling.argument_name, calling.given, calling.made
+gradients = load("rows.gradients")
 gradient_row, sources = gradients.gradient_row, gradients.sources
 
 
@@ -109,7 +112,8 @@ def gradient(op) -> str:
     return (
         f"constexpr Source {op.name}_sources[] = {{{values}}};\n"
         f"constexpr Gradient {op.name}_gradient = {{{OPS.index(row)}, {op.name}_sources, "
-        f"{len(row.parameters)}, {mask(g.zero)}, {mask(g.nonnegative)}, {positions.get(g.only_if, -1)}}};\n"
+        f"{len(row.parameters)}, {mask(g.zero)}, {mask(g.nonnegative)}, "
+        f"{positions.get(g.only_if, -1)}}};\n"
     )
 
 
@@ -214,77 +218,6 @@ def aliases() -> str:
     return "".join(f"openaclnn_{name} = {name};\n" for name in names)
 
 
-# ---- Python ----
-
-PY_TYPES = {
-    "tensor": "Array",
-    "double": "SupportsFloat",
-    "scalar": "SupportsFloat",
-    "int64": "int",
-    "bool": "bool",
-    "text": "str | None",
-}
-
-
-def function(index: int, op) -> str:
-    signature = ", ".join(
-        f"{p.python_name}: {PY_TYPES[p.kind]}" + (f" = {p.default!r}" if p.has_default else "")
-        for p in given(op)
-    )
-    types = ["Array | None" if p.condition else "Array" for p in op.outputs]
-    returns = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
-    outs = ["out"] if len(made(op)) == 1 else [p.python_name for p in made(op)]
-    missing = ", ".join(["None"] * len(outs))
-    results = [p.result_name for p in op.outputs]
-    unpack = ""
-    if len(outs) > 1:
-        quoted = ", ".join(f'"{name}"' for name in (op.name, *results))
-        unpack = f"    {', '.join(outs)} = (\n        ({missing}) if out is None else "
-        unpack += f"unpack_outputs(out, {quoted})\n    )\n"
-    named = dict(zip((p.name for p in made(op)), outs, strict=True))
-    arguments = ", ".join(named.get(p.name, p.python_name) for p in op.parameters)
-    keyword = "" if op.inplace else f", *, out: {returns} | None = None"
-    names = {p.name: p.result_name for p in op.parameters}
-
-    def pythonic(text: str) -> str:
-        return re.sub(r"\w+", lambda m: names.get(m[0], m[0]), text)
-
-    head = f"def {op.python}({signature}{keyword}) -> {returns}:"
-    if len(head) > 100:
-        head = head.replace("(", "(\n    ", 1).replace(") ->", ",\n) ->")
-        head = re.sub(r"(?<=,) (?=\w+: |\*)", "\n    ", head)
-    facts = [f"Returns ({', '.join(results)})."] if unpack else []
-    facts += [f"Shapes: {pythonic(catalogue.shapes(op))}."]
-    dtypes = [", ".join(op.dtypes), *filter(None, [pythonic(catalogue.companions(op))])]
-    facts.append(f"Dtypes: {'; '.join(dtypes)}.")
-    formats = catalogue.FORMATS.replace("NULL", "None")
-    facts += [f"{p.python_name}: {formats}." for p in given(op) if p.kind == "text"]
-    facts.append(f"C: {op.name}.")
-    formula = textwrap.indent(pythonic("\n".join(catalogue.formula_lines(op, 84))), " " * 8)
-    lines = "\n".join(
-        textwrap.fill(fact, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
-        for fact in facts
-    )
-    return (
-        f"\n\n{head}\n"
-        f'    """{op.doc}\n\n{formula}\n\n'
-        f"{lines}\n"
-        f'    """\n{unpack}    result: {returns} = launch({index}, {arguments})\n'
-        "    return result\n"
-    )
-
-
-def functions() -> str:
-    names = ", ".join(f'"{op.python}"' for op in OPS)
-    return (
-        f'# {SPDX}\n"""One function per row. {NOTE}"""\n\n'
-        "from __future__ import annotations\n\nfrom typing import SupportsFloat, TypeVar\n\n"
-        "from ._core import launch\nfrom .results import unpack_outputs\n\n"
-        f'__all__ = [{names}]\n\nArray = TypeVar("Array")\n'
-        + "".join(function(i, op) for i, op in enumerate(OPS))
-    )
-
-
 def build_files() -> dict[str, str]:
     rows = [op for op in OPS if op.pointwise]
     formulas = {op.kernel: len(op.input_tensors) for op in rows}
@@ -314,11 +247,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pages = {f"{op.name}.md": page(op) for op in OPS} if arguments.docs else {}
     files = {**pages, "operators_of_aten.md": aten_page()} if arguments.docs else build_files()
-    for name, text in files.items():
-        path = arguments.out / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text() != text:  # else it keeps its time: no rebuild
-            path.write_text(text)
+    write(arguments.out, files)
 
 
 if __name__ == "__main__":

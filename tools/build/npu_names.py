@@ -31,7 +31,7 @@ def function(f: Refused) -> str:
     return (
         f'extern "C" __attribute__((visibility("default"))) {f.returns} {f.name}'
         f"({', '.join(shown)}) {{\n{zeros}{aloud}"
-        f'  return openaclnn::fail_mildly(ACL_ERROR_API_NOT_SUPPORT, '
+        f"  return openaclnn::fail_mildly(ACL_ERROR_API_NOT_SUPPORT, "
         f'openaclnn::Reason::not_supported, "{f.name}", "{sentence}").code();\n}}\n'
     )
 

@@ -26,8 +26,20 @@ OPS, PRODUCTS, ANY = table.OPS, table.PRODUCTS, table.ANY
 catalogue = load("rows.catalogue")
 c_signatures, PHASE2 = catalogue.c_signatures, catalogue.PHASE2
 CPP_KINDS = load("rows.schema").CPP_KINDS
+calling = load("rows.calling")
+argument_name, given, made = calling.argument_name, calling.given, calling.made
 libraries = load("rows.libraries")
 LIBRARIES, LINK_LINE = libraries.LIBRARIES, libraries.LINK_LINE
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """A file whose text stays the same keeps its time, so that nothing is built again."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
 
 if __name__ == "__main__":  # CMake's lists: all names, then those of the link line
     print(";".join(LIBRARIES), ";".join(LINK_LINE), sep="\n")
