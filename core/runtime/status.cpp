@@ -218,7 +218,7 @@ std::string take_sentence() {
 }
 
 TakenFailure take_failure(int32_t code) {
-  unreported = false;  // whoever fails with it reports it
+  unreported = false;  // reported when it is recorded again, by fail()
   const Seen seen;
   const Record* newest = seen->newest_of_this_thread();
   TakenFailure failure{code, {}, "", ""};
