@@ -17,7 +17,10 @@ from tests.aten.fuzz.report import Report
 
 from openaclnn import aten
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler"),
+]
 
 MISTAKES = {
     "aclnnDies": "death",

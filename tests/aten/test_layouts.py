@@ -109,6 +109,7 @@ SIZED = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.programs
 def test_the_strides_of_inputs_and_outputs_do_not_matter(library, name):
     inputs, outputs = VIEWS[name]
     failed, compared = [], 0

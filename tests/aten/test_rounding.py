@@ -23,10 +23,12 @@ from openaclnn.rows.table import OPS
 RANDOM = ("Bernoulli", "Dropout", "Multinomial", "Normal", "Rand", "RRelu", "Uniform")
 
 
+@pytest.mark.programs
 def test_results_of_this_cpu_are_rounded_once():
     assert too_far(seed=0) == []
 
 
+@pytest.mark.programs
 def test_results_of_a_cpu_without_avx512_are_rounded_once():
     code = "from tests.aten import aten_rounding; print(*aten_rounding.too_far(seed=1), sep='\\n')"
     older = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "default"}

@@ -16,7 +16,10 @@ from openaclnn.commands.cli import parser
 from openaclnn.report.output import NOT_WRITTEN, guarded
 
 FULL = "/dev/full"
-pytestmark = pytest.mark.skipif(not Path(FULL).exists(), reason="needs /dev/full")
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.skipif(not Path(FULL).exists(), reason="needs /dev/full"),
+]
 
 # A call of each command that prints to standard output.
 WORDS = {

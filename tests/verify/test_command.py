@@ -18,6 +18,7 @@ from openaclnn.rows.catalogue import shortest
 from openaclnn.verify.cases import SCHEMA
 
 
+@pytest.mark.programs
 def test_torch_is_found_where_it_is_wrong(tmp_path, capsys):
     """Two of the known defects (docs/numerics_peers.md): attributes rounded to the dtype of the
     tensor, and products that overflow on the way."""
@@ -48,6 +49,7 @@ def test_torch_is_found_where_it_is_wrong(tmp_path, capsys):
     assert "1 of 1 FAILED" in capsys.readouterr().out
 
 
+@pytest.mark.programs
 def test_the_double_benchmark_of_torch(capsys):
     pytest.importorskip("torch")
     command = ["verify", "openaclnn", "--op", "elu", "--dtype", "fp32", "--quiet"]
@@ -56,6 +58,7 @@ def test_the_double_benchmark_of_torch(capsys):
     assert main([*command, "--standard", "double", "--benchmark", "openaclnn"]) == 0
 
 
+@pytest.mark.programs
 def test_two_providers_against_each_other(capsys):
     pytest.importorskip("torch")
     command = ["verify", "openaclnn", "--op", "logit", "--dtype", "fp32", "--quiet"]
@@ -69,6 +72,7 @@ def test_two_providers_against_each_other(capsys):
     assert capsys.readouterr().err == sentence
 
 
+@pytest.mark.programs
 def test_ours_is_green_and_reports_are_whole(tmp_path, capsys):
     files = [tmp_path / "r.json", tmp_path / "r.xml", tmp_path / "r.html"]
     command = ["verify", "--op", "aclnnLogitGrad", "--op", "group_norm_swish", "--dtype", "bf16"]

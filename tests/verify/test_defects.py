@@ -50,6 +50,7 @@ def found(tmp_path_factory):
     return [r for r in json.loads(file.read_text())["results"] if r["status"] == "failed"]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("number", WHERE)
 def test_torch_s_defects_are_found_and_named(number, found):
     alone = {
