@@ -23,9 +23,9 @@ import record
 from page import section
 from suites import SUITES, Item, Suite, cases
 
-from openaclnn.bench.baselines import BASELINES
+from openaclnn.bench.baseline_table import BASELINES
 from openaclnn.bench.machine import busy
-from openaclnn.bench.running import Bench, CannotCompile, Result
+from openaclnn.bench.measure import Bench, CannotCompile, Result
 
 ROOT = Path(__file__).resolve().parent.parent
 

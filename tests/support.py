@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import openaclnn
-from openaclnn.reference import judging
-from openaclnn.reference.comparing import worst_elements
+from openaclnn.reference import judge
+from openaclnn.reference.compare import worst_elements
 from openaclnn.reference.evaluation import (
     REFERENCES,
     evaluate,
@@ -196,7 +196,7 @@ def bits(x):
 def assert_accurate(op: Op, inputs, attributes, actual, seed=None) -> None:
     """Asserts that every element is within what its kernel promises and every NaN is canonical."""
     got = actual if isinstance(actual, (tuple, list)) else (actual,)
-    for output in judging.outputs(op, inputs, attributes, got):
+    for output in judge.outputs(op, inputs, attributes, got):
         found = verdict(output, Standard())
         where = f"{op.name}, {output.name}, {dict(attributes)}, seed {seed}"
         assert found.passed, f"{where}: {found.reason}; {worst_elements(output, found, 1)}"

@@ -28,8 +28,8 @@
 //
 // Both: phase 1 converts the arguments to ATen values (call.h), and checks them against the row
 // (limits.h) and with ATen's meta kernels (phase1.h). Phase 2 waits for the stream, calls the ATen
-// operator (stack.h) or composite (composite.h), on the calling thread or, for C programs, possibly
-// the stream's (core/ops/foreign.h), and copies results to the caller's tensors (put()).
+// operator (resolve.h) or composite (composite.h), on the calling thread or, for C programs,
+// possibly the stream's (core/ops/foreign.h), and copies results to the caller's tensors (put()).
 #pragma once
 
 #include <cstdint>

@@ -72,6 +72,6 @@ struct Typed {
   bool writes_shapes;  // data-dependent shapes go to output_descriptions
 };
 
-// Runs the operator if ATen has it (typed.h). *known says whether the type exists.
+// Runs the operator if ATen has it (operators_by_type.h). *known says whether the type exists.
 Status run_typed(const char* call, const Typed& given, aclrtStream stream, bool* known);
 }  // namespace openaclnn::npu

@@ -14,9 +14,9 @@ import pytest
 from tests.support import all_rows
 
 import openaclnn
-from openaclnn.bench import running, timing
+from openaclnn.bench import measure, timing
 from openaclnn.bench.baseline import Baseline
-from openaclnn.bench.baselines import BASELINES
+from openaclnn.bench.baseline_table import BASELINES
 from openaclnn.bench.cases import LAYOUTS, Case, Special, arrays, ours
 from openaclnn.bench.timing import Samples
 from openaclnn.commands.cli import main
@@ -33,8 +33,8 @@ def quick(monkeypatch):
     def once(candidates, rounds, cores):
         return Samples({name: [run(1) for _ in range(rounds)] for name, run in candidates.items()})
 
-    monkeypatch.setattr(running, "interleave", once)
-    monkeypatch.setattr(running.Loops, "build", classmethod(lambda cls: None))
+    monkeypatch.setattr(measure, "interleave", once)
+    monkeypatch.setattr(measure.Loops, "build", classmethod(lambda cls: None))
 
 
 def example_of(op):
@@ -174,7 +174,7 @@ def test_the_share_of_a_copy_counts_bytes(capsys, monkeypatch):
         def arithmetic(self, threads):
             return 0.0
 
-    monkeypatch.setattr(running.Loops, "build", classmethod(lambda cls: Loops()))
+    monkeypatch.setattr(measure.Loops, "build", classmethod(lambda cls: Loops()))
     for elements in (65, 66, 67, 64):
         shape = str(elements)
         words = ["elu_backward", "--shape", shape, "--baseline", "none", *QUICK, "--json", "-"]
@@ -300,7 +300,7 @@ def test_layouts(layout):
     op = next(op for op in openaclnn.OPS if op.python == "leaky_relu_backward")
     shape = (6, 4, 5) if layout in ("middle", "channels_last") else (6, 5)
     case = Case(op, "FLOAT", shape, default_attributes(op), layout)
-    result = running.Bench(1, 1).measure(case, ["numpy"])
+    result = measure.Bench(1, 1).measure(case, ["numpy"])
     assert result.differs == ()
     gradient, x = arrays(case).inputs
     assert x.shape == shape

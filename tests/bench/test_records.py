@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from openaclnn.bench import running
-from openaclnn.bench.comparing import compare
+from openaclnn.bench import measure
+from openaclnn.bench.compare_records import compare
 from openaclnn.commands.cli import main
 
 
@@ -56,7 +56,7 @@ def test_a_slow_day_of_the_machine_is_seen_beside_the_baseline():
 def test_compare_command(tmp_path, capsys):
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     for path, median in ((old, 1.0), (new, 2.0)):
-        data = record(median, median, median) | {"schema": running.SCHEMA}
+        data = record(median, median, median) | {"schema": measure.SCHEMA}
         path.write_text(json.dumps(data))
     status, out, _ = run(["--compare", str(old), str(new)], capsys)
     assert status == 1

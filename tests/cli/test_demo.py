@@ -104,7 +104,7 @@ def test_html_alone_on_standard_output(capsys, tmp_path, monkeypatch):
 
 def test_a_broken_promise_is_in_every_document(capsys, monkeypatch, tmp_path):
     quarter = lambda op, compute, output: (output, 0.25)  # noqa: E731
-    monkeypatch.setattr("openaclnn.demo.running.accuracy", quarter)
+    monkeypatch.setattr("openaclnn.demo.showcase.accuracy", quarter)
     page = tmp_path / "demo.html"
     status, out, _ = run(["--op", "elu", "--json", "-", "--html", str(page)], capsys)
     assert status == 1

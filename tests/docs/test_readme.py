@@ -179,7 +179,7 @@ def test_demo_fails_when_a_promise_is_broken(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        "openaclnn.demo.running.accuracy", lambda op, compute, output: (output, 0.25)
+        "openaclnn.demo.showcase.accuracy", lambda op, compute, output: (output, 0.25)
     )
     assert main(["demo"]) == 1
     shown = capsys.readouterr().out

@@ -243,7 +243,7 @@ def test_rows_say_what_they_mean():
     own = {op.name for op in openaclnn.OPS}
     assert not own & {row.name for row in found}
     for row in found:
-        if row.is_type:  # what core/torch/aten/typed.cpp makes of an attribute
+        if row.is_type:  # what core/torch/aten/operators_by_type.cpp makes of an attribute
             kinds = {p.kind for p in row.parameters}
             assert kinds <= {"tensor", "text", "ints", "int", "bool", "float"}, row.name
         assert row.outputs, row.name

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support import FLOATS, RULES, SEED, all_rows, rows
 
-from openaclnn.bench.baselines import BASELINES
+from openaclnn.bench.baseline_table import BASELINES
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS, PRODUCTS

@@ -15,9 +15,9 @@ from openaclnn.commands.cli import main
 from openaclnn.reference.evaluation import evaluate, rounded
 from openaclnn.reference.standards import Standard
 from openaclnn.verify.cases import from_data
-from openaclnn.verify.defects import known, text
+from openaclnn.verify.explanations import known, text
 from openaclnn.verify.provider import Outcome
-from openaclnn.verify.running import Runner
+from openaclnn.verify.runner import Runner
 
 OPS = ("elu_backward", "hardshrink", "hardshrink_backward", "logit", "logit_grad",
        "group_norm_swish", "group_norm_swish_grad")  # fmt: skip

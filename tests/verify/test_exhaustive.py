@@ -18,7 +18,7 @@ from openaclnn.verify import exhaustive
 from openaclnn.verify.exhaustive import PATTERNS, State, chunks, has_every, targets
 from openaclnn.verify.generate import generate
 from openaclnn.verify.provider import Outcome
-from openaclnn.verify.running import Runner
+from openaclnn.verify.runner import Runner
 
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
 STANDARD = Standard("ours", None, "L1", None, None)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from tests.verify.verify_page_support import HOSTILE, report_of_mine
 
-from openaclnn.reference.comparing import LABELS
+from openaclnn.reference.compare import LABELS
 from openaclnn.reference.evaluation import numpy_dtype
-from openaclnn.reference.judging import wide
+from openaclnn.reference.judge import wide
 from openaclnn.verify.page import page
 from openaclnn.verify.profile import DIGITS, LINEAR, PER_OCTAVE, SHIFT, TOP, curve, level
 

@@ -23,7 +23,7 @@ from openaclnn.verify.cases import from_data
 from openaclnn.verify.generate import generate
 from openaclnn.verify.progress import progress
 from openaclnn.verify.provider import Outcome
-from openaclnn.verify.running import Runner
+from openaclnn.verify.runner import Runner
 
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")
 

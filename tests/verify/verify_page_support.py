@@ -12,7 +12,7 @@ from openaclnn.rows.table import PRODUCTS
 from openaclnn.verify.generate import generate
 from openaclnn.verify.provider import Outcome
 from openaclnn.verify.report import Report
-from openaclnn.verify.running import Runner
+from openaclnn.verify.runner import Runner
 
 HOSTILE = '</script><img src=x onerror=document.title=1> & "quotes" <!-- \u2028'
 PRODUCT = next(p for p in PRODUCTS if p.key == "A2")

@@ -71,7 +71,7 @@ def functions() -> str:
     return (
         f'# {SPDX}\n"""One function per row. {NOTE}"""\n\n'
         "from __future__ import annotations\n\nfrom typing import SupportsFloat, TypeVar\n\n"
-        "from ._core import launch\nfrom .results import unpack_outputs\n\n"
+        "from ._core import launch\nfrom .function_outputs import unpack_outputs\n\n"
         f'__all__ = [{names}]\n\nArray = TypeVar("Array")\n'
         + "".join(function(i, op) for i, op in enumerate(OPS))
     )

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torch/aten/compute.h"
 
-#include "core/torch/aten/stack.h"
+#include "core/torch/aten/resolve.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -20,7 +20,7 @@
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/phase1.h"
 #include "core/torch/aten/sentences.h"
-#include "core/torch/aten/stack.h"
+#include "core/torch/aten/resolve.h"
 #include "core/torch/aten/warnings.h"
 
 namespace openaclnn::aten {

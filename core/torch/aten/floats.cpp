@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/runtime/no_destructor.h"
-#include "core/torch/aten/stack.h"
+#include "core/torch/aten/resolve.h"
 
 namespace openaclnn::aten {
 namespace {

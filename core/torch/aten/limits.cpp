@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "core/torch/aten/sizes.h"
-#include "core/torch/aten/stack.h"
+#include "core/torch/aten/resolve.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/sentences.h"
-#include "core/torch/aten/stack.h"
+#include "core/torch/aten/resolve.h"
 
 namespace openaclnn::aten {
 namespace {

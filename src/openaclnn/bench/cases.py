@@ -17,7 +17,7 @@ import openaclnn
 from ..reference.evaluation import REFERENCES, Array, input_shapes, numpy_dtype
 from ..rows.schema import Op
 from ..rows.shapes import shape_of
-from .baselines import BASELINES
+from .baseline_table import BASELINES
 from .machine import memory_for
 from .timing import aligned
 

@@ -69,7 +69,7 @@ ArrayType type_of(nb::handle array) {
   ArrayType found{type, exchange_of(handle), is_torch_type(type), false};
   if (found.is_torch) {
     found.is_plain = nb::cast<bool>(
-        nb::module_::import_("openaclnn.binding.torch_kinds").attr("is_plain")(handle));
+        nb::module_::import_("openaclnn.binding.torch_refusals").attr("is_plain")(handle));
   }
   remember(found);
   return found;

@@ -281,7 +281,7 @@ nb::object empty_array(const Array& like, const Tensor& view, aclDataType dtype,
 
 nb::object as_kind_of(const Array& like, nb::object array) {
   if (like.kind != ArrayKind::producer) return array;
-  return nb::module_::import_("openaclnn.results")
+  return nb::module_::import_("openaclnn.function_outputs")
       .attr("as_kind_of")(nb::handle(like.object), array);
 }
 

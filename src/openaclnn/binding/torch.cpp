@@ -61,7 +61,7 @@ bool has_version(nb::handle tensor) {
 }
 
 // The state of torch on this thread, from torch's library in 10 ns (80 through Python). If a
-// function is missing, the answer is the one for which torch_kinds.py is asked.
+// function is missing, the answer is the one for which torch_refusals.py is asked.
 class ThreadState {
  public:
   static const ThreadState& get() {
@@ -107,7 +107,7 @@ bool differentiates_forward() {
 }
 
 nb::object kinds(const char* function) {
-  return nb::module_::import_("openaclnn.binding.torch_kinds").attr(function);
+  return nb::module_::import_("openaclnn.binding.torch_refusals").attr(function);
 }
 
 // The function behind torch.autograd.graph.increment_version, which is itself 0.13 us of Python;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a call's torch tensors beyond their memory, and reports to autograd. torch_kinds.py
+// Checks of a call's torch tensors beyond their memory, and reports to autograd. torch_refusals.py
 // knows the kinds that cannot be used and their sentences; the fast checks here select the few
 // tensors for which it is asked.
 #pragma once
@@ -14,7 +14,7 @@ namespace openaclnn::python {
 
 namespace nb = nanobind;
 
-// Raises AclnnError if torch_kinds.py knows why the tensor cannot be used.
+// Raises AclnnError if torch_refusals.py knows why the tensor cannot be used.
 void ask_torch_kind(nb::handle tensor, const ArgumentRef& argument);
 
 // ask_torch_kind for a tensor that cannot be used: always raises.

@@ -29,7 +29,7 @@ from .arguments import (
 
 if TYPE_CHECKING:
     from ..bench.cases import Case
-    from ..bench.running import Result
+    from ..bench.measure import Result
 
 SHAPE = "1024x1024"
 SWEEP = ("1Ki", "4Mi")
@@ -102,9 +102,9 @@ def _refuse(sentence: str) -> int:
 
 def _bench(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
     cases, picture = _read(arguments)
-    from ..bench import reporting
+    from ..bench import report
     from ..bench.machine import busy
-    from ..bench.running import Bench
+    from ..bench.measure import Bench
 
     load = os.getloadavg()[0]
     baseline = arguments.baseline
@@ -122,19 +122,19 @@ def _bench(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
         results.append(bench.measure(case, [] if baseline == "none" else [baseline]))
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    print("\n".join(reporting.lines(results, baseline, paint)), file=stream)
+    print("\n".join(report.lines(results, baseline, paint)), file=stream)
     if picture is not None:
         with writing(picture):
-            reporting.sweep_picture(results, picture)
+            report.sweep_picture(results, picture)
     elif arguments.sweep is not None:
         _draw(results, stream, paint)
     if arguments.json:
-        write_json(arguments.json, reporting.as_data(results, bench.about(load)))
+        write_json(arguments.json, report.as_data(results, bench.about(load)))
     return 1 if any(one.differs for one in results) else 0
 
 
 def _draw(results: list[Result], stream: Any, paint: Paint) -> None:
-    from ..bench.reporting import sweep_lines
+    from ..bench.report import sweep_lines
     from ..plotting.canvas import has_braille
 
     width = min(shutil.get_terminal_size((80, 24)).columns, 110)
@@ -210,20 +210,20 @@ def _picture(out: str | None) -> Path | None:
 
 
 def _compare(arguments: argparse.Namespace, stream: Any, paint: Paint) -> int:
-    from ..bench import comparing
+    from ..bench import compare_records
 
     old, new = (_load(path) for path in arguments.compare)
-    found = comparing.compare(old, new)
-    for note in comparing.notes(arguments.compare, (old, new)):
+    found = compare_records.compare(old, new)
+    for note in compare_records.notes(arguments.compare, (old, new)):
         print(note, file=sys.stderr)
-    print("\n".join(comparing.compared_lines(found, paint)), file=stream)
+    print("\n".join(compare_records.compared_lines(found, paint)), file=stream)
     if arguments.json:
         write_json(arguments.json, {"op": new["op"], "files": arguments.compare, "rows": found})
     return 1 if any(one["verdict"] == "slower" for one in found) else 0
 
 
 def _load(path: str) -> dict[str, Any]:
-    from ..bench.running import SCHEMA
+    from ..bench.measure import SCHEMA
 
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -104,7 +104,7 @@ def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
 
 
 def run(arguments: argparse.Namespace, _: Paint) -> int:
-    from ..reference.comparing import compare  # needs the references; other commands do not
+    from ..reference.compare import compare  # needs the references; other commands do not
 
     try:
         op = operator(arguments.op)

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 
 
 def _run(arguments: argparse.Namespace, ops: list[Op], stream: TextIO, paint: Paint) -> int:
-    from ..demo.running import Demo, as_data, left_out, refused, show
+    from ..demo.showcase import Demo, as_data, left_out, refused, show
     from ..demo.text import closing, head, refusal
     from ..demo.text import operator as lines_of
 

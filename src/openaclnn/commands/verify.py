@@ -111,9 +111,9 @@ def _verify(
     from ..verify import exhaustive
     from ..verify.page import page
     from ..verify.progress import Silent, progress
-    from ..verify.providers import named
+    from ..verify.provider_names import named
     from ..verify.report import Report, as_data, junit, summary
-    from ..verify.running import Runner
+    from ..verify.runner import Runner
 
     standard = standard_of(arguments)
     for word in arguments.providers or ["openaclnn"]:

@@ -13,7 +13,7 @@ from ..report.html_chart import Line, chart
 from ..report.html_page import document, signed, table
 from ..rows.catalogue import attributes_text, formula_lines
 from ..settings import config
-from .running import ELEMENTS, PERIOD, REPEATS, Demo, Shown
+from .showcase import ELEMENTS, PERIOD, REPEATS, Demo, Shown
 from .text import number
 
 

@@ -12,7 +12,7 @@ from ..report.text_table import Paint, columns
 from ..rows.catalogue import attributes_text, formula_lines
 from ..rows.schema import Product
 from ..settings import config
-from .running import ELEMENTS, PERIOD, REPEATS, Demo, Shown
+from .showcase import ELEMENTS, PERIOD, REPEATS, Demo, Shown
 
 
 def head(product: Product, left_out: Iterable[tuple[str, str]], paint: Paint) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference.evaluation import REFERENCES, Array, numpy_dtype
-from ..reference.executing import execute
-from ..reference.judging import outputs, wide
+from ..reference.execute import execute
+from ..reference.judge import outputs, wide
 from .curves import Curves, inputs_along
 
 BINS = 240

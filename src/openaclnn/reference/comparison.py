@@ -11,7 +11,7 @@ from typing import Any
 from ..report.text_table import columns
 from ..rows.catalogue import attributes_text
 from ..rows.schema import Op
-from .judging import Output
+from .judge import Output
 from .standards import Standard, Verdict
 
 BAR = 40  # the longest

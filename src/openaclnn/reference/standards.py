@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .evaluation import Array, bound_of
-from .judging import Output, wide
+from .judge import Output, wide
 
 STANDARDS = ("ours", "single", "double", "allclose", "peer")
 NEEDS_BENCHMARK = ("double", "peer")  # these need what another implementation got

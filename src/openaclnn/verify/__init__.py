@@ -2,7 +2,7 @@
 """`openaclnn verify`: cases from the rows, put to anything that computes them, and judged.
 
 cases.py      a case, and how it is written down      generate.py, values.py  cases from the rows
-providers.py  what computes cases                     torch_provider.py       eager PyTorch
-running.py    cases against providers                 library.py, worker/     a library, in a child
+provider_names.py  what computes cases           torch_provider.py       eager PyTorch
+runner.py     cases against providers               library.py, worker/     a library, in a child
 report.py     what people and programs read           request.py              what the child gets
 """

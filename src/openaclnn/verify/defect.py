@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..reference.evaluation import Array, numpy_dtype
-from ..reference.judging import Output, wide
+from ..reference.judge import Output, wide
 from .cases import Case
 
 

@@ -23,10 +23,10 @@ from ..report.output import writing
 from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .cases import BadCase, Case
-from .defects import Cause, known
+from .explanations import Cause, known
 from .profile import Curve, Profile
 from .provider import Provider
-from .running import Result, Runner
+from .runner import Result, Runner
 
 SCHEMA = "openaclnn-verify-exhaustive-1"
 CHUNK = 1 << 22  # patterns of a call

@@ -17,7 +17,7 @@ from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
 from .page_data import cells, page_data
 from .report import Report, environment
-from .running import FAILED, LEFT_OUT, Result
+from .runner import FAILED, LEFT_OUT, Result
 
 PARTS = Path(__file__).parent / "report_page"
 SCRIPTS = ("base.js", "charts.js", "cases.js", "page.js")  # each uses those before it

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..reference.comparing import LABELS
+from ..reference.compare import LABELS
 from ..reference.comparison import number, pair
 from ..rows.catalogue import attributes_text
 from .cases import Case
 from .profile import Profile
 from .report import Report, explanation
-from .running import FAILED, LEFT_OUT, PASSED, Result
+from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 STATUS = {PASSED: 0, FAILED: 1, LEFT_OUT: 2}
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..reference.comparing import histogram
+from ..reference.compare import histogram
 from ..reference.evaluation import Array, dtype_name, numpy_dtype
-from ..reference.judging import Output, wide
+from ..reference.judge import Output, wide
 from ..reference.standards import Standard, Verdict
 
 SHIFT = {"FLOAT": 22, "BFLOAT16": 6, "FLOAT16": 6, "DOUBLE": 53}  # bits of a value that a bin drops

@@ -19,8 +19,8 @@ from ..reference.standards import Standard
 from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
-from .defects import known, text
-from .running import FAILED, LEFT_OUT, PASSED, Result
+from .explanations import known, text
+from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 SHOWN = 3  # findings of an operator in a dtype
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..reference.evaluation import REFERENCES, Array, numpy_dtype
-from ..reference.judging import wide
+from ..reference.judge import wide
 from .cases import Case
 from .defect import Defect, Wrong
 

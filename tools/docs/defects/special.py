@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import openaclnn
-from openaclnn.bench.baselines import BASELINES
+from openaclnn.bench.baseline_table import BASELINES
 from openaclnn.reference.evaluation import evaluate
 from openaclnn.rows.table import OPS
 

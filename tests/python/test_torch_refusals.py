@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of torch that cannot be used: every kind of torch_kinds.py, at every argument of every
+"""Tensors of torch that cannot be used: every kind of torch_refusals.py, at every argument of every
 row, gets a sentence, and none computes something."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch._subclasses import FakeTensorMode  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
-from openaclnn.binding.torch_kinds import KINDS  # noqa: E402
+from openaclnn.binding.torch_refusals import KINDS  # noqa: E402
 
 
 class Wrapper(torch.Tensor):

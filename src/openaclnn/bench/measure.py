@@ -19,11 +19,11 @@ import numpy as np
 import openaclnn
 
 from ..reference.evaluation import REFERENCES, Array
-from ..reference.judging import outputs
+from ..reference.judge import outputs
 from ..settings import config
 from . import machine
-from .agreeing import agrees
-from .baselines import BASELINES
+from .agreement import agrees
+from .baseline_table import BASELINES
 from .cases import BLOCK, Arrays, CannotMeasure, Case, arrays, ours, to_torch
 from .timing import Cores, Loops, Run, aligned, interleave, run_after, run_of
 

@@ -26,7 +26,7 @@ from ..reference.evaluation import (
     scaled_error,
     ulp_error,
 )
-from ..reference.executing import execute
+from ..reference.execute import execute
 from ..rows.catalogue import formula_lines
 from ..rows.dtypes import DTYPES
 from ..rows.schema import Op, Product

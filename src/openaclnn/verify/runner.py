@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.comparing import worst_elements
+from ..reference.compare import worst_elements
 from ..reference.comparison import Element, pair
 from ..reference.evaluation import Array
-from ..reference.judging import Output, outputs
+from ..reference.judge import Output, outputs
 from ..reference.standards import NEEDS_BENCHMARK, NoThreshold, Standard, Verdict, verdict
 from .cases import Case
-from .defects import Cause, of_elements, of_unsteady
+from .explanations import Cause, of_elements, of_unsteady
 from .profile import Profile, profile
 from .provider import Outcome, Provider
 

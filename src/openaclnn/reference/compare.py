@@ -14,7 +14,7 @@ from .comparison import Compared, Comparison, Element
 from .dtypes import array_of, as_dtype, dtype_of
 from .evaluation import Array, refused
 from .formulas import ROUNDED
-from .judging import Output, outputs, wide
+from .judge import Output, outputs, wide
 from .standards import Standard, Verdict, verdict
 
 # The distances that are counted together, by their upper end in ULP. ROUNDED: as near as rounding

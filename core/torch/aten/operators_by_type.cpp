@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators by type (the older interface): rows whose name is not a C function. Tensors in the
 // order of the row, attributes by name; one call does both phases.
-#include "core/npu/typed.h"
+#include "core/npu/operators_by_type.h"
 
 #include <unordered_map>
 

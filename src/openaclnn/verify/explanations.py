@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference.evaluation import Array
-from ..reference.judging import Output
+from ..reference.judge import Output
 from .cases import Case
 from .defect import Defect, Wrong
 from .torch_defects import TORCH

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torch/aten/stack.h"
+#include "core/torch/aten/resolve.h"
 
 #include <algorithm>
 #include <array>

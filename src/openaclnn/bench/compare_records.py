@@ -10,7 +10,7 @@ from ..report.text_table import Paint, columns
 from ..rows.catalogue import SHORT
 from .cases import text
 from .machine import busy
-from .reporting import duration
+from .report import duration
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from ..plotting.canvas import Canvas, framed
 from ..report.text_table import Paint, columns
 from ..rows.catalogue import SHORT, attributes_text
 from .cases import Case, text
-from .running import SCHEMA, Result, Time
+from .measure import SCHEMA, Result, Time
 
 STYLES = {"ours": ("cyan",), "copy": ("dim",)}
 LETTERS = {"ours": "*", "copy": "."}

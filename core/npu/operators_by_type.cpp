@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/npu/typed.h"
+#include "core/npu/operators_by_type.h"
 
 #include <memory>
 #include <vector>
