@@ -11,6 +11,7 @@ import pytest
 from tests.support import SEED, bits, call, rows
 
 import openaclnn
+from openaclnn.bench import cases
 from openaclnn.reference.evaluation import REFERENCES, sample
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -24,10 +25,7 @@ DTYPES = {
 
 
 def to_torch(x):
-    """The same memory as a tensor; torch does not read ml_dtypes arrays."""
-    if x.dtype.name == "bfloat16":
-        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(x)
+    return cases.to_torch(torch, x)
 
 
 def torch_bits(x):

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from tests.support import SEED, shape_for
 
+from openaclnn.bench import cases
 from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.calling import given
 from openaclnn.rows.gradients import gradient_dtypes
@@ -36,10 +36,7 @@ PLAIN = {op.name: REFERENCES[op.kernel].attributes[0] for op in OPS}
 
 
 def to_torch(x):
-    """The same memory as a tensor; torch does not read ml_dtypes arrays."""
-    if x.dtype.name == "bfloat16":
-        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(x)
+    return cases.to_torch(torch, x)
 
 
 def to_numpy(x):

@@ -179,6 +179,7 @@ def count(word: str) -> int:
 
 
 def to_torch(torch: Any, x: Array) -> Any:
+    """The same memory as a tensor; torch does not read ml_dtypes arrays."""
     if x.dtype.name == "bfloat16":
         return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(x)
