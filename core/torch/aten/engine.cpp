@@ -5,7 +5,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <ATen/Parallel.h>
-#include <torch/headeronly/version.h>
 
 #include <atomic>
 
@@ -22,6 +21,7 @@
 #include "core/torch/aten/sentences.h"
 #include "core/torch/aten/resolve.h"
 #include "core/torch/aten/warnings.h"
+#include "core/torch/aten/torch_version.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -5,6 +5,8 @@ imports that too, which fails without our libraries.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 from dataclasses import dataclass
 from importlib import util
@@ -13,6 +15,7 @@ from pathlib import Path
 from ..compiled import Torch
 
 BUILDS = (("cuda", "CUDA"), ("hip", "ROCm"), ("xpu", "XPU"))
+HIDES = {"CUDA": "CUDA_VISIBLE_DEVICES", "ROCm": "HIP_VISIBLE_DEVICES"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,31 @@ class Installed(Torch):
     seconds = 30
 
     accelerator: str | None  # "CUDA 12.8", where it was built for one
+
+    def visible_gpu(self) -> str | None:
+        """What this build computes on besides the CPU: "CUDA", where the driver has a device."""
+        name = (self.accelerator or "").partition(" ")[0]
+        count = {"CUDA": _cuda_devices, "ROCm": _rocm_devices}.get(name)
+        if count is None:  # XPU has no driver call without its runtime
+            return name or None
+        return name if count() > 0 else None
+
+
+def _cuda_devices() -> int:
+    """How many the driver shows; it reads CUDA_VISIBLE_DEVICES itself."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def _rocm_devices() -> int:
+    hidden = os.environ.get(HIDES["ROCm"]) in ("", "-1")
+    return int(Path("/dev/kfd").exists() and not hidden)
 
 
 def torch() -> Installed | None:

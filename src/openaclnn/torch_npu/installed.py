@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import metadata, util
 
-from ..aten.installed import torch
+from ..aten.installed import HIDES, torch
 from .names import VERSION
 
 INSTALL = f"pip install torch=={VERSION} torch_npu=={VERSION} pyyaml"
@@ -26,11 +26,11 @@ def problem() -> str | None:
         return f"PyTorch is not installed; install both with: {INSTALL}"
     if wheel is None:
         return f"torch_npu is not installed; install it with: {INSTALL}"
-    if own.accelerator is not None:
+    if (name := own.visible_gpu()) is not None:
+        todo = f"hide the GPU with {HIDES[name]}=" if name in HIDES else "install the CPU build"
         return (
-            f"torch {own.version} is a build for {own.accelerator}, and torch_npu refuses to share "
-            f"a process with another accelerator; install the CPU build with: "
-            f"pip install torch=={wheel.partition('.post')[0]}+cpu, from PyTorch's index for CPUs"
+            f"torch {own.version} sees a GPU ({own.accelerator}), and torch_npu refuses to share a "
+            f"process with another accelerator; {todo}"
         )
     if wheel.split(".")[:2] != own.release.split(".")[:2]:
         return (
