@@ -15,15 +15,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.npu import wheels
 from tests.npu.npu_support import environment
-
-import openaclnn
-from openaclnn.torch_npu.names import refused
 
 pytestmark = pytest.mark.programs
 
 DEVICE = Path(__file__).parent / "device"
-LIBRARIES = openaclnn.home() / "lib64"
 
 
 def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -154,16 +151,11 @@ def test_check_and_demo():
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm of binutils is not installed")
-def test_every_name_that_the_wheel_links_is_there():
-    wheel = Path(importlib.metadata.distribution("torch_npu").locate_file("torch_npu"))
-    wanted = set()
-    for file in (*wheel.glob("lib/libtorch_npu.so"), *wheel.glob("lib/libtensorpipe*.so")):
-        listed = subprocess.run(["nm", "-D", "-u", file], capture_output=True, text=True).stdout
-        wanted |= set(re.findall(r" U ((?:acl|rt[A-Z]|Msprof)\w+)$", listed, re.M))
-    assert len(wanted) >= 80
-    there = set()
-    for file in (LIBRARIES / "libopenaclnn.so", LIBRARIES / "npu" / "libopenaclnn_npu.so"):
-        listed = subprocess.run(["nm", "-D", file], capture_output=True, text=True).stdout
-        there |= set(re.findall(r" T (\w+)$", listed, re.M))
-    assert wanted - there == set()
-    assert {f.name for f in refused()} <= wanted  # nothing is refused that nobody links
+def test_the_table_of_wheels_has_what_this_one_links():
+    package = importlib.metadata.distribution("torch_npu")
+    folder = Path(package.locate_file("torch_npu"))
+    files = (*folder.glob("lib/lib*.so"), *folder.glob("_C.*.so"))
+    linked = set().union(*map(wheels.linked_by, files))
+    listed = {n for n, versions in wheels.table().items() if package.version in versions}
+    assert len(listed) >= 65
+    assert listed <= linked

@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import metadata, util
 
 from ..aten.installed import HIDES, torch
-from .names import VERSION
+from .names import OLDEST, VERSION
 
 INSTALL = f"pip install torch=={VERSION} torch_npu=={VERSION} pyyaml"
 
@@ -17,6 +17,10 @@ def torch_npu() -> str | None:
         return metadata.version("torch_npu")
     except metadata.PackageNotFoundError:
         return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
 
 
 def problem() -> str | None:
@@ -32,6 +36,13 @@ def problem() -> str | None:
             f"torch {own.version} sees a GPU ({own.accelerator}), and torch_npu refuses to share a "
             f"process with another accelerator; {todo}"
         )
+    if own.accelerator is not None and _numbers(own.release) >= (2, 14):
+        return (
+            f"torch {own.version}, a build for {own.accelerator}, and torch_npu {wheel} register "
+            "the same allocator setting, which ends the process; install the CPU build of torch"
+        )
+    if _numbers(wheel) < _numbers(OLDEST):
+        return f"torch_npu {wheel} is older than {OLDEST}; install another with: {INSTALL}"
     if wheel.split(".")[:2] != own.release.split(".")[:2]:
         return (
             f"torch_npu {wheel} needs torch {'.'.join(wheel.split('.')[:3])}, but torch "

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-VERSION = "2.13.0"
+VERSION = "2.13.0"  # the tests use it
+OLDEST, NEWEST = "2.7.1", "2.14.0"  # the range that docs/npu_device.md has figures for
 
 # The libraries that the wheel names, without their lib and .so.
 NEEDED = ("hccl", "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel")
@@ -92,6 +93,7 @@ REFUSED = """
 aclError aclmdlInitDump()
 aclError aclmdlFinalizeDump()
 aclError aclmdlSetDump(const char* path)
+int32_t HcclCommInitAll(uint32_t count, const int32_t* devices, void** communicators!)
 aclError aclrtBinaryLoadFromData(const void* data, size_t length, const void* options,
     void** handle!)
 aclError aclrtBinaryGetFunction(void* binary, const char* name, void** function!)

@@ -56,15 +56,22 @@ void lp_norm_update(Tensor self, Out out, double p) {
   out = std::isinf(exponent) ? self : at::pow(self, 1 / exponent);
 }
 
-// ATen's kernel trusts that the gradient has the batch that x1 and x2 broadcast to.
+// ATen before 2.9 has no mode 0, which leaves the choice to it.
+void cdist(Tensor x1, Tensor x2, double p, int64_t mode, Out out) {
+  out = at::_cdist_forward(x1, x2, p, mode == 0 ? std::nullopt : std::optional(mode));
+}
+
+// ATen's kernel trusts that the gradient has the batch that x1 and x2 broadcast to. Its result has
+// that batch, too; `out` may have the one of x1 (torch_npu 2.7).
 void cdist_backward(Tensor gradient, Tensor x1, Tensor x2, Tensor distance, double p, Out out) {
   const auto batch = [](const Tensor& x) { return x.sizes().slice(0, x.dim() - 2); };
   const auto broadcast = at::infer_size(batch(x1), batch(x2));
   if (batch(gradient) != at::IntArrayRef(broadcast))
     throw Refusal(c10::str("grad must have the batch ", at::IntArrayRef(broadcast),
                            " that x1 and x2 broadcast to, but has ", batch(gradient)));
-  out = at::_cdist_backward(gradient.contiguous(), x1.contiguous(), x2.contiguous(), p,
-                            distance.contiguous());
+  const Tensor made = at::_cdist_backward(gradient.contiguous(), x1.contiguous(), x2.contiguous(),
+                                          p, distance.contiguous());
+  out = out.tensor().sizes() == x1.sizes() ? made.sum_to_size(x1.sizes()) : made;
 }
 
 // The gradient of cdist by its first input. Where that is [..., R, M] and the second [..., C, M],
@@ -96,6 +103,7 @@ const Composite linear_algebra_composites[] = {
     ENTRY(qr),
     ENTRY(lp_norm_reduce),
     ENTRY(lp_norm_update),
+    ENTRY(cdist),
     ENTRY(cdist_backward),
     ENTRY(cdist_grad),
     {},

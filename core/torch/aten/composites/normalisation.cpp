@@ -27,6 +27,23 @@ Tensor along_channels(const Tensor& vector, const Tensor& x) {
   return as_float(vector).reshape(shape);
 }
 
+// In evaluation the batch has no statistics: mean and invstd are left as they are, of any shape.
+void batch_norm(Tensor x, Tensor weight, Tensor bias, Tensor running_mean, Tensor running_var,
+                bool training, double momentum, double eps, Out out, Out mean, Out invstd) {
+  const auto wide = [&](const Tensor& running) {
+    return running.defined() ? running.to(x.scalar_type()) : running;
+  };
+  const Tensor new_mean = wide(running_mean), new_var = wide(running_var);
+  const auto [y, batch_mean, batch_invstd] =
+      at::native_batch_norm(x, weight, bias, new_mean, new_var, training, momentum, eps);
+  out = y;
+  if (!training) return;
+  mean = batch_mean;
+  invstd = batch_invstd;
+  if (running_mean.defined()) running_mean.copy_(new_mean);
+  if (running_var.defined()) running_var.copy_(new_var);
+}
+
 void batch_norm_stats(Tensor x, double eps, Out mean, Out invstd) {
   const Ints dims = all_but_channels(x);
   mean = as_float(x).mean(dims);
@@ -194,6 +211,7 @@ void group_norm_silu(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double
 }  // namespace
 
 const Composite normalisation_composites[] = {
+    ENTRY(batch_norm),
     ENTRY(batch_norm_stats),
     ENTRY(batch_norm_elemt),
     ENTRY(batch_norm_gather_stats),
