@@ -56,8 +56,9 @@ def prepared(version: str, folder: Path, own: Path) -> Path:
     if not python.exists():
         run(sys.executable, "-m", "venv", environment, check=True)
         release = version.partition(".post")[0]
-        pair = (f"torch=={release}", f"torch_npu=={version}")
-        run(python, "-m", "pip", "install", "-q", *pair, *PACKAGES, check=True)
+        install = (python, "-m", "pip", "install", "-q")
+        run(*install, f"torch=={release}", *PACKAGES, check=True)
+        run(*install, "--no-deps", f"torch_npu=={version}", check=True)  # some want torch==…+cpu
     run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", own, check=True)
     return python
 
