@@ -109,14 +109,15 @@ def bits64(scale: Tensor) -> Tensor:
 
 
 def miss(got: Tensor, expected: Tensor, slack: float = 2e-6, ulps: float = 0.51) -> str:
-    """How far got is off, an empty text where it is not: 16-bit floats are the expected ones rounded
-    once, past rounding errors of a short sum in float, slack of the largest; integers are equal.
+    """How far got is off, an empty text where it is not: 16-bit floats are the expected ones
+    rounded once, past rounding errors of a short sum in float, slack of the largest; integers are
+    equal.
     """
     if list(got.shape) != list(expected.shape):
         return f"shape {list(got.shape)}, not {list(expected.shape)}"
     if not got.is_floating_point():
         return "" if torch.equal(got, expected.to(got.dtype)) else f"{got} is not {expected}"
-    wanted = expected.double()
+    wanted = expected.detach().double()
     allowed = torch.full_like(wanted, slack * float(wanted.abs().max()) if wanted.numel() else 0.0)
     if got.dtype in HALVES:
         allowed += ulps * ulp(wanted, got.dtype)

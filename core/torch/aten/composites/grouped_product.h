@@ -143,7 +143,7 @@ class GroupedProduct {
     o.antiquant_offset = of(c_.antiquant_offset, "antiquantOffset");
     require_shape(o.weight.dim() == 2 && o.weight.size(0) == x.size(-1),
                   "weights must have as many rows as x has columns, ", x.size(-1), ", but one has ",
-                  "shape ", Ints{o.weight.size(0), o.weight.size(-1)});
+                  "shape ", at::IntArrayRef({o.weight.size(0), o.weight.size(-1)}));
     const int64_t n = o.weight.size(1);
     check_columns(o.scales.bias, "bias", n);
     check_columns(o.scales.scale, "scale", n);

@@ -170,7 +170,7 @@ void ascend_anti_quant(Tensor x, Tensor scale, Tensor offset, int64_t dst, bool 
   v = v * s;
   if (sqrt) v = v * s;
   require_shape(v.sizes() == at::IntArrayRef(shape),
-                "scale and offset must broadcast to x, whose shape is ", shape, ", but make ",
+                "scale and offset must broadcast to x, whose shape is ", at::IntArrayRef(shape), ", but make ",
                 v.sizes());
   y = v;
 }
