@@ -25,7 +25,7 @@ struct Operands {
 
 inline Tensor activated(const Tensor& y, int64_t kind) {
   switch (kind) {
-    case 1: return at::relu(y);
+    case 1: return at::clamp_min(y, 0);
     case 2: return at::gelu(y, "tanh");
     case 4: return y * at::sigmoid(1.702 * y);
     case 5: return at::silu(y);

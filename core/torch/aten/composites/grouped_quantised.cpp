@@ -164,8 +164,8 @@ struct FinalizeRouting {
       Tensor part = stack.product(s, scales, per_token);
       if (gate.defined()) part = part * gate.slice(0, s.begin, s.end).to(at::kFloat).unsqueeze(1);
       const Tensor place = places.slice(0, s.begin, s.end);
-      const Tensor inside = (place >= 0).logical_and(place < rows);
-      sum.index_add_(0, at::where(inside, place, rows), part);
+      const Tensor inside = (place >= 0).bitwise_and(place < rows);
+      sum.index_add_(0, choose(inside, place, rows), part);
     }
     const Tensor result = sum.slice(0, 0, rows);
     if (has(shared)) add_shared(result);

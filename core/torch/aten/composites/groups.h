@@ -71,7 +71,7 @@ inline Tensor groups_of_rows(const std::vector<Slice>& found, int64_t rows, cons
 
 // A row of the parameter for each row, by its group; those after the last group get the first.
 inline Tensor by_row(const Tensor& parameter, const Tensor& group_of_row) {
-  return parameter.index_select(0, at::clamp_min(group_of_row, 0));
+  return select_rows(parameter, at::clamp_min(group_of_row, 0));
 }
 
 }  // namespace openaclnn::aten

@@ -155,9 +155,9 @@ void moe_re_routing(Tensor tokens, Tensor counts, Tensor scales, int64_t counts_
   totals = counts_type == 1 ? sums : sums.cumsum(0);
   const Tensor own = counts.is_meta() ? numbers_to(rows, tokens)
                                       : at::tensor(order_of(counts, rows, 0), at::kLong);
-  permuted = tokens.index_select(0, own);
+  permuted = select_rows(tokens, own);
   if (has(scales))
-    permuted_scales = scales.index_select(0, own);
+    permuted_scales = select_rows(scales, own);
   else if (permuted_scales.tensor().defined())
     permuted_scales.tensor().fill_(1);
   idx = (idx_type == 0 ? own : inverse_of(own)).to(at::kInt);
@@ -166,7 +166,9 @@ void moe_re_routing(Tensor tokens, Tensor counts, Tensor scales, int64_t counts_
 void moe_compute_expert_tokens(Tensor sorted, int64_t experts, Out out) {
   check_shape(out.tensor(), "out", {experts});
   const Tensor ids = at::arange(experts, sorted.options());
-  out = at::searchsorted(sorted.contiguous(), ids, /*out_int32=*/true, /*right=*/true);
+  out = ids.is_meta() ? ids
+                      : at::searchsorted(sorted.contiguous(), ids, /*out_int32=*/true,
+                                         /*right=*/true);
 }
 
 // The physical expert of each choice, from rows [count, ids ...] of eplbTable. Ids outside the
@@ -179,20 +181,20 @@ void moe_update_expert(Tensor ids, Tensor table, Tensor scales, Tensor threshold
           "localRankId must be from 0, below worldSize, where balanceMode is 0, but they are ",
           rank, " and ", world);
   const Tensor e = ids.to(at::kLong), wide = table.to(at::kLong);
-  const Tensor inside = (e >= 0).logical_and(e < experts);
+  const Tensor inside = (e >= 0).bitwise_and(e < experts);
   const Tensor own = at::clamp(e, 0, std::max<int64_t>(experts - 1, 0)).flatten();
   if (experts > 0) {
-    const Tensor of_slot = wide.index_select(0, own);
+    const Tensor of_slot = select_rows(wide, own);
     const Tensor count = at::clamp(of_slot.select(1, 0), 1, copies);
     Tensor copy;
     if (mode == 0)
       copy = at::full_like(count, rank).div((count + (world - 1)).div(count, "trunc"), "trunc");
     else
       copy = numbers_to(rows, e).unsqueeze(1).expand_as(e).flatten().remainder(count);
-    copy = at::where(count == 1, 0, copy);
+    copy = choose(count == 1, 0, copy);
     const Tensor found =
         of_slot.gather(1, (at::clamp(copy, 0, copies - 1) + 1).unsqueeze(1)).reshape(ids.sizes());
-    out = at::where(inside, found, e);
+    out = choose(inside, found, e);
   } else {
     out = e;
   }
@@ -205,7 +207,7 @@ void moe_update_expert(Tensor ids, Tensor table, Tensor scales, Tensor threshold
   if (has(active)) {
     require_shape(active.numel() == rows, "activeMask must have ", rows,
                   " elements, but has shape ", active.sizes());
-    kept = kept.logical_and(active.to(at::kBool).reshape({-1, 1}));
+    kept = kept.bitwise_and(active.to(at::kBool).reshape({-1, 1}));
   }
   mask = kept;
 }

@@ -96,7 +96,7 @@ void moe_gating_top_k_v2(Tensor x, Tensor bias, Tensor ids, Tensor table, int64_
           table.size(1), ", but got ", k);
   check_positions(ids, "inputIds", table.size(0));
   const Tensor experts =
-      table.index_select(0, ids.flatten().to(at::kLong)).slice(1, 0, k).to(at::kLong);
+      select_rows(table, ids.flatten().to(at::kLong)).slice(1, 0, k).to(at::kLong);
   check_positions(experts, "tid2eid", x.size(1));
   g.put_all(gate(x, norm_type), experts);
 }

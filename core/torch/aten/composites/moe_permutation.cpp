@@ -47,11 +47,11 @@ void permute(const Tensor& tokens, const Tensor& indices, const Tensor& probs, c
                 " tokens, but has shape ", indices.sizes());
   const Tensor order = stable_order(indices.flatten());
   const Tensor mine = order.slice(0, range.low, range.high);
-  permuted = tokens.index_select(0, mine.div(choices, "trunc"));
+  permuted = select_rows(tokens, mine.div(choices, "trunc"));
   sorted = inverse_of(order).to(at::kInt);
   if (permuted_probs != nullptr && has(probs)) {
     check_shape(probs, "probs", indices.sizes());
-    *permuted_probs = probs.flatten().index_select(0, mine);
+    *permuted_probs = select_rows(probs.flatten(), mine);
   }
 }
 

@@ -26,9 +26,9 @@ struct Routing {
     check_given(expanded.tensor(), "expandedXOut");
     check_modes(tokens);
     const Tensor flat = expert_idx.flatten().to(at::kLong);
-    inside = (flat >= low).logical_and(flat < high);
+    inside = (flat >= low).bitwise_and(flat < high);
     // Experts before the range go to the end, those after it stay behind it.
-    const Tensor key = at::where(flat < low, std::numeric_limits<int32_t>::max(), flat);
+    const Tensor key = choose(flat < low, std::numeric_limits<int32_t>::max(), flat);
     const auto [sorted, order_] = at::sort(key, std::optional<bool>(true), -1, false);
     order = order_;
     const Tensor expert = sorted - low;
@@ -36,7 +36,7 @@ struct Routing {
     if (padded != 0) check_shape(expanded.tensor(), "expandedXOut", columns({range, capacity}));
     if (counted) {
       counts = at::zeros({range + 1}, flat.options());
-      counts.scatter_add_(0, at::where(inside, flat - low, range), at::ones_like(flat));
+      counts.scatter_add_(0, choose(inside, flat - low, range), at::ones_like(flat));
       counts = counts.slice(0, 0, range);
     }
     if (padded != 0) return pad(expert, choices);
@@ -47,7 +47,7 @@ struct Routing {
     const Tensor source = order.slice(0, 0, taken).div(choices, "trunc");
     const auto [numbers, scale_of_rows] = quantised(source, expert.slice(0, 0, taken));
     put_rows(filled(numbers, size), filled(scale_of_rows, size));
-    row_idx = (by_position ? order : at::where(inside, inverse_of(order), -1)).to(at::kInt);
+    row_idx = (by_position ? order : choose(inside, inverse_of(order), -1)).to(at::kInt);
   }
 
  private:
@@ -88,9 +88,9 @@ struct Routing {
 
   // The rows of the tokens, and their scales.
   std::pair<Tensor, Tensor> quantised(const Tensor& source, const Tensor& expert) const {
-    const Tensor rows = x.index_select(0, source);
+    const Tensor rows = select_rows(x, source);
     if (quant_mode == kCopied)
-      return {rows, has(scale) ? scale.flatten().index_select(0, source) : Tensor()};
+      return {rows, has(scale) ? select_rows(scale.flatten(), source) : Tensor()};
     if (quant_mode == kStatic) {
       const Tensor y = rows.to(at::kHalf) * scale.to(at::kHalf).reshape({});  // rounded to FLOAT16
       return {saturated((y + offset.to(at::kHalf).reshape({})).to(at::kFloat)), {}};
@@ -98,7 +98,7 @@ struct Routing {
     Tensor v = rows.to(at::kFloat);
     if (has(scale)) {
       const Tensor own = at::clamp(expert, 0, scale.size(0) - 1);
-      v = v * scale.index_select(0, own).to(at::kFloat);
+      v = v * select_rows(scale, own).to(at::kFloat);
     }
     const Quantised q = quantised_rows(v, four_bits() ? Bits::four : Bits::eight);
     return {q.numbers, q.scale};
@@ -128,11 +128,11 @@ struct Routing {
   void pad(const Tensor& expert, int64_t choices) const {
     const int64_t range = high - low;
     const Tensor start = counts.cumsum(0) - counts;
-    const Tensor valid = inside.index_select(0, order);
+    const Tensor valid = select_rows(inside, order);
     const Tensor own = at::clamp(expert, 0, range - 1);
-    const Tensor position = numbers_to(order.numel(), order) - start.index_select(0, own);
-    const Tensor kept = valid.logical_and(position < capacity);
-    const Tensor place = at::where(kept, own * capacity + position, -1);
+    const Tensor position = numbers_to(order.numel(), order) - select_rows(start, own);
+    const Tensor kept = valid.bitwise_and(position < capacity);
+    const Tensor place = choose(kept, own * capacity + position, -1);
     const auto [numbers, scale_of_rows] = quantised(order.div(choices, "trunc"), expert);
     const Tensor rows = rows_to(numbers, place, range * capacity);
     put_rows(rows.reshape({range, capacity, x.size(1)}),
@@ -151,7 +151,7 @@ void init_by_rows(const Tensor& x, const Tensor& row_idx, const Tensor& expert_i
   check_shape(row_idx, "rowIdx", expert_idx.sizes());
   require(active >= 0, "activeNum must be from 0, but got ", active);
   const auto [expert, order] = at::sort(expert_idx.flatten(), std::optional<bool>(true), -1, false);
-  const Tensor source = row_idx.flatten().to(at::kLong).index_select(0, order);
+  const Tensor source = select_rows(row_idx.flatten().to(at::kLong), order);
   const Tensor place = numbers_to(order.numel(), order).unsqueeze(1);
   out_rows = rows_to(place, source, order.numel()).squeeze(1).to(at::kInt);
   out_experts = expert;
@@ -240,8 +240,8 @@ void moe_init_routing_quant_v2(Tensor x, Tensor expert_idx, Tensor scale, Tensor
 // (id, count) of the experts that have tokens, then zeros.
 Tensor pairs(const Tensor& counts, int64_t low, int64_t rows) {
   const Tensor order = stable_order(counts == 0);
-  const Tensor count = counts.index_select(0, order);
-  const Tensor found = at::stack({at::where(count > 0, order + low, 0), count}, 1);
+  const Tensor count = select_rows(counts, order);
+  const Tensor found = at::stack({choose(count > 0, order + low, 0), count}, 1);
   const Tensor made = at::zeros({rows, 2}, counts.options());
   made.slice(0, 0, found.size(0)).copy_(found);
   return made;

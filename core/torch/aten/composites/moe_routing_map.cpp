@@ -26,9 +26,9 @@ int64_t capacity_of(int64_t rows, int64_t experts) {
 
 // The sum of x at each place, in so many rows.
 Tensor sums_at(const Tensor& x, const Tensor& places, int64_t rows) {
-  const Tensor inside = (places >= 0).logical_and(places < rows);
+  const Tensor inside = (places >= 0).bitwise_and(places < rows);
   const Tensor made = at::zeros({rows + 1, x.size(1)}, x.options());
-  return made.index_add_(0, at::where(inside, places, rows), x).slice(0, 0, rows);
+  return made.index_add_(0, choose(inside, places, rows), x).slice(0, 0, rows);
 }
 
 Tensor sums_of_choices(const Tensor& slots, int64_t tokens) {
@@ -58,12 +58,14 @@ void permute_by_map(Tensor tokens, Tensor map, Tensor probs, int64_t out_tokens,
     check_rank(permuted.tensor(), "permuteTokensOut", 2, 2);
     const int64_t rows = permuted.tensor().size(0);
     check_shape(permuted.tensor(), "permuteTokensOut", {rows, tokens.size(1)});
+    check_optional(permuted_probs.tensor(), "permuteProbsOut", {rows});
+    check_optional(sorted.tensor(), "sortedIndicesOut", {rows});
     check_flags(flags, rows);
     ids = numbers_to(count, tokens).expand({experts, count}).masked_select(flags);
     if (has(probs)) chosen = probs.t().masked_select(flags);
     sorted = stable_order(ids).to(at::kInt);
   }
-  permuted = tokens.index_select(0, ids);
+  permuted = select_rows(tokens, ids);
   permuted_probs = chosen;
 }
 
@@ -89,8 +91,8 @@ void permute_by_map_grad(Tensor gradient, Tensor probs_gradient, Tensor sorted, 
     const int64_t capacity = capacity_of(rows, experts);
     require_shape(places.numel() == rows, "sortedIndices must have ", rows,
                   " elements, but has shape ", sorted.sizes());
-    const Tensor inside = (places >= 0).logical_and(places < tokens);
-    const Tensor columns = at::where(inside, places, tokens).reshape({experts, capacity});
+    const Tensor inside = (places >= 0).bitwise_and(places < tokens);
+    const Tensor columns = choose(inside, places, tokens).reshape({experts, capacity});
     const Tensor made = at::zeros({experts, tokens + 1}, probs_gradient.options());
     made.scatter_(1, columns, probs_gradient.reshape({experts, capacity}));
     out_probs = made.slice(1, 0, tokens).t();
@@ -176,10 +178,10 @@ void unpermute_by_map_grad(Tensor gradient, Tensor index, Tensor ids, Tensor map
       const int64_t capacity = capacity_of(rows, experts);
       const Tensor expert = places.div(std::max<int64_t>(capacity, 1), "trunc");
       const Tensor inside = (of_token >= 0)
-                                .logical_and(of_token < tokens)
-                                .logical_and(places >= 0)
-                                .logical_and(places < rows);
-      const Tensor flat = at::where(inside, of_token * experts + expert, -1);
+                                .bitwise_and(of_token < tokens)
+                                .bitwise_and(places >= 0)
+                                .bitwise_and(places < rows);
+      const Tensor flat = choose(inside, of_token * experts + expert, -1);
       out_probs = rows_to(rows_at(dots, places), flat, tokens * experts).reshape({tokens, experts});
       made = made * rows_to(rows_at(p.reshape({-1, 1}), flat), places, rows);
     } else {

@@ -25,18 +25,18 @@ inline Tensor rows_at(const Tensor& x, const Tensor& places) {
   check_rank(x, "the tensor of rows", 2, 2);
   const int64_t rows = x.size(0);
   if (rows == 0) return at::zeros({places.numel(), x.size(1)}, x.options());
-  const Tensor found = x.index_select(0, at::clamp(places, 0, rows - 1));
-  const Tensor inside = (places >= 0).logical_and_(places < rows);
+  const Tensor found = select_rows(x, at::clamp(places, 0, rows - 1));
+  const Tensor inside = (places >= 0).bitwise_and(places < rows);
   if (!inside.is_meta() && inside.all().item<bool>()) return found;
-  return at::where(inside.unsqueeze(1), found, at::zeros({}, found.options()));
+  return choose(inside.unsqueeze(1), found, at::zeros({}, found.options()));
 }
 
 // made[places] = x in so many rows, others zero; x at places outside is left out. Where places
 // repeat, the last one counts.
 inline Tensor rows_to(const Tensor& x, const Tensor& places, int64_t rows) {
-  const Tensor inside = (places >= 0).logical_and(places < rows);
+  const Tensor inside = (places >= 0).bitwise_and(places < rows);
   const Tensor made = at::zeros({rows + 1, x.size(1)}, x.options());  // the last takes the outside
-  made.index_copy_(0, at::where(inside, places, rows), x);
+  made.index_copy_(0, choose(inside, places, rows), x);
   return made.slice(0, 0, rows);
 }
 

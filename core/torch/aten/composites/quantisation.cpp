@@ -41,7 +41,7 @@ struct DynamicQuant {
     const Ints dims = reduced_dims();
     const double top = top_of(bits);
     if (symmetric) {
-      const Tensor s = at::amax(at::abs(v), dims, true) / top;
+      const Tensor s = largest(v, dims) / top;
       put_integers(y, saturated(v / s, bits));
       scale = finish(s);
       return leave(offset.tensor());
@@ -85,7 +85,7 @@ struct DynamicQuant {
     const Tensor of_row =
         groups_of_rows(slices(group_index, kEnds, smooth.size(0), rows, "groupIndex"), rows, x);
     const Tensor own = by_row(smooth.to(at::kFloat), of_row);
-    return v * at::where(of_row.unsqueeze(1) >= 0, own, 1.0).reshape(x.sizes());
+    return v * choose(of_row.unsqueeze(1) >= 0, own, 1.0).reshape(x.sizes());
   }
 };
 
@@ -170,8 +170,8 @@ void ascend_anti_quant(Tensor x, Tensor scale, Tensor offset, int64_t dst, bool 
   v = v * s;
   if (sqrt) v = v * s;
   require_shape(v.sizes() == at::IntArrayRef(shape),
-                "scale and offset must broadcast to x, whose shape is ", at::IntArrayRef(shape), ", but make ",
-                v.sizes());
+                "scale and offset must broadcast to x, whose shape is ", at::IntArrayRef(shape),
+                ", but make ", v.sizes());
   y = v;
 }
 
@@ -184,7 +184,7 @@ void group_quant(Tensor x, Tensor scale, Tensor group_index, Tensor offset, int6
   require_shape(scale.size(0) > 0, "scale must have at least one row");
   Tensor v = x.to(at::kFloat) * by_row(scale.to(at::kFloat), of_row);
   if (has(offset)) v = v + offset.to(at::kFloat).reshape({1});
-  put_integers(y, saturated(at::where(of_row.unsqueeze(1) >= 0, v, 0.0), bits));
+  put_integers(y, saturated(choose(of_row.unsqueeze(1) >= 0, v, 0.0), bits));
 }
 
 // (x + bias) weightScale activateScale for integer biases; others are added at the end.
@@ -211,7 +211,7 @@ void fake_quant_per_tensor(Tensor self, Tensor scale, Tensor zero, double enable
   }
   const Tensor s = at_least_float(scale).reshape({}), z = zero.to(s.scalar_type()).reshape({});
   const Tensor q = at::round(at_least_float(self) / s) + z;
-  mask = (q >= low).logical_and(q <= high);
+  mask = (q >= low).bitwise_and(q <= high);
   out = (at::clamp(q, low, high) - z) * s;
 }
 

@@ -51,12 +51,42 @@ inline Tensor offset_of(const Tensor& given) {
   return at::bitwise_right_shift(at::bitwise_left_shift(bits, 64 - 46), 64 - 9).to(at::kFloat);
 }
 
+// ---- what ATen has without data only in processes with Python's torch ----
+
+// Rows of x.
+inline Tensor select_rows(const Tensor& x, const Tensor& index) {
+  if (!x.is_meta()) return x.index_select(0, index);
+  Ints sizes = x.sizes().vec();
+  sizes[0] = index.numel();
+  return at::empty(sizes, x.options());
+}
+
+inline Tensor choose(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  if (!condition.is_meta()) return at::where(condition, a, b);
+  const Tensor sum = a + b;
+  return sum + condition.to(sum.scalar_type());
+}
+inline Tensor choose(const Tensor& condition, const Tensor& a, const at::Scalar& b) {
+  return choose(condition, a, at::full({}, b, a.options()));
+}
+inline Tensor choose(const Tensor& condition, const at::Scalar& a, const Tensor& b) {
+  return choose(condition, at::full({}, a, b.options()), b);
+}
+
+// max |x|
+inline Tensor largest(const Tensor& x, at::IntArrayRef dims) {
+  return at::maximum(at::amax(x, dims, true), -at::amin(x, dims, true));
+}
+
+// ---- rounding ----
+
 enum class Bits { four = 4, eight = 8 };
 inline double top_of(Bits bits) { return bits == Bits::eight ? 127 : 7; }
 
 // Of a rounded x: clamped, NaN as 0.
 inline Tensor clamped(const Tensor& x, Bits bits = Bits::eight) {
   const double top = top_of(bits);
+  if (x.is_meta()) return at::empty(x.sizes(), x.options().dtype(at::kChar));
   return at::nan_to_num(x, 0, INFINITY, -INFINITY).clamp_(-top - 1, top).to(at::kChar);
 }
 // Rounds half to even.
@@ -69,7 +99,7 @@ struct Quantised {
 };
 // scale = max |x| / top of each row; a row of zeros has scale 0.
 inline Quantised quantised_rows(const Tensor& x, Bits bits = Bits::eight) {
-  const Tensor scale = at::amax(at::abs(x), {-1}, true) / top_of(bits);
+  const Tensor scale = largest(x, {-1}) / top_of(bits);
   return {saturated(x / scale, bits), scale.squeeze(-1)};
 }
 

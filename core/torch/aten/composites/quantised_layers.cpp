@@ -190,7 +190,7 @@ void quantised_swiglu(const Tensor& x, const Tensor& smooth, const Tensor& offse
     put_integers(y, numbers.reshape(with_last(x, columns)));
     return leave(scale.tensor());
   }
-  const Tensor up = top_of(bits) / at::amax(at::abs(v), {-1}, true);
+  const Tensor up = top_of(bits) / largest(v, {-1});
   const Tensor numbers = saturated(v * up, bits), ups = up.squeeze(-1);  // 0 inf is NaN, and 0
   of.clear_rest(numbers);
   of.clear_rest(ups);
@@ -252,7 +252,7 @@ void flat_quant(Tensor x, Tensor p1, Tensor p2, double clip, Out out, Out scale)
     return at::matmul(at_least_float(a), at_least_float(b)).to(own);
   };
   const Tensor z = product(p1, product(x, p2)).to(at::kFloat);
-  const Tensor s = at::amax(at::abs(z), {-2, -1}, true) / (7 * clip);
+  const Tensor s = largest(z, {-2, -1}) / (7 * clip);
   put_integers(out, saturated(z / s, Bits::four));
   scale = s.flatten();
 }

@@ -12,7 +12,7 @@ struct Norm {
 
 // beta is added after gamma.
 Norm norm_of_sum(const Tensor& x1, const Tensor& x2, const Tensor& gamma, const Tensor& beta,
-              double eps) {
+                 double eps) {
   check_real(x1, "x1");
   Norm made;
   made.sum = x2.defined() ? at_least_float(x1) + at_least_float(x2) : at_least_float(x1);

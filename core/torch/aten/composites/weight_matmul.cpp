@@ -69,7 +69,7 @@ void fused_matmul(Tensor x1, Tensor x2, Tensor bias, Tensor x3, Text op, int64_t
     check_shape(x3, "x3", y.sizes());
     y = op == "add" ? y + at_least_float(x3) : y * at_least_float(x3);
   } else if (op == "relu") {
-    y = at::relu(y);
+    y = at::clamp_min(y, 0);
   } else if (op == "gelu_erf" || op == "gelu_tanh") {
     y = at::gelu(y, op == "gelu_erf" ? "none" : "tanh");
   } else {
