@@ -138,6 +138,7 @@ extern const Composite linear_algebra_composites[];
 extern const Composite linear_attention_composites[];
 extern const Composite loss_composites[];
 extern const Composite lstm_composites[];
+extern const Composite matmul_dequant_composites[];
 extern const Composite moe_finalize_composites[];
 extern const Composite moe_gating_composites[];
 extern const Composite moe_permutation_composites[];

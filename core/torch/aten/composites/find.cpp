@@ -18,6 +18,7 @@ const Composite* find_composite(const char* name) {
                                  linear_attention_composites,
                                  loss_composites,
                                  lstm_composites,
+                                 matmul_dequant_composites,
                                  moe_finalize_composites,
                                  moe_gating_composites,
                                  moe_permutation_composites,

@@ -131,7 +131,7 @@ Tensor flat_tokens(const Tensor& x, int64_t k) {
   return at_least_float(x).reshape({-1, x.size(-1)});
 }
 
-Ints shape_of(const Tensor& x, int64_t k) {
+Ints shape_with(const Tensor& x, int64_t k) {
   Ints shape = x.sizes().vec();
   shape.back() = k;
   return shape;
@@ -140,7 +140,7 @@ Ints shape_of(const Tensor& x, int64_t k) {
 void moe_gating_top_k_softmax(Tensor x, Tensor finished, int64_t k, Out y, Out idx, Out rows) {
   const Tensor p = at::softmax(flat_tokens(x, k), -1), experts = best(p, k);
   const int64_t tokens = p.size(0);
-  const Ints shape = shape_of(x, k);
+  const Ints shape = shape_with(x, k);
   y = p.gather(1, experts).reshape(shape);
   idx = marked(experts, finished, x.size(-1)).reshape(shape).to(at::kInt);
   const Tensor row = numbers_to(k, p).unsqueeze(0) * tokens + numbers_to(tokens, p).unsqueeze(1);
@@ -151,7 +151,7 @@ void moe_gating_top_k_softmax_v2(Tensor x, Tensor finished, int64_t k, int64_t r
                                  bool with_softmax, Out y, Out idx, Out softmax) {
   const Tensor flat = flat_tokens(x, k), p = at::softmax(flat, -1);
   const Tensor experts = best(renorm == 0 ? p : flat, k);
-  const Ints shape = shape_of(x, k);
+  const Ints shape = shape_with(x, k);
   y = (renorm == 0 ? p.gather(1, experts) : at::softmax(flat.gather(1, experts), -1))
           .reshape(shape);
   idx = marked(experts, finished, x.size(-1)).reshape(shape).to(at::kInt);

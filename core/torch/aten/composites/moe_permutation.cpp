@@ -70,14 +70,15 @@ void moe_token_permute_ep(Tensor tokens, Tensor indices, Tensor probs, Ints rang
           &permuted_probs);
 }
 
-Tensor summed(const Tensor& slots, int64_t tokens, int64_t choices) {
+Tensor summed_choices(const Tensor& slots, int64_t tokens, int64_t choices) {
   return slots.reshape({tokens, choices, slots.size(1)}).sum(1);
 }
 
 void moe_token_permute_grad(Tensor gradient, Tensor sorted, int64_t choices, bool padded, Out out) {
   check_not_padded(padded);
   const int64_t tokens = tokens_of(sorted, choices);
-  out = summed(rows_at(at_least_float(gradient), sorted.flatten().to(at::kLong)), tokens, choices);
+  out = summed_choices(rows_at(at_least_float(gradient), sorted.flatten().to(at::kLong)), tokens,
+                       choices);
 }
 
 void moe_token_permute_ep_grad(Tensor gradient, Tensor sorted, Tensor probs_gradient,
@@ -87,7 +88,7 @@ void moe_token_permute_ep_grad(Tensor gradient, Tensor sorted, Tensor probs_grad
   const int64_t tokens = tokens_of(sorted, choices);
   const Range mine = range_of(range, 0, sorted.numel());
   const Tensor rows = sorted.flatten().to(at::kLong) - mine.low;
-  token_gradient = summed(rows_at(at_least_float(gradient), rows), tokens, choices);
+  token_gradient = summed_choices(rows_at(at_least_float(gradient), rows), tokens, choices);
   if (has(probs_gradient))
     out_probs = rows_at(probs_gradient.reshape({-1, 1}), rows).reshape({tokens, choices});
 }
@@ -102,7 +103,7 @@ void unpermute(const Tensor& permuted, const Tensor& sorted, const Tensor& probs
                   sorted.numel(), " elements of sortedIndices, but has shape ", probs.sizes());
     slots = slots * at_least_float(probs).reshape({-1, 1});
   }
-  out = summed(slots, tokens, choices);
+  out = summed_choices(slots, tokens, choices);
 }
 
 int64_t choices_of_probs(const Tensor& probs) { return has(probs) ? choices_of(probs) : 1; }

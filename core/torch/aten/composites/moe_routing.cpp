@@ -93,7 +93,7 @@ struct Routing {
       return {rows, has(scale) ? select_rows(scale.flatten(), source) : Tensor()};
     if (quant_mode == kStatic) {
       const Tensor y = rows.to(at::kHalf) * scale.to(at::kHalf).reshape({});  // rounded to FLOAT16
-      return {saturated((y + offset.to(at::kHalf).reshape({})).to(at::kFloat)), {}};
+      return {to_integers((y + offset.to(at::kHalf).reshape({})).to(at::kFloat)), {}};
     }
     Tensor v = rows.to(at::kFloat);
     if (has(scale)) {
@@ -172,7 +172,7 @@ void moe_init_routing_quant(Tensor x, Tensor row_idx, Tensor expert_idx, int64_t
   check_real(x, "x");
   Tensor rows;
   init_by_rows(x, row_idx, expert_idx, active, &rows, out_rows, out_experts);
-  put_integers(expanded, saturated(rows.to(at::kFloat) * scale + offset));
+  put_integers(expanded, to_integers(rows.to(at::kFloat) * scale + offset));
 }
 
 // ---- V2, V3 ----

@@ -42,14 +42,14 @@ struct DynamicQuant {
     const double top = top_of(bits);
     if (symmetric) {
       const Tensor s = largest(v, dims) / top;
-      put_integers(y, saturated(v / s, bits));
+      put_integers(y, to_integers(v / s, bits));
       scale = finish(s);
       return leave(offset.tensor());
     }
     const Tensor most = at::amax(v, dims, true),
                  s = (most - at::amin(v, dims, true)) / (2 * top + 1);
     const Tensor o = top - most / s;
-    put_integers(y, saturated(v / s + o, bits));
+    put_integers(y, to_integers(v / s + o, bits));
     scale = finish(s);
     offset = finish(o);
   }
@@ -184,7 +184,7 @@ void group_quant(Tensor x, Tensor scale, Tensor group_index, Tensor offset, int6
   require_shape(scale.size(0) > 0, "scale must have at least one row");
   Tensor v = x.to(at::kFloat) * by_row(scale.to(at::kFloat), of_row);
   if (has(offset)) v = v + offset.to(at::kFloat).reshape({1});
-  put_integers(y, saturated(choose(of_row.unsqueeze(1) >= 0, v, 0.0), bits));
+  put_integers(y, to_integers(choose(of_row.unsqueeze(1) >= 0, v, 0.0), bits));
 }
 
 // (x + bias) weightScale activateScale for integer biases; others are added at the end.

@@ -90,7 +90,7 @@ inline Tensor clamped(const Tensor& x, Bits bits = Bits::eight) {
   return at::nan_to_num(x, 0, INFINITY, -INFINITY).clamp_(-top - 1, top).to(at::kChar);
 }
 // Rounds half to even.
-inline Tensor saturated(const Tensor& x, Bits bits = Bits::eight) {
+inline Tensor to_integers(const Tensor& x, Bits bits = Bits::eight) {
   return clamped(at::round(x), bits);
 }
 
@@ -100,7 +100,7 @@ struct Quantised {
 // scale = max |x| / top of each row; a row of zeros has scale 0.
 inline Quantised quantised_rows(const Tensor& x, Bits bits = Bits::eight) {
   const Tensor scale = largest(x, {-1}) / top_of(bits);
-  return {saturated(x / scale, bits), scale.squeeze(-1)};
+  return {to_integers(x / scale, bits), scale.squeeze(-1)};
 }
 
 // For k rows of a weight: (N) and (1, N) hold for all of them, (G, N) for k / G rows each, or for
@@ -190,7 +190,7 @@ inline Tensor quantised_product(const Packed& x, const Packed& weight, const Sca
 
 // In the dtype of the result, floats rounded to whole numbers for INT8.
 inline Tensor rounded_to(const Tensor& y, at::ScalarType result) {
-  return result == at::kChar && y.is_floating_point() ? saturated(y) : y.to(result);
+  return result == at::kChar && y.is_floating_point() ? to_integers(y) : y.to(result);
 }
 
 }  // namespace openaclnn::aten

@@ -104,7 +104,7 @@ struct DequantSwigluQuant {
       v = v / q.to(at::kFloat);
       const Tensor o = of(quant_offset, "quantOffset", columns / 2);
       if (o.defined()) v = v + o.to(at::kFloat);
-      made.numbers = saturated(v);
+      made.numbers = to_integers(v);
     }
     of.clear_rest(made.numbers);
     y = made.numbers.reshape(with_last(x, columns / 2));
@@ -185,13 +185,13 @@ void quantised_swiglu(const Tensor& x, const Tensor& smooth, const Tensor& offse
   if (!dynamic) {
     const Tensor o = of(offsets, "offsets", columns);
     if (o.defined()) v = v + o.to(at::kFloat);
-    const Tensor numbers = saturated(v, bits);
+    const Tensor numbers = to_integers(v, bits);
     of.clear_rest(numbers);
     put_integers(y, numbers.reshape(with_last(x, columns)));
     return leave(scale.tensor());
   }
   const Tensor up = top_of(bits) / largest(v, {-1});
-  const Tensor numbers = saturated(v * up, bits), ups = up.squeeze(-1);  // 0 inf is NaN, and 0
+  const Tensor numbers = to_integers(v * up, bits), ups = up.squeeze(-1);  // 0 inf is NaN, and 0
   of.clear_rest(numbers);
   of.clear_rest(ups);
   put_integers(y, numbers.reshape(with_last(x, columns)));
@@ -235,7 +235,7 @@ void gelu_quant(Tensor x, Tensor input_scale, Tensor input_offset, Text approxim
     return;
   }
   if (has(input_offset)) v = v + input_offset.to(at::kFloat);
-  y = saturated(v);
+  y = to_integers(v);
   leave(scale.tensor());
 }
 
@@ -253,7 +253,7 @@ void flat_quant(Tensor x, Tensor p1, Tensor p2, double clip, Out out, Out scale)
   };
   const Tensor z = product(p1, product(x, p2)).to(at::kFloat);
   const Tensor s = largest(z, {-2, -1}) / (7 * clip);
-  put_integers(out, saturated(z / s, Bits::four));
+  put_integers(out, to_integers(z / s, Bits::four));
   scale = s.flatten();
 }
 

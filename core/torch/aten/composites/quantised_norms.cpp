@@ -37,7 +37,7 @@ void put_static(const Tensor& y, const Tensor& scale, const char* name, const Te
   const Tensor s = scale.to(at::kFloat).reshape({-1});
   Tensor v = divide ? y / s : y * s;
   if (has(zero)) v = v + zero.to(at::kFloat).reshape({-1});
-  put_integers(out, saturated(v));
+  put_integers(out, to_integers(v));
 }
 
 void add_rms_norm_quant_v2(Tensor x1, Tensor x2, Tensor gamma, Tensor scale1, Tensor scale2,

@@ -24,7 +24,7 @@ void weight_quant(const Tensor& x, const Packed& weight, const Tensor& scale, co
     return;
   }
   y = y * scale_of(quant_scale);
-  out = saturated(has(quant_offset) ? y + quant_offset.to(at::kFloat) : y);
+  out = to_integers(has(quant_offset) ? y + quant_offset.to(at::kFloat) : y);
 }
 
 void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, Tensor quant_scale,
@@ -53,7 +53,7 @@ void weight_quant_matmul_tiles(Tensor x, Tensor weight, Tensor scale, Tensor off
 
 // ---- floats ----
 
-Tensor product(const Tensor& x, const Tensor& y) {
+Tensor float_product(const Tensor& x, const Tensor& y) {
   check_real(x, "the first matrix");
   check_real(y, "the second matrix");
   require(x.scalar_type() == y.scalar_type(), "both matrices must have one dtype, but are ",
@@ -62,7 +62,7 @@ Tensor product(const Tensor& x, const Tensor& y) {
 }
 
 void fused_matmul(Tensor x1, Tensor x2, Tensor bias, Tensor x3, Text op, int64_t, Out out) {
-  Tensor y = product(x1, x2);
+  Tensor y = float_product(x1, x2);
   if (has(bias)) y = y + at_least_float(bias);
   if (op == "add" || op == "mul") {
     check_given(x3, "x3");
@@ -95,13 +95,13 @@ void transpose_batch_matmul(Tensor x1, Tensor x2, Tensor bias, Tensor scale, Int
   Tensor b = x2;
   if (x2.dim() == 5) b = Packed(x2).untiled(1, a.size(2), x2.size(1) * x2.size(4)).numbers();
   check_rank(b, "x2", 3, 3);
-  const Tensor y = product(a, b.permute(perm2)).permute(perm_y);
+  const Tensor y = float_product(a, b.permute(perm2)).permute(perm_y);
   const int64_t m = y.size(0), width = y.size(1) * y.size(2);
   if (has(scale)) {
     require_shape(scale.numel() == width, "scale must have ", width, " elements, but has shape ",
                   scale.sizes());
     const Tensor rounded = y.to(x1.scalar_type()).to(at::kFloat).reshape({m, 1, width});
-    put_integers(out, saturated(rounded * scale_of(scale).reshape({-1})));
+    put_integers(out, to_integers(rounded * scale_of(scale).reshape({-1})));
     return;
   }
   if (factor <= 1) {
@@ -122,18 +122,18 @@ Tensor from_tiles(const Tensor& mat2, int64_t lead, const Tensor& self, const Ou
 
 void matmul_tiles(Tensor self, Tensor mat2, Out out, int64_t) {
   check_rank(self, "self", 2, 2);
-  out = product(self, from_tiles(mat2, 0, self, out));
+  out = float_product(self, from_tiles(mat2, 0, self, out));
 }
 
 void batch_matmul_tiles(Tensor self, Tensor mat2, Out out, int64_t) {
   check_rank(self, "self", 3, 3);
-  out = product(self, from_tiles(mat2, 1, self, out));
+  out = float_product(self, from_tiles(mat2, 1, self, out));
 }
 
 void addmm_tiles(Tensor self, Tensor mat1, Tensor mat2, at::Scalar beta, at::Scalar alpha, Out out,
                  int64_t) {
   check_rank(mat1, "mat1", 2, 2);
-  out = at_least_float(self) * beta + product(mat1, from_tiles(mat2, 0, mat1, out)) * alpha;
+  out = at_least_float(self) * beta + float_product(mat1, from_tiles(mat2, 0, mat1, out)) * alpha;
 }
 
 }  // namespace
