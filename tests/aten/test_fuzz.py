@@ -9,11 +9,14 @@ import shutil
 from dataclasses import dataclass
 
 import pytest
+from tests.aten.fuzz import written
 from tests.aten.fuzz.campaign import Campaign, Worker
 from tests.aten.fuzz.children import Pair, built
 from tests.aten.fuzz.library import Signature
 from tests.aten.fuzz.plausible import Draw
 from tests.aten.fuzz.report import Report
+from tests.aten.fuzz.search import repaired
+from tests.aten.fuzz.values import Call, List, T
 
 from openaclnn import aten
 
@@ -111,3 +114,20 @@ def test_multiples_are_drawn():
     calls = [*drawn("aclnnX(input[C], C: int >= 0 % group, group: int >= 1, out!) = composite x")]
     assert all(call["C"] % call["group"] == 0 for call in calls)
     assert len({call["C"] // call["group"] for call in calls}) > 2
+
+
+def test_written_calls_of_a_function_become_calls_of_each_float_dtype():
+    row = next(row for row in aten.rows() if row.name == "aclnnGroupedMatmulV5")
+    calls = list(written.calls(Signature(row.name, row.given)))
+    assert len(calls) == 3 * len(written.lines()[row.name])
+    assert len({call.args[0].items[0].dtype for call in calls}) == 3
+    by_name = dict(zip([p.name for p in row.given], calls[0].args, strict=True))
+    assert by_name["groupList"].fill == "list:2,5,8"
+    assert by_name["out"].items[0] == T((8, 6), by_name["x"].items[0].dtype, fill="poison")
+
+
+def test_a_shape_that_a_list_of_numbers_must_have_repairs_no_tensor():
+    (row,) = aten.parse("aclnnX(x, groupList: ints, out!) = composite x")
+    call = Call(row.name, (T((2,)), List("ints", (1, 2)), T((2,))))
+    sentence = "aclnnX: groupList must have shape [1], but got [2]"
+    assert repaired(call, sentence, Signature(row.name, row.given), random.Random(0)) == call

@@ -25,7 +25,9 @@ Tensor wrap(const Parameter& parameter, const aclTensor& tensor) {
   const at::IntArrayRef sizes(tensor.shape.at, static_cast<size_t>(tensor.shape.rank));
   const at::IntArrayRef strides(tensor.strides.at, static_cast<size_t>(tensor.strides.rank));
   const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
-  if (tensor.dtype == ACL_INT4 && parameter.written)
+  const bool may_be_packed =
+      !parameter.written || parameter.limits.numbers == Limits::Numbers::packed;
+  if (tensor.dtype == ACL_INT4 && !may_be_packed)
     throw Refusal(std::string(parameter.name) + " is INT4, which only inputs may be");
   if (tensor.dtype == ACL_INT4 && tensor.offset % 2 != 0)
     throw Refusal(

@@ -87,11 +87,11 @@ std::atomic<uint64_t>& place_of(uint64_t key) {
   return places[key >> 50];
 }
 
-bool without_data(const Tensor& tensor, Tensor& made) {
+bool without_data(const Tensor& tensor, bool composite, Tensor& made) {
   made = tensor;
   if (!tensor.defined()) return true;
-  // Composites unpack 4-bit integers to bytes; ATen has no tensor of them.
-  const bool packed = tensor.scalar_type() == at::ScalarType::Int4;
+  // Composites unpack 4-bit integers; no operator of ATen takes them.
+  const bool packed = tensor.scalar_type() == at::ScalarType::Int4 && !composite;
   const at::ScalarType dtype = packed ? at::kChar : tensor.scalar_type();
   made = at::empty_strided(tensor.sizes(), tensor.strides(),
                            tensor.options().dtype(dtype).device(at::kMeta));
@@ -101,12 +101,13 @@ bool without_data(const Tensor& tensor, Tensor& made) {
 // False if the call has arguments that cannot be meta tensors, or no tensors.
 bool without_data(const Call& call, Call& made) {
   bool any = false;
+  const bool composite = resolved(*call.row).composite != nullptr;
   made.row = call.row;
   made.handles.resize(call.handles.size());  // no handles: data-dependent shapes are not written
   for (const IValue& value : call.values) {
     if (value.isTensor()) {
       Tensor tensor;
-      if (!without_data(value.toTensor(), tensor)) return false;
+      if (!without_data(value.toTensor(), composite, tensor)) return false;
       any |= tensor.defined();
       made.values.emplace_back(tensor);
     } else if (value.isList() && !value.isIntList() && !value.isDoubleList() &&
@@ -114,7 +115,8 @@ bool without_data(const Call& call, Call& made) {
       c10::List<std::optional<Tensor>> list;
       for (const IValue& element : value.toListRef()) {
         Tensor tensor;
-        if (element.isTensor() ? !without_data(element.toTensor(), tensor) : !element.isNone())
+        if (element.isTensor() ? !without_data(element.toTensor(), composite, tensor)
+                               : !element.isNone())
           return false;
         any = true;
         list.push_back(element.isNone() ? std::nullopt : std::optional(tensor));

@@ -32,11 +32,14 @@ REFUSED = {
     "flash_attention_grad": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix, dpse",
     "fused_infer_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 4; no quantised "
     "or paged keys and values, no shared prefix",
-    "grouped_matmul": "nothing quantised; groupList with groupType 0 and one tensor in x and in y",
+    "flat_quant": "the clip ratio multiplies the divisor: quantScale is max / (7 clipRatio)",
+    "flat_quant_v2": "the clip ratio multiplies the divisor: quantScale is max / (7 clipRatio)",
     "max_pool": "autoPad 0",
     "max_pool2d_mask": "the mask is zero: the backward function finds the positions again",
+    "moe_finalize_routing_v4": "no zero, copy or constant experts",
+    "moe_gating_top_k_v2": "normType 2, sqrt(softplus(x)), is not divided by the sum of the chosen",
+    "moe_init_routing_v3": "quantMode -1, 0, 1, 13; others belong to Ascend 950",
     "trans_matmul_weight": "leaves the weight as it is: order in memory does not matter on a CPU",
-    "weight_quant_matmul": "weights of INT8 and INT4, x and y not quantised: quantScale is NULL",
 }
 
 

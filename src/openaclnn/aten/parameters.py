@@ -11,6 +11,7 @@
     mean[(N,group)]      as many elements, in whatever dims
     padding[2]: ints     the length of a list, which must not be NULL; [...] is any length
     self: float tensor   floating-point numbers; `index tensor` has integers
+    y: packed tensor!    INT4 too, which other outputs may not be
     scalesH: scale double  0 or less, or not so small that an index overflows
     target: index tensor < C, indices: index tensor < H*W or ignoreIndex
                          every index is in [0, C), or is the number of ignoreIndex
@@ -53,6 +54,7 @@ KINDS = {
 OF = {
     "float": "floating-point numbers",
     "index": "integers",
+    "packed": "INT4 too",
     "scale": "0 or less, or at least 1e-6",
 }
 
@@ -65,7 +67,7 @@ class Parameter:
     nullable: bool = False
     shape: tuple[str, ...] | None = None  # None: any
     flat: bool = False  # of the shape only the number of elements counts
-    of: str = "any"  # or float, index, scale
+    of: str = "any"  # or float, index, packed, scale
     least: int | None = None
     most: int | None = None
     multiple: str | None = None  # the parameter that divides it
@@ -111,7 +113,7 @@ class Parameter:
 
 PARAMETER = re.compile(
     r"(?P<name>\w+)(?:\[(?P<shape>[^\]]*)\])?(?P<written>!?)(?P<nullable>\??)"
-    r"(?:: (?:(?P<of>float|index|scale) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
+    r"(?:: (?:(?P<of>float|index|packed|scale) )?(?P<kind>\w+)(?P<also_written>!?)(?P<also_nullable>\??))?"
     r"(?: < (?P<below>\w+(?:\*\w+)*)(?: or (?P<ignored>\w+))?"
     r"| >= (?P<at_least>-?\d+)| in (?P<least>-?\d+)\.\.(?P<most>-?\d+))?"
     r"(?: % (?P<multiple>\w+))?"

@@ -45,7 +45,9 @@ def argument(row: Row, text: str) -> str:
         return f"{{Argument::From::real, 0, {float(text)!r}, nullptr}}"
 
 
-NUMBERS = {"any": "any", "float": "floating", "index": "integral", "scale": "scale"}
+NUMBERS = {
+    "any": "any", "float": "floating", "index": "integral", "packed": "packed", "scale": "scale",
+}  # fmt: skip
 
 
 NAMES = 16  # kNames of core/torch/aten/sizes.h

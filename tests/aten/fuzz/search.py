@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds accepted calls: draws candidates, reads what refusals say, goes on from new refusals."""
+"""Finds accepted calls: begins with written ones, draws candidates, reads what refusals say, goes
+on from new refusals.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from collections.abc import Callable
 from .library import Outcome, Signature
 from .plausible import Draw
 from .values import CODES, Call, List, T
+from .written import calls
 
 CANDIDATES = 1500
 ENOUGH = 8
@@ -65,7 +68,7 @@ def with_tensor(call: Call, i: int, chance: random.Random, shape=None, dtype=Non
     value = call.args[i]
     if isinstance(value, List):
         items = list(value.items)
-        if not items:
+        if value.kind != "tensors" or not items:
             return call
         k = chance.randrange(len(items))
         items[k] = made(items[k])
@@ -95,8 +98,11 @@ def search(
     frontier: dict[str, Call] = {}  # refused, by sentence
     found = 0
     candidate: Call | None = None
+    written = list(calls(signature))
     for n in range(CANDIDATES):
-        if candidate is None:
+        if candidate is None and written:
+            candidate = written.pop()
+        elif candidate is None:
             candidate = Draw(signature, chance).call()
             if frontier and chance.random() < 0.4:
                 candidate = crossed(chance.choice(list(frontier.values())), candidate, chance)

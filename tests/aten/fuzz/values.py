@@ -29,7 +29,9 @@ def name_of(dtype: int) -> str:
 @dataclass(frozen=True)
 class T:
     """A tensor. fill: random, wild (NaN, infinities, extremes), poison, zero, one, const:V,
-    index:N (0 to N - 1). begin: flush with the beginning of its memory, or else with the end."""
+    index:N (0 to N - 1), list:A,B,... begin: flush with the beginning of its memory, or else with
+    the end.
+    """
 
     shape: tuple[int, ...]
     dtype: int = FLOAT

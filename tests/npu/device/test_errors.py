@@ -86,7 +86,7 @@ def test_packed_gru_which_torch_npu_does_not_know_is_no_garbage():
 
 def test_a_missing_aclnn_operator_is_named():
     x = torch.ones(2, 64, dtype=torch.float16, device="npu")
-    assert "aclnnDynamicQuant" in raised(lambda: torch_npu.npu_dynamic_quant(x))
+    assert "aclnnDynamicBlockQuant" in raised(lambda: torch_npu.npu_dynamic_block_quant(x))
 
 
 def test_errors_on_a_side_stream_stay_there():

@@ -84,6 +84,7 @@ T take(const Call& call, size_t i) {
   } else if constexpr (std::is_same_v<T, Ints>) {
     return value.isNone() ? Ints() : value.toIntVector();
   } else if constexpr (std::is_same_v<T, Bools>) {
+    if (value.isNone()) return {};
     const auto list = value.toBoolList();
     return {list.begin(), list.end()};
   } else if constexpr (std::is_same_v<T, Text>) {
@@ -128,6 +129,8 @@ struct Unpacked<function> {
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite convolution_composites[];
+extern const Composite grouped_matmul_composites[];
+extern const Composite grouped_quantised_composites[];
 extern const Composite gru_composites[];
 extern const Composite indexing_composites[];
 extern const Composite inference_composites[];
@@ -135,12 +138,23 @@ extern const Composite linear_algebra_composites[];
 extern const Composite linear_attention_composites[];
 extern const Composite loss_composites[];
 extern const Composite lstm_composites[];
+extern const Composite matmul_dequant_composites[];
+extern const Composite moe_finalize_composites[];
+extern const Composite moe_gating_composites[];
+extern const Composite moe_permutation_composites[];
+extern const Composite moe_routing_composites[];
+extern const Composite moe_routing_map_composites[];
 extern const Composite normalisation_composites[];
 extern const Composite padding_composites[];
 extern const Composite pooling_composites[];
+extern const Composite quantisation_composites[];
+extern const Composite quantised_layer_composites[];
+extern const Composite quantised_matmul_composites[];
+extern const Composite quantised_norm_composites[];
 extern const Composite random_composites[];
 extern const Composite training_composites[];
 extern const Composite transformer_composites[];
 extern const Composite various_composites[];
+extern const Composite weight_matmul_composites[];
 
 }  // namespace openaclnn::aten

@@ -6,12 +6,36 @@
 namespace openaclnn::aten {
 
 const Composite* find_composite(const char* name) {
-  for (const Composite* table :
-       {antialiased_composites, attention_composites, convolution_composites, gru_composites,
-        indexing_composites, inference_composites, linear_algebra_composites,
-        linear_attention_composites, loss_composites, lstm_composites, normalisation_composites,
-        padding_composites, pooling_composites, random_composites, training_composites,
-        transformer_composites, various_composites}) {
+  for (const Composite* table : {antialiased_composites,
+                                 attention_composites,
+                                 convolution_composites,
+                                 grouped_matmul_composites,
+                                 grouped_quantised_composites,
+                                 gru_composites,
+                                 indexing_composites,
+                                 inference_composites,
+                                 linear_algebra_composites,
+                                 linear_attention_composites,
+                                 loss_composites,
+                                 lstm_composites,
+                                 matmul_dequant_composites,
+                                 moe_finalize_composites,
+                                 moe_gating_composites,
+                                 moe_permutation_composites,
+                                 moe_routing_composites,
+                                 moe_routing_map_composites,
+                                 normalisation_composites,
+                                 padding_composites,
+                                 pooling_composites,
+                                 quantisation_composites,
+                                 quantised_layer_composites,
+                                 quantised_matmul_composites,
+                                 quantised_norm_composites,
+                                 random_composites,
+                                 training_composites,
+                                 transformer_composites,
+                                 various_composites,
+                                 weight_matmul_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::strcmp(table->name, name) == 0) return table;
     }

@@ -80,51 +80,6 @@ void max_pool(Tensor self, Ints kernel, Ints stride, int64_t auto_pad, Ints pads
   out = at::max_pool2d(x, kernel, stride, {0}, dilation, ceil != 0);
 }
 
-// ---- quantised weights ----
-
-// 4-bit integers lie two in a byte, the first in the low half; their strides count halves of bytes.
-Tensor unpacked(const Tensor& packed) {
-  if (packed.scalar_type() != at::ScalarType::Int4) return packed;
-  need_data(packed);
-  const Tensor made = at::empty(packed.sizes(), at::kChar);
-  const auto* bytes = static_cast<const uint8_t*>(packed.const_data_ptr());
-  auto* to = data_of<int8_t>(made);
-  Ints at(static_cast<size_t>(packed.dim()));
-  for (int64_t i = 0; i < made.numel(); ++i) {
-    int64_t place = 0, rest = i;
-    for (int64_t d = packed.dim(); d-- > 0;) {
-      place += rest % packed.size(d) * packed.stride(d);
-      rest /= packed.size(d);
-    }
-    const int half = bytes[place / 2] >> (place % 2 * 4) & 15;
-    to[i] = static_cast<int8_t>(half < 8 ? half : half - 16);
-  }
-  return made;
-}
-
-// One number for each group of `group` rows of the weight, or for all rows when it is 0.
-Tensor of_groups(const Tensor& given, const Tensor& weight, int64_t group) {
-  const Tensor x = given.to(at::kFloat);
-  if (x.numel() == 1 || group <= 0 || x.dim() < 2) return x;
-  const int64_t rows = weight.size(-2);  // a longer group is cut off
-  return x.repeat_interleave(std::min(group, std::max<int64_t>(rows, 1)), -2).narrow(-2, 0, rows);
-}
-
-// x ((weight + offset) scale) + bias
-void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, Tensor quant_scale,
-                         Tensor, Tensor bias, int64_t group, Out out) {
-  if (quant_scale.defined())
-    throw Refusal("quantScale must be NULL: results are not quantised here", Reason::not_supported);
-  check_rank(weight, "weight", 2, 6);
-  check_given(scale, "antiquantScale");
-  Tensor w = unpacked(weight).to(at::kFloat);
-  if (offset.defined()) w = w + of_groups(offset, w, group);
-  w = w * of_groups(scale, w, group);
-  Tensor y = at::matmul(x.to(at::kFloat), w);
-  if (bias.defined()) y = y + bias;
-  out = y;
-}
-
 // rint(x / scale) + zero, as far as the integers of out reach; one scale, or one for each index
 // along axis.
 void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out out) {
@@ -153,63 +108,6 @@ void quantize(Tensor x, Tensor scales, Tensor zeros, int64_t, int64_t axis, Out 
 // Matrices stay as they are: a CPU does not need another order in memory.
 void trans_matmul_weight(Tensor) {}
 
-Tensor product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = at::matmul(at_least_float(x), at_least_float(weight));
-  return bias.defined() ? y + at_least_float(bias) : y;
-}
-
-// Without groupList y[i] = x[i] weight[i] + bias[i]; with it rows up to groupList[i] of the one x
-// go with weight i.
-void grouped_matmul(Tensors x, Tensors weight, Tensors bias, Tensors scale, Tensors offset,
-                    Tensors antiquant_scale, Tensors antiquant_offset, Tensor groups, int64_t,
-                    int64_t type, Tensors out) {
-  for (const Tensors* list : {&scale, &offset, &antiquant_scale, &antiquant_offset}) {
-    if (!list->empty())
-      throw Refusal("quantised groups are not supported here; pass NULL", Reason::not_supported);
-  }
-  const auto bias_of = [&](size_t i) { return bias.empty() ? Tensor() : bias[i]; };
-  const auto check_bias = [&] {
-    require(bias.empty() || bias.size() == weight.size(),
-            "bias must have a tensor or row for each of the ", weight.size(), " weights, but has ",
-            bias.size());
-  };
-  if (!groups.defined()) {
-    require(x.size() == weight.size() && x.size() == out.size(),
-            "x, weight and y must have as many tensors as each other without groupList, but have ",
-            x.size(), ", ", weight.size(), " and ", out.size());
-    check_bias();
-    for (size_t i = 0; i < x.size(); ++i) put(out[i], product(x[i], weight[i], bias_of(i)));
-    return;
-  }
-  if (type != 0 || x.size() != 1 || out.size() != 1)
-    throw Refusal("groupType must be 0, with one tensor in x and in y, where groupList is given");
-  if (weight.size() == 1) {
-    check_rank(weight[0], "weight[0]", 3, 3);
-    weight = weight[0].unbind(0);
-  }
-  if (bias.size() == 1) {
-    check_rank(bias[0], "bias[0]", 2, 2);
-    bias = bias[0].unbind(0);
-  }
-  check_rank(x[0], "x[0]", 2, 2);
-  check_shape(groups, "groupList", {static_cast<int64_t>(weight.size())});
-  check_bias();
-  for (size_t k = 0; k < weight.size(); ++k)
-    require(weight[k].dim() == 2 && weight[k].size(0) == x[0].size(1),
-            "weights must have as many rows as x[0] has columns, ", x[0].size(1),
-            ", but one has shape ", weight[k].sizes());
-  int64_t begin = 0;
-  Tensors made;
-  for (size_t k = 0; k < weight.size(); ++k) {
-    const auto end = number_in(groups[static_cast<int64_t>(k)]);
-    require(begin <= end && end <= x[0].size(0), "groupList must ascend up to the rows of x[0], ",
-            x[0].size(0), ", but goes from ", begin, " to ", end);
-    made.push_back(product(x[0].slice(0, begin, end), weight[k], bias_of(k)));
-    begin = end;
-  }
-  put(out[0], at::cat(made));
-}
-
 }  // namespace
 
 const Composite inference_composites[] = {
@@ -218,13 +116,11 @@ const Composite inference_composites[] = {
     ENTRY(ge_glu),
     ENTRY(ge_glu_backward),
     ENTRY(quantize),
-    ENTRY(grouped_matmul),
     ENTRY(index_fill_ints),
     ENTRY(max_pool),
     ENTRY(softmax_cross_entropy),
     ENTRY(swi_glu),
     ENTRY(trans_matmul_weight),
-    ENTRY(weight_quant_matmul),
     {},
 };
 

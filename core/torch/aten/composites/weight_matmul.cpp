@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of floats with quantised weights, products joined with other steps, and products with
+// weights whose order in memory may be FRACTAL_NZ.
+#include "core/torch/aten/composites/quantised.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// ---- floats with quantised weights ----
+
+// x ((weight + offset) scale) + bias; the weight is not rounded to the dtype of x.
+void weight_quant(const Tensor& x, const Packed& weight, const Tensor& scale, const Tensor& offset,
+                  const Tensor& quant_scale, const Tensor& quant_offset, const Tensor& bias,
+                  int64_t group, const Out& out) {
+  check_real(x, "x");
+  require(group >= 0, "antiquantGroupSize must be from 0, but got ", group);
+  Tensor y = at::matmul(x.to(at::kFloat), dequantised(weight, scale, offset, group));
+  if (has(bias)) y = y + bias;
+  check_given(out.tensor(), "y");
+  const bool whole = out.tensor().scalar_type() == at::kChar;
+  require(whole == has(quant_scale), "quantScale must be given where y is INT8, and only there");
+  if (!whole) {
+    out = y;
+    return;
+  }
+  y = y * scale_of(quant_scale);
+  out = to_integers(has(quant_offset) ? y + quant_offset.to(at::kFloat) : y);
+}
+
+void weight_quant_matmul(Tensor x, Tensor weight, Tensor scale, Tensor offset, Tensor quant_scale,
+                         Tensor quant_offset, Tensor bias, int64_t group, Out out) {
+  check_integers(weight, "weight");
+  check_rank(weight, "weight", 2, 6);
+  weight_quant(x, Packed(weight), scale, offset, quant_scale, quant_offset, bias, group, out);
+}
+
+void weight_quant_matmul_v3(Tensor x, Tensor weight, Tensor scale, Tensor offset,
+                            Tensor quant_scale, Tensor quant_offset, Tensor bias, int64_t group,
+                            int64_t, Out out) {
+  weight_quant_matmul(x, weight, scale, offset, quant_scale, quant_offset, bias, group, out);
+}
+
+void weight_quant_matmul_tiles(Tensor x, Tensor weight, Tensor scale, Tensor offset,
+                               Tensor quant_scale, Tensor quant_offset, Tensor bias, int64_t group,
+                               Out out) {
+  check_integers(weight, "weight");
+  check_rank(weight, "weight", 2, 6);
+  check_rank(x, "x", 2, 2);
+  check_rank(out.tensor(), "y", 2, 2);
+  weight_quant(x, Packed(weight).untiled(0, x.size(1), out.tensor().size(-1)), scale, offset,
+               quant_scale, quant_offset, bias, group, out);
+}
+
+// ---- floats ----
+
+Tensor float_product(const Tensor& x, const Tensor& y) {
+  check_real(x, "the first matrix");
+  check_real(y, "the second matrix");
+  require(x.scalar_type() == y.scalar_type(), "both matrices must have one dtype, but are ",
+          x.scalar_type(), " and ", y.scalar_type());
+  return at::matmul(at_least_float(x), at_least_float(y));
+}
+
+void fused_matmul(Tensor x1, Tensor x2, Tensor bias, Tensor x3, Text op, int64_t, Out out) {
+  Tensor y = float_product(x1, x2);
+  if (has(bias)) y = y + at_least_float(bias);
+  if (op == "add" || op == "mul") {
+    check_given(x3, "x3");
+    check_shape(x3, "x3", y.sizes());
+    y = op == "add" ? y + at_least_float(x3) : y * at_least_float(x3);
+  } else if (op == "relu") {
+    y = at::clamp_min(y, 0);
+  } else if (op == "gelu_erf" || op == "gelu_tanh") {
+    y = at::gelu(y, op == "gelu_erf" ? "none" : "tanh");
+  } else {
+    require(op.empty() || op == "16cast32",
+            "fusedOpType must be empty, 16cast32, add, mul, relu, gelu_erf or gelu_tanh, but got ",
+            op);
+  }
+  out = y;
+}
+
+// (x1 permuted) (x2 permuted) as (M, B, N), or (f, M, B N / f) for a split factor f.
+void transpose_batch_matmul(Tensor x1, Tensor x2, Tensor bias, Tensor scale, Ints perm1, Ints perm2,
+                            Ints perm_y, int64_t, int64_t factor, Out out) {
+  require(!has(bias), "bias must be NULL");
+  check_rank(x1, "x1", 3, 3);
+  require(perm1 == Ints({0, 1, 2}) || perm1 == Ints({1, 0, 2}),
+          "permX1 must be [0, 1, 2] or [1, 0, 2], but got ", at::IntArrayRef(perm1));
+  require(perm2 == Ints({0, 1, 2}) || perm2 == Ints({0, 2, 1}),
+          "permX2 must be [0, 1, 2] or [0, 2, 1], but got ", at::IntArrayRef(perm2));
+  require(perm_y == Ints({1, 0, 2}), "permY must be [1, 0, 2], but got ", at::IntArrayRef(perm_y));
+  check_rank(out.tensor(), "out", 3, 3);
+  const Tensor a = x1.permute(perm1);
+  Tensor b = x2;
+  if (x2.dim() == 5) b = Packed(x2).untiled(1, a.size(2), x2.size(1) * x2.size(4)).numbers();
+  check_rank(b, "x2", 3, 3);
+  const Tensor y = float_product(a, b.permute(perm2)).permute(perm_y);
+  const int64_t m = y.size(0), width = y.size(1) * y.size(2);
+  if (has(scale)) {
+    require_shape(scale.numel() == width, "scale must have ", width, " elements, but has shape ",
+                  scale.sizes());
+    const Tensor rounded = y.to(x1.scalar_type()).to(at::kFloat).reshape({m, 1, width});
+    put_integers(out, to_integers(rounded * scale_of(scale).reshape({-1})));
+    return;
+  }
+  if (factor <= 1) {
+    out = y;
+    return;
+  }
+  require_shape(width % factor == 0, "batchSplitFactor must divide the ", width,
+                " columns of the result, but is ", factor);
+  out = y.reshape({m, factor, width / factor}).transpose(0, 1);
+}
+
+// mat2 as it is, or in tiles after `lead` dims of a batch.
+Tensor from_tiles(const Tensor& mat2, int64_t lead, const Tensor& self, const Out& out) {
+  if (mat2.dim() != lead + 4) return mat2;
+  check_rank(out.tensor(), "out", lead + 2, lead + 2);
+  return Packed(mat2).untiled(lead, self.size(-1), out.tensor().size(-1)).numbers();
+}
+
+void matmul_tiles(Tensor self, Tensor mat2, Out out, int64_t) {
+  check_rank(self, "self", 2, 2);
+  out = float_product(self, from_tiles(mat2, 0, self, out));
+}
+
+void batch_matmul_tiles(Tensor self, Tensor mat2, Out out, int64_t) {
+  check_rank(self, "self", 3, 3);
+  out = float_product(self, from_tiles(mat2, 1, self, out));
+}
+
+void addmm_tiles(Tensor self, Tensor mat1, Tensor mat2, at::Scalar beta, at::Scalar alpha, Out out,
+                 int64_t) {
+  check_rank(mat1, "mat1", 2, 2);
+  out = at_least_float(self) * beta + float_product(mat1, from_tiles(mat2, 0, mat1, out)) * alpha;
+}
+
+}  // namespace
+
+const Composite weight_matmul_composites[] = {
+    ENTRY(addmm_tiles),
+    ENTRY(batch_matmul_tiles),
+    ENTRY(fused_matmul),
+    ENTRY(matmul_tiles),
+    ENTRY(transpose_batch_matmul),
+    ENTRY(weight_quant_matmul),
+    ENTRY(weight_quant_matmul_tiles),
+    ENTRY(weight_quant_matmul_v3),
+    {},
+};
+
+}  // namespace openaclnn::aten

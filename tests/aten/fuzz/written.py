@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample calls of tests/aten/calls: what the search begins with. tests/aten/aten_samples.py
+makes torch's tensors of the same words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .library import Signature
+from .values import BFLOAT16, BOOL, CODES, FLOAT, HALF, INT32, INT64, UINT8, Call, List, S, T, Text
+
+WORD = re.compile(r"([a-zF])((?:\d+(?:x\d+)*)?)(?:\[(.+),(.+)\]|=(.+))?$")
+LETTERS = {
+    "F": FLOAT, "s": CODES["int8"], "i": INT64, "b": BOOL, "u": UINT8, "w": INT32,
+    "c": CODES["complex64"],
+}  # fmt: skip
+NAMES = {"inf": math.inf, "nan": math.nan}
+
+
+@cache
+def lines() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for file in sorted((Path(__file__).parents[1] / "calls").glob("*.txt")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith("#"):
+                name, _, rest = line.partition("(")
+                found.setdefault(name, []).append(rest[:-1])
+    return found
+
+
+def dtype_of(letter: str, floats: int) -> int:
+    return floats if letter == "f" else LETTERS[letter]
+
+
+def tensor(word: str, floats: int, written: bool) -> T:
+    match = WORD.match(word)
+    assert match, word
+    letter, sizes, low, high, listed = match.groups()
+    dtype = dtype_of(letter, floats)
+    if written:
+        fill = "poison"
+    elif listed is not None:
+        fill = f"list:{listed}"
+    elif letter in "iuws":
+        fill = f"index:{int(high or 0) + 1}"
+    else:
+        fill = "unit" if float(low or 0) >= 0 else "random"
+    return T(tuple(int(n) for n in sizes.split("x")) if sizes else (), dtype, fill=fill)
+
+
+def value(parameter: Any, word: Any, floats: int) -> Any:
+    kind, written = parameter.kind, parameter.written
+    if word is None:
+        return None
+    if kind == "tensor":
+        return tensor(word, floats, written)
+    if kind == "tensors":
+        return List(kind, tuple(w and tensor(w, floats, written) for w in word))
+    if kind == "dtype":
+        return dtype_of(word, floats)
+    if kind == "text":
+        return Text(word)
+    if kind == "scalar":
+        return S(word, FLOAT if isinstance(word, float) else INT64)
+    if kind == "scalars":
+        return List(kind, tuple(S(w) for w in word))
+    return List(kind, tuple(word)) if kind in ("ints", "bools", "floats") else word
+
+
+def calls(signature: Signature) -> Iterator[Call]:
+    for line in lines().get(signature.name, []):
+        words = eval(f"[{line}]", NAMES)
+        if len(words) != len(signature.parameters):
+            continue
+        for floats in (FLOAT, HALF, BFLOAT16):
+            pairs = zip(signature.parameters, words, strict=True)
+            yield Call(signature.name, tuple(value(p, w, floats) for p, w in pairs))
