@@ -47,8 +47,17 @@ struct Allocations {
     int32_t device;  // current when it was made
     void* base;      // what the allocator gave
   };
+  // Counts the bytes of device memory.
+  void count(const Block& block, bool made) {
+    if (block.kind == MemoryKind::host) return;
+    MemoryUse& use = uses[block.device];
+    use.current += made ? block.size : -block.size;
+    use.peak = std::max(use.peak, use.current);
+  }
+
   std::mutex mutex;
   std::map<uintptr_t, Block> blocks;
+  MemoryUse uses[kMaxDevices];
 };
 
 ObjectKind object_kind(MemoryKind kind) {
@@ -110,9 +119,11 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
     {
       Allocations& allocations = Allocations::get();
       std::lock_guard lock(allocations.mutex);
-      allocations.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
+      Allocations::Block& own = allocations.blocks[reinterpret_cast<uintptr_t>(block)];
+      own = {reserved, size, kind, device, base};
+      allocations.count(own, true);
     }
-    if (kind == MemoryKind::host) notify_made(call, object_kind(kind), block);
+    if (kind != MemoryKind::device) notify_made(call, object_kind(kind), block);
     *address = block;
     (void)owned.release();
     return {};
@@ -137,7 +148,8 @@ Status release(const char* call, void* address, MemoryKind kind) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                   "%p is not the start of an allocation: it was freed or never allocated", address);
     }
-    if (found->second.kind != kind) {
+    const MemoryKind made = found->second.kind;
+    if (made != kind && (made == MemoryKind::host || kind == MemoryKind::host)) {
       lock.unlock();
       notify_refused(call, object_kind(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
@@ -146,6 +158,8 @@ Status release(const char* call, void* address, MemoryKind kind) {
                   device ? "aclrtFreeHost" : "aclrtFree");
     }
     base = found->second.base;
+    kind = made;
+    allocations.count(found->second, false);
     allocations.blocks.erase(found);
   }
   notify_ending(call, object_kind(kind), address);
@@ -172,6 +186,16 @@ Allocation find_allocation(const void* address) {
   if (!reserved.found) return {};
   return {reserved.mapped, reserved.mapped, MemoryKind::device, reserved.device,
           reserved.mapped == 0};
+}
+
+MemoryUse memory_use(int32_t device) {
+  Allocations& allocations = Allocations::get();
+  std::lock_guard lock(allocations.mutex);
+  return allocations.uses[device];
+}
+
+bool is_shared(const void* address) {
+  return find_allocation(address).kind == MemoryKind::managed || is_registered(address);
 }
 
 size_t bytes_behind(const void* address) { return find_allocation(address).behind; }

@@ -42,6 +42,7 @@ enum class ObjectKind : uint8_t {
   context,
   stream,
   event,
+  notify,
   physical_memory,  // a handle of aclrtMallocPhysical
   device_memory,
   host_memory,
@@ -54,7 +55,7 @@ constexpr const char* name_of(ObjectKind kind) {
   constexpr const char* kNames[] = {
       "argument",      "device",          "aclTensor",     "aclScalar",         "aclIntArray",
       "aclFloatArray", "aclBoolArray",    "aclTensorList", "aclScalarList",     "aclOpExecutor",
-      "aclrtContext",  "aclrtStream",     "aclrtEvent",    "aclrtDrvMemHandle", "device memory",
+      "aclrtContext",  "aclrtStream",     "aclrtEvent",    "aclrtNotify", "aclrtDrvMemHandle", "device memory",
       "host memory",   "reserved memory", "mapped memory"};
   return kNames[static_cast<int>(kind)];
 }

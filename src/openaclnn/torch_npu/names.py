@@ -92,10 +92,6 @@ REFUSED = """
 aclError aclmdlInitDump()
 aclError aclmdlFinalizeDump()
 aclError aclmdlSetDump(const char* path)
-aclError aclrtBinaryLoadFromData(const void* data, size_t length, const void* options,
-    void** handle!)
-aclError aclrtBinaryGetFunction(void* binary, const char* name, void** function!)
-aclError aclrtGetFunctionAddr(void* function, void** cube!, void** vector!)
 aclError aclrtMemExportToShareableHandle(void* memory, int type, uint64_t flags, uint64_t* handle!)
 aclError aclrtMemImportFromShareableHandle(uint64_t handle, int32_t device, void** memory!)
 aclError aclrtMemSetPidToShareableHandle(uint64_t handle, int32_t* processes, size_t count)
