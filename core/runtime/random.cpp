@@ -183,7 +183,7 @@ Status check_parameter(const char* name, const aclrtRandomParaInfo& given) {
   std::memcpy(&address, given.valueOrAddr, sizeof address);
   if (Status null = not_null(kCall, name, address, ObjectKind::device_memory); !null.ok())
     return null;
-  return check_range(kCall, name, address, sizeof(uint64_t));
+  return check_known_range(kCall, name, address, sizeof(uint64_t));
 }
 
 Status check_task(const aclrtRandomNumTaskInfo& given, uint64_t count) {
@@ -213,10 +213,10 @@ Status check_task(const aclrtRandomNumTaskInfo& given, uint64_t count) {
                 "randomNum must be at least 1 and fit the memory, but got %llu",
                 static_cast<unsigned long long>(count));
   }
-  status = check_range(kCall, "randomResultAddr", given.randomResultAddr,
+  status = check_known_range(kCall, "randomResultAddr", given.randomResultAddr,
                        mask ? (count + 7) / 8 : count * width);
   if (status.ok())
-    status = check_range(kCall, "randomCounterAddr", given.randomCounterAddr, kCounterBytes);
+    status = check_known_range(kCall, "randomCounterAddr", given.randomCounterAddr, kCounterBytes);
   return status;
 }
 

@@ -110,8 +110,8 @@ Status check_arguments(const Reduction& given, int kind, int type, const void* r
                 "count is in bytes and must be a multiple of %zu above 0, but got %zu",
                 given.kernel.width, given.bytes);
   }
-  status = check_range(kCall, "dst", given.dst, given.bytes);
-  if (status.ok()) status = check_range(kCall, "src", given.src, given.bytes);
+  status = check_known_range(kCall, "dst", given.dst, given.bytes);
+  if (status.ok()) status = check_known_range(kCall, "src", given.src, given.bytes);
   return status;
 }
 

@@ -84,6 +84,17 @@ Status check_range(const char* call, const char* argument, const void* address, 
               own.behind, argument, own.asked, count);
 }
 
+Status check_known_range(const char* call, const char* argument, const void* address,
+                         size_t count) {
+  if (is_foreign(address)) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "%s %p is not memory of acl: allocate it with aclrtMalloc, or register it with "
+                "aclrtHostRegister",
+                argument, address);
+  }
+  return check_range(call, argument, address, count);
+}
+
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind) {
   const auto value = static_cast<int>(kind);  // a hint: the addresses decide the direction
   if (observer != nullptr) [[unlikely]] {

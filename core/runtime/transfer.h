@@ -38,6 +38,10 @@ struct Transfer {
 // addresses without memory.
 Status check_range(const char* call, const char* argument, const void* address, size_t count);
 
+// The same, and for memory that acl neither allocated nor registered: a task that runs later needs
+// it.
+Status check_known_range(const char* call, const char* argument, const void* address, size_t count);
+
 // `room` is what the program says dst has.
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind);
 Status check_fill(const char* call, const Transfer& fill, size_t room);

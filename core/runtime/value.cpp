@@ -58,7 +58,7 @@ Status check_value_address(const char* call, const void* address) {
     status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                   "devAddr must be a multiple of 8, but got %p", address);
   }
-  if (status.ok()) status = check_range(call, "devAddr", address, sizeof(uint64_t));
+  if (status.ok()) status = check_known_range(call, "devAddr", address, sizeof(uint64_t));
   return status;
 }
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from generate import headers as own_headers
-from generate import libraries
+from generate import libraries, with_level2
 from rows import OPERATORS, OPS, SPDX, load, write
 
 prototypes = load("aten.prototypes")
@@ -65,9 +65,8 @@ def jumps(target: str) -> str:
 
 def build_files() -> dict[str, str]:
     found = prototypes.headers()
-    files = {f"include/aclnnop/{file}": header(file, names) for file, names in found.items()}
-    for file, text in own_headers().items():
-        files.setdefault(f"include/aclnnop/{file}", text)
+    made = own_headers() | {file: header(file, names) for file, names in found.items()}
+    files = {f"include/aclnnop/{file}": text for file, text in with_level2(made).items()}
     files["include/aclnnop/aclnn_ops_aten.h"] = umbrella([*found])
     files["rows.cpp"] = source.source()
     for name in OPERATORS:

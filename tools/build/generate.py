@@ -71,6 +71,16 @@ def headers() -> dict[str, str]:
     return files
 
 
+def with_level2(files: dict[str, str]) -> dict[str, str]:
+    """The headers, and beside them level2/, under which older programs include the same."""
+    second = {
+        f"level2/{name}": f"// {SPDX}\n// {NOTE}\n// Another name of the header.\n"
+        f'#include "aclnnop/{name}"  // IWYU pragma: export\n'
+        for name in files
+    }
+    return files | second
+
+
 def forms(op) -> str:
     """The shapes of a row with named sizes, by parameter."""
     positions = {p.name: i for i, p in enumerate(op.parameters)}
@@ -213,7 +223,7 @@ def aliases() -> str:
 def build_files() -> dict[str, str]:
     rows = [op for op in OPS if op.pointwise]
     formulas = {op.kernel: len(op.input_tensors) for op in rows}
-    files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
+    files = {f"include/aclnnop/{name}": text for name, text in with_level2(headers()).items()}
     files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}
     files |= {
         "generated/operators.cpp": operators(),

@@ -29,7 +29,7 @@ def _link(place: Path, target: Path) -> None:
 def _fill(folder: Path, torch: Path, library: Path) -> None:
     """Files that look for their own place are copied, because links would lead away from it."""
     root = home()
-    for name in ("acl", "aclnn"):
+    for name in ("acl", "aclnn", "hccl"):
         _link(folder / "include" / name, root / "include" / name)
     _link(folder / "include" / "aclnnop", root / "aten" / "aclnnop")
     together = root / "lib64" / "aten"
