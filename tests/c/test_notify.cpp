@@ -221,7 +221,8 @@ void event_flags() {
   CHECK_EQ(aclrtSynchronizeEvent(event), 0);
   CHECK_FAILS(aclrtRecordEventWithFlag(event, nullptr, 1), 107029, "needs a stream that is being");
   CHECK_EQ(aclrtStreamWaitEventWithFlag(nullptr, event, 0, 1), 107029);
-  CHECK_FAILS(aclrtRecordEventWithFlag(event, nullptr, 2), 100000, "flag must be 0 or 1, but got 2");
+  CHECK_FAILS(aclrtRecordEventWithFlag(event, nullptr, 2), 100000,
+              "flag must be 0 or 1, but got 2");
   CHECK_EQ(aclrtStreamWaitEventWithFlag(nullptr, event, 0, 2), 100000);
   CHECK_EQ(aclrtDestroyEvent(event), 0);
   CHECK_EQ(aclrtRecordEventWithFlag(event, nullptr, 0), 107017);

@@ -17,7 +17,8 @@ void attributes() {
   aclrtStream stream = nullptr, other = nullptr;
   int32_t id = -1, next = -1;
   uint32_t value = 99;
-  CHECK_EQ(aclrtCreateStreamWithConfig(&stream, 3, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC), 0);
+  CHECK_EQ(aclrtCreateStreamWithConfig(&stream, 3, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC),
+           0);
   CHECK_EQ(aclrtStreamGetPriority(stream, &value), 0);
   CHECK_EQ(value, 3u);
   CHECK_EQ(aclrtStreamGetFlags(stream, &value), 0);

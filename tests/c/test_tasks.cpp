@@ -178,8 +178,9 @@ void random_numbers() {
   refused([](Info& i) { i.randomResultAddr = nullptr; }, 100000, "randomResultAddr must not be");
   refused([](Info& i) { i.randomCounterAddr = nullptr; }, 100000, "randomCounterAddr must not be");
   refused([](Info& i) { i.dataType = ACL_BOOL; }, 100000, "dataType must be FLOAT");
-  refused([](Info& i) { i.randomNumFuncParaInfo.funcType = static_cast<aclrtRandomNumFuncType>(4); },
-          100000, "funcType must be in [0, 3], but got 4");
+  refused(
+      [](Info& i) { i.randomNumFuncParaInfo.funcType = static_cast<aclrtRandomNumFuncType>(4); },
+      100000, "funcType must be in [0, 3], but got 4");
   refused([](Info& i) { set(&i.randomNum, uint64_t{0}); }, 100000, "randomNum must be at least 1");
   refused([](Info& i) { set(&i.randomNum, UINT64_MAX); }, 100000, "randomNum must be at least 1");
   refused([](Info& i) { set(&i.randomNum, uint64_t{1} << 30); }, 107000, "the bytes reserved from");
@@ -207,7 +208,8 @@ void rows() {
   CHECK_FAILS(aclrtMemcpy2d(p, 16, host, 8, 5, 4, within), 100000, "kind must be in [1, 2]");
   CHECK_FAILS(aclrtMemcpy2d(p, 16, host, 8, 5, 8, up), 107000, "the bytes reserved from dst");
   CHECK_EQ(aclrtMemcpy2d(p, SIZE_MAX, host, 8, 5, 2, up), 100000);
-  CHECK_EQ(aclrtMemcpy2dAsync(q, 16, p, 16, 5, 4, static_cast<aclrtMemcpyKind>(0), nullptr), 100000);
+  CHECK_EQ(aclrtMemcpy2dAsync(q, 16, p, 16, 5, 4, static_cast<aclrtMemcpyKind>(0), nullptr),
+           100000);
   CHECK_EQ(aclrtMemcpy2dAsync(q, 16, p, 16, 5, 4, within, foreign), 107017);
   CHECK_EQ(aclrtMemcpyAsyncWithCondition(q, 64, p, 16, within, nullptr), 0);
   CHECK_EQ(aclrtMemcpyAsyncWithCondition(q, 8, p, 16, within, nullptr), 107000);
