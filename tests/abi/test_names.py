@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,13 @@ def test_what_is_refused_is_declared():
         n for n, rank in interface().items() if rank == "R" and n in declared and n not in names
     ]
     assert works == []
+
+
+def test_the_page_lists_the_functions():
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, root / "tools" / "docs" / "runtime_functions.py"]
+    page = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert page == (root / "docs" / "runtime_functions.md").read_text(encoding="utf-8"), (
+        "run python tools/docs/refresh.py"
+    )
+    assert all(f"`{name}`" in page for name in prototypes() if name.startswith(("aclrt", "Hccl")))
