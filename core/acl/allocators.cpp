@@ -84,8 +84,8 @@ aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc, aclrtAlloc
 
 aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                           aclrtAllocatorAllocFunc func) {
-  return set_member("aclrtAllocatorSetAllocFuncToDesc", allocatorDesc, "func",
-                    &Allocator::allocate, func);
+  return set_member("aclrtAllocatorSetAllocFuncToDesc", allocatorDesc, "func", &Allocator::allocate,
+                    func);
 }
 
 aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
@@ -137,9 +137,12 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* alloc
   PinnedStream own;
   Status status = find_named_stream(call, stream, &own);
   const std::pair<const char*, const void*> results[] = {
-      {"allocatorDesc", allocatorDesc},     {"allocator", allocator},
-      {"allocFunc", allocFunc},             {"freeFunc", freeFunc},
-      {"allocAdviseFunc", allocAdviseFunc}, {"getAddrFromBlockFunc", getAddrFromBlockFunc}};
+      {"allocatorDesc", allocatorDesc},
+      {"allocator", allocator},
+      {"allocFunc", allocFunc},
+      {"freeFunc", freeFunc},
+      {"allocAdviseFunc", allocAdviseFunc},
+      {"getAddrFromBlockFunc", getAddrFromBlockFunc}};
   for (const auto& [name, result] : results) {
     if (status.ok()) status = not_null(call, name, result);
   }

@@ -134,7 +134,6 @@ aclError aclSetTensorPlaceMent(aclTensorDesc* desc, aclMemType memType) {
   });
 }
 
-
 size_t aclGetTensorDescSize(const aclTensorDesc* desc) {
   const auto size = [](const aclTensorDesc& d) {
     size_t bytes = 0;

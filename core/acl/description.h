@@ -66,15 +66,14 @@ HandlePool<aclDataBuffer>& buffers();
 HandlePool<aclopAttr>& attributes();
 
 template <class T>
-Status find_object(const HandlePool<T>& pool, const char* call, const char* argument, const void* handle,
-            T** found) {
+Status find_object(const HandlePool<T>& pool, const char* call, const char* argument,
+                   const void* handle, T** found) {
   if (Status status = not_null(call, argument, handle); !status.ok()) return status;
   *found = pool.find(handle);
   if (*found != nullptr) return {};
   return fail(ACL_ERROR_INVALID_PARAM, Reason::dead_handle, call,
               "%s %p was destroyed or never created", argument, handle);
 }
-
 
 // An operator by type, as aclopCompileAndExecute gets it.
 struct Typed {

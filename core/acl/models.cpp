@@ -142,8 +142,7 @@ aclmdlDataset* aclmdlCreateDataset(void) { return create_in("aclmdlCreateDataset
 // The buffers stay alive.
 aclError aclmdlDestroyDataset(const aclmdlDataset* dataset) {
   aclmdlDataset* found;
-  const Status status =
-      find_object(datasets(), "aclmdlDestroyDataset", "dataset", dataset, &found);
+  const Status status = find_object(datasets(), "aclmdlDestroyDataset", "dataset", dataset, &found);
   if (status.ok()) datasets().destroy(found);
   return status.code();
 }

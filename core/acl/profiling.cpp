@@ -149,8 +149,7 @@ aclprofConfig* aclprofCreateConfig(uint32_t* deviceIdList, uint32_t deviceNums,
 aclError aclprofDestroyConfig(const aclprofConfig* profilerConfig) {
   constexpr const char* call = "aclprofDestroyConfig";
   aclprofConfig* found;
-  const Status status =
-      find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
+  const Status status = find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
   if (status.ok()) profiles().destroy(found);
   return status.code();
 }

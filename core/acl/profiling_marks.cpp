@@ -47,8 +47,7 @@ Status refuse_mark(const char* call, const char* why) {
 
 Status find_stamp(const char* call, void* handle, Stamp** stamp) {
   *stamp = stamps().find(handle);
-  return *stamp != nullptr ? Status()
-                           : refuse_mark(call, "stamp is not one of aclprofCreateStamp");
+  return *stamp != nullptr ? Status() : refuse_mark(call, "stamp is not one of aclprofCreateStamp");
 }
 
 Status no_records(const char* call) {

@@ -45,8 +45,8 @@ class BoundedQueue {
 
   QueueResult push(T value, Deadline deadline) {
     std::unique_lock lock(mutex_);
-    const bool room = deadline.wait(changed_, lock,
-                                    [&] { return stopped_ || values_.size() < capacity_; });
+    const bool room =
+        deadline.wait(changed_, lock, [&] { return stopped_ || values_.size() < capacity_; });
     if (stopped_) return QueueResult::stopped;
     if (!room) return QueueResult::full;
     values_.push_back(std::move(value));
@@ -58,8 +58,7 @@ class BoundedQueue {
   template <class F>
   QueueResult pop(Deadline deadline, F take) {
     std::unique_lock lock(mutex_);
-    const bool any =
-        deadline.wait(changed_, lock, [&] { return stopped_ || !values_.empty(); });
+    const bool any = deadline.wait(changed_, lock, [&] { return stopped_ || !values_.empty(); });
     if (stopped_) return QueueResult::stopped;
     if (!any) return QueueResult::empty;
     if (take(values_.front())) {

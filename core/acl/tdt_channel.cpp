@@ -128,8 +128,7 @@ acltdtChannelHandle* acltdtCreateChannelWithCapacity(uint32_t deviceId, const ch
 
 aclError acltdtDestroyChannel(acltdtChannelHandle* handle) {
   acltdtChannelHandle* found;
-  const Status status =
-      find_object(channels(), "acltdtDestroyChannel", "handle", handle, &found);
+  const Status status = find_object(channels(), "acltdtDestroyChannel", "handle", handle, &found);
   if (status.ok()) channels().destroy(found);
   return status.code();
 }
@@ -171,11 +170,10 @@ aclError acltdtReceiveTensor(const acltdtChannelHandle* handle, acltdtDataset* d
     }
     if (!status.ok()) return status.code();
     Message message;
-    const QueueResult result =
-        queue->pop(Deadline::in_milliseconds(timeout), [&](Message& first) {
-          message = std::move(first);
-          return true;
-        });
+    const QueueResult result = queue->pop(Deadline::in_milliseconds(timeout), [&](Message& first) {
+      message = std::move(first);
+      return true;
+    });
     if (result != QueueResult::done) return queue_status(call, result, "channel").code();
     found->is_received = true;
     for (acltdtDataItem& item : message) {

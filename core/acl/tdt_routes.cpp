@@ -138,8 +138,7 @@ Status bind(const char* call, acltdtQueueRoute& route) {
                   "a route from queue %u to queue %u would close a circle", route.source,
                   route.destination);
     }
-    bound.all.push_back(
-        std::make_shared<Forwarding>(route.source, route.destination, from, to));
+    bound.all.push_back(std::make_shared<Forwarding>(route.source, route.destination, from, to));
   }
   route.status = ACL_TDT_QUEUE_ROUTE_BIND;
   return {};
@@ -176,9 +175,8 @@ aclError for_routes(const char* call, acltdtQueueRouteList* handle, F change) {
 namespace openaclnn {
 
 void unbind_queue(uint32_t number) {
-  unbind_if([=](const Forwarding& own) {
-    return own.source() == number || own.destination() == number;
-  });
+  unbind_if(
+      [=](const Forwarding& own) { return own.source() == number || own.destination() == number; });
 }
 
 }  // namespace openaclnn
@@ -259,8 +257,7 @@ size_t acltdtGetQueueRouteNum(const acltdtQueueRouteList* routeList) {
 
 aclError acltdtBindQueueRoutes(acltdtQueueRouteList* qRouteList) {
   constexpr const char* call = "acltdtBindQueueRoutes";
-  return for_routes(call, qRouteList,
-                    [&](acltdtQueueRoute& route) { return bind(call, route); });
+  return for_routes(call, qRouteList, [&](acltdtQueueRoute& route) { return bind(call, route); });
 }
 
 aclError acltdtUnbindQueueRoutes(acltdtQueueRouteList* qRouteList) {

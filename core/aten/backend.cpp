@@ -41,13 +41,15 @@ Loaded load() {
   const std::string torch = folder + "/torch/libtorch_cpu.so";
   const bool is_there = dlopen(torch.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   void* const cpu = dlopen(torch.c_str(), RTLD_LAZY);
-  if (cpu == nullptr) return {nullptr, nullptr, "PyTorch not found (" + last_error() + "); " + kAdvice};
+  if (cpu == nullptr)
+    return {nullptr, nullptr, "PyTorch not found (" + last_error() + "); " + kAdvice};
   // The backend names it; without its path the loader would look elsewhere.
   (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
   const std::string path = folder + "/libaclnn_math.so";
   void* const library = dlopen(path.c_str(), RTLD_LAZY);
   if (library == nullptr)
-    return {nullptr, nullptr, "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
+    return {nullptr, nullptr,
+            "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
   const auto* backend = static_cast<const Backend*>(dlsym(library, kBackend));
   if (backend == nullptr || std::strcmp(backend->rows_digest, rows_digest) != 0)
     return {nullptr, nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
@@ -78,7 +80,8 @@ Status find_backend(const char* call, const Backend** found) {
 
 }  // namespace openaclnn::aten
 
-// The library itself, for collectives and operators by type (core/acl/backend.cpp); NULL without it.
+// The library itself, for collectives and operators by type (core/acl/backend.cpp); NULL without
+// it.
 extern "C" __attribute__((visibility("default"))) void* openaclnn_aten_backend() {
   return openaclnn::aten::loaded_once().library;
 }

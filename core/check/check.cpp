@@ -77,8 +77,9 @@ constexpr Observer kObserver = {
           in_order([=](State& state) {
             state.happens_before.recorded(event, s);
             const Object* own = state.ledger.find(event);
-            const bool is_object = own != nullptr && own->live &&
-                                   (own->kind == ObjectKind::event || own->kind == ObjectKind::notify);
+            const bool is_object =
+                own != nullptr && own->live &&
+                (own->kind == ObjectKind::event || own->kind == ObjectKind::notify);
             if (!is_object) state.calling_back.insert(s);  // the point of a callback
           });
         },

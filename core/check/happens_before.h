@@ -53,11 +53,11 @@ class HappensBefore {
   void recorded(const void* event, const Stream* stream);
   void waits(const Stream* stream, const void* event);
   void reached(const void* event);
+  void forget_event(const void* event) { events_.erase(event); }
   // The stream waits for a record of the notification, the next one if none is left. Until that is
   // known its order is not, and its accesses are not judged. nullptr: not before the host waits for
   // the stream.
   void consumes(const Stream* stream, const void* notify);
-  void forget_event(const void* event) { events_.erase(event); }
 
  private:
   using Clock = std::vector<uint32_t>;           // by actor; the host is 0

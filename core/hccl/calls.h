@@ -71,7 +71,6 @@ OPENACLNN_HCCL int32_t HcclGetRankId(void* comm, uint32_t* rank);
 OPENACLNN_HCCL const char* HcclGetErrorString(int32_t code);
 OPENACLNN_HCCL int32_t HcclGetConfig(int32_t config, int32_t* configValue);
 OPENACLNN_HCCL int32_t HcclCommInitAll(uint32_t ndev, int32_t* devices, void** comms);
-OPENACLNN_HCCL int32_t HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank,
-                                               void** comm);
+OPENACLNN_HCCL int32_t HcclCommInitClusterInfo(const char* clusterInfo, uint32_t rank, void** comm);
 OPENACLNN_HCCL int32_t HcclCommInitClusterInfoConfig(const char* clusterInfo, uint32_t rank,
                                                      void* config, void** comm);

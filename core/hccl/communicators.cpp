@@ -52,7 +52,9 @@ Engine& engine() {
     return find == nullptr ? nullptr : find();
   });
   if (found == nullptr)
-    throw Failure(kNotSupported, "HCCL backend not loaded; build the program with `openaclnn cc --aten`, or start it with `openaclnn npu`");
+    throw Failure(kNotSupported,
+                  "HCCL backend not loaded; build the program with `openaclnn cc --aten`, or start "
+                  "it with `openaclnn npu`");
   return *found;
 }
 
@@ -378,8 +380,8 @@ int32_t HcclGetConfig(int32_t config, int32_t* configValue) {
   return guarded("HcclGetConfig", [&] {
     not_null("configValue", configValue);
     if (config != 0)
-      throw Failure(kParameter, "config must be 0 (HCCL_DETERMINISTIC), but got " +
-                                    std::to_string(config));
+      throw Failure(kParameter,
+                    "config must be 0 (HCCL_DETERMINISTIC), but got " + std::to_string(config));
     *configValue = 1;
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication between processes: the interface between the C functions (collectives.cpp), which make
-// tasks of streams, and core/torch/hccl, which moves the data.
+// Communication between processes: the interface between the C functions (collectives.cpp), which
+// make tasks of streams, and core/torch/hccl, which moves the data.
 #pragma once
 
 #include <cstdint>

@@ -29,10 +29,9 @@ aclError aclopCompileAndExecuteV2(const char* opType, int numInputs, aclTensorDe
                                   aclopAttr* attr, aclopEngineType engineType,
                                   aclopCompileType compileFlag, const char* opPath,
                                   aclrtStream stream) {
-  const aclError code = openaclnn_aclopCompileAndExecuteV2(
-      opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, engineType,
-      compileFlag, opPath, stream);
+  const aclError code = openaclnn_aclopCompileAndExecuteV2(opType, numInputs, inputDesc, inputs,
+                                                           numOutputs, outputDesc, outputs, attr,
+                                                           engineType, compileFlag, opPath, stream);
   return code == ACL_SUCCESS ? code : phase2_failed(code, stream);
 }
-
 }

@@ -152,7 +152,8 @@ aclError aclrtMemcpyBatchAsync(void** dsts, size_t* destMaxs, void** srcs, size_
                                size_t numAttrs, size_t* failIndex, aclrtStream stream) {
   return run_batch("aclrtMemcpyBatchAsync",
                    {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
-                   failIndex, [&](const Transfer& copy) { return enqueue(copy.call, copy, stream); })
+                   failIndex,
+                   [&](const Transfer& copy) { return enqueue(copy.call, copy, stream); })
       .code();
 }
 

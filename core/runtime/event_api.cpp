@@ -35,9 +35,8 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
                 "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
-  Event* made =
-      events().create(Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false,
-                            events_made++});
+  Event* made = events().create(
+      Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false, events_made++});
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }

@@ -185,8 +185,8 @@ aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callbac
   constexpr const char* call = "aclrtExceptionInfoCallbackUnregister";
   Status status = check_callback(call, callback);
   if (status.ok()) {
-    status = change_callbacks(
-        call, [=](ExceptionCallbacks& all) { std::erase(all.several, callback); });
+    status =
+        change_callbacks(call, [=](ExceptionCallbacks& all) { std::erase(all.several, callback); });
   }
   return status.code();
 }

@@ -98,8 +98,7 @@ aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream
 aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) {
   constexpr const char* call = "aclrtUnSubscribeHostFunc";
   PinnedStream stream;
-  if (Status status = find_subscribed(call, exeStream, &stream); !status.ok())
-    return status.code();
+  if (Status status = find_subscribed(call, exeStream, &stream); !status.ok()) return status.code();
   Subscriptions& all = Subscriptions::get();
   std::lock_guard lock(all.mutex);
   const auto found = all.threads.find(stream->id);
@@ -126,9 +125,10 @@ aclError aclrtProcessHostFunc(int32_t timeout) {
     return not_subscribed(
         "this thread is not subscribed to a stream; call aclrtSubscribeHostFunc first");
   }
-  const bool ended = Deadline::in_milliseconds(timeout).wait(all.changed, lock,
-                                                             [&] { return !all.has(self); });
-  if (ended) return not_subscribed("the last stream of this thread was unsubscribed while it waited");
+  const bool ended =
+      Deadline::in_milliseconds(timeout).wait(all.changed, lock, [&] { return !all.has(self); });
+  if (ended)
+    return not_subscribed("the last stream of this thread was unsubscribed while it waited");
   return fail(ACL_ERROR_RT_REPORT_TIMEOUT, Reason::timed_out, call,
               "timed out: no host function within %d ms (only models have them)", timeout)
       .code();

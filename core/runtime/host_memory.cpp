@@ -130,8 +130,8 @@ aclError aclrtHostGetDevicePointer(void* pHost, void** pDevice, uint32_t flag) {
   Status status = not_null(call, "pHost", pHost);
   if (status.ok()) status = not_null(call, "pDevice", pDevice);
   if (status.ok() && flag != 0) {
-    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                  "flag must be 0, but got %u", flag);
+    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "flag must be 0, but got %u",
+                  flag);
   }
   if (!status.ok()) return status.code();
   Registrations& all = Registrations::get();

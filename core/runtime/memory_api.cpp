@@ -71,7 +71,8 @@ Status check_config(const char* call, const aclrtMallocConfig& config) {
 
 // The policy has no effect: on a host there is only one kind of memory to choose.
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device).code();
+  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device)
+      .code();
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
@@ -79,7 +80,8 @@ aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device).code();
+  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device)
+      .code();
 }
 
 // Attributes label memory for the driver of a device: checked, and without effect.

@@ -73,8 +73,9 @@ using DeviceAbortCallbacks = NamedCallbacks<aclrtDeviceTaskAbortCallback>;
 
 // On the thread that creates or destroys the stream.
 inline void notify_stream_state(aclrtStream stream, aclrtStreamState state) {
-  StreamStateCallbacks::get().for_each(
-      [&](aclrtStreamStateCallback function, void* argument) { function(stream, state, argument); });
+  StreamStateCallbacks::get().for_each([&](aclrtStreamStateCallback function, void* argument) {
+    function(stream, state, argument);
+  });
 }
 
 }  // namespace openaclnn

@@ -145,8 +145,8 @@ Status wait_for_notify(const char* call, aclrtNotify handle, aclrtStream stream_
   if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok())
     return status;
   notify_consumes(stream.get(), handle);
-  return hand_over_job(call, *stream,
-                       std::make_unique<NotifyWait>(NotifyWait{notify->flag, stream.get(), seconds}));
+  return hand_over_job(
+      call, *stream, std::make_unique<NotifyWait>(NotifyWait{notify->flag, stream.get(), seconds}));
 }
 
 template <class F>

@@ -46,9 +46,8 @@ class Philox {
  private:
   void block() {
     constexpr uint32_t kFirst = 0xD2511F53u, kSecond = 0xCD9E8D57u;
-    uint32_t x[4] = {
-        static_cast<uint32_t>(counter_[0]), static_cast<uint32_t>(counter_[0] >> 32),
-        static_cast<uint32_t>(counter_[1]), static_cast<uint32_t>(counter_[1] >> 32)};
+    uint32_t x[4] = {static_cast<uint32_t>(counter_[0]), static_cast<uint32_t>(counter_[0] >> 32),
+                     static_cast<uint32_t>(counter_[1]), static_cast<uint32_t>(counter_[1] >> 32)};
     uint32_t key[2] = {key_[0], key_[1]};
     for (int round = 0; round < 10; ++round) {
       const uint64_t a = uint64_t{kFirst} * x[0], b = uint64_t{kSecond} * x[2];
@@ -120,7 +119,9 @@ void store(char* place, int dtype, double value) {
   }
 }
 
-bool is_integer(int dtype) { return dtype != ACL_FLOAT && dtype != ACL_FLOAT16 && dtype != ACL_BF16; }
+bool is_integer(int dtype) {
+  return dtype != ACL_FLOAT && dtype != ACL_FLOAT16 && dtype != ACL_BF16;
+}
 
 struct Random {
   aclrtRandomNumTaskInfo given;
@@ -214,7 +215,7 @@ Status check_task(const aclrtRandomNumTaskInfo& given, uint64_t count) {
                 static_cast<unsigned long long>(count));
   }
   status = check_known_range(kCall, "randomResultAddr", given.randomResultAddr,
-                       mask ? (count + 7) / 8 : count * width);
+                             mask ? (count + 7) / 8 : count * width);
   if (status.ok())
     status = check_known_range(kCall, "randomCounterAddr", given.randomCounterAddr, kCounterBytes);
   return status;
@@ -237,13 +238,13 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrt
     PinnedStream own;
     if (status.ok()) status = find_working_stream(kCall, stream, &own);
     if (!status.ok()) return status.code();
-    const bool mask = taskInfo->randomNumFuncParaInfo.funcType ==
-                      ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
+    const bool mask =
+        taskInfo->randomNumFuncParaInfo.funcType == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
     if (observer != nullptr) [[unlikely]] {
       const size_t bytes = mask ? (count + 7) / 8 : count * width_of(taskInfo->dataType);
-      const Range ranges[] = {{"randomResultAddr", taskInfo->randomResultAddr, bytes, true},
-                              {"randomCounterAddr", taskInfo->randomCounterAddr, kCounterBytes,
-                               true}};
+      const Range ranges[] = {
+          {"randomResultAddr", taskInfo->randomResultAddr, bytes, true},
+          {"randomCounterAddr", taskInfo->randomCounterAddr, kCounterBytes, true}};
       observer->touches(kCall, ranges, 2, own.get());
     }
     submit_job(*own, std::make_unique<Random>(Random{*taskInfo, count}), count <= 256);

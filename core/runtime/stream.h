@@ -92,7 +92,7 @@ class Stream {
     Stream& stream_;
     uint64_t target_;
     uint32_t aborts_ = 0;  // before the wait
-    bool present_;  // false: all tasks are done without failure
+    bool present_;         // false: all tasks are done without failure
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks submitted so far; 0 when nothing is queued or running
@@ -173,8 +173,8 @@ class Stream {
   Deadline pause_ends_;
   Deadline
       alarm_;  // until when the worker sleeps at most: a pause that ends later need not wake it
-  bool working_ = false;   // the worker is in its loop
-  bool busy_ = false;      // a task is running, on the worker or inline
+  bool working_ = false;         // the worker is in its loop
+  bool busy_ = false;            // a task is running, on the worker or inline
   uint32_t running_thread_ = 0;  // that submitted the running task
   uint32_t aborts_ = 0;
   std::atomic<bool> stops_on_failure_ = false;

@@ -204,7 +204,9 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
     *value = {};
     switch (static_cast<int>(stmAttrType)) {
       case ACL_STREAM_ATTR_FAILURE_MODE: value->failureMode = own.stops_on_failure(); return {};
-      case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK: value->overflowSwitch = own.overflow_switch; return {};
+      case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
+        value->overflowSwitch = own.overflow_switch;
+        return {};
       case ACL_STREAM_ATTR_USER_CUSTOM_TAG: value->userCustomTag = own.tag; return {};
       case ACL_STREAM_ATTR_CACHE_OP_INFO: return {};
       case ACL_STREAM_ATTR_PRIORITY: value->streamPriority = own.priority; return {};

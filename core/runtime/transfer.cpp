@@ -98,7 +98,8 @@ Status check_known_range(const char* call, const char* argument, const void* add
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind) {
   const auto value = static_cast<int>(kind);  // a hint: the addresses decide the direction
   if (observer != nullptr) [[unlikely]] {
-    Status status = observer->inspect_transfer(call, copy.dst, room, copy.src, copy.written_span(), value);
+    Status status =
+        observer->inspect_transfer(call, copy.dst, room, copy.src, copy.written_span(), value);
     if (!status.ok()) return status;
   }
   if (value < ACL_MEMCPY_HOST_TO_HOST || value > ACL_MEMCPY_INTER_DEVICE_TO_DEVICE) {

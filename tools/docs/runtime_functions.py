@@ -19,9 +19,13 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 <!-- Written by tools/docs/runtime_functions.py -->
 # Functions of the runtime
 
-Every function that the headers in `acl/` and `hccl/` declare. `acl/acl.h` includes the runtime, the operators by type and the models; the other headers are included by name. [runtime.md](runtime.md) says what the core of the runtime does and how that differs from CANN.
+Every function that the headers in `acl/` and `hccl/` declare. `acl/acl.h` includes the runtime, \
+the operators by type and the models; the other headers are included by name. \
+[runtime.md](runtime.md) says what the core of the runtime does and how that differs from CANN.
 
-A function that a CPU cannot have is declared, so that programs compile and link, and refuses: it checks its pointers, sets its results to zero, and returns a status with a sentence. Collectives need the library in which PyTorch communicates: build with `openaclnn cc --aten`.
+A function that a CPU cannot have is declared, so that programs compile and link, and refuses: it \
+checks its pointers, sets its results to zero, and returns a status with a sentence. Collectives \
+need the library in which PyTorch communicates: build with `openaclnn cc --aten`.
 """
 
 

@@ -11,7 +11,6 @@
 namespace openaclnn::aten {
 namespace {
 
-
 const Row* find_type(const std::string& type) {
   static constinit NoDestructor<std::unordered_map<std::string, const Row*>> place;
   const auto& types = place.get([] {
