@@ -44,6 +44,18 @@ struct Allocation {
 };
 Allocation find_allocation(const void* address);
 
+// ---- memory that processes share (ipc_memory.cpp) ----
+
+// The allocation that begins at an address and may be replaced by shared pages: its bytes in whole
+// pages. Fails for memory that other allocations have parts of.
+Status pages_of(const char* call, const void* address, size_t* size);
+// From now on its pages are those of a file; freeing it gives the program's own pages back first.
+void note_shared(const void* address);
+bool has_shared_pages(const void* address);  // of a live allocation that begins there
+// Records memory of another process, which only forget_imported ends.
+void note_imported(void* address, size_t size);
+void forget_imported(const void* address);
+
 // Bytes of device memory that a device has, and had at most.
 struct MemoryUse {
   uint64_t current = 0, peak = 0;

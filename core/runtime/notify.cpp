@@ -2,6 +2,8 @@
 // Notifications: a flag that one stream sets and one waiting stream consumes. Tasks hold the state,
 // so the handle may be destroyed before they run.
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include "core/runtime/device.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/shared_file.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/task.h"
 
@@ -22,10 +25,37 @@ constexpr size_t kMaxNotifies = 1 << 16;
 
 class Flag {
  public:
+  Flag() = default;
+  explicit Flag(std::shared_ptr<SharedFile> file) : file_(std::move(file)) {}
+
+  // Moves it to memory that other processes reach; fails while a stream waits.
+  Status share(const char* call, bool any_process, std::shared_ptr<SharedFile>* file) {
+    std::lock_guard lock(mutex_);
+    if (file_ == nullptr && !waiters_.empty()) {
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::already_done, call,
+                  "a stream waits for notify already; export it before the first wait");
+    }
+    if (file_ == nullptr) {
+      if (Status status = SharedFile::create(call, 0, any_process, &file_); !status.ok())
+        return status;
+      file_->header().word = is_set_;
+    }
+    *file = file_;
+    return {};
+  }
+  std::shared_ptr<SharedFile> file() {
+    std::lock_guard lock(mutex_);
+    return file_;
+  }
+
   void set() {
     OneShotEvent* first = nullptr;
     {
       std::lock_guard lock(mutex_);
+      if (file_ != nullptr) {
+        file_->header().word.store(1, std::memory_order_release);
+        return;
+      }
       if (waiters_.empty()) {
         is_set_ = true;
         return;
@@ -40,18 +70,27 @@ class Flag {
   void clear() {
     std::lock_guard lock(mutex_);
     is_set_ = false;
+    if (file_ != nullptr) file_->header().word = 0;
   }
 
   // For a task of the stream: waits until it is set, and clears it.
   Stream::Waited wait(Stream& stream, Deadline deadline) {
     OneShotEvent own;
+    std::shared_ptr<SharedFile> shared;
     {
       std::lock_guard lock(mutex_);
-      if (is_set_) {
+      shared = file_;
+      if (shared == nullptr && is_set_) {
         is_set_ = false;
         return Stream::Waited::signalled;
       }
-      waiters_.push_back(&own);
+      if (shared == nullptr) waiters_.push_back(&own);
+    }
+    if (shared != nullptr) {  // another process may set it, and announces nothing
+      const auto take = [](void* word) {
+        return static_cast<std::atomic<uint32_t>*>(word)->exchange(0) != 0;
+      };
+      return stream.poll_here(take, &shared->header().word, deadline);
     }
     const Stream::Waited waited = stream.wait_here(own, deadline);
     std::lock_guard lock(mutex_);
@@ -63,6 +102,7 @@ class Flag {
  private:
   std::mutex mutex_;
   bool is_set_ = false;
+  std::shared_ptr<SharedFile> file_;   // of one that processes share
   std::deque<OneShotEvent*> waiters_;  // in the order in which they began to wait
 };
 
@@ -73,6 +113,8 @@ struct Notify {
   std::shared_ptr<Flag> flag = std::make_shared<Flag>();
 
   explicit Notify(uint32_t its_id) : id(its_id) {}
+  Notify(uint32_t its_id, std::shared_ptr<SharedFile> file)
+      : id(its_id), flag(std::make_shared<Flag>(std::move(file))) {}
 };
 
 HandlePool<Notify>& notifies() {
@@ -108,15 +150,12 @@ struct NotifyWait {
   }
 };
 
-Status create_notify(const char* call, aclrtNotify* notify, uint64_t flag) {
-  static std::atomic<uint32_t> made = 0;
-  if (Status null = not_null(call, "notify", notify); !null.ok()) return null;
-  if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                "flag must be 0 or 1, but got %llu", static_cast<unsigned long long>(flag));
-  }
+std::atomic<uint32_t> notifies_made = 0;
+
+template <class... Given>
+Status make_notify(const char* call, aclrtNotify* notify, Given... given) {
   if (!current_context()) return no_context(call);
-  Notify* own = notifies().create(made++);
+  Notify* own = notifies().create(notifies_made++, given...);
   if (own == nullptr) {
     return fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, Reason::no_resource, call,
                 "too many live notifies");
@@ -124,6 +163,15 @@ Status create_notify(const char* call, aclrtNotify* notify, uint64_t flag) {
   notify_made(call, ObjectKind::notify, own);
   *notify = own;
   return {};
+}
+
+Status create_notify(const char* call, aclrtNotify* notify, uint64_t flag) {
+  if (Status null = not_null(call, "notify", notify); !null.ok()) return null;
+  if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "flag must be 0 or 1, but got %llu", static_cast<unsigned long long>(flag));
+  }
+  return make_notify(call, notify);
 }
 
 Status record_notify(const char* call, aclrtNotify handle, aclrtStream stream_handle) {
@@ -206,4 +254,46 @@ aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
     if (find_notify(call, notifies[i], &own).ok()) own->flag->clear();
   }
   return status.code();
+}
+
+// ---- notifications of other processes ----
+
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags) {
+  return guarded_call("aclrtNotifyGetExportKey", [&](const char* call) {
+    constexpr uint64_t kAny = ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION;
+    PinnedNotify own;
+    std::shared_ptr<SharedFile> file;
+    Status status = find_notify(call, notify, &own);
+    if (status.ok()) status = check_export(call, key, len, flags, kAny);
+    if (status.ok()) status = own->flag->share(call, flags == kAny, &file);
+    if (status.ok()) std::strcpy(key, file->key().c_str());
+    return status;
+  });
+}
+
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
+  constexpr const char* call = "aclrtNotifySetImportPid";
+  PinnedNotify own;
+  Status status = find_notify(call, notify, &own);
+  if (!status.ok()) return status.code();
+  const std::shared_ptr<SharedFile> file = own->flag->file();
+  if (file == nullptr) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
+                "notify was not exported; call aclrtNotifyGetExportKey first")
+        .code();
+  }
+  return list_processes(call, *file, pid, num).code();
+}
+
+aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
+  return guarded_call("aclrtNotifyImportByKey", [&](const char* call) {
+    std::shared_ptr<SharedFile> file;
+    Status status = not_null(call, "notify", notify);
+    if (status.ok() && (flags & ~ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS) != 0) {
+      status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                    "flags must be 0 or 2, but got %llu", static_cast<unsigned long long>(flags));
+    }
+    if (status.ok()) status = SharedFile::open(call, key, &file);
+    return status.ok() ? make_notify(call, notify, file) : status;
+  });
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of C++ programs: with the directory of `home --aten` they work, without it they say so."""
+"""Collectives of C++ programs: they work with `home --aten`, and say what is missing without it."""
 
 from __future__ import annotations
 
