@@ -24,11 +24,11 @@ struct Allocator {
 
 HandlePool<Allocator>& allocators() { return pool_of<Allocator>(1 << 12); }
 
-struct Registered {
-  Registered() { hold_across_fork(mutex); }
+struct RegisteredAllocators {
+  RegisteredAllocators() { hold_across_fork(mutex); }
 
-  static Registered& get() {
-    static constinit NoDestructor<Registered> registered;
+  static RegisteredAllocators& get() {
+    static constinit NoDestructor<RegisteredAllocators> registered;
     return registered.get();
   }
 
@@ -121,7 +121,7 @@ aclError aclrtAllocatorRegister(aclrtStream stream, aclrtAllocatorDesc allocator
                   "the address; set them first")
           .code();
     }
-    Registered& all = Registered::get();
+    RegisteredAllocators& all = RegisteredAllocators::get();
     std::lock_guard lock(all.mutex);
     all.of_stream[own->id] = {allocatorDesc, *allocator};
     return ACL_SUCCESS;
@@ -147,7 +147,7 @@ aclError aclrtAllocatorGetByStream(aclrtStream stream, aclrtAllocatorDesc* alloc
     if (status.ok()) status = not_null(call, name, result);
   }
   if (!status.ok()) return status.code();
-  Registered& all = Registered::get();
+  RegisteredAllocators& all = RegisteredAllocators::get();
   std::unique_lock lock(all.mutex);
   const auto found = all.of_stream.find(own->id);
   if (found == all.of_stream.end()) {
@@ -170,7 +170,7 @@ aclError aclrtAllocatorUnregister(aclrtStream stream) {
   PinnedStream own;
   const Status status = find_named_stream("aclrtAllocatorUnregister", stream, &own);
   if (!status.ok()) return status.code();
-  Registered& all = Registered::get();
+  RegisteredAllocators& all = RegisteredAllocators::get();
   std::lock_guard lock(all.mutex);
   all.of_stream.erase(own->id);
   return ACL_SUCCESS;

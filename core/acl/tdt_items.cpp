@@ -20,7 +20,7 @@ HandlePool<acltdtDataset>& tdt_datasets() { return pool_of<acltdtDataset>(1 << 1
 
 namespace {
 
-constexpr size_t kMostDims = 128;
+constexpr size_t kMostItemDims = 128;
 
 template <class T, class Get>
 T ask_item(const char* call, const acltdtDataItem* handle, T otherwise, Get get) {
@@ -38,10 +38,10 @@ acltdtDataItem* acltdtCreateDataItem(acltdtTensorType tdtType, const int64_t* di
   constexpr const char* call = "acltdtCreateDataItem";
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&]() -> acltdtDataItem* {
     const int type = static_cast<int>(tdtType);
-    if ((dims == nullptr) != (dimNum == 0) || dimNum > kMostDims) {
+    if ((dims == nullptr) != (dimNum == 0) || dimNum > kMostItemDims) {
       return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                  "dimNum must be in [0, %zu], and dims NULL for 0 alone, but got %zu", kMostDims,
-                  dimNum)
+                  "dimNum must be in [0, %zu], and dims NULL for 0 alone, but got %zu",
+                  kMostItemDims, dimNum)
           .null();
     }
     if (type < ACL_TENSOR_DATA_UNDEFINED || type > ACL_TENSOR_DATA_END_TENSOR) {

@@ -19,7 +19,7 @@ using namespace openaclnn;
 
 namespace {
 
-struct Shared {
+struct SharedBlock {
   std::shared_ptr<SharedFile> file;
   void* address;
 };
@@ -33,7 +33,7 @@ struct SharedMemory {
   }
 
   std::mutex mutex;
-  std::map<std::string, Shared> exported, imported;  // by key
+  std::map<std::string, SharedBlock> exported, imported;  // by key
 };
 
 Status export_memory(const char* call, void* address, size_t size, bool any_process,

@@ -198,15 +198,15 @@ Status wait_for_notify(const char* call, aclrtNotify handle, aclrtStream stream_
 }
 
 template <class F>
-aclError guarded_call(const char* call, F f) {
+aclError guarded_notify(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
-  return guarded_call("aclrtCreateNotify",
-                      [&](const char* call) { return create_notify(call, notify, flag); });
+  return guarded_notify("aclrtCreateNotify",
+                        [&](const char* call) { return create_notify(call, notify, flag); });
 }
 
 aclError aclrtDestroyNotify(aclrtNotify notify) {
@@ -220,12 +220,12 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-  return guarded_call("aclrtRecordNotify",
-                      [&](const char* call) { return record_notify(call, notify, stream); });
+  return guarded_notify("aclrtRecordNotify",
+                        [&](const char* call) { return record_notify(call, notify, stream); });
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-  return guarded_call("aclrtWaitAndResetNotify", [&](const char* call) {
+  return guarded_notify("aclrtWaitAndResetNotify", [&](const char* call) {
     return wait_for_notify(call, notify, stream, timeout);
   });
 }
@@ -259,7 +259,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
 // ---- notifications of other processes ----
 
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags) {
-  return guarded_call("aclrtNotifyGetExportKey", [&](const char* call) {
+  return guarded_notify("aclrtNotifyGetExportKey", [&](const char* call) {
     constexpr uint64_t kAny = ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION;
     PinnedNotify own;
     std::shared_ptr<SharedFile> file;
@@ -286,7 +286,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
 }
 
 aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
-  return guarded_call("aclrtNotifyImportByKey", [&](const char* call) {
+  return guarded_notify("aclrtNotifyImportByKey", [&](const char* call) {
     std::shared_ptr<SharedFile> file;
     Status status = not_null(call, "notify", notify);
     if (status.ok() && (flags & ~ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS) != 0) {

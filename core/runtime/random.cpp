@@ -18,7 +18,7 @@ using namespace openaclnn;
 
 namespace {
 
-constexpr const char* kCall = "aclrtRandomNumAsync";
+constexpr const char* kRandomCall = "aclrtRandomNumAsync";
 constexpr size_t kCounterBytes = 16;
 
 class Philox {
@@ -160,7 +160,7 @@ struct Random {
   }
 
   void run() const {
-    const Work work(kCall);
+    const Work work(kRandomCall);
     const DefaultArithmetic arithmetic;
     auto* counter = static_cast<char*>(reachable(given.randomCounterAddr));
     uint64_t offset[2];
@@ -182,22 +182,22 @@ Status check_parameter(const char* name, const aclrtRandomParaInfo& given) {
   if (given.isAddr == 0) return {};
   const void* address;
   std::memcpy(&address, given.valueOrAddr, sizeof address);
-  if (Status null = not_null(kCall, name, address, ObjectKind::device_memory); !null.ok())
+  if (Status null = not_null(kRandomCall, name, address, ObjectKind::device_memory); !null.ok())
     return null;
-  return check_known_range(kCall, name, address, sizeof(uint64_t));
+  return check_known_range(kRandomCall, name, address, sizeof(uint64_t));
 }
 
 Status check_task(const aclrtRandomNumTaskInfo& given, uint64_t count) {
   const int kind = given.randomNumFuncParaInfo.funcType, dtype = given.dataType;
   if (kind < 0 || kind > ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kCall,
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kRandomCall,
                 "funcType must be in [0, 3], but got %d", kind);
   }
   const bool mask = kind == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
   const size_t width = width_of(dtype);
   const bool normal = kind >= ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS;
   if (width == 0 || ((mask || normal) && is_integer(dtype))) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_dtype, kCall,
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_dtype, kRandomCall,
                 "dataType must be FLOAT, FLOAT16, BF16 or, for uniform numbers, an integer of 32 "
                 "or 64 bits, but got %d",
                 dtype);
@@ -206,18 +206,19 @@ Status check_task(const aclrtRandomNumTaskInfo& given, uint64_t count) {
   Status status = check_parameter("the first parameter", parameters.min);
   if (status.ok() && !mask) status = check_parameter("the second parameter", parameters.max);
   if (status.ok()) status = check_parameter("randomSeed", given.randomSeed);
-  if (status.ok()) status = not_null(kCall, "randomResultAddr", given.randomResultAddr);
-  if (status.ok()) status = not_null(kCall, "randomCounterAddr", given.randomCounterAddr);
+  if (status.ok()) status = not_null(kRandomCall, "randomResultAddr", given.randomResultAddr);
+  if (status.ok()) status = not_null(kRandomCall, "randomCounterAddr", given.randomCounterAddr);
   if (!status.ok()) return status;
   if (count == 0 || count > SIZE_MAX / 16) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kCall,
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kRandomCall,
                 "randomNum must be at least 1 and fit the memory, but got %llu",
                 static_cast<unsigned long long>(count));
   }
-  status = check_known_range(kCall, "randomResultAddr", given.randomResultAddr,
+  status = check_known_range(kRandomCall, "randomResultAddr", given.randomResultAddr,
                              mask ? (count + 7) / 8 : count * width);
   if (status.ok())
-    status = check_known_range(kCall, "randomCounterAddr", given.randomCounterAddr, kCounterBytes);
+    status =
+        check_known_range(kRandomCall, "randomCounterAddr", given.randomCounterAddr, kCounterBytes);
   return status;
 }
 
@@ -225,18 +226,19 @@ Status check_task(const aclrtRandomNumTaskInfo& given, uint64_t count) {
 
 aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrtStream stream,
                              void* reserve) {
-  return guarded(kCall, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
-    Status status = not_null(kCall, "taskInfo", taskInfo);
+  return guarded(kRandomCall, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    Status status = not_null(kRandomCall, "taskInfo", taskInfo);
     if (status.ok() && reserve != nullptr)
-      status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kCall, "reserve must be NULL");
+      status =
+          fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kRandomCall, "reserve must be NULL");
     if (status.ok() && taskInfo->randomNum.isAddr != 0)
-      status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, kCall,
+      status = fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, kRandomCall,
                     "randomNum must be a value: a number in device memory is not supported");
     if (!status.ok()) return status.code();
     const auto count = read_parameter<uint64_t>(taskInfo->randomNum);
     status = check_task(*taskInfo, count);
     PinnedStream own;
-    if (status.ok()) status = find_working_stream(kCall, stream, &own);
+    if (status.ok()) status = find_working_stream(kRandomCall, stream, &own);
     if (!status.ok()) return status.code();
     const bool mask =
         taskInfo->randomNumFuncParaInfo.funcType == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
@@ -245,7 +247,7 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrt
       const Range ranges[] = {
           {"randomResultAddr", taskInfo->randomResultAddr, bytes, true},
           {"randomCounterAddr", taskInfo->randomCounterAddr, kCounterBytes, true}};
-      observer->touches(kCall, ranges, 2, own.get());
+      observer->touches(kRandomCall, ranges, 2, own.get());
     }
     submit_job(*own, std::make_unique<Random>(Random{*taskInfo, count}), count <= 256);
     return ACL_SUCCESS;

@@ -16,8 +16,8 @@ using namespace openaclnn;
 
 namespace {
 
-constexpr const char* kCall = "aclrtReduceAsync";
-constexpr size_t kBriefBytes = 16 << 10;
+constexpr const char* kReduceCall = "aclrtReduceAsync";
+constexpr size_t kBriefReduction = 16 << 10;
 
 enum class Operation { sum, max, min };
 
@@ -82,7 +82,7 @@ struct Reduction {
   size_t bytes;
 
   void run() const {
-    const Work work(kCall);
+    const Work work(kReduceCall);
     const DefaultArithmetic arithmetic;
     kernel.run(operation, static_cast<char*>(reachable(dst)),
                static_cast<const char*>(reachable(src)), bytes);
@@ -90,28 +90,28 @@ struct Reduction {
 };
 
 Status check_arguments(const Reduction& given, int kind, int type, const void* reserve) {
-  Status status = not_null(kCall, "dst", given.dst, ObjectKind::device_memory);
-  if (status.ok()) status = not_null(kCall, "src", given.src, ObjectKind::device_memory);
+  Status status = not_null(kReduceCall, "dst", given.dst, ObjectKind::device_memory);
+  if (status.ok()) status = not_null(kReduceCall, "src", given.src, ObjectKind::device_memory);
   if (!status.ok()) return status;
   if (reserve != nullptr) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kCall, "reserve must be NULL");
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kReduceCall, "reserve must be NULL");
   }
   if (kind < ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM || kind > ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN) {
-    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, kCall,
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, kReduceCall,
                 "kind must be 10 (sum), 11 (max) or 12 (min), but got %d", kind);
   }
   if (given.kernel.run == nullptr) {
-    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::wrong_dtype, kCall,
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::wrong_dtype, kReduceCall,
                 "type must be INT8, INT16, INT32, UINT32, FLOAT, FLOAT16 or BF16, but got %d",
                 type);
   }
   if (given.bytes == 0 || given.bytes % given.kernel.width != 0) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kCall,
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, kReduceCall,
                 "count is in bytes and must be a multiple of %zu above 0, but got %zu",
                 given.kernel.width, given.bytes);
   }
-  status = check_known_range(kCall, "dst", given.dst, given.bytes);
-  if (status.ok()) status = check_known_range(kCall, "src", given.src, given.bytes);
+  status = check_known_range(kReduceCall, "dst", given.dst, given.bytes);
+  if (status.ok()) status = check_known_range(kReduceCall, "src", given.src, given.bytes);
   return status;
 }
 
@@ -119,19 +119,19 @@ Status check_arguments(const Reduction& given, int kind, int type, const void* r
 
 aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKind kind,
                           aclDataType type, aclrtStream stream, void* reserve) {
-  return guarded(kCall, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+  return guarded(kReduceCall, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
     const int chosen = static_cast<int>(kind);
     const auto operation = static_cast<Operation>(chosen - ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM);
     const Reduction given = {kernel_of(type), operation, dst, src, count};
     Status status = check_arguments(given, chosen, type, reserve);
     PinnedStream own;
-    if (status.ok()) status = find_working_stream(kCall, stream, &own);
+    if (status.ok()) status = find_working_stream(kReduceCall, stream, &own);
     if (!status.ok()) return status.code();
     if (observer != nullptr) [[unlikely]] {
       const Range ranges[] = {{"dst", dst, count, true}, {"src", src, count, false}};
-      observer->touches(kCall, ranges, 2, own.get());
+      observer->touches(kReduceCall, ranges, 2, own.get());
     }
-    submit_job(*own, std::make_unique<Reduction>(given), count <= kBriefBytes);
+    submit_job(*own, std::make_unique<Reduction>(given), count <= kBriefReduction);
     return ACL_SUCCESS;
   });
 }
