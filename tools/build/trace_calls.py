@@ -33,6 +33,12 @@ SUBMITS = {  # and the condition under which the stream gets work
     "aclrtMemcpyAsync": "count != 0",
     "aclrtMemsetAsync": "count != 0",
     "aclrtLaunchCallback": "blockType == ACL_CALLBACK_BLOCK",
+    "aclrtLaunchHostFunc": "true",
+    "aclrtMemcpy2dAsync": "true",
+    "aclrtRandomNumAsync": "true",
+    "aclrtReduceAsync": "true",
+    "aclrtValueWrite": "true",
+    "aclrtWaitAndResetNotify": "true",
 }
 
 
