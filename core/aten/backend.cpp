@@ -19,6 +19,7 @@ constexpr const char* kAdvice = "run `openaclnn home --aten`";
 
 struct Loaded {
   const Backend* backend = nullptr;
+  void* library = nullptr;
   std::string problem;  // what is missing, as the end of a sentence
 };
 
@@ -40,31 +41,37 @@ Loaded load() {
   const std::string torch = folder + "/torch/libtorch_cpu.so";
   const bool is_there = dlopen(torch.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr;
   void* const cpu = dlopen(torch.c_str(), RTLD_LAZY);
-  if (cpu == nullptr) return {nullptr, "PyTorch not found (" + last_error() + "); " + kAdvice};
+  if (cpu == nullptr)
+    return {nullptr, nullptr, "PyTorch not found (" + last_error() + "); " + kAdvice};
   // The backend names it; without its path the loader would look elsewhere.
   (void)dlopen((folder + "/torch/libtorch.so").c_str(), RTLD_LAZY);
   const std::string path = folder + "/libaclnn_math.so";
   void* const library = dlopen(path.c_str(), RTLD_LAZY);
   if (library == nullptr)
-    return {nullptr, "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
+    return {nullptr, nullptr,
+            "libaclnn_math.so cannot be loaded (" + last_error() + "); " + kAdvice};
   const auto* backend = static_cast<const Backend*>(dlsym(library, kBackend));
   if (backend == nullptr || std::strcmp(backend->rows_digest, rows_digest) != 0)
-    return {nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
+    return {nullptr, nullptr, path + " belongs to another version of openaclnn; " + kAdvice};
   const auto abi = reinterpret_cast<uint64_t (*)()>(dlsym(cpu, "aoti_torch_abi_version"));
   if (abi == nullptr || abi() >> 32 != backend->torch_abi >> 32)
     return {
-        nullptr,
+        nullptr, nullptr,
         std::string("this PyTorch is not the version that libaclnn_math.so was compiled for; ") +
             kAdvice};
   if (!is_there) backend->set_threads(num_threads());
-  return {backend, ""};
+  return {backend, library, ""};
+}
+
+const Loaded& loaded_once() {
+  static constinit NoDestructor<Loaded> place;
+  return place.get(load);
 }
 
 }  // namespace
 
 Status find_backend(const char* call, const Backend** found) {
-  static constinit NoDestructor<Loaded> place;
-  const Loaded& loaded = place.get(load);
+  const Loaded& loaded = loaded_once();
   if (loaded.backend == nullptr)
     return fail(ACLNN_ERR_INNER, Reason::missing_library, call, "%s", loaded.problem.c_str());
   *found = loaded.backend;
@@ -72,3 +79,9 @@ Status find_backend(const char* call, const Backend** found) {
 }
 
 }  // namespace openaclnn::aten
+
+// The library itself, for collectives and operators by type (core/acl/backend.cpp); NULL without
+// it.
+extern "C" __attribute__((visibility("default"))) void* openaclnn_aten_backend() {
+  return openaclnn::aten::loaded_once().library;
+}

@@ -77,8 +77,10 @@ constexpr Observer kObserver = {
           in_order([=](State& state) {
             state.happens_before.recorded(event, s);
             const Object* own = state.ledger.find(event);
-            const bool is_event = own != nullptr && own->live && own->kind == ObjectKind::event;
-            if (!is_event) state.calling_back.insert(s);  // the point of a callback
+            const bool is_object =
+                own != nullptr && own->live &&
+                (own->kind == ObjectKind::event || own->kind == ObjectKind::notify);
+            if (!is_object) state.calling_back.insert(s);  // the point of a callback
           });
         },
     .waits =
@@ -88,6 +90,10 @@ constexpr Observer kObserver = {
     .reached =
         [](const void* event) {
           in_order([=](State& state) { state.happens_before.reached(event); });
+        },
+    .consumes =
+        [](const Stream* s, const void* notify) {
+          in_order([=](State& state) { state.happens_before.consumes(s, notify); });
         },
 };
 

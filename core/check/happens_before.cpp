@@ -65,12 +65,15 @@ void HappensBefore::begin(const Stream* stream) {
 }
 
 const Access* HappensBefore::add(uintptr_t block, Access access) {
+  const auto waits_here = [&](const auto& awaited) { return awaited.first == access.stream; };
+  access.is_judged = std::none_of(awaited_.begin(), awaited_.end(), waits_here);
   access.actor = actor_of(access.stream);
   access.epoch = clocks_[access.actor][access.actor];
   std::vector<Access>& accesses = accesses_[block];
   drop_known(accesses);
   const Access* collision = nullptr;
   for (const Access& other : accesses) {
+    if (!access.is_judged || !other.is_judged) continue;
     if (is_known(access.actor, other) || !collide(access, other)) continue;
     collided_ = other;
     collision = &collided_;
@@ -103,12 +106,28 @@ void HappensBefore::forget(uintptr_t block, uintptr_t low, uintptr_t high) {
 void HappensBefore::synchronised(const Stream* stream) {
   const uint32_t actor = actor_of(stream);
   join(clocks_[0], clocks_[actor]);
+  std::erase_if(awaited_, [=](const auto& awaited) { return awaited.first == stream; });
+}
+
+void HappensBefore::consumes(const Stream* stream, const void* notify) {
+  const auto found = notify == nullptr ? events_.end() : events_.find(notify);
+  if (found == events_.end()) return awaited_.push_back({stream, notify});
+  join(clocks_[actor_of(stream)], found->second);
+  events_.erase(found);
 }
 
 void HappensBefore::recorded(const void* event, const Stream* stream) {
   const uint32_t actor = actor_of(stream);
   join(clocks_[actor], clocks_[0]);
-  events_[event] = clocks_[actor];
+  const auto waits_for_it = [=](const auto& awaited) { return awaited.second == event; };
+  const auto first = std::find_if(awaited_.begin(), awaited_.end(), waits_for_it);
+  if (first == awaited_.end()) {
+    events_[event] = clocks_[actor];
+    return;
+  }
+  const uint32_t waiter = actor_of(first->first);
+  join(clocks_[waiter], clocks_[actor]);
+  awaited_.erase(first);
 }
 
 void HappensBefore::waits(const Stream* stream, const void* event) {

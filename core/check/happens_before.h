@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/tensor.h"
@@ -32,6 +33,7 @@ struct Access {
   Stack stack;
   const Stream* stream = nullptr;  // nullptr: the host
   uint32_t actor = 0, epoch = 0;
+  bool is_judged = true;  // false: its order is not known (HappensBefore::consumes)
 };
 
 // Not safe for two threads at once.
@@ -52,6 +54,10 @@ class HappensBefore {
   void waits(const Stream* stream, const void* event);
   void reached(const void* event);
   void forget_event(const void* event) { events_.erase(event); }
+  // The stream waits for a record of the notification, the next one if none is left. Until that is
+  // known its order is not, and its accesses are not judged. nullptr: not before the host waits for
+  // the stream.
+  void consumes(const Stream* stream, const void* notify);
 
  private:
   using Clock = std::vector<uint32_t>;           // by actor; the host is 0
@@ -65,6 +71,7 @@ class HappensBefore {
   std::unordered_map<const Stream*, uint32_t> actors_;
   std::vector<Clock> clocks_ = {Clock(1)};
   std::unordered_map<const void*, Clock> events_;
+  std::vector<std::pair<const Stream*, const void*>> awaited_;  // of consumes, without a record
   std::unordered_map<uintptr_t, std::vector<Access>> accesses_;
   Access collided_;
 };

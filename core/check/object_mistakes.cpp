@@ -210,7 +210,8 @@ void ending(const char* call, ObjectKind kind, const void* handle) {
         state.plans.erase(static_cast<const aclOpExecutor*>(handle));
         state.not_launched.erase(handle);
       }
-      if (kind == ObjectKind::event) state.happens_before.forget_event(handle);
+      if (kind == ObjectKind::event || kind == ObjectKind::notify)
+        state.happens_before.forget_event(handle);
     }
   }
   if (in_use) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A public name of one of CANN's libraries as a jump to the same function in libopenaclnn. The
-// seven libraries hold nothing else, so whichever of them a program links or dlopens, there is one
+// libraries hold nothing else, so whichever of them a program links or dlopens, there is one
 // implementation and one set of state.
 #pragma once
 

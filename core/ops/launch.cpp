@@ -86,9 +86,9 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   if (Status status = executor->check_addresses(name); !status.ok()) return status;
   PinnedStream stream;
-  if (Status status = find_stream(stream_handle, &stream, name); !status.ok()) {
-    return with_call(Status(ACLNN_ERR_RUNTIME_ERROR), name);
-  }
+  Status found = find_stream(stream_handle, &stream, name);
+  if (found.ok()) found = check_running(*stream);
+  if (!found.ok()) return with_call(Status(ACLNN_ERR_RUNTIME_ERROR), name);
   if (kWatched && plan_observer != nullptr) {
     plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
     workspace = reachable(workspace);

@@ -144,7 +144,7 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
                 "blockType must be 0 or 1, but got %d", block);
   }
   PinnedStream stream;
-  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_working_stream(call, handle, &stream); !status.ok()) return status;
   Reporters& reporters = Reporters::get();
   {
     std::lock_guard lock(reporters.mutex);

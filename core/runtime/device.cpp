@@ -16,6 +16,7 @@
 #include "core/runtime/api_guard.h"
 #include "core/runtime/environment.h"
 #include "core/runtime/fork.h"
+#include "core/runtime/named_callbacks.h"
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
@@ -23,7 +24,6 @@
 namespace openaclnn {
 namespace {
 
-constexpr int32_t kMaxDevices = 64;
 constexpr size_t kMaxContexts = 1 << 14;
 
 struct Device {
@@ -62,23 +62,26 @@ void warn_device_list(const char* list, int32_t present, int32_t used) {
   warn_environment("ASCEND_RT_VISIBLE_DEVICES", must_be, list, used == 0 ? "no device" : first);
 }
 
+int32_t visible[kMaxDevices];  // numbers before ASCEND_RT_VISIBLE_DEVICES
+
 int32_t count_devices() {
   // Set by torchrun and accelerate, which use one device for each process.
   const int64_t processes = environment_number("LOCAL_WORLD_SIZE", 1, kMaxDevices, 1);
   const auto present =
       static_cast<int32_t>(environment_number("OPENACLNN_DEVICES", 0, kMaxDevices, processes));
-  const char* visible = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
-  if (visible == nullptr) return present;
-  std::string_view list = visible;  // ascending ids; the first that is not one ends the list
+  for (int32_t i = 0; i < kMaxDevices; ++i) visible[i] = i;
+  const char* chosen = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+  if (chosen == nullptr) return present;
+  std::string_view list = chosen;  // ascending ids; the first that is not one ends the list
   int32_t count = 0;
   for (int32_t last = -1; !list.empty(); ++count) {
     const size_t comma = std::min(list.find(','), list.size());
     const int32_t id = to_number(list.substr(0, comma));
     if (id <= last || id >= present) {
-      warn_device_list(visible, present, count);
+      warn_device_list(chosen, present, count);
       break;
     }
-    last = id;
+    visible[count] = last = id;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return count;
@@ -108,6 +111,11 @@ HandlePool<Context>& contexts() {
 int32_t device_count() {
   static constinit NoDestructor<int32_t> count;
   return count.get(count_devices);
+}
+
+int32_t visible_device(int32_t device) {
+  (void)device_count();
+  return visible[device];
 }
 
 Status check_device(const char* call, const char* argument, int32_t device) {
@@ -167,7 +175,10 @@ Context* create_context(const char* call, int32_t device, bool is_default) {
   Context* context = contexts().create(device, is_default);
   if (context != nullptr) {
     context->stream = streams().create(context);
-    if (context->stream != nullptr) return context;
+    if (context->stream != nullptr) {
+      notify_stream_state(context->stream, ACL_RT_STREAM_STATE_CREATE_POST);
+      return context;
+    }
     contexts().destroy(context);
   }
   (void)fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
@@ -181,6 +192,7 @@ Status destroy_context(const char* call, Context* context) {
     return fail(ACL_ERROR_RT_INVALID_HANDLE, {Reason::dead_handle, ObjectKind::context}, call,
                 "context was destroyed by another thread");
   }
+  notify_stream_state(stream, ACL_RT_STREAM_STATE_DESTROY_PRE);
   drain_streams([](Stream& any, void* owner) { return any.orphan(static_cast<Context*>(owner)); },
                 context);
   streams().destroy(stream);

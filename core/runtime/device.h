@@ -14,6 +14,7 @@
 namespace openaclnn {
 
 inline constexpr int kContextOptions = 3;
+inline constexpr int32_t kMaxDevices = 64;
 
 struct Context {
   static constexpr bool kPinned = true;
@@ -33,6 +34,8 @@ using PinnedContext = HandlePool<Context>::Pin;
 // OPENACLNN_DEVICES (default LOCAL_WORLD_SIZE, or 1), restricted to the devices that
 // ASCEND_RT_VISIBLE_DEVICES lists.
 int32_t device_count();
+// The number that an existing device had before that list.
+int32_t visible_device(int32_t device);
 // Returns the context of the calling thread. If it has none, or a destroyed one, returns that of
 // the default device, or nothing if there is no default device.
 PinnedContext current_context();

@@ -40,6 +40,7 @@ struct Event {
   std::shared_ptr<Point> point;             // the newest; nullptr before the first
   std::shared_ptr<std::atomic<int>> waits;  // of streams, not over yet
   bool destroyed = false;
+  uint32_t id = 0;
 
   bool may(uint32_t flag) const { return maker != EventMaker::with_flag || (flags & flag) != 0; }
   bool has_time() const { return maker == EventMaker::plain || (flags & ACL_EVENT_TIME_LINE) != 0; }

@@ -18,6 +18,8 @@ namespace {
 // The timeout that aclrtSetOpWaitTimeout set; 0: no limit.
 std::atomic<uint32_t> wait_seconds = 0;
 
+std::atomic<uint32_t> events_made = 0;
+
 constexpr uint32_t kFlags =
     ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE;
 
@@ -33,8 +35,8 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
                 "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
-  Event* made =
-      events().create(Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false});
+  Event* made = events().create(
+      Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false, events_made++});
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }
@@ -71,8 +73,8 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
     return status;
   }
   PinnedStream stream;
-  if (Status status = find_stream(stream_handle, &stream); !status.ok()) {
-    return with_call(status, call);
+  if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok()) {
+    return status;
   }
   notify_recorded(handle, stream.get());
   auto point = std::make_shared<Point>(stream.get());
@@ -119,9 +121,7 @@ Status reset(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   });
   if (!status.ok()) return status;
   PinnedStream stream;
-  if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
-    return with_call(found, call);
-  }
+  if (Status found = find_working_stream(call, stream_handle, &stream); !found.ok()) return found;
   const auto run = [](void* self) { static_cast<Reset*>(self)->run(); };
   if (stream->run_if_idle(run, own.get())) return {};
   stream->submit({run, [](void* self) { delete static_cast<Reset*>(self); }, own.get()});
@@ -163,9 +163,7 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   });
   if (!status.ok()) return status;
   PinnedStream stream;
-  if (Status found = find_stream(stream_handle, &stream); !found.ok()) {
-    return with_call(found, call);
-  }
+  if (Status found = find_working_stream(call, stream_handle, &stream); !found.ok()) return found;
   notify_waits(stream.get(), handle);
   if (own->point == nullptr || own->point->reached.is_set()) return {};
   own->stream = stream.get();
@@ -233,6 +231,48 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
                 "timeout must be at least 0 s (0: no limit), but got %d", timeout);
   });
+}
+
+// Flags other than 0 are for captures.
+namespace {
+
+Status check_external(const char* call, uint32_t flag) {
+  if (flag == ACL_EVENT_RECORD_DEFAULT) return {};
+  if (flag > ACL_EVENT_RECORD_EXTERNAL) {
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "flag must be 0 or 1, but got %u", flag);
+  }
+  return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
+              "flag 1 (external) needs a stream that is being captured; pass 0");
+}
+
+}  // namespace
+
+aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
+  return guarded_call("aclrtRecordEventWithFlag", [&](const char* call) {
+    const Status status = check_external(call, flag);
+    return status.ok() ? record(call, event, stream) : status;
+  });
+}
+
+aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
+                                      uint32_t flag) {
+  return guarded_call("aclrtStreamWaitEventWithFlag", [&](const char* call) {
+    const Status status = check_external(call, flag);
+    return status.ok() ? wait(call, stream, event, timeout) : status;
+  });
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t* eventId) {
+  constexpr const char* call = "aclrtGetEventId";
+  Status status = not_null(call, "eventId", eventId);
+  if (status.ok()) {
+    status = with_event(call, event, [&](const Event& own) {
+      *eventId = own.id;
+      return Status();
+    });
+  }
+  return status.code();
 }
 
 aclError aclrtSetOpWaitTimeout(uint32_t timeout) {

@@ -31,6 +31,11 @@ namespace {
 // that divide blocks for 512.
 constexpr size_t kAlignment = 512;
 constexpr size_t kHugePage = size_t{2} << 20;
+// From this size on an allocation has its pages alone, so that processes can share it.
+constexpr size_t kOwnPages = size_t{64} << 10;
+constexpr size_t kPage = 4096;
+
+size_t whole_pages(size_t size) { return (size + kPage - 1) / kPage * kPage; }
 
 struct Allocations {
   Allocations() { hold_across_fork(mutex); }
@@ -44,11 +49,21 @@ struct Allocations {
     size_t size;   // as reserved
     size_t asked;  // as requested
     MemoryKind kind;
-    int32_t device;  // current when it was made
-    void* base;      // what the allocator gave
+    int32_t device;                         // current when it was made
+    void* base;                             // what the allocator gave
+    bool shared = false, imported = false;  // with other processes, from one
   };
+  // Counts the bytes of device memory.
+  void count(const Block& block, bool made) {
+    if (block.kind == MemoryKind::host) return;
+    MemoryUse& use = uses[block.device];
+    use.current += made ? block.size : -block.size;
+    use.peak = std::max(use.peak, use.current);
+  }
+
   std::mutex mutex;
   std::map<uintptr_t, Block> blocks;
+  MemoryUse uses[kMaxDevices];
 };
 
 ObjectKind object_kind(MemoryKind kind) {
@@ -68,14 +83,22 @@ bool has_exact_ends() { return observer != nullptr || __asan_poison_memory_regio
 void* obtain(const char* call, size_t size, size_t reserved, MemoryKind kind, void** base) {
   if (is_observed(kind)) return *base = observer->obtain(call, size, reserved);
   if (size >= kHugePage) {
-    if (posix_memalign(base, kHugePage, reserved) != 0) return nullptr;
+    if (posix_memalign(base, kHugePage, whole_pages(reserved)) != 0) return nullptr;
     madvise(*base, size, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse
     return *base;
+  }
+  if (size >= kOwnPages && !has_exact_ends()) {
+    return posix_memalign(base, kPage, whole_pages(reserved)) == 0 ? *base : nullptr;
   }
   if (has_exact_ends()) return posix_memalign(base, kAlignment, reserved) == 0 ? *base : nullptr;
   *base = std::malloc(reserved + kAlignment - alignof(std::max_align_t));
   const auto begin = reinterpret_cast<uintptr_t>(*base);
   return reinterpret_cast<void*>((begin + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+// The allocator gets pages of the process alone.
+void give_pages_back(void* address, size_t size) {
+  (void)mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 void give_back(void* base, MemoryKind kind) {
@@ -110,9 +133,11 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
     {
       Allocations& allocations = Allocations::get();
       std::lock_guard lock(allocations.mutex);
-      allocations.blocks[reinterpret_cast<uintptr_t>(block)] = {reserved, size, kind, device, base};
+      Allocations::Block& own = allocations.blocks[reinterpret_cast<uintptr_t>(block)];
+      own = {reserved, size, kind, device, base};
+      allocations.count(own, true);
     }
-    if (kind == MemoryKind::host) notify_made(call, object_kind(kind), block);
+    if (kind != MemoryKind::device) notify_made(call, object_kind(kind), block);
     *address = block;
     (void)owned.release();
     return {};
@@ -137,7 +162,8 @@ Status release(const char* call, void* address, MemoryKind kind) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
                   "%p is not the start of an allocation: it was freed or never allocated", address);
     }
-    if (found->second.kind != kind) {
+    const MemoryKind made = found->second.kind;
+    if (made != kind && (made == MemoryKind::host || kind == MemoryKind::host)) {
       lock.unlock();
       notify_refused(call, object_kind(kind), "the address", address);
       const bool device = kind == MemoryKind::device;
@@ -145,7 +171,15 @@ Status release(const char* call, void* address, MemoryKind kind) {
                   "%p is %s memory; free it with %s", address, device ? "host" : "device",
                   device ? "aclrtFreeHost" : "aclrtFree");
     }
+    if (found->second.imported) {
+      lock.unlock();
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                  "%p is memory of another process; end it with aclrtIpcMemClose", address);
+    }
+    if (found->second.shared) give_pages_back(address, whole_pages(found->second.size));
     base = found->second.base;
+    kind = made;
+    allocations.count(found->second, false);
     allocations.blocks.erase(found);
   }
   notify_ending(call, object_kind(kind), address);
@@ -172,6 +206,66 @@ Allocation find_allocation(const void* address) {
   if (!reserved.found) return {};
   return {reserved.mapped, reserved.mapped, MemoryKind::device, reserved.device,
           reserved.mapped == 0};
+}
+
+Status pages_of(const char* call, const void* address, size_t* size) {
+  Allocations& allocations = Allocations::get();
+  std::unique_lock lock(allocations.mutex);
+  const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
+  const bool known = found != allocations.blocks.end();
+  const bool fits = known && found->second.kind == MemoryKind::device &&
+                    found->second.asked >= kOwnPages && !found->second.imported;
+  if (fits) *size = whole_pages(found->second.size);
+  lock.unlock();
+  if (fits && !has_exact_ends()) return {};
+  if (!known) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                "%p is not the start of device memory that aclrtMalloc allocated", address);
+  }
+  return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, Reason::not_supported, call,
+              has_exact_ends()
+                  ? "memory cannot be shared in check mode or with the address sanitizer"
+                  : "memory of less than %zu bytes shares its pages with other memory; allocate at "
+                    "least that much",
+              kOwnPages);
+}
+
+void note_shared(const void* address) {
+  Allocations& allocations = Allocations::get();
+  std::lock_guard lock(allocations.mutex);
+  const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
+  if (found != allocations.blocks.end()) found->second.shared = true;
+}
+
+bool has_shared_pages(const void* address) {
+  Allocations& allocations = Allocations::get();
+  std::lock_guard lock(allocations.mutex);
+  const auto found = allocations.blocks.find(reinterpret_cast<uintptr_t>(address));
+  return found != allocations.blocks.end() && found->second.shared;
+}
+
+void note_imported(void* address, size_t size) {
+  const int32_t device = current_device();
+  Allocations& allocations = Allocations::get();
+  std::lock_guard lock(allocations.mutex);
+  allocations.blocks[reinterpret_cast<uintptr_t>(address)] = {
+      size, size, MemoryKind::device, device, address, false, true};
+}
+
+void forget_imported(const void* address) {
+  Allocations& allocations = Allocations::get();
+  std::lock_guard lock(allocations.mutex);
+  allocations.blocks.erase(reinterpret_cast<uintptr_t>(address));
+}
+
+MemoryUse memory_use(int32_t device) {
+  Allocations& allocations = Allocations::get();
+  std::lock_guard lock(allocations.mutex);
+  return allocations.uses[device];
+}
+
+bool is_shared(const void* address) {
+  return find_allocation(address).kind == MemoryKind::managed || is_registered(address);
 }
 
 size_t bytes_behind(const void* address) { return find_allocation(address).behind; }

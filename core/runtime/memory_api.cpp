@@ -11,25 +11,25 @@
 
 using namespace openaclnn;
 
-namespace {
+namespace openaclnn {
 
-constexpr size_t kMostBytes = UINT64_MAX - 64;  // more is an argument that cannot be right
-
-aclError allocate_for(const char* call, const char* argument, void** address, size_t size,
-                      size_t spare, MemoryKind kind) {
-  if (Status status = not_null(call, argument, address); !status.ok()) return status.code();
+Status allocate_for(const char* call, const char* argument, void** address, size_t size,
+                    size_t spare, MemoryKind kind) {
+  if (Status status = not_null(call, argument, address); !status.ok()) return status;
   if (size == 0) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0")
-        .code();
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "size must be greater than 0");
   }
   if (size > kMostBytes) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                "size must be at most %zu, but got %zu", kMostBytes, size)
-        .code();
+                "size must be at most %zu, but got %zu", kMostBytes, size);
   }
-  if (!current_context()) return no_context(call).code();
-  return allocate(call, size, spare, kind, address).code();
+  if (!current_context()) return no_context(call);
+  return allocate(call, size, spare, kind, address);
 }
+
+}  // namespace openaclnn
+
+namespace {
 
 aclError release_for(const char* call, const char* argument, void* address, MemoryKind kind) {
   if (Status status = not_null(
@@ -39,6 +39,10 @@ aclError release_for(const char* call, const char* argument, void* address, Memo
     return status.code();
   return release(call, address, kind).code();
 }
+
+}  // namespace
+
+namespace openaclnn {
 
 Status check_config(const char* call, const aclrtMallocConfig& config) {
   if (config.numAttrs == 0) return {};
@@ -63,19 +67,21 @@ Status check_config(const char* call, const aclrtMallocConfig& config) {
   return {};
 }
 
-}  // namespace
+}  // namespace openaclnn
 
 // The policy has no effect: on a host there is only one kind of memory to choose.
 aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device);
+  return allocate_for("aclrtMalloc", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device)
+      .code();
 }
 
 aclError aclrtMallocAlign32(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocAlign32", "devPtr", devPtr, size, 0, MemoryKind::device);
+  return allocate_for("aclrtMallocAlign32", "devPtr", devPtr, size, 0, MemoryKind::device).code();
 }
 
 aclError aclrtMallocCached(void** devPtr, size_t size, aclrtMemMallocPolicy) {
-  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device);
+  return allocate_for("aclrtMallocCached", "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device)
+      .code();
 }
 
 // Attributes label memory for the driver of a device: checked, and without effect.
@@ -85,7 +91,7 @@ aclError aclrtMallocWithCfg(void** devPtr, size_t size, aclrtMemMallocPolicy,
   if (cfg != nullptr) {
     if (Status status = check_config(call, *cfg); !status.ok()) return status.code();
   }
-  return allocate_for(call, "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device);
+  return allocate_for(call, "devPtr", devPtr, size, kMemoryUnit, MemoryKind::device).code();
 }
 
 aclError aclrtFree(void* devPtr) {
@@ -101,7 +107,7 @@ aclError aclrtFreeWithDevSync(void* devPtr) {
 }
 
 aclError aclrtMallocHost(void** hostPtr, size_t size) {
-  return allocate_for("aclrtMallocHost", "hostPtr", hostPtr, size, 0, MemoryKind::host);
+  return allocate_for("aclrtMallocHost", "hostPtr", hostPtr, size, 0, MemoryKind::host).code();
 }
 
 aclError aclrtFreeHost(void* hostPtr) {
@@ -126,10 +132,15 @@ aclError aclrtPointerGetAttributes(const void* ptr, aclrtPtrAttributes* attribut
   if (!status.ok()) return status.code();
   *attributes = {{0, ACL_MEM_LOCATION_TYPE_UNREGISTERED}, 0, {0, 0, 0, 0}};
   const Allocation found = find_allocation(ptr);
-  if (found.behind == 0) return ACL_SUCCESS;
+  if (found.behind == 0) {
+    if (is_registered(ptr)) attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
+    return ACL_SUCCESS;
+  }
   attributes->pageSize = static_cast<uint32_t>(sysconf(_SC_PAGESIZE));
   if (found.kind == MemoryKind::device) {
     attributes->location = {static_cast<uint32_t>(found.device), ACL_MEM_LOCATION_TYPE_DEVICE};
+  } else if (found.kind == MemoryKind::managed) {
+    attributes->location = {static_cast<uint32_t>(found.device), ACL_MEM_LOCATION_TYPE_MANAGED};
   } else {
     attributes->location.type = ACL_MEM_LOCATION_TYPE_HOST;
   }

@@ -64,6 +64,8 @@ struct Observer {
   void (*recorded)(const void* event, const Stream* stream);
   void (*waits)(const Stream* stream, const void* event);
   void (*reached)(const void* event);
+  // A stream waits for a notification, which it consumes; nullptr: for what cannot be known.
+  void (*consumes)(const Stream* stream, const void* notify);
 };
 
 // A relaxed atomic pointer or flag; what it points to is constant.
@@ -119,6 +121,10 @@ inline void notify_recorded(const void* event, const Stream* stream) {
 inline void notify_waits(const Stream* stream, const void* event) {
   if (observer != nullptr) [[unlikely]]
     observer->waits(stream, event);
+}
+inline void notify_consumes(const Stream* stream, const void* notify) {
+  if (observer != nullptr) [[unlikely]]
+    observer->consumes(stream, notify);
 }
 inline void notify_reached(const void* event) {
   if (observer != nullptr) [[unlikely]]

@@ -6,20 +6,53 @@
 // either.
 #include "core/runtime/stream.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <new>
 #include <utility>
 
+#include "acl/acl_rt.h"
+#include "core/runtime/fork.h"
 #include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {
 
 thread_local const Stream* running = nullptr;
+thread_local uint32_t last_task = 0;
+
+// Flags of streams that the host does not wait for.
+constexpr uint32_t kUnawaited =
+    ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
+
+std::atomic<int32_t> streams_made = 0;
+
+uint32_t this_thread() {
+  thread_local uint32_t id = 0, of_generation = 0;
+  if (of_generation != process_generation()) {  // the first call, also in a child of fork
+    of_generation = process_generation();
+    id = static_cast<uint32_t>(syscall(SYS_gettid));
+  }
+  return id;
+}
 
 }  // namespace
+
+std::atomic<void (*)(const FailedTask& task)> task_failure_listener = nullptr;
+
+uint32_t last_task_of_thread() { return last_task; }
+
+Stream::Stream(Context* owner, StreamSettings its_settings)
+    : id(streams_made++),
+      settings(its_settings),
+      priority(its_settings.priority),
+      owner_(owner),
+      awaited_((its_settings.flags & kUnawaited) == 0) {}
 
 Status TaskFailure::as_status(const char* call) const {
   return code == 0 ? Status() : fail(code, cause, call, "%s", sentence);
@@ -56,15 +89,19 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
     std::lock_guard lock(mutex_);
     if (!idle()) return false;
     busy_ = true;
-    ++submitted_;
+    running_thread_ = 0;
+    last_task = static_cast<uint32_t>(++submitted_);
   }
   run_as(this, run, context);
+  if (halted()) [[unlikely]]
+    halt_others(*this);
   std::lock_guard lock(mutex_);
   finish_task();
   return true;
 }
 
 void Stream::submit(Task task) {
+  task.thread = this_thread();
   std::list<Task> node;
   try {
     node.push_back(task);
@@ -76,7 +113,7 @@ void Stream::submit(Task task) {
   }
   std::unique_lock lock(mutex_);
   queue_.splice(queue_.end(), node);
-  ++submitted_;
+  last_task = static_cast<uint32_t>(++submitted_);
   if (start_worker()) {
     if (!busy_) wake_worker_.notify_one();
     return;
@@ -93,11 +130,12 @@ void Stream::submit(Task task) {
 }
 
 bool Stream::hand_over(Task task) {
+  task.thread = this_thread();
   std::list<Task> node{task};
   std::lock_guard lock(mutex_);
   if (!start_worker()) return false;
   queue_.splice(queue_.end(), node);
-  ++submitted_;
+  last_task = static_cast<uint32_t>(++submitted_);
   if (!busy_) wake_worker_.notify_one();
   return true;
 }
@@ -106,9 +144,10 @@ bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
   std::lock_guard lock(mutex_);
   if (!idle() || !start_worker() || !event.listen(listener_)) return false;
   busy_ = true;
-  ++submitted_;
+  last_task = static_cast<uint32_t>(++submitted_);
   paused_for_ = &event;
   late_ = late;
+  late_.thread = this_thread();
   pause_ends_ = deadline;
   if (deadline.before(alarm_)) wake_worker_.notify_one();
   return true;
@@ -139,9 +178,11 @@ void Stream::give_up_pause(std::unique_lock<std::mutex>& lock) {
     return;
   }
   const Task late = late_;
+  running_thread_ = late.thread;
   lock.unlock();
   run_as(this, late.run, late.context);
   late.drop(late.context);
+  if (halted()) halt_others(*this);
   lock.lock();
   finish_task();
 }
@@ -162,6 +203,7 @@ void Stream::discard_pending() {
   {
     std::lock_guard lock(mutex_);
     dropped.swap(queue_);
+    finished_ += dropped.size();
     interrupted_ = true;
     if (waits_for_ != nullptr) waits_for_->interrupt();
     paused = paused_for_ != nullptr && end_pause();
@@ -174,6 +216,43 @@ void Stream::discard_pending() {
   late_.drop(late_.context);
   std::lock_guard lock(mutex_);
   finish_task();
+}
+
+void Stream::abort() {
+  {
+    std::lock_guard lock(mutex_);
+    ++aborts_;
+  }
+  discard_pending();
+  wait_for_running_task();
+  std::lock_guard lock(mutex_);
+  interrupted_ = false;
+}
+
+void Stream::wait_for_running_task() {
+  std::unique_lock lock(mutex_);
+  if (!busy_) return;
+  ++waiters_;
+  const uint64_t target = finished_ + 1;
+  wake_waiters_.wait(lock, [&] {
+    if (finished_ >= target || !busy_) return true;
+    wake_at_ = std::min(wake_at_, target);
+    return false;
+  });
+  --waiters_;
+}
+
+Stream::Waited Stream::poll_here(bool (*ready)(void* context), void* context, Deadline deadline) {
+  using std::chrono::microseconds;
+  constexpr microseconds kLongest{1000};
+  microseconds pause{1};
+  while (!ready(context)) {
+    if (interrupted_) return Waited::interrupted;
+    if (deadline.passed()) return Waited::too_long;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongest);
+  }
+  return Waited::signalled;
 }
 
 Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
@@ -189,6 +268,17 @@ Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
 }
 
 void Stream::fail_task(int32_t code, Cause cause, const char* sentence, ...) {
+  const auto listener = task_failure_listener.load(std::memory_order_relaxed);
+  if (listener != nullptr && running == this) [[unlikely]] {
+    FailedTask task = {0, static_cast<uint32_t>(id), 0, 0, code};
+    {
+      std::lock_guard lock(mutex_);
+      task.task = static_cast<uint32_t>(finished_ + 1);
+      task.thread = running_thread_;
+    }
+    if (task.thread == 0) task.thread = this_thread();
+    listener(task);
+  }
   std::lock_guard lock(mutex_);
   if (failure_.code != 0) return;
   failure_.code = code;
@@ -209,8 +299,16 @@ TaskFailure Stream::failure() {
 TaskFailure Stream::forget_failure() {
   if (!failed()) return {};
   std::lock_guard lock(mutex_);
+  if (stops_on_failure_) return failure_;
   failed_ = false;
   return std::exchange(failure_, TaskFailure());
+}
+
+void Stream::halt(const TaskFailure& failure) {
+  std::lock_guard lock(mutex_);
+  stops_on_failure_ = true;
+  if (failure_.code == 0) failure_ = failure;
+  failed_ = true;
 }
 
 bool Stream::orphan(Context* owner) {
@@ -251,8 +349,11 @@ void Stream::run_front(std::unique_lock<std::mutex>& lock) {
   const Task task = queue_.front();
   queue_.pop_front();
   busy_ = true;
+  running_thread_ = task.thread;
   lock.unlock();
-  run_as(this, task.run, task.context);
+  const bool runs = !halted();
+  if (runs) run_as(this, task.run, task.context);
+  if (runs && halted()) halt_others(*this);
   if (task.drop != nullptr) task.drop(task.context);
   lock.lock();
   finish_task();

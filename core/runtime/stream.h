@@ -32,6 +32,7 @@ struct Task {
   void (*drop)(void* context);  // frees `context`, after run or instead of it (stream destroyed by
                                 // force); may be nullptr
   void* context;
+  uint32_t thread = 0;  // that submitted it
 };
 
 // The failure of a task; code 0: none.
@@ -43,12 +44,18 @@ struct TaskFailure {
   Status as_status(const char* call) const;  // as a failure of this thread, headed by `call`
 };
 
+// What a program chose for a stream.
+struct StreamSettings {
+  uint32_t flags = 0;  // ACL_STREAM_*
+  uint32_t priority = 0;
+};
+
 class Stream {
  public:
   static constexpr bool kPinned =
       true;  // a call that works on a stream found by its handle pins it
 
-  explicit Stream(Context* owner, bool awaited = true) : owner_(owner), awaited_(awaited) {}
+  explicit Stream(Context* owner, StreamSettings settings = {});
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
   // If nothing is queued or running, runs the work on the calling thread and returns true.
@@ -79,16 +86,22 @@ class Stream {
     // before that number was read.
     bool wait(Deadline deadline) const;
     TaskFailure forget_failure() const;
+    bool aborted() const;  // abort() ended the wait
 
    private:
     Stream& stream_;
     uint64_t target_;
-    bool present_;  // false: all tasks are done without failure
+    uint32_t aborts_ = 0;  // before the wait
+    bool present_;         // false: all tasks are done without failure
   };
   bool query();                  // nothing is queued or running
   uint64_t submitted_if_busy();  // tasks submitted so far; 0 when nothing is queued or running
   void discard_pending();  // drops what has not started and ends waits for moments; the destructor
                            // then waits only for the running task
+  // Drops what has not started, ends waits, and waits for the running task. Threads that wait for
+  // the stream see Waiter::aborted. Never on a thread that runs a task of this stream.
+  void abort();
+  void wait_for_running_task();
   bool awaited() const { return awaited_; }  // false: aclrtSynchronizeStream does not wait for it
 
   // ---- for the task that runs ----
@@ -102,6 +115,8 @@ class Stream {
   static void run_as(const Stream* stream, void (*run)(void* context), void* context);
   enum class Waited { signalled, too_long, interrupted };
   Waited wait_here(OneShotEvent& event, Deadline deadline);
+  // Asks ready(context) again and again, for what no thread of this process announces.
+  Waited poll_here(bool (*ready)(void* context), void* context, Deadline deadline);
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
   // run all the same.
   [[gnu::format(printf, 4, 5)]] void fail_task(int32_t code, Cause cause, const char* sentence,
@@ -109,6 +124,19 @@ class Stream {
   TaskFailure failure();
   TaskFailure forget_failure();  // returns failure() and clears it
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  // ---- what a program sets for the stream ----
+  // From the first failure on nothing runs, here and in the other streams of the context.
+  void stop_on_failure() { stops_on_failure_ = true; }
+  bool stops_on_failure() const { return stops_on_failure_; }
+  bool halted() const { return stops_on_failure_ && failed(); }
+  void halt(const TaskFailure& failure);  // because of another stream
+  const int32_t id;
+  const StreamSettings settings;
+  std::atomic<uint32_t> cores[2] = {0, 0};  // by aclrtDevResLimitType; 0: not limited
+  std::atomic<uint32_t> overflow_switch = 0;
+  std::atomic<uint32_t> priority;
+  std::atomic<uint32_t> tag = 0;
 
   // The context of the stream; nullptr once that was destroyed: then submitting is an error.
   Context* owner() const { return owner_.load(std::memory_order_acquire); }
@@ -145,8 +173,11 @@ class Stream {
   Deadline pause_ends_;
   Deadline
       alarm_;  // until when the worker sleeps at most: a pause that ends later need not wake it
-  bool working_ = false;   // the worker is in its loop
-  bool busy_ = false;      // a task is running, on the worker or inline
+  bool working_ = false;         // the worker is in its loop
+  bool busy_ = false;            // a task is running, on the worker or inline
+  uint32_t running_thread_ = 0;  // that submitted the running task
+  uint32_t aborts_ = 0;
+  std::atomic<bool> stops_on_failure_ = false;
   bool stopping_ = false;  // the worker ends once the queue is empty
   int waiters_ = 0;
   uint64_t submitted_ = 0;  // tasks ever; those discarded are never finished
@@ -166,6 +197,29 @@ HandlePool<Stream>& streams();
 // Fails, with a sentence without the name of a call, if the stream or its context is not alive or
 // no context is current. `call` is only for observers.
 Status find_stream(const void* handle, PinnedStream* stream, const char* call = nullptr);
+
+// After the failure of a stream that stops: the other streams of its context stop too.
+void halt_others(const Stream& failed);
+
+// Fails, with a sentence without the name of a call, for a stream that stopped at a failure.
+Status check_running(Stream& stream);
+// find_stream and check_running for a call that submits work.
+Status find_working_stream(const char* call, const void* handle, PinnedStream* stream);
+
+// Creates a stream in the current context.
+Status create_stream(const char* call, void** stream, StreamSettings settings);
+
+// The number of the newest task that this thread submitted to a stream that it or another thread
+// created; 0: none.
+uint32_t last_task_of_thread();
+
+// A task that failed, for callbacks.
+struct FailedTask {
+  uint32_t task, stream, thread, device;
+  int32_t code;
+};
+// Called on the thread of the task, before its stream reports the failure.
+extern std::atomic<void (*)(const FailedTask& task)> task_failure_listener;
 
 // Waits for the submitted work of a stream. No-op if the handle is wrong or this thread must not
 // wait. Failures stay for the next synchronisation.

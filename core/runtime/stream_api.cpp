@@ -3,29 +3,31 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
+#include "core/runtime/named_callbacks.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
 
 using namespace openaclnn;
 
-namespace {
+namespace openaclnn {
 
-// Flags of streams that the host does not wait for.
-constexpr uint32_t kUnawaited =
-    ACL_STREAM_PERSISTENT | ACL_STREAM_CPU_SCHEDULE | ACL_STREAM_DEVICE_USE_ONLY;
-
-Status create(const char* call, aclrtStream* stream, uint32_t flags) {
+Status create_stream(const char* call, aclrtStream* stream, StreamSettings settings) {
   if (Status status = not_null(call, "stream", stream); !status.ok()) return status;
   const PinnedContext context = current_context();
   if (!context) return no_context(call);
-  *stream = streams().create(context.get(), (flags & kUnawaited) == 0);
+  *stream = streams().create(context.get(), settings);
   if (*stream == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
                 "too many live streams");
   }
   notify_made(call, ObjectKind::stream, *stream);
+  notify_stream_state(*stream, ACL_RT_STREAM_STATE_CREATE_POST);
   return {};
 }
+
+}  // namespace openaclnn
+
+namespace {
 
 // A stream whose context was destroyed may be destroyed by any thread.
 Status find_own(const char* call, aclrtStream handle, PinnedStream* stream) {
@@ -52,6 +54,7 @@ Status destroy(const char* call, aclrtStream handle, bool by_force) {
   PinnedStream own;
   if (Status status = find_own(call, handle, &own); !status.ok()) return status;
   const Stream* stream = own.get();
+  notify_stream_state(handle, ACL_RT_STREAM_STATE_DESTROY_PRE);
   if (by_force) own->discard_pending();
   own.release();
   notify_ending(call, ObjectKind::stream, stream);
@@ -83,6 +86,10 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
   }
   if (failure == nullptr) return {};
   notify_synchronised(stream.get());
+  if (waiter.aborted()) {
+    return fail(ACL_ERROR_RT_STREAM_ABORT, {Reason::unreachable, ObjectKind::stream}, call,
+                "the work of the stream was dropped by aclrtStreamAbort or aclrtDeviceTaskAbort");
+  }
   *failure = waiter.forget_failure();
   return {};
 }
@@ -96,12 +103,12 @@ Status synchronize_stream(const char* call, aclrtStream handle, int32_t timeout)
 }  // namespace
 
 aclError aclrtCreateStream(aclrtStream* stream) {
-  return create("aclrtCreateStream", stream, 0).code();
+  return create_stream("aclrtCreateStream", stream, {}).code();
 }
 
 // Priorities have no effect: the scheduler orders threads of the host.
-aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t flag) {
-  return create("aclrtCreateStreamWithConfig", stream, flag).code();
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t priority, uint32_t flag) {
+  return create_stream("aclrtCreateStreamWithConfig", stream, {flag, priority}).code();
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
@@ -156,6 +163,7 @@ int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*dro
                             void* context) {
   PinnedStream stream;
   Status status = find_stream(handle, &stream);
+  if (status.ok()) status = check_running(*stream);
   try {
     if (status.ok() && !stream->hand_over({run, drop, context}))
       status = no_thread("openaclnn_hand_over");

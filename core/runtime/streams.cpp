@@ -83,12 +83,14 @@ bool wait_until(PickStream pick, void* context, Deadline deadline,
 Stream::Waiter::Waiter(Stream& stream) : stream_(stream) {
   std::lock_guard lock(stream.mutex_);
   target_ = stream.submitted_;
+  aborts_ = stream.aborts_;
   present_ = !stream.idle() || stream.failed();
   if (present_) ++stream.waiters_;
 }
 
 Stream::Waiter::Waiter(Stream& stream, uint64_t submitted) : stream_(stream), target_(submitted) {
   std::lock_guard lock(stream.mutex_);
+  aborts_ = stream.aborts_;
   present_ = !stream.idle();
   if (present_) ++stream.waiters_;
 }
@@ -101,6 +103,12 @@ Stream::Waiter::~Waiter() {
 
 TaskFailure Stream::Waiter::forget_failure() const {
   return present_ ? stream_.forget_failure() : TaskFailure();
+}
+
+bool Stream::Waiter::aborted() const {
+  if (!present_) return false;
+  std::lock_guard lock(stream_.mutex_);
+  return stream_.aborts_ != aborts_;
 }
 
 bool Stream::Waiter::wait(Deadline deadline) const {
@@ -158,6 +166,28 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
   }
   *stream = std::move(found);
   return {};
+}
+
+Status check_running(Stream& stream) {
+  if (!stream.halted()) [[likely]]
+    return {};
+  const TaskFailure failure = stream.failure();
+  return fail(failure.code, failure.cause, nullptr,
+              "the stream stopped at a failure (aclrtSetStreamFailureMode): %s", failure.sentence);
+}
+
+Status find_working_stream(const char* call, const void* handle, PinnedStream* stream) {
+  Status status = find_stream(handle, stream, call);
+  if (status.ok()) status = check_running(**stream);
+  return status.ok() ? status : with_call(status, call);
+}
+
+void halt_others(const Stream& failed) {
+  const Context* owner = failed.owner();
+  const TaskFailure failure = const_cast<Stream&>(failed).failure();
+  streams().for_each([&](Stream& stream) {
+    if (&stream != &failed && owner != nullptr && stream.owner() == owner) stream.halt(failure);
+  });
 }
 
 void wait_quietly(const void* handle) {

@@ -95,3 +95,13 @@ aclError aclrtGetVersion(int32_t* majorVersion, int32_t* minorVersion, int32_t* 
   *patchVersion = ACL_PATCH_VERSION;
   return ACL_SUCCESS;
 }
+
+// Operators have no time limit here.
+aclError aclrtSetOpExecuteTimeOut(uint32_t) { return ACL_SUCCESS; }
+
+// Microseconds. A device rounds up to what it supports.
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t, uint64_t* actualTimeout) {
+  const Status status = not_null("aclrtSetOpExecuteTimeOutV2", "actualTimeout", actualTimeout);
+  if (status.ok()) *actualTimeout = UINT64_MAX;
+  return status.code();
+}

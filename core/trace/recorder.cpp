@@ -140,17 +140,19 @@ void Recorder::arrow(const char* name, const char* phase, Track track, int numbe
               ", \"tid\": " + std::to_string(number) + ", \"ts\": " + micros(at - start_));
 }
 
-// Arrows from the newest record of an event to each wait for it.
+// Arrows from the newest record of an event or a notification to each wait for it.
 void Recorder::follow_event(const std::string& name, const Arguments& arguments, int thread,
                             int64_t begin) {
-  if (name == "aclrtRecordEvent") {
-    records_[value_of(arguments, "event")] = {thread, begin};
+  const char* what = name.ends_with("Notify") ? "notify" : "event";
+  if (name.starts_with("aclrtRecordEvent") || name == "aclrtRecordNotify") {
+    records_[value_of(arguments, what)] = {thread, begin};
     return;
   }
-  if (name.rfind("aclrtStreamWaitEvent", 0) != 0 && name.rfind("aclrtSynchronizeEvent", 0) != 0) {
+  if (!name.starts_with("aclrtStreamWaitEvent") && !name.starts_with("aclrtSynchronizeEvent") &&
+      name != "aclrtWaitAndResetNotify") {
     return;
   }
-  const auto record = records_.find(value_of(arguments, "event"));
+  const auto record = records_.find(value_of(arguments, what));
   if (record == records_.end()) return;
   const uint64_t id = ++submissions_;
   arrow("waits for", "\"s\"", Track::host, record->second.thread, record->second.at, id);

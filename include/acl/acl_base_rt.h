@@ -183,6 +183,39 @@ ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
 // Special exponents are read as ordinary numbers: 0x7C00 is 65536.
 ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
 
+// ---- Data buffers: an address and a byte count, never the owner of the memory ----
+
+typedef struct aclDataBuffer aclDataBuffer;
+
+ACL_FUNC_VISIBILITY aclDataBuffer* aclCreateDataBuffer(void* data, size_t size);
+ACL_FUNC_VISIBILITY aclError aclDestroyDataBuffer(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer* dataBuffer, void* data,
+                                                 size_t size);
+ACL_FUNC_VISIBILITY void* aclGetDataBufferAddr(const aclDataBuffer* dataBuffer);
+ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer* dataBuffer);
+// 32 bits of it.
+ACL_DEPRECATED_MESSAGE("aclGetDataBufferSize is deprecated, use aclGetDataBufferSizeV2 instead")
+ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer* dataBuffer);
+
+// ---- What this installation has ----
+
+ACL_FUNC_VISIBILITY const char* aclrtGetSocName(void);
+// 1 or 0.
+ACL_FUNC_VISIBILITY aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t* value);
+// The library owns the list.
+ACL_FUNC_VISIBILITY aclError aclGetCannAttributeList(const aclCannAttr** cannAttrList, size_t* num);
+ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo,
+                                                    int64_t* value);
+
+// ---- Log ----
+
+#define ACL_APP_LOG(level, fmt, ...) \
+  aclAppLog(level, __FUNCTION__, __FILE__, __LINE__, fmt, ##__VA_ARGS__)
+
+// As printf; at most 1,024 bytes.
+ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char* func, const char* file,
+                                   uint32_t line, const char* fmt, ...);
+
 #ifdef __cplusplus
 }
 #endif

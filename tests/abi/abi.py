@@ -11,10 +11,11 @@ import numpy as np
 
 import openaclnn
 from openaclnn.reference.evaluation import dtype_name
+from openaclnn.rows.libraries import LIBRARIES
 from openaclnn.rows.schema import Op
 
 LIB = openaclnn.home() / "lib64"
-NAMES = ("ascendcl", "acl_rt", "nnopbase", "opapi", "opapi_nn", "opapi_math", "acl_op_compiler")
+NAMES = tuple(LIBRARIES)
 DTYPES = {
     "FLOAT": 0, "FLOAT16": 1, "INT8": 2, "INT32": 3, "UINT8": 4, "INT16": 6, "INT64": 9,
     "DOUBLE": 11, "BOOL": 12, "COMPLEX64": 16, "BFLOAT16": 27,

@@ -94,13 +94,13 @@ def test_status_as_exit_code(tmp_path: Path) -> None:
 
 
 def test_no_status_looks_like_success() -> None:
-    """One of the codes that clients know has 0 in its low bits: the library never returns it."""
+    """Codes that have 0 in their low bits: the library never returns them."""
     names = ("aclnn/acl_meta.h", "acl/acl_base_rt.h", "acl/error_codes/rt_error_codes.h")
     headers = "".join((HOME / "include" / name).read_text() for name in names)
     codes = {int(code): name for name, code in re.findall(r"(\w+) ?=? ?\b([1-9]\d{5})\b", headers)}
     assert len(codes) > 50
     silent = [name for code, name in codes.items() if code % 256 == 0]
-    assert silent == ["ACL_ERROR_RT_ADDR_UNALIGNED"]
+    assert "ACL_ERROR_RT_ADDR_UNALIGNED" in silent
     core = "".join(path.read_text() for path in (STYLES.parents[2] / "core").rglob("*.cpp"))
     assert "ACL_ERROR_RT_PARAM_INVALID" in core
-    assert silent[0] not in core
+    assert [name for name in silent if name in core] == []

@@ -3,7 +3,7 @@
 tests/abi/snapshot.txt.
 
 `python -m tests.abi.test_symbols` rewrites the snapshot; its diff is the change of the contract.
-Whichever of the seven names a program loads, there is one state behind them, shared with Python.
+Whichever of the names a program loads, there is one state behind them, shared with Python.
 """
 
 from __future__ import annotations

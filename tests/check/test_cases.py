@@ -103,6 +103,18 @@ CASES = {
     "event_destroyed": [
         r"use_after_destroy: aclrtRecordEvent got event 0x\.\.\., an aclrtEvent that was destroyed"
     ],
+    "a_notification_is_consumed": [
+        "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4000 bytes at 0x..., on stream "
+        r"0x...; aclrtMemsetAsync writes it \(devPtr\) on stream 0x..., and nothing orders the two"
+    ],
+    "a_reduction_not_ordered": ["unsynchronised_streams: aclrtReduceAsync writes dst, 4000 bytes"],
+    "memory_freed_behind_a_wait": [
+        r"free_in_use: aclrtFree frees 0x\.\.\. while aclrtMemsetAsync may still write it "
+    ],
+    "notification_left": [r"leak: 1 aclrtNotify 0x\.\.\. is still alive at aclFinalize\."],
+    "notification_destroyed": [
+        r"use_after_destroy: aclrtRecordNotify got notify 0x\.\.\., an aclrtNotify that was "
+    ],
     "event_of_another_stream": [
         "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4000 bytes at 0x..., on stream "
         r"0x...; aclnnLeakyRelu writes it \(out\) on stream 0x..., and nothing orders the two"
@@ -159,7 +171,7 @@ CONSEQUENCES = {
 }
 
 
-SOURCES = ("check_mode_cases.cpp", "check_mode_device_cases.cpp")
+SOURCES = ("check_mode_cases.cpp", "check_mode_device_cases.cpp", "check_mode_order_cases.cpp")
 
 
 @pytest.fixture
@@ -199,6 +211,10 @@ def test_less_usual_ways(case, check):
         "two_devices",
         "workspace_larger_than_needed",
         "dropped_and_computed_again",
+        "ordered_by_a_notification",
+        "ordered_by_a_later_record",
+        "ordered_by_a_value",
+        "managed_memory",
     ],
 )
 def test_right_cases(case, check):

@@ -9,11 +9,12 @@ names, the Python functions and the reference pages. Its output is never committ
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
+from c_headers import declared
 from python_functions import functions
 from reference_pages import aten_page, page
+from refused_calls import source as refused_calls
 from rows import (
     ANY,
     CPP_KINDS,
@@ -22,7 +23,6 @@ from rows import (
     OPS,
     PHASE2,
     PRODUCTS,
-    ROOT,
     SPDX,
     argument_name,
     c_signatures,
@@ -69,6 +69,16 @@ def headers() -> dict[str, str]:
         f"// {SPDX}\n// {NOTE}\n#ifndef {guard}\n#define {guard}\n\n{includes}\n#endif\n"
     )
     return files
+
+
+def with_level2(files: dict[str, str]) -> dict[str, str]:
+    """The headers, and beside them level2/, under which older programs include the same."""
+    second = {
+        f"level2/{name}": f"// {SPDX}\n// {NOTE}\n// Another name of the header.\n"
+        f'#include "aclnnop/{name}"  // IWYU pragma: export\n'
+        for name in files
+    }
+    return files | second
 
 
 def forms(op) -> str:
@@ -191,21 +201,13 @@ def operators() -> str:
 # ---- the libraries CANN programs name: jumps into libopenaclnn ----
 
 
-def declared(folder: str) -> list[str]:
-    """The functions that the hand-written headers of a folder declare."""
-    names: list[str] = []
-    for header in sorted((ROOT / "include" / folder).rglob("*.h")):
-        names += re.findall(
-            r"^(?:ACL_FUNC_VISIBILITY|ACLNN_API)\s+[\w\s*]+?\b(\w+)\(", header.read_text(), re.M
-        )
-    return names
-
-
 def libraries() -> dict[str, list[str]]:
-    runtime, base = declared("acl"), declared("aclnn")
     ops = [name for op in OPS for name in (op.name + "GetWorkspaceSize", op.name)]
-    functions = {"runtime": runtime, "base": base, "operators": ops, "": []}
-    return {name: functions[held] for name, held in LIBRARIES.items()}
+    found = {}
+    for name, headers_of_it in LIBRARIES.items():
+        own = [f.name for f in declared(headers_of_it)] if headers_of_it else []
+        found[name] = own + (ops if headers_of_it == "aclnnop/" else [])
+    return found
 
 
 def forwards(names: list[str]) -> str:
@@ -221,7 +223,7 @@ def aliases() -> str:
 def build_files() -> dict[str, str]:
     rows = [op for op in OPS if op.pointwise]
     formulas = {op.kernel: len(op.input_tensors) for op in rows}
-    files = {f"include/aclnnop/{name}": text for name, text in headers().items()}
+    files = {f"include/aclnnop/{name}": text for name, text in with_level2(headers()).items()}
     files |= {f"names/{name}.c": forwards(names) for name, names in libraries().items()}
     files |= {
         "generated/operators.cpp": operators(),
@@ -233,6 +235,7 @@ def build_files() -> dict[str, str]:
             for p in (*PRODUCTS, ANY)
         ),
         "generated/aliases.ld": aliases(),
+        "generated/refused.cpp": refused_calls(),
         "python/functions.py": functions(),
     }
     return files

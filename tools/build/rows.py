@@ -30,6 +30,7 @@ calling = load("rows.calling")
 argument_name, given, made = calling.argument_name, calling.given, calling.made
 libraries = load("rows.libraries")
 LIBRARIES, LINK_LINE = libraries.LIBRARIES, libraries.LINK_LINE
+OPERATORS = libraries.OPERATORS
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -41,5 +42,5 @@ def write(folder: Path, files: dict[str, str]) -> None:
             path.write_text(text)
 
 
-if __name__ == "__main__":  # CMake's lists: all names, then those of the link line
-    print(";".join(LIBRARIES), ";".join(LINK_LINE), sep="\n")
+if __name__ == "__main__":  # CMake's lists: all names, those of the link line, those with operators
+    print(*map(";".join, (LIBRARIES, LINK_LINE, OPERATORS)), sep="\n")

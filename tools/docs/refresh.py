@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites what is derived from the rows and yet kept in git, because people review it there:
-the tables of operators in the READMEs, the snapshot of the C interface, and how many functions
-ATen computes.
+the tables of operators in the READMEs, the snapshot of the C interface, the page of the runtime's
+functions, and how many functions ATen computes.
 
     pip install . && python tools/docs/refresh.py
 
@@ -53,6 +53,9 @@ def main() -> None:
         readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
     for page in PAGES:
         page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
+    functions = [sys.executable, str(ROOT / "tools" / "docs" / "runtime_functions.py")]
+    listed = subprocess.run(functions, capture_output=True, text=True, check=True).stdout
+    (ROOT / "docs" / "runtime_functions.md").write_text(listed, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.abi.test_symbols"], cwd=ROOT, check=True)
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators by type (the older interface): rows whose name is not a C function. Tensors in the
 // order of the row, attributes by name; one call does both phases.
-#include "core/npu/operators_by_type.h"
+#include "core/acl/typed_call.h"
 
 #include <unordered_map>
 
@@ -10,9 +10,6 @@
 
 namespace openaclnn::aten {
 namespace {
-
-using npu::TypedAttribute;
-using npu::TypedCall;
 
 const Row* find_type(const std::string& type) {
   static constinit NoDestructor<std::unordered_map<std::string, const Row*>> place;
@@ -75,7 +72,7 @@ Call as_call(const Row& row, const TypedCall& given) {
 
 // attribute_count -1: only checks whether the type exists.
 extern "C" __attribute__((visibility("default"))) int32_t
-openaclnn_aten_by_type(const openaclnn::npu::TypedCall* call, void* stream) {
+openaclnn_aten_by_type(const openaclnn::TypedCall* call, void* stream) {
   using namespace openaclnn::aten;
   const Row* row = find_type(call->type);
   if (row == nullptr) return -1;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-#include "core/npu/hccl.h"
+#include "core/hccl/engine.h"
 
 namespace openaclnn::hccl {
 

@@ -26,11 +26,17 @@ def _link(place: Path, target: Path) -> None:
     place.symlink_to(target)
 
 
+def _headers(root: Path) -> list[str]:
+    """The folders of headers."""
+    return sorted(path.name for path in (root / "include").iterdir())
+
+
 def _fill(folder: Path, torch: Path, library: Path) -> None:
     """Files that look for their own place are copied, because links would lead away from it."""
     root = home()
-    for name in ("acl", "aclnn"):
-        _link(folder / "include" / name, root / "include" / name)
+    for name in _headers(root):
+        if name != "aclnnop":
+            _link(folder / "include" / name, root / "include" / name)
     _link(folder / "include" / "aclnnop", root / "aten" / "aclnnop")
     together = root / "lib64" / "aten"
     for source, place in ((together, "lib64"), (together / "trace", "lib64/trace")):
@@ -61,7 +67,13 @@ def directory() -> Path:
     root = home()
     texts = [*sorted((root / "share" / "cmake").rglob("*.cmake")), root / "set_env.sh"]
     listed = sorted(path.name for path in (root / "lib64").rglob("*.so"))
-    facts = [str(root), str(torch.folder), *listed, *(text.read_text() for text in texts)]
+    facts = [
+        str(root),
+        str(torch.folder),
+        *listed,
+        *_headers(root),
+        *(text.read_text() for text in texts),
+    ]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:8]
     made = built.parent / f"home-{digest}"
     if made.is_dir():

@@ -86,18 +86,53 @@ def compile_command(
     return command
 
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:aclnnop/)?(acl\w+\.h)[>"]', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[>"]', re.MULTILINE)
+# Headers of CANN that this installation cannot have, by the beginning of what programs include, and
+# what to do instead.
+ABSENT = {
+    "opdev/": "has what kernels of CANN are written with; openaclnn has no device compiler: take "
+    "the file that defines the operator out of the program, and call its aclnn function",
+    "aclnn/opdev/": "has what kernels of CANN are written with; of that folder there is fp16_t.h",
+    "kernel_operator.h": "is for Ascend C kernels, which need the device compiler of CANN",
+    "register/": "registers operators with CANN's framework, which openaclnn does not have",
+    "acl/ops/acl_dvpp.h": "is for the media hardware of a chip; decode and resize on the host",
+    "acl/dvpp/": "is for the media hardware of a chip; decode and resize on the host",
+    "graph/": "belongs to CANN's graph engine, which openaclnn does not have",
+    "ge/": "belongs to CANN's graph engine, which openaclnn does not have",
+}
 
 
-def headers_of_aten(words: Sequence[str], root: Path) -> list[str]:
-    """What the sources include of the headers that only `home --aten` has."""
-    from ..aten.prototypes import headers
-
+def included(words: Sequence[str]) -> set[str]:
+    """What the sources include."""
     sources = [Path(word) for word in words if word.endswith(C_SUFFIXES + CXX_SUFFIXES)]
     texts = [path.read_text(errors="replace") for path in sources if path.is_file()]
-    found = {name for text in texts for name in INCLUDE.findall(text)}
-    own = root / "include" / "aclnnop"
-    return sorted(name for name in found & headers().keys() if not (own / name).exists())
+    return {name for text in texts for name in INCLUDE.findall(text)}
+
+
+def explanations(words: Sequence[str], root: Path, *, aten: bool) -> list[str]:
+    """A sentence for each header of CANN that the sources include and the directory lacks."""
+    from ..aten.prototypes import headers
+
+    found = []
+    folders = [root / "include" / folder for folder in ("", "aclnn", "aclnnop")]
+    folders += [Path(word[2:]) for word in words if word.startswith("-I") and word != "-I"]
+    folders += [Path(word).parent for word in words if word.endswith(C_SUFFIXES + CXX_SUFFIXES)]
+    for name in sorted(included(words)):
+        if any((folder / name).exists() for folder in folders):
+            continue
+        file = name.rsplit("/", 1)[-1]
+        if not aten and file in headers():
+            found.append(
+                f"{file} has operators that ATen computes: build with  openaclnn cc --aten"
+            )
+        elif file.startswith("aclnn_") and file.endswith(".h"):
+            found.append(
+                f"{name} does not exist here: openaclnn has no operator of this name; "
+                f"`openaclnn ops --aten` lists those that it has"
+            )
+        elif reason := next((r for start, r in ABSENT.items() if name.startswith(start)), None):
+            found.append(f"{name} {reason}")
+    return found
 
 
 def become(what: str, command: Sequence[str], variables: Mapping[str, str]) -> int:
@@ -137,12 +172,8 @@ def run_cc(arguments: argparse.Namespace, _: Paint) -> int:
     if "--show" in arguments.words:
         print(shlex.join(command))
         return 0
-    if "--aten" not in arguments.words and (lacking := headers_of_aten(words, folder)):
-        print(
-            f"openaclnn cc: {lacking[0]} has operators that ATen computes: "
-            "build with  openaclnn cc --aten",
-            file=sys.stderr,
-        )
+    for sentence in explanations(words, folder, aten="--aten" in arguments.words):
+        print(f"openaclnn cc: {sentence}", file=sys.stderr)
     return become("cc", command, os.environ)
 
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the program as tasks of a stream, on its thread; and the threads that would run CPU
+// operators of models, which find none.
+#include <pthread.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/fork.h"
+#include "core/runtime/no_destructor.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/task.h"
+
+using namespace openaclnn;
+
+namespace {
+
+struct HostFunction {
+  aclrtHostFunc function;
+  void* arguments;
+
+  void run() const {
+    const Work work("aclrtLaunchHostFunc");
+    notify_reached(this);
+    function(arguments);
+  }
+};
+
+Status launch_host_function(const char* call, aclrtStream handle, aclrtHostFunc function,
+                            void* arguments) {
+  Status status = not_null(call, "fn", reinterpret_cast<void*>(function));
+  PinnedStream stream;
+  if (status.ok()) status = find_working_stream(call, handle, &stream);
+  if (!status.ok()) return status;
+  auto job = std::make_unique<HostFunction>(HostFunction{function, arguments});
+  notify_recorded(job.get(), stream.get());  // it happens after the work before it
+  return hand_over_job(call, *stream, std::move(job));
+}
+
+// Streams and the threads that would run their operators.
+struct Subscriptions {
+  Subscriptions() {
+    hold_across_fork(mutex);
+    after_fork_in_child([] { new (&get().changed) std::condition_variable; });
+  }
+
+  static Subscriptions& get() {
+    static constinit NoDestructor<Subscriptions> subscriptions;
+    return subscriptions.get();
+  }
+
+  bool has(uint64_t thread) const {
+    for (const auto& [stream, own] : threads) {
+      if (own == thread) return true;
+    }
+    return false;
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<int32_t, uint64_t> threads;  // by the number of the stream
+};
+
+Status find_subscribed(const char* call, aclrtStream handle, PinnedStream* stream) {
+  if (Status null = not_null(call, "exeStream", handle, ObjectKind::stream); !null.ok())
+    return null;
+  const Status status = find_stream(handle, stream, call);
+  return status.ok() ? status : with_call(status, call);
+}
+
+}  // namespace
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void* args) {
+  constexpr const char* call = "aclrtLaunchHostFunc";
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [&] { return launch_host_function(call, stream, fn, args).code(); });
+}
+
+aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) {
+  constexpr const char* call = "aclrtSubscribeHostFunc";
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    PinnedStream stream;
+    if (Status status = find_subscribed(call, exeStream, &stream); !status.ok())
+      return status.code();
+    Subscriptions& all = Subscriptions::get();
+    std::lock_guard lock(all.mutex);
+    if (all.threads.emplace(stream->id, hostFuncThreadId).second) return ACL_SUCCESS;
+    return fail(ACL_ERROR_RT_STREAM_SUBSCRIBE, Reason::already_done, call,
+                "a thread is already subscribed to the stream")
+        .code();
+  });
+}
+
+aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStream) {
+  constexpr const char* call = "aclrtUnSubscribeHostFunc";
+  PinnedStream stream;
+  if (Status status = find_subscribed(call, exeStream, &stream); !status.ok()) return status.code();
+  Subscriptions& all = Subscriptions::get();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.threads.find(stream->id);
+  if (found == all.threads.end() || found->second != hostFuncThreadId) {
+    return fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, Reason::call_missing, call,
+                "the thread is not subscribed to the stream; call aclrtSubscribeHostFunc first")
+        .code();
+  }
+  all.threads.erase(found);
+  all.changed.notify_all();
+  return ACL_SUCCESS;
+}
+
+aclError aclrtProcessHostFunc(int32_t timeout) {
+  constexpr const char* call = "aclrtProcessHostFunc";
+  if (Status status = check_timeout(call, timeout); !status.ok()) return status.code();
+  Subscriptions& all = Subscriptions::get();
+  const auto self = static_cast<uint64_t>(pthread_self());
+  std::unique_lock lock(all.mutex);
+  const auto not_subscribed = [&](const char* why) {
+    return fail(ACL_ERROR_RT_THREAD_SUBSCRIBE, Reason::call_missing, call, "%s", why).code();
+  };
+  if (!all.has(self)) {
+    return not_subscribed(
+        "this thread is not subscribed to a stream; call aclrtSubscribeHostFunc first");
+  }
+  const bool ended =
+      Deadline::in_milliseconds(timeout).wait(all.changed, lock, [&] { return !all.has(self); });
+  if (ended)
+    return not_subscribed("the last stream of this thread was unsubscribed while it waited");
+  return fail(ACL_ERROR_RT_REPORT_TIMEOUT, Reason::timed_out, call,
+              "timed out: no host function within %d ms (only models have them)", timeout)
+      .code();
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory that processes share. At the export its pages become those of a file in memory, at
+// the same address.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/device.h"
+#include "core/runtime/fork.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/no_destructor.h"
+#include "core/runtime/shared_file.h"
+
+using namespace openaclnn;
+
+namespace {
+
+struct SharedBlock {
+  std::shared_ptr<SharedFile> file;
+  void* address;
+};
+
+struct SharedMemory {
+  SharedMemory() { hold_across_fork(mutex); }
+
+  static SharedMemory& get() {
+    static constinit NoDestructor<SharedMemory> memory;
+    return memory.get();
+  }
+
+  std::mutex mutex;
+  std::map<std::string, SharedBlock> exported, imported;  // by key
+};
+
+Status export_memory(const char* call, void* address, size_t size, bool any_process,
+                     std::string* key) {
+  size_t whole = 0;
+  if (Status status = pages_of(call, address, &whole); !status.ok()) return status;
+  if (size == 0 || size > bytes_behind(address)) {
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_memory, call,
+                "size must be in [1, %zu], the bytes of the allocation, but got %zu",
+                bytes_behind(address), size);
+  }
+  SharedMemory& all = SharedMemory::get();
+  std::lock_guard lock(all.mutex);
+  std::erase_if(all.exported, [](const auto& entry) {  // freed without aclrtIpcMemClose
+    return !has_shared_pages(entry.second.address);
+  });
+  for (const auto& [known, shared] : all.exported) {
+    if (shared.address == address) return *key = known, Status();
+  }
+  std::shared_ptr<SharedFile> file;
+  if (Status status = SharedFile::create(call, whole, any_process, &file); !status.ok())
+    return status;
+  void* const copy = file->map(nullptr);
+  if (copy != nullptr) {
+    std::memcpy(copy, address, whole);
+    munmap(copy, whole);
+  }
+  if (copy == nullptr || file->map(address) == nullptr) {
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                "the system does not map the memory to share");
+  }
+  note_shared(address);
+  *key = file->key();
+  all.exported[*key] = {file, address};
+  return {};
+}
+
+}  // namespace
+
+aclError aclrtIpcMemGetExportKey(void* devPtr, size_t size, char* key, size_t len, uint64_t flags) {
+  constexpr const char* call = "aclrtIpcMemGetExportKey";
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    constexpr uint64_t kAny = ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
+    std::string text;
+    Status status = not_null(call, "devPtr", devPtr, ObjectKind::device_memory);
+    if (status.ok()) status = check_export(call, key, len, flags, kAny);
+    if (status.ok()) status = synchronize_device(call, Deadline());  // nobody writes meanwhile
+    if (status.ok()) status = export_memory(call, devPtr, size, flags == kAny, &text);
+    if (status.ok()) std::strcpy(key, text.c_str());
+    return status.code();
+  });
+}
+
+aclError aclrtIpcMemSetImportPid(const char* key, int32_t* pid, size_t num) {
+  constexpr const char* call = "aclrtIpcMemSetImportPid";
+  if (Status null = not_null(call, "key", key); !null.ok()) return null.code();
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    SharedMemory& all = SharedMemory::get();
+    std::lock_guard lock(all.mutex);
+    const auto found = all.exported.find(key);
+    if (found != all.exported.end()) {
+      return list_processes(call, *found->second.file, pid, num).code();
+    }
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
+                "this process did not export key; call aclrtIpcMemGetExportKey first")
+        .code();
+  });
+}
+
+aclError aclrtIpcMemImportByKey(void** devPtr, const char* key, uint64_t flags) {
+  constexpr const char* call = "aclrtIpcMemImportByKey";
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    Status status = not_null(call, "devPtr", devPtr);
+    if (status.ok() && flags > ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS) {
+      status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                    "flags must be 0 or 1, but got %llu", static_cast<unsigned long long>(flags));
+    }
+    std::shared_ptr<SharedFile> file;
+    if (status.ok() && !current_context()) status = no_context(call);
+    if (status.ok()) status = SharedFile::open(call, key, &file);
+    if (!status.ok()) return status.code();
+    SharedMemory& all = SharedMemory::get();
+    std::lock_guard lock(all.mutex);
+    if (all.imported.count(key) != 0) {
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::already_done, call,
+                  "this process has imported key already; call aclrtIpcMemClose first")
+          .code();
+    }
+    void* const address = file->map(nullptr);
+    if (address == nullptr) {
+      return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                  "the system does not map the shared memory")
+          .code();
+    }
+    note_imported(address, file->header().size);
+    all.imported[key] = {file, address};
+    *devPtr = address;
+    return ACL_SUCCESS;
+  });
+}
+
+aclError aclrtIpcMemClose(const char* key) {
+  constexpr const char* call = "aclrtIpcMemClose";
+  if (Status null = not_null(call, "key", key); !null.ok()) return null.code();
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    SharedMemory& all = SharedMemory::get();
+    std::lock_guard lock(all.mutex);
+    if (const auto found = all.imported.find(key); found != all.imported.end()) {
+      forget_imported(found->second.address);
+      munmap(found->second.address, found->second.file->header().size);
+      all.imported.erase(found);
+      return ACL_SUCCESS;
+    }
+    if (all.exported.erase(key) > 0) return ACL_SUCCESS;  // the memory stays until it is freed
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
+                "this process neither exported nor imported key")
+        .code();
+  });
+}

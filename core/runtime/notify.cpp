@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notifications: a flag that one stream sets and one waiting stream consumes. Tasks hold the state,
+// so the handle may be destroyed before they run.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/device.h"
+#include "core/runtime/handles.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/shared_file.h"
+#include "core/runtime/stream.h"
+#include "core/runtime/task.h"
+
+using namespace openaclnn;
+
+namespace {
+
+constexpr size_t kMaxNotifies = 1 << 16;
+
+class Flag {
+ public:
+  Flag() = default;
+  explicit Flag(std::shared_ptr<SharedFile> file) : file_(std::move(file)) {}
+
+  // Moves it to memory that other processes reach; fails while a stream waits.
+  Status share(const char* call, bool any_process, std::shared_ptr<SharedFile>* file) {
+    std::lock_guard lock(mutex_);
+    if (file_ == nullptr && !waiters_.empty()) {
+      return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::already_done, call,
+                  "a stream waits for notify already; export it before the first wait");
+    }
+    if (file_ == nullptr) {
+      if (Status status = SharedFile::create(call, 0, any_process, &file_); !status.ok())
+        return status;
+      file_->header().word = is_set_;
+    }
+    *file = file_;
+    return {};
+  }
+  std::shared_ptr<SharedFile> file() {
+    std::lock_guard lock(mutex_);
+    return file_;
+  }
+
+  void set() {
+    OneShotEvent* first = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      if (file_ != nullptr) {
+        file_->header().word.store(1, std::memory_order_release);
+        return;
+      }
+      if (waiters_.empty()) {
+        is_set_ = true;
+        return;
+      }
+      first = waiters_.front();
+      waiters_.pop_front();
+      // Under the lock: a waiter whose time is over looks here before its event ends.
+      first->signal();
+    }
+  }
+
+  void clear() {
+    std::lock_guard lock(mutex_);
+    is_set_ = false;
+    if (file_ != nullptr) file_->header().word = 0;
+  }
+
+  // For a task of the stream: waits until it is set, and clears it.
+  Stream::Waited wait(Stream& stream, Deadline deadline) {
+    OneShotEvent own;
+    std::shared_ptr<SharedFile> shared;
+    {
+      std::lock_guard lock(mutex_);
+      shared = file_;
+      if (shared == nullptr && is_set_) {
+        is_set_ = false;
+        return Stream::Waited::signalled;
+      }
+      if (shared == nullptr) waiters_.push_back(&own);
+    }
+    if (shared != nullptr) {  // another process may set it, and announces nothing
+      const auto take = [](void* word) {
+        return static_cast<std::atomic<uint32_t>*>(word)->exchange(0) != 0;
+      };
+      return stream.poll_here(take, &shared->header().word, deadline);
+    }
+    const Stream::Waited waited = stream.wait_here(own, deadline);
+    std::lock_guard lock(mutex_);
+    if (own.is_set()) return Stream::Waited::signalled;
+    waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &own));
+    return waited;
+  }
+
+ private:
+  std::mutex mutex_;
+  bool is_set_ = false;
+  std::shared_ptr<SharedFile> file_;   // of one that processes share
+  std::deque<OneShotEvent*> waiters_;  // in the order in which they began to wait
+};
+
+struct Notify {
+  static constexpr bool kPinned = true;
+
+  uint32_t id;
+  std::shared_ptr<Flag> flag = std::make_shared<Flag>();
+
+  explicit Notify(uint32_t its_id) : id(its_id) {}
+  Notify(uint32_t its_id, std::shared_ptr<SharedFile> file)
+      : id(its_id), flag(std::make_shared<Flag>(std::move(file))) {}
+};
+
+HandlePool<Notify>& notifies() {
+  return pool_of<Notify>(kMaxNotifies, [] { notifies().forget_pins(); });
+}
+using PinnedNotify = HandlePool<Notify>::Pin;
+
+Status find_notify(const char* call, aclrtNotify handle, PinnedNotify* notify) {
+  if (Status null = not_null(call, "notify", handle, ObjectKind::notify); !null.ok()) return null;
+  *notify = PinnedNotify(notifies(), handle);
+  if (*notify) return {};
+  return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::notify, "notify", handle);
+}
+
+struct NotifyRecord {
+  std::shared_ptr<Flag> flag;
+
+  void run() const { flag->set(); }
+};
+
+struct NotifyWait {
+  std::shared_ptr<Flag> flag;
+  Stream* stream;
+  uint32_t seconds;  // 0: for ever
+
+  void run() const {
+    const Work work("aclrtWaitAndResetNotify");
+    const auto limit = Deadline::in_milliseconds(seconds == 0 ? -1 : int64_t{seconds} * 1000);
+    if (flag->wait(*stream, limit) != Stream::Waited::too_long) return;
+    stream->fail_task(ACL_ERROR_RT_TASK_TIMEOUT, Reason::timed_out,
+                      "aclrtWaitAndResetNotify timed out after %u s; the work behind it ran anyway",
+                      seconds);
+  }
+};
+
+std::atomic<uint32_t> notifies_made = 0;
+
+template <class... Given>
+Status make_notify(const char* call, aclrtNotify* notify, Given... given) {
+  if (!current_context()) return no_context(call);
+  Notify* own = notifies().create(notifies_made++, given...);
+  if (own == nullptr) {
+    return fail(ACL_ERROR_RT_NO_NOTIFY_RESOURCE, Reason::no_resource, call,
+                "too many live notifies");
+  }
+  notify_made(call, ObjectKind::notify, own);
+  *notify = own;
+  return {};
+}
+
+Status create_notify(const char* call, aclrtNotify* notify, uint64_t flag) {
+  if (Status null = not_null(call, "notify", notify); !null.ok()) return null;
+  if (flag > ACL_NOTIFY_DEVICE_USE_ONLY) {
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "flag must be 0 or 1, but got %llu", static_cast<unsigned long long>(flag));
+  }
+  return make_notify(call, notify);
+}
+
+Status record_notify(const char* call, aclrtNotify handle, aclrtStream stream_handle) {
+  PinnedNotify notify;
+  if (Status status = find_notify(call, handle, &notify); !status.ok()) return status;
+  PinnedStream stream;
+  if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok())
+    return status;
+  notify_recorded(handle, stream.get());
+  submit_job(*stream, std::make_unique<NotifyRecord>(NotifyRecord{notify->flag}), true);
+  return {};
+}
+
+Status wait_for_notify(const char* call, aclrtNotify handle, aclrtStream stream_handle,
+                       uint32_t seconds) {
+  PinnedNotify notify;
+  if (Status status = find_notify(call, handle, &notify); !status.ok()) return status;
+  PinnedStream stream;
+  if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok())
+    return status;
+  notify_consumes(stream.get(), handle);
+  return hand_over_job(
+      call, *stream, std::make_unique<NotifyWait>(NotifyWait{notify->flag, stream.get(), seconds}));
+}
+
+template <class F>
+aclError guarded_notify(const char* call, F f) {
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
+}
+
+}  // namespace
+
+aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
+  return guarded_notify("aclrtCreateNotify",
+                        [&](const char* call) { return create_notify(call, notify, flag); });
+}
+
+aclError aclrtDestroyNotify(aclrtNotify notify) {
+  constexpr const char* call = "aclrtDestroyNotify";
+  PinnedNotify own;
+  if (Status status = find_notify(call, notify, &own); !status.ok()) return status.code();
+  own.release();
+  notify_ending(call, ObjectKind::notify, notify);
+  notifies().destroy(notify);
+  return ACL_SUCCESS;
+}
+
+aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
+  return guarded_notify("aclrtRecordNotify",
+                        [&](const char* call) { return record_notify(call, notify, stream); });
+}
+
+aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
+  return guarded_notify("aclrtWaitAndResetNotify", [&](const char* call) {
+    return wait_for_notify(call, notify, stream, timeout);
+  });
+}
+
+aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t* notifyId) {
+  constexpr const char* call = "aclrtGetNotifyId";
+  PinnedNotify own;
+  Status status = not_null(call, "notifyId", notifyId);
+  if (status.ok()) status = find_notify(call, notify, &own);
+  if (status.ok()) *notifyId = own->id;
+  return status.code();
+}
+
+aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
+  constexpr const char* call = "aclrtNotifyBatchReset";
+  Status status = not_null(call, "notifies", notifies);
+  if (status.ok() && num == 0) {
+    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "num must be at least 1");
+  }
+  for (size_t i = 0; i < num && status.ok(); ++i) {  // all alive, or none is reset
+    PinnedNotify own;
+    status = find_notify(call, notifies[i], &own);
+  }
+  for (size_t i = 0; i < num && status.ok(); ++i) {
+    PinnedNotify own;
+    if (find_notify(call, notifies[i], &own).ok()) own->flag->clear();
+  }
+  return status.code();
+}
+
+// ---- notifications of other processes ----
+
+aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags) {
+  return guarded_notify("aclrtNotifyGetExportKey", [&](const char* call) {
+    constexpr uint64_t kAny = ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION;
+    PinnedNotify own;
+    std::shared_ptr<SharedFile> file;
+    Status status = find_notify(call, notify, &own);
+    if (status.ok()) status = check_export(call, key, len, flags, kAny);
+    if (status.ok()) status = own->flag->share(call, flags == kAny, &file);
+    if (status.ok()) std::strcpy(key, file->key().c_str());
+    return status;
+  });
+}
+
+aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
+  constexpr const char* call = "aclrtNotifySetImportPid";
+  PinnedNotify own;
+  Status status = find_notify(call, notify, &own);
+  if (!status.ok()) return status.code();
+  const std::shared_ptr<SharedFile> file = own->flag->file();
+  if (file == nullptr) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
+                "notify was not exported; call aclrtNotifyGetExportKey first")
+        .code();
+  }
+  return list_processes(call, *file, pid, num).code();
+}
+
+aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
+  return guarded_notify("aclrtNotifyImportByKey", [&](const char* call) {
+    std::shared_ptr<SharedFile> file;
+    Status status = not_null(call, "notify", notify);
+    if (status.ok() && (flags & ~ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS) != 0) {
+      status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                    "flags must be 0 or 2, but got %llu", static_cast<unsigned long long>(flags));
+    }
+    if (status.ok()) status = SharedFile::open(call, key, &file);
+    return status.ok() ? make_notify(call, notify, file) : status;
+  });
+}

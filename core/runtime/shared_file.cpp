@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/shared_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "core/runtime/api_guard.h"
+
+namespace openaclnn {
+namespace {
+
+constexpr const char* kKeyFormat = "openaclnn-%d-%d-%016llx";
+
+Status unknown_key(const char* call, const char* why) {
+  return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call, "key %s", why);
+}
+
+SharedHeader* map_header(int file) {
+  void* page = mmap(nullptr, kSharedPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return page == MAP_FAILED ? nullptr : static_cast<SharedHeader*>(page);
+}
+
+bool is_listed(const SharedHeader& header) {
+  if (header.any_process != 0) return true;
+  const int32_t own = getpid();
+  if (header.owner == own) return true;
+  const uint32_t count = std::min<uint32_t>(header.processes, kMostProcesses);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (header.listed[i] == own) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+SharedFile::~SharedFile() {
+  munmap(header_, kSharedPage);
+  close(file_);
+}
+
+bool SharedFile::is_own() const { return header_->owner == getpid(); }
+
+void* SharedFile::map(void* address) const {
+  void* found = mmap(address, header_->size, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | (address == nullptr ? 0 : MAP_FIXED), file_, kSharedPage);
+  return found == MAP_FAILED ? nullptr : found;
+}
+
+Status SharedFile::create(const char* call, size_t size, bool any_process,
+                          std::shared_ptr<SharedFile>* made) {
+  const int file = memfd_create("openaclnn", MFD_CLOEXEC);
+  SharedHeader* page = nullptr;
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(kSharedPage + size)) == 0) {
+    page = map_header(file);
+  }
+  uint64_t token = 0;
+  if (page == nullptr || getrandom(&token, sizeof token, 0) != sizeof token) {
+    const int error = errno;
+    if (file >= 0) close(file);
+    return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                "the system gives no memory to share: %s", std::strerror(error));
+  }
+  page->token = token;
+  page->size = size;
+  page->owner = getpid();
+  page->any_process = any_process;
+  char key[kKeyBytes];
+  snprintf(key, sizeof key, kKeyFormat, getpid(), file, static_cast<unsigned long long>(token));
+  made->reset(new SharedFile(file, page, key));
+  return {};
+}
+
+Status SharedFile::open(const char* call, const char* key, std::shared_ptr<SharedFile>* opened) {
+  if (Status null = not_null(call, "key", key); !null.ok()) return null;
+  int process = 0, number = 0;
+  unsigned long long token = 0;
+  const std::string text(key, strnlen(key, kKeyBytes));
+  if (text.size() >= kKeyBytes ||
+      std::sscanf(text.c_str(), kKeyFormat, &process, &number, &token) != 3) {
+    return unknown_key(call, "is not one that openaclnn exported");
+  }
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", process, number);
+  const int file = ::open(path, O_RDWR | O_CLOEXEC);
+  struct stat facts{};
+  SharedHeader* page = nullptr;
+  if (file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
+      facts.st_size >= static_cast<off_t>(kSharedPage)) {
+    page = map_header(file);
+  }
+  const auto refuse = [&](const char* why) {
+    if (page != nullptr) munmap(page, kSharedPage);
+    if (file >= 0) close(file);
+    return unknown_key(call, why);
+  };
+  if (page == nullptr || page->token != token ||
+      page->size != static_cast<uint64_t>(facts.st_size) - kSharedPage) {
+    return refuse("is not exported any more, or its process has ended");
+  }
+  if (!is_listed(*page)) return refuse("is for other processes: this one is not in its list");
+  opened->reset(new SharedFile(file, page, text));
+  return {};
+}
+
+Status check_export(const char* call, const char* key, size_t length, uint64_t flags,
+                    uint64_t any_process) {
+  Status status = not_null(call, "key", key);
+  if (status.ok() && length < kKeyBytes) {
+    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                  "len must be at least %zu, but got %zu", kKeyBytes, length);
+  }
+  if (status.ok() && (flags & ~any_process) != 0) {
+    status = fail(
+        ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "flags must be 0 or %llu, but got %llu",
+        static_cast<unsigned long long>(any_process), static_cast<unsigned long long>(flags));
+  }
+  return status;
+}
+
+Status list_processes(const char* call, SharedFile& file, const int32_t* processes, size_t count) {
+  if (Status null = not_null(call, "pid", processes); !null.ok()) return null;
+  SharedHeader& header = file.header();
+  if (count == 0 || count > kMostProcesses - header.processes) {
+    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                "num must be in [1, %zu], but got %zu", kMostProcesses - header.processes, count);
+  }
+  for (size_t i = 0; i < count; ++i) header.listed[header.processes + i] = processes[i];
+  header.processes += static_cast<uint32_t>(count);
+  return {};
+}
+
+}  // namespace openaclnn

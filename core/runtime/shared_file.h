@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that other processes map by a key of 65 bytes. It is a file in memory, which another
+// process opens through /proc as long as this one keeps it open, so nothing stays behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/runtime/status.h"
+
+namespace openaclnn {
+
+inline constexpr size_t kKeyBytes = 65;  // with the terminating zero
+inline constexpr size_t kSharedPage = 4096;
+inline constexpr size_t kMostProcesses = 256;
+
+// The first page of the file.
+struct SharedHeader {
+  uint64_t token;  // also in the key
+  uint64_t size;   // of what follows the page
+  int32_t owner;   // the process that exported it
+  std::atomic<uint32_t> any_process;
+  std::atomic<uint32_t> processes;
+  std::atomic<int32_t> listed[kMostProcesses];
+  std::atomic<uint32_t> word;  // of a notification
+};
+static_assert(sizeof(SharedHeader) <= kSharedPage);
+
+class SharedFile {
+ public:
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+
+  // Makes one of `size` bytes behind the header. `any_process`: without a list of processes.
+  static Status create(const char* call, size_t size, bool any_process,
+                       std::shared_ptr<SharedFile>* made);
+  // Opens that of a key; fails for an unknown key, or where this process is not listed.
+  static Status open(const char* call, const char* key, std::shared_ptr<SharedFile>* opened);
+
+  SharedHeader& header() const { return *header_; }
+  const std::string& key() const { return key_; }
+  bool is_own() const;  // made by this process
+  // Maps the bytes behind the header; at `address`, if not NULL. nullptr: the system refuses.
+  void* map(void* address) const;
+
+ private:
+  SharedFile(int file, SharedHeader* header, std::string key)
+      : file_(file), header_(header), key_(std::move(key)) {}
+  const int file_;
+  SharedHeader* const header_;
+  const std::string key_;
+};
+
+// Checks the arguments of a call that exports: room for the key, flags 0 or `any_process`.
+Status check_export(const char* call, const char* key, size_t length, uint64_t flags,
+                    uint64_t any_process);
+// Lets these processes open the file.
+Status list_processes(const char* call, SharedFile& file, const int32_t* processes, size_t count);
+
+}  // namespace openaclnn

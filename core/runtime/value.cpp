@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// 64-bit values in device memory that streams write and wait for. Copies and the host may write
+// them too, so a wait asks again and again.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/observer.h"
+#include "core/runtime/task.h"
+#include "core/runtime/transfer.h"
+
+using namespace openaclnn;
+
+namespace {
+
+uint64_t load_value(void* address) {
+  return std::atomic_ref(*static_cast<uint64_t*>(address)).load(std::memory_order_acquire);
+}
+
+struct ValueWrite {
+  void* address;
+  uint64_t value;
+
+  void run() const {
+    const Work work("aclrtValueWrite");
+    std::atomic_ref(*static_cast<uint64_t*>(reachable(address)))
+        .store(value, std::memory_order_release);
+  }
+};
+
+struct ValueWait {
+  Stream* stream;
+  void* address;
+  uint64_t value;
+  uint32_t flag;
+
+  bool ready() const {
+    const uint64_t now = load_value(reachable(address));
+    switch (flag) {
+      case ACL_STREAM_WAIT_VALUE_GEQ: return static_cast<int64_t>(now - value) >= 0;
+      case ACL_STREAM_WAIT_VALUE_EQ: return now == value;
+      case ACL_STREAM_WAIT_VALUE_AND: return (now & value) != 0;
+      default: return ~(now | value) != 0;
+    }
+  }
+  void run() {
+    const Work work("aclrtValueWait");
+    (void)stream->poll_here([](void* self) { return static_cast<ValueWait*>(self)->ready(); }, this,
+                            Deadline());
+  }
+};
+
+Status check_value_address(const char* call, const void* address) {
+  Status status = not_null(call, "devAddr", address, ObjectKind::device_memory);
+  if (status.ok() && reinterpret_cast<uintptr_t>(address) % alignof(uint64_t) != 0) {
+    status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_memory, call,
+                  "devAddr must be a multiple of 8, but got %p", address);
+  }
+  if (status.ok()) status = check_known_range(call, "devAddr", address, sizeof(uint64_t));
+  return status;
+}
+
+}  // namespace
+
+aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
+  constexpr const char* call = "aclrtValueWrite";
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    PinnedStream own;
+    Status status = check_value_address(call, devAddr);
+    if (status.ok()) status = check_zero(call, "flag", flag);
+    if (status.ok()) status = find_working_stream(call, stream, &own);
+    if (!status.ok()) return status.code();
+    if (observer != nullptr) [[unlikely]] {
+      const Range range = {"devAddr", devAddr, sizeof value, true};
+      observer->touches(call, &range, 1, own.get());
+    }
+    submit_job(*own, std::make_unique<ValueWrite>(ValueWrite{devAddr, value}), true);
+    return ACL_SUCCESS;
+  });
+}
+
+aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
+  constexpr const char* call = "aclrtValueWait";
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    PinnedStream own;
+    Status status = check_value_address(call, devAddr);
+    if (status.ok() && flag > ACL_STREAM_WAIT_VALUE_NOR) {
+      status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
+                    "flag must be in [0, 3], but got %u", flag);
+    }
+    if (status.ok()) status = find_working_stream(call, stream, &own);
+    if (!status.ok()) return status.code();
+    notify_consumes(own.get(), nullptr);
+    auto job = std::make_unique<ValueWait>(ValueWait{own.get(), devAddr, value, flag});
+    if (own.get() != Stream::running_here() && own->query() && job->ready()) return ACL_SUCCESS;
+    return hand_over_job(call, *own, std::move(job)).code();
+  });
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of a C++ program: two devices in one process, then two processes that share a root
+// info. The argument is what to do: "refused" without the library of ATen.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "acl/acl.h"
+#include "hccl/hccl.h"
+
+#define MUST(x)                                                                              \
+  do {                                                                                       \
+    if ((x) != 0) {                                                                          \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #x, aclGetRecentErrMsg()); \
+      std::_Exit(1);                                                                         \
+    }                                                                                        \
+  } while (0)
+
+namespace {
+
+float* device(const std::vector<float>& values) {
+  void* p = nullptr;
+  MUST(aclrtMalloc(&p, values.size() * 4, ACL_MEM_MALLOC_HUGE_FIRST));
+  MUST(aclrtMemcpy(p, values.size() * 4, values.data(), values.size() * 4,
+                   ACL_MEMCPY_HOST_TO_DEVICE));
+  return static_cast<float*>(p);
+}
+
+// What each rank of two does with its communicator.
+void collect(uint32_t rank, HcclComm comm) {
+  aclrtStream stream = nullptr;
+  MUST(aclrtCreateStream(&stream));
+  uint32_t own = 9, all = 9;
+  MUST(HcclGetRankId(comm, &own));
+  MUST(HcclGetRankSize(comm, &all));
+  MUST(own != rank || all != 2);
+  const float r = static_cast<float>(rank);
+  float *send = device({r, r + 10}), *receive = device({0, 0, 0, 0});
+  MUST(HcclAllReduce(send, receive, 2, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream));
+  MUST(HcclBarrier(comm, stream));
+  MUST(aclrtSynchronizeStream(stream));
+  MUST(receive[0] != 1 || receive[1] != 21);
+  MUST(HcclAllGather(send, receive, 2, HCCL_DATA_TYPE_FP32, comm, stream));
+  MUST(aclrtSynchronizeStream(stream));
+  MUST(receive[0] != 0 || receive[1] != 10 || receive[2] != 1 || receive[3] != 11);
+  const uint64_t matrix[4] = {1, 1, 0, 2};  // rank 0 sends 1 to each, rank 1 two to itself
+  float* parts = device({r * 100, r * 100 + 1});
+  MUST(HcclAlltoAllVC(parts, matrix, HCCL_DATA_TYPE_FP32, receive, HCCL_DATA_TYPE_FP32, comm,
+                      stream));
+  MUST(aclrtSynchronizeStream(stream));
+  MUST(rank == 0 ? receive[0] != 0 : receive[0] != 1 || receive[1] != 100 || receive[2] != 101);
+  MUST(aclrtFree(send));
+  MUST(aclrtFree(receive));
+  MUST(aclrtFree(parts));
+  MUST(aclrtDestroyStream(stream));
+}
+
+void one_process() {
+  int32_t devices[] = {0, 1}, twice[] = {0, 0};
+  HcclComm comms[2] = {};
+  MUST(HcclCommInitAll(2, twice, comms) != HCCL_E_PARA);
+  MUST(HcclCommInitAll(3, devices, comms) != HCCL_E_PARA);
+  MUST(HcclCommInitAll(2, nullptr, comms) != HCCL_E_PTR);
+  MUST(HcclCommInitAll(2, devices, comms));
+  const auto rank = [&](uint32_t own) {
+    MUST(aclrtSetDevice(static_cast<int32_t>(own)));
+    collect(own, comms[own]);
+    MUST(aclrtResetDevice(static_cast<int32_t>(own)));
+  };
+  std::thread first(rank, 0), second(rank, 1);
+  first.join();
+  second.join();
+  for (HcclComm comm : comms) MUST(HcclCommDestroy(comm));
+  MUST(HcclCommDestroy(comms[0]) != HCCL_E_PARA);
+}
+
+void process(uint32_t rank, const HcclRootInfo& root) {
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::strcpy(config.hcclCommName, "pair");
+  HcclComm comm = nullptr;
+  MUST(aclrtSetDevice(0));
+  MUST(HcclCommInitRootInfoConfig(2, &root, rank, &config, &comm));
+  char name[128];
+  MUST(HcclGetCommName(comm, name));
+  MUST(std::string(name) != "pair");
+  collect(rank, comm);
+  MUST(HcclCommDestroy(comm));
+  MUST(aclrtResetDevice(0));
+}
+
+// The root info goes through a pipe: each process loads the library by itself.
+void two_processes() {
+  int ends[2];
+  MUST(pipe(ends));
+  const pid_t child = fork();
+  HcclRootInfo root;
+  if (child == 0) {
+    MUST(read(ends[0], &root, sizeof root) != static_cast<ssize_t>(sizeof root));
+    process(1, root);
+    std::_Exit(0);
+  }
+  MUST(HcclGetRootInfo(&root));
+  MUST(write(ends[1], &root, sizeof root) != static_cast<ssize_t>(sizeof root));
+  process(0, root);
+  int status = 0;
+  MUST(waitpid(child, &status, 0) != child || status != 0);
+}
+
+void refused() {
+  HcclRootInfo root;
+  int32_t devices[] = {0};
+  HcclComm comm = nullptr;
+  MUST(HcclGetRootInfo(&root) != HCCL_E_NOT_SUPPORT);
+  std::puts(aclGetRecentErrMsg());
+  MUST(HcclCommInitAll(1, devices, &comm) != HCCL_E_NOT_SUPPORT);
+  MUST(HcclCommInitClusterInfo("ranks.json", 0, &comm) != HCCL_E_NOT_SUPPORT);
+  MUST(std::string(HcclGetErrorString(HCCL_E_PARA)) != "parameter error");
+  HcclConfigValue value = {7};
+  MUST(HcclGetConfig(HCCL_DETERMINISTIC, &value));
+  MUST(value.value != 1);
+  MUST(HcclGetConfig(HCCL_ACCELERATOR, &value) != HCCL_E_PARA);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string what = count > 1 ? words[1] : "";
+  if (what == "refused") refused();
+  if (what == "process") one_process();
+  if (what == "processes") two_processes();
+  std::puts("ok");
+}
