@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .values import FLOAT, INT32, INT64, List, T
+from .values import FLOAT, INT32, INT64, UINT8, List, T
 
 if TYPE_CHECKING:
     from .plausible import Draw
@@ -100,6 +100,14 @@ def padding_backward(draw: Draw) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def sign_bits_unpack(draw: Draw) -> dict[str, Any]:
+    rows, columns = draw.chance.randint(1, 3), draw.chance.randint(1, 4)
+    return {
+        "self": T((rows * columns,), UINT8), "size": rows, "dtype": FLOAT,
+        "out": (rows, 8 * columns),
+    }  # fmt: skip
+
+
 def upsample_backward(draw: Draw) -> dict[str, Any]:
     d = draw.spatial
     before = tuple(draw.chance.randint(2, 4) for _ in range(d))
@@ -133,6 +141,7 @@ HINTS: dict[str, Callable[[Draw], dict[str, Any]]] = {
     "aclnnFakeQuantPerChannelAffineCachemask": fake_quantise,
     "aclnnFusedInferAttentionScoreV2": fused_attention,
     "aclnnIm2colBackward": col2im,
+    "aclnnSignBitsUnpack": sign_bits_unpack,
     **{
         f"aclnn{kind}Pad{d}dBackward": padding_backward
         for kind in ("Reflection", "Replication")

@@ -73,7 +73,9 @@ T take(const Call& call, size_t i) {
   if constexpr (std::is_same_v<T, Either> || std::is_same_v<T, at::Scalar>) {
     if (value.isNone()) throw Missing(call.row->parameters[i].name);
   }
-  if constexpr (std::is_same_v<T, Tensor>) {
+  if constexpr (std::is_same_v<T, std::optional<at::Scalar>>) {
+    return value.isNone() ? std::nullopt : std::optional(value.toScalar());
+  } else if constexpr (std::is_same_v<T, Tensor>) {
     return call.tensor(i);
   } else if constexpr (std::is_same_v<T, Out>) {
     return Out(call.tensor(i), call.row->parameters[i].name);
@@ -128,6 +130,7 @@ struct Unpacked<function> {
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite convolution_composites[];
+extern const Composite elementwise_composites[];
 extern const Composite gru_composites[];
 extern const Composite indexing_composites[];
 extern const Composite inference_composites[];
@@ -137,10 +140,14 @@ extern const Composite loss_composites[];
 extern const Composite lstm_composites[];
 extern const Composite normalisation_composites[];
 extern const Composite padding_composites[];
+extern const Composite plain_loss_composites[];
 extern const Composite pooling_composites[];
 extern const Composite random_composites[];
+extern const Composite reduction_composites[];
+extern const Composite slice_composites[];
 extern const Composite training_composites[];
 extern const Composite transformer_composites[];
 extern const Composite various_composites[];
+extern const Composite vision_composites[];
 
 }  // namespace openaclnn::aten

@@ -6,12 +6,28 @@
 namespace openaclnn::aten {
 
 const Composite* find_composite(const char* name) {
-  for (const Composite* table :
-       {antialiased_composites, attention_composites, convolution_composites, gru_composites,
-        indexing_composites, inference_composites, linear_algebra_composites,
-        linear_attention_composites, loss_composites, lstm_composites, normalisation_composites,
-        padding_composites, pooling_composites, random_composites, training_composites,
-        transformer_composites, various_composites}) {
+  for (const Composite* table : {antialiased_composites,
+                                 attention_composites,
+                                 convolution_composites,
+                                 elementwise_composites,
+                                 gru_composites,
+                                 indexing_composites,
+                                 inference_composites,
+                                 linear_algebra_composites,
+                                 linear_attention_composites,
+                                 loss_composites,
+                                 lstm_composites,
+                                 normalisation_composites,
+                                 padding_composites,
+                                 plain_loss_composites,
+                                 pooling_composites,
+                                 random_composites,
+                                 reduction_composites,
+                                 slice_composites,
+                                 training_composites,
+                                 transformer_composites,
+                                 various_composites,
+                                 vision_composites}) {
     for (; table->name != nullptr; ++table) {
       if (std::strcmp(table->name, name) == 0) return table;
     }
