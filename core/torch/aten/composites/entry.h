@@ -133,6 +133,7 @@ extern const Composite convolution_composites[];
 extern const Composite elementwise_composites[];
 extern const Composite gru_composites[];
 extern const Composite indexing_composites[];
+extern const Composite inference_attention_composites[];
 extern const Composite inference_composites[];
 extern const Composite linear_algebra_composites[];
 extern const Composite linear_attention_composites[];

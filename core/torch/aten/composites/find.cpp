@@ -12,6 +12,7 @@ const Composite* find_composite(const char* name) {
                                  elementwise_composites,
                                  gru_composites,
                                  indexing_composites,
+                                 inference_attention_composites,
                                  inference_composites,
                                  linear_algebra_composites,
                                  linear_attention_composites,
