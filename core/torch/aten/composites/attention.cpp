@@ -27,40 +27,40 @@ bool is_rows_first(const Text& layout) {
 // ---- forward ----
 
 void flash_attention(Tensor q, Tensor k, Tensor v, MASKS, Ints prefix, TAIL, Out largest, Out total,
-                     Out, Out out) {
+                     Out softmax, Out out) {
   attend_training(
       {q,  k,     v,    NONE_ROPE, pse,   drop,  mask,   Tensor(), prefix,        {}, {}, {},
        {}, scale, keep, before,    after, heads, layout, sparse,   kBeforeScaling},
-      largest, total, out);
+      largest, total, softmax, out);
 }
 
 void flash_attention_v2(Tensor q, Tensor k, Tensor v, MASKS, Ints prefix, Ints q_start,
-                        Ints kv_start, TAIL, int64_t pse_type, Out largest, Out total, Out,
+                        Ints kv_start, TAIL, int64_t pse_type, Out largest, Out total, Out softmax,
                         Out out) {
   attend_training(
       {q,       k,        v,     NONE_ROPE, pse,    drop,  mask,  Tensor(), prefix, {},      {},
        q_start, kv_start, scale, keep,      before, after, heads, layout,   sparse, pse_type},
-      largest, total, out);
+      largest, total, softmax, out);
 }
 
 void flash_attention_v3(Tensor q, Tensor k, Tensor v, MASKS, Tensor sink, Ints prefix, Ints q_start,
-                        Ints kv_start, TAIL, int64_t pse_type, Out largest, Out total, Out,
+                        Ints kv_start, TAIL, int64_t pse_type, Out largest, Out total, Out softmax,
                         Out out) {
   attend_training(
       {q,       k,        v,     NONE_ROPE, pse,    drop,  mask,  sink,   prefix, {},      {},
        q_start, kv_start, scale, keep,      before, after, heads, layout, sparse, pse_type},
-      largest, total, out);
+      largest, total, softmax, out);
 }
 
 void var_len_attention_v5(Tensor q, Tensor q_rope, Tensor k, Tensor k_rope, Tensor v, MASKS,
                           Tensor sink, Ints prefix, Ints q_lengths, Ints kv_lengths, Ints q_start,
                           Ints kv_start, TAIL, int64_t pse_type, Text statistics, Out largest,
-                          Out total, Out, Out out) {
+                          Out total, Out softmax, Out out) {
   attend_training(
       {q,      k,      v,         q_rope,     k_rope,  pse,      drop,  mask,
        sink,   prefix, q_lengths, kv_lengths, q_start, kv_start, scale, keep,
        before, after,  heads,     layout,     sparse,  pse_type, true,  is_rows_first(statistics)},
-      largest, total, out);
+      largest, total, softmax, out);
 }
 
 void var_len_attention_v4(Tensor q, Tensor k, Tensor v, MASKS, Ints prefix, Ints q_lengths,
@@ -101,41 +101,41 @@ const Out& unwritten() {
 }
 
 void flash_attention_grad(Tensor q, Tensor k, Tensor v, Tensor dy, MASKS, STATISTICS, Ints prefix,
-                          TAIL, Out dq, Out dk, Out dv, Out) {
+                          TAIL, Out dq, Out dk, Out dv, Out dpse) {
   differentiate_training(
       {q,  k,     v,    NONE_ROPE, pse,   drop,  mask,   Tensor(), prefix,        {}, {}, {},
        {}, scale, keep, before,    after, heads, layout, sparse,   kBeforeScaling},
-      dy, {largest, total, out}, {dq, dk, dv, unwritten(), unwritten(), unwritten()});
+      dy, {largest, total, out}, {dq, dk, dv, unwritten(), unwritten(), unwritten(), dpse});
 }
 
 void flash_attention_grad_v2(Tensor q, Tensor k, Tensor v, Tensor dy, MASKS, STATISTICS,
                              Ints prefix, Ints q_start, Ints kv_start, TAIL, int64_t pse_type,
-                             Out dq, Out dk, Out dv, Out) {
+                             Out dq, Out dk, Out dv, Out dpse) {
   differentiate_training(
       {q,       k,        v,     NONE_ROPE, pse,    drop,  mask,  Tensor(), prefix, {},      {},
        q_start, kv_start, scale, keep,      before, after, heads, layout,   sparse, pse_type},
-      dy, {largest, total, out}, {dq, dk, dv, unwritten(), unwritten(), unwritten()});
+      dy, {largest, total, out}, {dq, dk, dv, unwritten(), unwritten(), unwritten(), dpse});
 }
 
 void flash_attention_grad_v3(Tensor q, Tensor k, Tensor v, Tensor dy, MASKS, STATISTICS,
                              Tensor sink, Ints prefix, Ints q_start, Ints kv_start, TAIL,
-                             int64_t pse_type, Out dq, Out dk, Out dv, Out, Out dsink) {
+                             int64_t pse_type, Out dq, Out dk, Out dv, Out dpse, Out dsink) {
   differentiate_training(
       {q,       k,        v,     NONE_ROPE, pse,    drop,  mask,  sink,   prefix, {},      {},
        q_start, kv_start, scale, keep,      before, after, heads, layout, sparse, pse_type},
-      dy, {largest, total, out}, {dq, dk, dv, unwritten(), unwritten(), dsink});
+      dy, {largest, total, out}, {dq, dk, dv, unwritten(), unwritten(), dsink, dpse});
 }
 
 void var_len_attention_grad_v5(Tensor q, Tensor q_rope, Tensor k, Tensor k_rope, Tensor v,
                                Tensor dy, MASKS, STATISTICS, Tensor sink, Ints prefix,
                                Ints q_lengths, Ints kv_lengths, Ints q_start, Ints kv_start, TAIL,
                                int64_t pse_type, Text statistics, Out dq, Out dq_rope, Out dk,
-                               Out dk_rope, Out dv, Out, Out dsink) {
+                               Out dk_rope, Out dv, Out dpse, Out dsink) {
   differentiate_training(
       {q,      k,      v,         q_rope,     k_rope,  pse,      drop,  mask,
        sink,   prefix, q_lengths, kv_lengths, q_start, kv_start, scale, keep,
        before, after,  heads,     layout,     sparse,  pse_type, true,  is_rows_first(statistics)},
-      dy, {largest, total, out}, {dq, dk, dv, dq_rope, dk_rope, dsink});
+      dy, {largest, total, out}, {dq, dk, dv, dq_rope, dk_rope, dsink, dpse});
 }
 
 void var_len_attention_grad_v4(Tensor q, Tensor k, Tensor v, Tensor dy, MASKS, STATISTICS,

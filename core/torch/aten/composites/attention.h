@@ -60,6 +60,12 @@ inline at::ScalarType wide_of(const Tensor& x) {
 // Callers pass tensors of no elements for what they do not have.
 inline bool is_given(const Tensor& x) { return x.defined() && x.numel() > 0; }
 
+inline void check_mask(const Tensor& mask) {
+  const bool fits = !is_given(mask) || mask.scalar_type() == at::kBool ||
+                    mask.scalar_type() == at::kByte || mask.scalar_type() == at::kChar;
+  require(fits, "attenMask must be BOOL, UINT8 or INT8, but is ", mask.scalar_type());
+}
+
 // Whether heads of q are a multiple of those of k.
 inline void check_groups(int64_t heads, int64_t kv_heads) {
   require(kv_heads > 0 && heads % kv_heads == 0,

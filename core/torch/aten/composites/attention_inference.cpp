@@ -58,7 +58,11 @@ void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse) {
   const size_t batches = queries.all.size();
   const auto count = static_cast<int64_t>(batches);
   check(a, layout, batches);
-  if (a.q.numel() == 0 || batches == 0) return;
+  if (a.q.numel() == 0 || batches == 0) {
+    require_shape(out.tensor().numel() == 0, "attentionOut must have no elements where query has ",
+                  "none, but has shape ", out.tensor().sizes());
+    return;
+  }
   require_shape(queries.all[0].size(0) == a.heads, "query must have numHeads heads, ", a.heads,
                 ", but has shape ", a.q.sizes());
   const int64_t kv = a.kv_heads == 0 ? a.heads : a.kv_heads;

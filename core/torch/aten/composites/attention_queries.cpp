@@ -120,6 +120,7 @@ static void check_options(const Inference& a, const Layouts& layout, size_t batc
           a.heads);
   require((a.sparse >= 0 && a.sparse <= 4) || a.sparse == 9,
           "sparseMode must be in [0, 4] or 9, but got ", a.sparse);
+  check_mask(a.mask);
   require(a.sparse < 2 || is_given(a.mask), "attenMask must be given in sparseMode 2, 3, 4 and 9");
   require(a.q_rope.defined() == a.k_rope.defined(),
           "queryRope and keyRope must be given together or both be NULL");

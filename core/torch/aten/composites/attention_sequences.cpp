@@ -51,6 +51,7 @@ void check_numbers(const Training& t) {
   require(t.keep > 0 && t.keep <= 1, "keepProb must be above 0 and at most 1, but got ", t.keep);
   require(t.q_rope.defined() == t.k_rope.defined(),
           "queryRope and keyRope must be given together or both be NULL");
+  check_mask(t.mask);
   if (t.sink.defined()) check_shape(t.sink, "sink", {t.heads});
 }
 

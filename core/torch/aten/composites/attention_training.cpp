@@ -49,7 +49,8 @@ Ints shape_of_out(const Training& t, const Shape& s) {
 
 }  // namespace
 
-void attend_training(const Training& t, const Out& largest, const Out& total, const Out& out) {
+void attend_training(const Training& t, const Out& largest, const Out& total, const Out& softmax,
+                     const Out& out) {
   const Shape s = shape_of(t);
   const Tensor made = at::zeros(shape_of_out(t, s), t.q.options());
   const Tensor most = empty_statistics(t, s), sums = empty_statistics(t, s);
@@ -64,6 +65,7 @@ void attend_training(const Training& t, const Out& largest, const Out& total, co
     all_most[b].copy_(a.largest);
     all_sums[b].copy_(a.total);
   });
+  leave(softmax.tensor());
   largest = eightfold(most);
   total = eightfold(sums);
   out = made;
@@ -112,12 +114,18 @@ void differentiate_training(const Training& t, const Tensor& dy, const Given& gi
     if (!dk_ropes.empty()) dk_ropes[b].copy_(g.k.narrow(-1, d, dk_ropes[b].size(2)));
     if (dsink.defined()) dsink.add_(g.sink);
   });
+  leave(to.pse.tensor());
   to.q = dq;
   to.k = dk;
   to.v = dv;
+  const bool roped = dq_rope.defined();
+  require(roped || (!is_given(to.q_rope.tensor()) && !is_given(to.k_rope.tensor())),
+          "dqRope and dkRope must be NULL or empty where queryRope and keyRope are");
   if (is_given(to.q_rope.tensor())) to.q_rope = dq_rope;
   if (is_given(to.k_rope.tensor())) to.k_rope = dk_rope;
-  if (is_given(to.sink.tensor())) to.sink = dsink;
+  if (!is_given(to.sink.tensor())) return;
+  require(dsink.defined(), "dsink must be NULL or empty where sink is");
+  to.sink = dsink;
 }
 
 }  // namespace openaclnn::aten

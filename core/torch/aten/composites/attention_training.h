@@ -38,14 +38,16 @@ void for_each_sequence(const Training& t, const Shape& s,
 
 // ---- the functions ----
 
-void attend_training(const Training& t, const Out& largest, const Out& total, const Out& out);
+// softmax is left unwritten.
+void attend_training(const Training& t, const Out& largest, const Out& total, const Out& softmax,
+                     const Out& out);
 
 struct Given {
   Tensor largest, total, out;  // of the forward; undefined: computed
 };
 
 struct Derived {
-  Out q, k, v, q_rope, k_rope, sink;
+  Out q, k, v, q_rope, k_rope, sink, pse;  // pse is left unwritten
 };
 
 void differentiate_training(const Training& t, const Tensor& dy, const Given& given,

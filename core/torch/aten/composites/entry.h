@@ -129,6 +129,9 @@ struct Unpacked<function> {
 // The tables, each ending with a name that is nullptr.
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
+extern const Composite attention_merge_composites[];
+extern const Composite cache_composites[];
+extern const Composite cache_norm_rope_composites[];
 extern const Composite convolution_composites[];
 extern const Composite elementwise_composites[];
 extern const Composite gru_composites[];
@@ -145,6 +148,7 @@ extern const Composite plain_loss_composites[];
 extern const Composite pooling_composites[];
 extern const Composite random_composites[];
 extern const Composite reduction_composites[];
+extern const Composite sampling_composites[];
 extern const Composite slice_composites[];
 extern const Composite training_composites[];
 extern const Composite transformer_composites[];

@@ -8,6 +8,9 @@ namespace openaclnn::aten {
 const Composite* find_composite(const char* name) {
   for (const Composite* table : {antialiased_composites,
                                  attention_composites,
+                                 attention_merge_composites,
+                                 cache_composites,
+                                 cache_norm_rope_composites,
                                  convolution_composites,
                                  elementwise_composites,
                                  gru_composites,
@@ -24,6 +27,7 @@ const Composite* find_composite(const char* name) {
                                  pooling_composites,
                                  random_composites,
                                  reduction_composites,
+                                 sampling_composites,
                                  slice_composites,
                                  training_composites,
                                  transformer_composites,
