@@ -22,6 +22,9 @@ struct Sequence {
   Tensor mask;                                       // [N or 1, S or 1, L]
   static constexpr int64_t kFar = int64_t{1} << 42;  // no distance is as large
 
+  Tensor chosen;  // [N, S / chosen_rows, L / chosen_keys]: blocks that are not excluded
+  int64_t chosen_rows = 1, chosen_keys = 1;
+
   // ---- bias ----
   Tensor bias;                  // [N or 1, S or 1, L]
   bool before_scaling = false;  // the bias is scaled too

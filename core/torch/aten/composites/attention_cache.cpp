@@ -53,7 +53,10 @@ Tensor Cache::paged(const Tensor& x, const char* name, size_t batch) const {
   const int64_t size = x.size(x.dim() == 3 ? 1 : x.dim() == 4 ? 2 : 3);
   require(size > 0 && (a.block == 0 || a.block == size), "blockSize must be that of the pages of ",
           name, ", ", size, ", but is ", a.block);
-  Tensor found = x.index_select(0, pages(batch, size, x.size(0)));
+  const Tensor used = pages(batch, size, x.size(0));
+  Ints shape = x.sizes().vec();
+  shape[0] = used.numel();
+  Tensor found = x.is_meta() ? at::empty(shape, x.options()) : x.index_select(0, used);
   if (x.dim() == 3) {
     require_shape(x.size(2) % kv_heads == 0, name,
                   " must have a last dim that is divisible by the ", "number of heads, ", kv_heads,

@@ -101,6 +101,13 @@ class Blocks {
                      {std::nullopt, places_of_rows(b), heads_of_rows(b)});
   }
 
+  Tensor chosen(const Block& b) const {
+    const Tensor grouped = s_.chosen.unflatten(0, {heads_, group_}).narrow(0, b.head, b.heads);
+    const Tensor row = at::div(places_of_rows(b), s_.chosen_rows, "floor");
+    const Tensor key = at::div(at::arange(b.key, b.key + b.keys), s_.chosen_keys, "floor");
+    return at::index(grouped, {std::nullopt, heads_of_rows(b).unsqueeze(1), row.unsqueeze(1), key});
+  }
+
   Tensor distances(const Block& b) const {
     return at::arange(b.key, b.key + b.keys).unsqueeze(0) - places_of_rows(b).unsqueeze(1);
   }
@@ -134,6 +141,7 @@ Tensor Blocks::scores(const Block& b) const {
   x.mul_(s_.scale);
   if (added.defined() && !s_.before_scaling) x.add_(added);
   if (s_.mask.defined()) x.masked_fill_(at_block(s_.mask, b).to(at::kBool), -INFINITY);
+  if (s_.chosen.defined()) x.masked_fill_(chosen(b).logical_not_(), -INFINITY);
   const bool whole =
       b.key - last_place(b) >= s_.low && b.key + b.keys - 1 - first_place(b) <= s_.high;
   if (!whole) {

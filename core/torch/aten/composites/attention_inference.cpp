@@ -67,7 +67,8 @@ void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse) {
                 ", but has shape ", a.q.sizes());
   const int64_t kv = a.kv_heads == 0 ? a.heads : a.kv_heads;
   const Cache cache{a, layout, kv, count, rows_of_keys(a, layout, batches)};
-  const int64_t size = cache.values(0).size(2);
+  const Tensor first_values = cache.values(0);
+  const int64_t size = first_values.size(2);
   const bool single = is_single(a, layout, queries.places);
   const bool is_int8 = a.q.scalar_type() == at::kChar, is_whole = is_int8 && a.deq1.defined();
   require(!is_whole || (a.quant1.defined() && a.deq2.defined()),
@@ -83,7 +84,10 @@ void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse) {
   const Tensor logs = at::full(
       layout.packed ? Ints{queries.places, a.heads, 1} : Ints{count, a.heads, queries.places, 1},
       INFINITY, a.q.options().dtype(at::kFloat));
-  if (has_lse) check_result(lse.tensor(), logs, "softmaxLse");
+  if (has_lse)
+    check_result(lse.tensor(), logs, "softmaxLse");
+  else
+    leave(lse.tensor());
 
   const bool packed_out = layout.out == "TND" || layout.out == "NTD";
   const Tensor outs = packed_out ? packed_heads(made, "attentionOut", layout.out)
@@ -107,7 +111,7 @@ void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse) {
     if (a.q_scale.defined() && is_int8 && !is_whole)
       one.q = one.q * scales_of_queries(a, layout, b, row, one.q);
     one.k = cache.keys(b);
-    one.v = cache.values(b);
+    one.v = b == 0 ? first_values : cache.values(b);
     if (a.q_rope.defined()) {
       const Tensor rope = cache.ropes(b);
       require_shape(q_ropes[b].size(0) == one.q.size(0) && q_ropes[b].size(1) == one.q.size(1) &&

@@ -85,6 +85,7 @@ void kv_rms_norm_rope_cache_v2(Tensor kv, Tensor gamma, Tensor cos, Tensor sin, 
                                Tensor k_offset, Tensor c_offset, Tensor v, double eps, Text mode,
                                bool is_output, Out k_out, Out c_out) {
   check_rank(kv, "kv", 4, 4);
+  require(kv.is_floating_point(), "kv must have floating-point numbers, but is ", kv.scalar_type());
   check_rank(gamma, "gamma", 1, 1);
   check_rank(cos, "cos", 4, 4);
   check_shape(sin, "sin", cos.sizes());
@@ -161,6 +162,8 @@ void qkv_rms_norm_rope_cache(Tensor qkv, Tensor q_gamma, Tensor k_gamma, Tensor 
                              Out k_before, Out v_before) {
   require(mode == "PA_NZ", "cacheMode must be PA_NZ, but got ", mode);
   check_rank(qkv, "qkv", 2, 2);
+  require(qkv.is_floating_point(), "qkv must have floating-point numbers, but is ",
+          qkv.scalar_type());
   for (const int64_t count : heads)
     require(count >= 1 && count <= qkv.size(1), "headNums must be from 1 to ", qkv.size(1),
             ", but has ", count);
@@ -207,8 +210,15 @@ std::pair<Tensor, Tensor> cos_sin_of(const Tensor& positions, const Tensor& tabl
   check_rank(positions, "positions", 1, 2);
   check_positions(positions, "positions", table.size(0));
   const int64_t half = halves(table, 1, "cosSinCache").first.size(1);
-  const Tensor rows = table.index_select(0, positions.flatten().to(at::kLong)).to(at::kFloat);
-  if (positions.dim() == 1) return {rows.narrow(1, 0, half), rows.narrow(1, half, half)};
+  const auto found = [&] {  // ATen's index_select has no form without data
+    const Tensor wide = table.to(at::kFloat);
+    return table.is_meta() ? at::empty({positions.numel(), 2 * half}, wide.options())
+                           : wide.index_select(0, positions.flatten().to(at::kLong));
+  };
+  if (positions.dim() == 1) {
+    const Tensor rows = found();
+    return {rows.narrow(1, 0, half), rows.narrow(1, half, half)};
+  }
   const int64_t kinds = positions.size(0), count = positions.size(1);
   int64_t sum = 0;
   for (const int64_t section : sections) {
@@ -219,7 +229,11 @@ std::pair<Tensor, Tensor> cos_sin_of(const Tensor& positions, const Tensor& tabl
   require(static_cast<int64_t>(sections.size()) <= kinds && sum == half,
           "mropeSection must have a number for each of the ", kinds, " kinds of positions, with ",
           "the sum ", half, ", but is ", at::IntArrayRef(sections));
-  const Tensor all = rows.view({kinds, count, 2, half});
+  if (table.is_meta()) {
+    const Tensor one = at::empty({count, half}, table.options().dtype(at::kFloat));
+    return {one, one};
+  }
+  const Tensor all = found().view({kinds, count, 2, half});
   Ints kind_of(static_cast<size_t>(half), 0);
   int64_t column = 0;
   for (size_t k = 0; k < sections.size(); ++k) {
@@ -229,7 +243,7 @@ std::pair<Tensor, Tensor> cos_sin_of(const Tensor& positions, const Tensor& tabl
       kind_of[static_cast<size_t>(to)] = static_cast<int64_t>(k);
     }
   }
-  const Tensor kind = at::tensor(kind_of, at::kLong).to(rows.device());
+  const Tensor kind = at::tensor(kind_of, at::kLong);
   const Tensor columns = at::arange(half, kind.options());
   const Tensor picked = at::index(all.permute({0, 3, 1, 2}), {kind, columns});  // [half, T, 2]
   return {picked.select(2, 0).t(), picked.select(2, 1).t()};

@@ -150,6 +150,7 @@ extern const Composite random_composites[];
 extern const Composite reduction_composites[];
 extern const Composite sampling_composites[];
 extern const Composite slice_composites[];
+extern const Composite sparse_attention_composites[];
 extern const Composite training_composites[];
 extern const Composite transformer_composites[];
 extern const Composite various_composites[];

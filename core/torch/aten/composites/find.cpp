@@ -29,6 +29,7 @@ const Composite* find_composite(const char* name) {
                                  reduction_composites,
                                  sampling_composites,
                                  slice_composites,
+                                 sparse_attention_composites,
                                  training_composites,
                                  transformer_composites,
                                  various_composites,

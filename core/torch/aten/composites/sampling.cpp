@@ -99,6 +99,11 @@ void top_k_top_p_sample_v2(Tensor logits, Tensor top_k, Tensor top_p, Tensor q, 
   const Tensor left = at::full(logits.sizes(), is_logits ? -INFINITY : 0, options);
   const Tensor places = at::zeros(logits.sizes(), options.dtype(at::kLong));
   const Tensor probabilities = at::zeros(logits.sizes(), options);
+  for (const Out* place : {&select, &index})
+    require(!place->tensor().defined() ||
+                c10::isIntegralType(place->tensor().scalar_type(), /*includeBool=*/false),
+            "logitsSelectIdx and logitsIdx must have integers, but one is ",
+            place->tensor().scalar_type());
   check_result(select.tensor(), chosen, "logitsSelectIdx");
   if (need_logits) check_result(kept_logits.tensor(), left, "logitsTopKPSelect");
   if (need_result) {
