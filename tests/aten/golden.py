@@ -81,4 +81,4 @@ def misses(sample: Sample, reference: Callable[..., Any], dtype: torch.dtype) ->
 
 def reads_first(name: str) -> bool:
     """Whether the first parameter, which is written, is read too."""
-    return name.startswith(("aclnnInplace", "aclnnTf"))
+    return name.startswith(("aclnnInplace", "aclnnTf")) or name.endswith("Inplace")

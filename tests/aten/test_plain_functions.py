@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
-from tests.aten.aten_samples import samples, torch
+from tests.aten.aten_samples import ROWS, samples, torch
 from tests.aten.golden import FLOATS, call, misses
 
 Tensor = torch.Tensor
@@ -188,6 +188,18 @@ REFERENCES = {
     "Expand": lambda x, size: torch.from_numpy(np.broadcast_to(x.numpy(), (3, 4)).copy()),
     "Flatten": lambda x, axis: x.reshape(2, 12),
     "FloorDiv": lambda x, y: (x / y).floor(),
+    "ForeachACosInplace": lambda xs: [x.acos() for x in xs],
+    "ForeachAddListInplace": lambda xs, ys, a: [x + a * y for x, y in zip(xs, ys, strict=True)],
+    "ForeachAddcdivList": lambda xs, ys, zs, a: [
+        x + s * y / z for x, y, z, s in zip(xs, ys, zs, a, strict=True)],
+    "ForeachAddcmulList": lambda xs, ys, zs, a: [
+        x + s * y * z for x, y, z, s in zip(xs, ys, zs, a, strict=True)],
+    "ForeachDivListInplace": lambda xs, ys: [x / y for x, y in zip(xs, ys, strict=True)],
+    "ForeachLogInplace": lambda xs: [x.log() for x in xs],
+    "ForeachMulListInplace": lambda xs, ys: [x * y for x, y in zip(xs, ys, strict=True)],
+    "ForeachMulScalarInplace": lambda xs, a: [x * a for x in xs],
+    "ForeachSubListInplace": lambda xs, ys, a: [x - a * y for x, y in zip(xs, ys, strict=True)],
+    "ForeachSubScalarInplace": lambda xs, a: [x - a for x in xs],
     "FusedMulAddN": lambda a, b, c: a * c + b,
     "GatherNd": lambda x, i, _: torch.stack([x[a, b] for a, b in i.tolist()]),
     "GatherV3": lambda x, dim, i, *_: torch.stack([x[b, i[b]] for b in range(3)]),
@@ -217,12 +229,18 @@ REFERENCES = {
     "IsInf": lambda x: x.abs() == math.inf,
     "Lgamma": lambda x: torch.tensor([math.lgamma(v) for v in x.flatten()]).double().reshape(
         x.shape),
+    "LayerNormWithImplMode": lambda x, _, w, b, eps, __: (
+        layer_norm(x, eps)[0] * w + b, *layer_norm(x, eps)[1:]),
     "LogSoftmaxV2": lambda x, dim: x - x.exp().sum(dim, True).log(),
     "Logdet": lambda x: torch.tensor(math.log(np.linalg.det(x.numpy()))) if np.linalg.det(
         x.numpy()) > 0 else torch.tensor(math.nan),
     "LpLoss": lambda x, t, p, reduction: reduced((x - t).abs(), reduction),
     "MaxN": lambda list_: torch.stack(torch.broadcast_tensors(*list_)).amax(0),
     "MaxPoolV3": lambda x, *_: torch.nn.functional.max_pool2d(x, 3, 2, 1),
+    "MaxUnpool2dBackward": lambda g, x, i, *_: g.flatten(2).gather(2, i.flatten(2)).reshape(
+        x.shape),
+    "MaxUnpool3dBackward": lambda g, x, i, *_: g.flatten(2).gather(
+        2, i.long().flatten(2)).reshape(x.shape),
     "MaxV2": lambda x, *_: x.amax(1, True),
     "MeanV2": lambda x, *_: x.sum(1) / x.shape[1],
     "MinN": lambda list_: torch.stack(list_).amin(0),
@@ -271,7 +289,13 @@ REFERENCES = {
 LOOSE = {"Logdet", "Qr"}
 
 
-CASES = [(name, dtype) for name in REFERENCES for dtype in FLOATS[: 1 if name in LOOSE else 3]]
+# A function that becomes openaclnn's own has other tests.
+CASES = [
+    (name, dtype)
+    for name in REFERENCES
+    if f"aclnn{name}" in ROWS
+    for dtype in FLOATS[: 1 if name in LOOSE else 3]
+]
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
@@ -296,6 +320,16 @@ def test_random_numbers_follow_their_seed_and_their_distribution():
     assert (part > 0).tolist() == [True] * 3 + [False] * 5
     ones = call("aclnnBernoulli", x, 0.3, 1, 2, x.clone())[0]
     assert ones.mean() == pytest.approx(0.3, abs=0.03)
+
+
+def test_dropout_always_has_a_mask_in_its_third_version():
+    x = torch.randn(100)
+    for p in (0.0, 0.4, 1.0):
+        y, mask = call("aclnnDropoutV3", x, None, p, 1, 2, torch.empty_like(x),
+                       torch.zeros(16, dtype=torch.uint8))  # fmt: skip
+        bits = torch.from_numpy(np.unpackbits(mask.numpy(), bitorder="little"))[:100]
+        assert abs(bits.double().mean() - (1 - p)) < 0.15
+        assert torch.allclose(y, x * bits / (1 - p if p < 1 else 1), 1e-6)
 
 
 def test_dropout_keeps_what_its_mask_says_and_its_gradient_too():

@@ -119,6 +119,15 @@ void dropout(Tensor x, double p, bool train, int64_t seed, int64_t offset, Out o
   }
 }
 
+// Always writes the mask.
+void dropout_v3(Tensor x, Tensor noise_shape, double p, int64_t seed, int64_t offset, Out out,
+                Tensor mask) {
+  require(!noise_shape.defined(), "optionalNoiseShape must be NULL");
+  check_result(out.tensor(), x, "out");
+  write_bits(x.sizes().vec(), p, seed, offset, mask);
+  out = dropped(x, unpack_bits(mask, x.sizes()), p);
+}
+
 void dropout_backward(Tensor gradient, Tensor mask, double scale, Out out) {
   if (scale == 0) {
     out = at::zeros_like(gradient);
@@ -206,6 +215,7 @@ const Composite random_composites[] = {
     ENTRY(bernoulli),
     ENTRY(exponential),
     ENTRY(dropout),
+    ENTRY(dropout_v3),
     ENTRY(dropout_backward),
     ENTRY(randperm),
     ENTRY(multinomial),

@@ -59,6 +59,26 @@ void adaptive_max_pool3d_backward(Tensor gradient, Tensor self, Tensor places, O
   out = at::adaptive_max_pool3d_backward(gradient, self, places.to(at::kLong));
 }
 
+// What lies where the pooled elements were put.
+Tensor unpooled(const Tensor& gradient, const Tensor& places, const Ints& size, int64_t dims) {
+  require_shape(
+      gradient.sizes().slice(static_cast<size_t>(gradient.dim() - dims)) == at::IntArrayRef(size),
+      "gradOutput must have the size outputSize, ", at::IntArrayRef(size), ", but has shape ",
+      gradient.sizes());
+  const int64_t first = gradient.dim() - dims;
+  return gradient.flatten(first)
+      .gather(first, places.to(at::kLong).flatten(first))
+      .reshape(places.sizes());
+}
+
+void max_unpool2d_backward(Tensor gradient, Tensor, Tensor places, Ints size, Out out) {
+  out = unpooled(gradient, places, size, 2);
+}
+
+void max_unpool3d_backward(Tensor gradient, Tensor, Tensor places, Ints size, Ints, Ints, Out out) {
+  out = unpooled(gradient, places, size, 3);
+}
+
 // Each of n points gave its gradient, by three weights, to three of m: [b, c, n] to [b, c, m].
 void three_interpolate_backward(Tensor gradient, Tensor index, Tensor weight, int64_t m, Out out) {
   check_rank(gradient, "gradX", 3, 4);
@@ -81,6 +101,8 @@ const Composite vision_composites[] = {
     ENTRY(circular_pad_backward),
     ENTRY(max_pool_v3),
     ENTRY(adaptive_max_pool3d_backward),
+    ENTRY(max_unpool2d_backward),
+    ENTRY(max_unpool3d_backward),
     ENTRY(three_interpolate_backward),
     {},
 };
