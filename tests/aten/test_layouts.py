@@ -101,10 +101,10 @@ def library() -> Library:
 
 
 # What depends on the last bits: a singular matrix; and outputs that get the shape of the result.
-ILL = {"aclnnSlogdet"}
+ILL = {"aclnnLogdet", "aclnnSlogdet"}
 SIZED = {
-    "aclnnMaskedSelect", "aclnnNonzero", "aclnnUnique", "aclnnUnique2", "aclnnUniqueConsecutive",
-    "aclnnUniqueDim",
+    "aclnnMaskedSelect", "aclnnNonzero", "aclnnNonzeroV2", "aclnnUnique", "aclnnUnique2",
+    "aclnnUniqueConsecutive", "aclnnUniqueDim",
 }  # fmt: skip
 
 

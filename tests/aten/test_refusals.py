@@ -8,32 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from tests.aten.aten_support import ROOT, alone, command
+from tests.aten.refusals import Case, check, run
 
 pytestmark = pytest.mark.programs
-
-Case = tuple[str, list[int], object]  # the call, its codes, the end of the sentence or the results
-
-
-@pytest.fixture(scope="module")
-def home() -> Path:
-    done = command("home", "--aten")
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
-
-
-def run(home: Path, calls: list[str]) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, str(ROOT / "tests" / "aten" / "c_calls.py"), str(home)]
-    return subprocess.run(
-        words, input="\n".join(calls), env=alone(), capture_output=True, text=True, timeout=300
-    )
-
 
 # More dims in gamma than in x, halves of what has none, nothing to divide by.
 COMPOSITES: list[Case] = [
@@ -261,22 +240,12 @@ TAKEN: list[Case] = [
     ids=["composites", "attention", "recurrent", "positions", "destroyed", "lists", "sentences",
          "values", "taken"],
 )  # fmt: skip
-def test_every_call_has_its_status_and_its_sentence_or_value(home, cases):
-    done = run(home, [f"call({call})" for call, _, _ in cases])
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    for (call, codes, expected), answer in zip(cases, answers, strict=False):
-        assert answer[0] == codes, (call, answer)
-        name = call.split("'")[1]
-        if codes[-1] == 0:
-            assert answer[1] == expected, call
-        else:
-            assert re.search(rf": {name}: .*{re.escape(expected)}$", answer[1]), (call, answer)
-    assert len(answers) == len(cases), (cases[len(answers)], done.returncode, done.stderr)
-    assert done.stderr == ""
+def test_every_call_has_its_status_and_its_sentence_or_value(cases):
+    check(cases)
 
 
-def test_pytorch_warns_nobody_on_stderr(home):
+def test_pytorch_warns_nobody_on_stderr():
     """aten::std warns of a negative number of degrees of freedom."""
-    done = run(home, ["call('aclnnStd', f32(1), [0], 5, False, out())"])
+    done = run(["call('aclnnStd', f32(1), [0], 5, False, out())"])
     assert json.loads(done.stdout)[0] == [0, 0], done.stdout
     assert done.stderr == ""

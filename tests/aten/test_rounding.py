@@ -20,7 +20,9 @@ from tests.aten.aten_samples import ROWS, lines, samples, torch
 from openaclnn.rows.table import OPS
 
 # Results that random numbers decide.
-RANDOM = ("Bernoulli", "Dropout", "Multinomial", "Normal", "Rand", "RRelu", "Uniform")
+RANDOM = (
+    "Bernoulli", "Dropout", "Exponential", "Multinomial", "Normal", "Rand", "RRelu", "Uniform",
+)  # fmt: skip
 
 
 @pytest.mark.programs

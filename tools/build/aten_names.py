@@ -55,7 +55,7 @@ def umbrella(files: list[str]) -> str:
 def jumps(target: str) -> str:
     """Own operators go to `target`, the others to the library beside."""
     own = libraries()["opapi"]
-    others = [both for name in provided() for both in (f"{name}GetWorkspaceSize", name)]
+    others = [one for name in provided() for one in (*prototypes.phase1_names(name), name)]
     others += [name for plain in prototypes.PLAIN.values() for name in plain]
     text = f'// {SPDX}\n// {NOTE}\n#define FORWARD_TO {target}\n#include "core/names/forward.h"\n\n'
     text += "".join(f"FORWARD({name})\n" for name in own)

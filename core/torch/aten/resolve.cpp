@@ -11,11 +11,13 @@ namespace openaclnn::aten {
 
 // Kernels that take any strides for contiguous, give wrong results for broadcast tensors (median)
 // or refuse other strides: ATen's public functions make tensors contiguous before they call these.
-constexpr std::array<std::string_view, 13> kForDense = {"native_batch_norm_backward",
+constexpr std::array<std::string_view, 15> kForDense = {"native_batch_norm_backward",
                                                         "native_group_norm",
                                                         "native_group_norm_backward",
                                                         "native_layer_norm_backward",
                                                         "group_norm_silu",
+                                                        "group_norm_silu_v2",
+                                                        "adaptive_max_pool3d_backward",
                                                         "add_layer_norm_grad",
                                                         "deep_norm_grad",
                                                         "median",

@@ -109,6 +109,14 @@ PLAIN = {
 }
 
 
+# Functions that torch_npu also calls as NAMEGetMaxWorkspaceSize, for a workspace that graphs keep.
+WITH_MAXIMUM = frozenset((
+    "aclnnFlashAttentionUnpaddingScoreGradV5", "aclnnFlashAttentionVarLenScoreV5",
+    "aclnnFusedInferAttentionScoreV3", "aclnnFusedInferAttentionScoreV4",
+    "aclnnFusedInferAttentionScoreV5",
+))  # fmt: skip
+
+
 def is_written(row: Row, parameter: Parameter) -> bool:
     """The self of an in-place function is."""
     return parameter.written or (row.inplace and parameter is row.parameters[0])
@@ -120,14 +128,19 @@ def declaration(row: Row, parameter: Parameter) -> str:
     return f"{const}{kind} {parameter.name}"
 
 
-def prototypes(row: Row) -> tuple[str, str]:
-    """Both phases."""
+def phase1_names(name: str) -> list[str]:
+    """The C functions of phase 1, which do the same."""
+    return [f"{name}Get{most}WorkspaceSize" for most in ("", *["Max"] * (name in WITH_MAXIMUM))]
+
+
+def prototypes(row: Row) -> tuple[str, ...]:
+    """Phase 1, phase 2 and other names of phase 1."""
     given = [declaration(row, p) for p in row.given]
     phase1 = [*given, "uint64_t* workspaceSize", "aclOpExecutor** executor"]
-    return (
-        wrapped(f"aclnnStatus {row.name}GetWorkspaceSize(", phase1, end=");"),
-        wrapped(f"aclnnStatus {row.name}(", PHASE2.split(", "), end=");"),
-    )
+    first, *others = [
+        wrapped(f"aclnnStatus {name}(", phase1, end=");") for name in phase1_names(row.name)
+    ]
+    return (first, wrapped(f"aclnnStatus {row.name}(", PHASE2.split(", "), end=");"), *others)
 
 
 def stem(name: str) -> str:

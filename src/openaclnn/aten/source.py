@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 
 from . import KINDS, Parameter, Row, rows
+from .prototypes import phase1_names
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Written by openaclnn/aten/source.py from the rows beside it.
@@ -140,10 +141,14 @@ def functions(index: int, row: Row) -> str:
         f"value({row.parameters[0].name if i in takes_self else p.name}_)"
         for i, p in enumerate(row.parameters)
     )
-    return (
-        f"PHASE NAME({row.name}GetWorkspaceSize)({typed}, uint64_t* size, void** executor) {{\n"
+    plans = "".join(
+        f"PHASE NAME({name})({typed}, uint64_t* size, void** executor) {{\n"
         f"  const Value values[] = {{{values}}};\n"
         f"  return PLAN({index}, values, size, executor);\n}}\n"
+        for name in phase1_names(row.name)
+    )
+    return (
+        f"{plans}"
         f"PHASE NAME({row.name})(void* workspace, uint64_t size, void* executor, void* stream) {{\n"
         f"  return RUN({index}, workspace, size, executor, stream);\n}}\n"
     )

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .values import FLOAT, INT32, INT64, List, T
+from .sampled import CALLS, sampled
+from .values import FLOAT, INT32, INT64, UINT8, T
 
 if TYPE_CHECKING:
     from .plausible import Draw
@@ -61,26 +62,6 @@ def fake_quantise(draw: Draw) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def fused_attention(draw: Draw) -> dict[str, Any]:
-    b, n, s, d = draw.sizes["B"], draw.sizes["N"], draw.sizes["S"], 8
-    shapes = {
-        "BNSD": (b, n, s, d), "BSND": (b, s, n, d), "BSH": (b, s, n * d), "SBH": (s, b, n * d),
-    }  # fmt: skip
-    layout = draw.chance.choice(("BNSD", "BSND", "BSH"))
-    tensor = T(shapes[layout], draw.dtype)
-    quantised = {
-        p.name: None for p in draw.signature.parameters
-        if p.kind in ("tensor", "ints") and p.name not in ("query", "attentionOut")
-    }  # fmt: skip
-    return quantised | {
-        "query": tensor, "key": List("tensors", (tensor,)), "value": List("tensors", (tensor,)),
-        "numHeads": n, "numKeyValueHeads": draw.chance.choice((0, n)), "inputLayout": layout,
-        "attentionOut": shapes[layout], "scaleValue": 0.35, "sparseMode": 0, "innerPrecise": 0,
-        "blockSize": 0, "antiquantMode": 0, "softmaxLseFlag": 0, "keyAntiquantMode": 0,
-        "valueAntiquantMode": 0, "preTokens": 100, "nextTokens": 100,
-    }  # fmt: skip
-
-
 def col2im(draw: Draw) -> dict[str, Any]:
     n, c = draw.sizes["N"], draw.sizes["C"]
     two, ones = (2, 2), (1, 1)
@@ -97,6 +78,14 @@ def padding_backward(draw: Draw) -> dict[str, Any]:
     grown = [size + pad[2 * k] + pad[2 * k + 1] for k, size in enumerate(reversed(shape[2:]))]
     return {
         "gradOutput": (*shape[:2], *reversed(grown)), "self": shape, "padding": pad, "out": shape,
+    }  # fmt: skip
+
+
+def sign_bits_unpack(draw: Draw) -> dict[str, Any]:
+    rows, columns = draw.chance.randint(1, 3), draw.chance.randint(1, 4)
+    return {
+        "self": T((rows * columns,), UINT8), "size": rows, "dtype": FLOAT,
+        "out": (rows, 8 * columns),
     }  # fmt: skip
 
 
@@ -123,6 +112,7 @@ def average_pool(draw: Draw) -> dict[str, Any]:
 
 
 HINTS: dict[str, Callable[[Draw], dict[str, Any]]] = {
+    **dict.fromkeys(CALLS, sampled),
     "aclnnAffineGrid": affine_grid,
     "aclnnAmpUpdateScale": amp_update_scale,
     "aclnnAvgPool3d": average_pool,
@@ -131,8 +121,8 @@ HINTS: dict[str, Callable[[Draw], dict[str, Any]]] = {
     "aclnnCtcLoss": ctc_loss,
     "aclnnCtcLossBackward": ctc_loss,
     "aclnnFakeQuantPerChannelAffineCachemask": fake_quantise,
-    "aclnnFusedInferAttentionScoreV2": fused_attention,
     "aclnnIm2colBackward": col2im,
+    "aclnnSignBitsUnpack": sign_bits_unpack,
     **{
         f"aclnn{kind}Pad{d}dBackward": padding_backward
         for kind in ("Reflection", "Replication")

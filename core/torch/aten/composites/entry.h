@@ -73,7 +73,9 @@ T take(const Call& call, size_t i) {
   if constexpr (std::is_same_v<T, Either> || std::is_same_v<T, at::Scalar>) {
     if (value.isNone()) throw Missing(call.row->parameters[i].name);
   }
-  if constexpr (std::is_same_v<T, Tensor>) {
+  if constexpr (std::is_same_v<T, std::optional<at::Scalar>>) {
+    return value.isNone() ? std::nullopt : std::optional(value.toScalar());
+  } else if constexpr (std::is_same_v<T, Tensor>) {
     return call.tensor(i);
   } else if constexpr (std::is_same_v<T, Out>) {
     return Out(call.tensor(i), call.row->parameters[i].name);
@@ -128,11 +130,16 @@ struct Unpacked<function> {
 // The tables, each ending with a name that is nullptr.
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
+extern const Composite attention_merge_composites[];
+extern const Composite cache_composites[];
+extern const Composite cache_norm_rope_composites[];
 extern const Composite convolution_composites[];
+extern const Composite elementwise_composites[];
 extern const Composite grouped_matmul_composites[];
 extern const Composite grouped_quantised_composites[];
 extern const Composite gru_composites[];
 extern const Composite indexing_composites[];
+extern const Composite inference_attention_composites[];
 extern const Composite inference_composites[];
 extern const Composite linear_algebra_composites[];
 extern const Composite linear_attention_composites[];
@@ -146,15 +153,21 @@ extern const Composite moe_routing_composites[];
 extern const Composite moe_routing_map_composites[];
 extern const Composite normalisation_composites[];
 extern const Composite padding_composites[];
+extern const Composite plain_loss_composites[];
 extern const Composite pooling_composites[];
 extern const Composite quantisation_composites[];
 extern const Composite quantised_layer_composites[];
 extern const Composite quantised_matmul_composites[];
 extern const Composite quantised_norm_composites[];
 extern const Composite random_composites[];
+extern const Composite reduction_composites[];
+extern const Composite sampling_composites[];
+extern const Composite slice_composites[];
+extern const Composite sparse_attention_composites[];
 extern const Composite training_composites[];
 extern const Composite transformer_composites[];
 extern const Composite various_composites[];
+extern const Composite vision_composites[];
 extern const Composite weight_matmul_composites[];
 
 }  // namespace openaclnn::aten

@@ -8,11 +8,16 @@ namespace openaclnn::aten {
 const Composite* find_composite(const char* name) {
   for (const Composite* table : {antialiased_composites,
                                  attention_composites,
+                                 attention_merge_composites,
+                                 cache_composites,
+                                 cache_norm_rope_composites,
                                  convolution_composites,
+                                 elementwise_composites,
                                  grouped_matmul_composites,
                                  grouped_quantised_composites,
                                  gru_composites,
                                  indexing_composites,
+                                 inference_attention_composites,
                                  inference_composites,
                                  linear_algebra_composites,
                                  linear_attention_composites,
@@ -26,16 +31,29 @@ const Composite* find_composite(const char* name) {
                                  moe_routing_map_composites,
                                  normalisation_composites,
                                  padding_composites,
+                                 plain_loss_composites,
                                  pooling_composites,
                                  quantisation_composites,
                                  quantised_layer_composites,
                                  quantised_matmul_composites,
                                  quantised_norm_composites,
                                  random_composites,
+                                 reduction_composites,
+                                 sampling_composites,
+                                 slice_composites,
+                                 sparse_attention_composites,
                                  training_composites,
                                  transformer_composites,
                                  various_composites,
+                                 vision_composites,
                                  weight_matmul_composites}) {
+=======
+    normalisation_composites, padding_composites, plain_loss_composites, pooling_composites,
+        random_composites, reduction_composites, sampling_composites, slice_composites,
+        sparse_attention_composites, training_composites, transformer_composites,
+        various_composites, vision_composites
+  }) {
+>>>>>>> n
     for (; table->name != nullptr; ++table) {
       if (std::strcmp(table->name, name) == 0) return table;
     }

@@ -64,6 +64,16 @@ void scatter(Tensor self, int64_t dim, Tensor index, Either src, int64_t reducti
   }
 }
 
+// reduction: 0 none, 1 sum, 2 product, 3 and 4 extremes, 5 mean.
+void scatter_reduce(Tensor self, int64_t dim, Tensor index, Tensor src, int64_t reduction,
+                    bool include_self, Out out) {
+  constexpr const char* reductions[] = {"", "sum", "prod", "amax", "amin", "mean"};
+  index = index.to(at::kLong);
+  out = reduction == 0
+            ? at::scatter(self, dim, index, src)
+            : at::scatter_reduce(self, dim, index, src, reductions[reduction], include_self);
+}
+
 void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Out out) {
   require(depth > 0, "depth must be at least 1, but got ", depth);
   need_data(self);
@@ -92,6 +102,9 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
 void masked_select(Tensor self, Tensor mask, Sized out) { out = at::masked_select(self, mask); }
 
 void nonzero(Tensor self, Sized out) { out = at::nonzero(self); }
+
+// A row for each dim.
+void nonzero_v2(Tensor self, Sized out) { out = at::nonzero(self).t(); }
 
 // A row for each dim if transposed, else one for each element that is not 0.
 void nonzero_by_type(Tensor x, Sized out, bool transposed) {
@@ -208,7 +221,9 @@ const Composite indexing_composites[] = {
     ENTRY(embedding_bag_by_type),
     ENTRY(masked_select),
     ENTRY(nonzero),
+    ENTRY(nonzero_v2),
     ENTRY(nonzero_by_type),
+    ENTRY(scatter_reduce),
     ENTRY(unique2),
     ENTRY(unique_consecutive),
     ENTRY(unique),

@@ -54,6 +54,16 @@ void ge_glu_backward(Tensor gradient, Tensor x, Tensor, int64_t dim, int64_t tan
   out = left ? at::cat({by_active, by_other}, dim) : at::cat({by_other, by_active}, dim);
 }
 
+// The forms that activate the second half.
+void ge_glu_right(Tensor x, int64_t dim, int64_t tanh, Out out, Out gelu) {
+  ge_glu(x, dim, tanh, false, out, gelu);
+}
+
+void ge_glu_right_backward(Tensor gradient, Tensor x, Tensor gelu, int64_t dim, int64_t tanh,
+                           Out out) {
+  ge_glu_backward(gradient, x, gelu, dim, tanh, false, out);
+}
+
 // loss = sum(labels (ln sum(exp x) - x)) of each row, backprop = softmax(x) - labels.
 void softmax_cross_entropy(Tensor x, Tensor labels, Out loss, Out backprop) {
   const Tensor log = at::log_softmax(at_least_float(x), -1), target = at_least_float(labels);
@@ -115,6 +125,8 @@ const Composite inference_composites[] = {
     ENTRY(gather_v2),
     ENTRY(ge_glu),
     ENTRY(ge_glu_backward),
+    ENTRY(ge_glu_right),
+    ENTRY(ge_glu_right_backward),
     ENTRY(quantize),
     ENTRY(index_fill_ints),
     ENTRY(max_pool),

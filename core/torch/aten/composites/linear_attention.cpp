@@ -74,8 +74,105 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
   out = made;
 }
 
+// The same without states of tokens: each sequence begins with its own state and leaves its last.
+void chunk_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, Tensor state,
+                       Tensor lengths, double scale, Tensor decay, Out out, Out last) {
+  check_rank(key, "key", 3, 3);
+  check_rank(value, "value", 3, 3);
+  const int64_t tokens = key.size(0), heads_of_k = key.size(1), size_k = key.size(2);
+  const int64_t heads_of_v = value.size(1), size_v = value.size(2);
+  require(heads_of_k > 0 && heads_of_v % heads_of_k == 0,
+          "the heads of value must be a multiple of those of key, but are ", heads_of_v, " and ",
+          heads_of_k);
+  check_shape(query, "query", key.sizes());
+  check_shape(value, "value", {tokens, heads_of_v, size_v});
+  check_shape(beta, "beta", {tokens, heads_of_v});
+  check_rank(lengths, "actualSeqLengths", 1, 1);
+  check_shape(state, "initialState", {lengths.size(0), heads_of_v, size_v, size_k});
+  check_optional(decay, "g", {tokens, heads_of_v});
+  check_result(out.tensor(), value, "out");
+  check_result(last.tensor(), state, "finalState");
+  const Ints counts = sequence_lengths(lengths, tokens);
+  const int64_t times = heads_of_v / heads_of_k;
+  const auto of_heads = [&](const Tensor& x) {  // [T, Nv, 1, Dk]
+    return x.to(at::kFloat).repeat_interleave(times, 1).unsqueeze(2);
+  };
+  const Tensor q = of_heads(query) * scale, k = of_heads(key), v = value.to(at::kFloat);
+  const Tensor b = beta.to(at::kFloat).unsqueeze(-1);
+  const Tensor kept =
+      decay.defined() ? at::exp(decay.to(at::kFloat)).unsqueeze(-1).unsqueeze(-1) : Tensor();
+  const Tensor made = at::zeros_like(v), states = state.to(at::kFloat).clone();
+  int64_t token = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    Tensor s = states[static_cast<int64_t>(i)];
+    for (const int64_t end = token + counts[i]; token < end; ++token) {
+      if (kept.defined()) s = s * kept[token];
+      const Tensor miss = v[token] - (s * k[token]).sum(-1);
+      s = s + (b[token] * miss).unsqueeze(-1) * k[token];
+      made[token].copy_((s * q[token]).sum(-1));
+    }
+    states[static_cast<int64_t>(i)].copy_(s);
+  }
+  out = made;
+  last = states;
+}
+
+// out[i, j] = exp of the sum of x over (j, i]; 0 above the diagonal.
+void exp_segsum(Tensor x, Out out) {
+  check_rank(x, "self", 1, 8);
+  const int64_t size = x.size(-1);
+  Ints shape = x.sizes().vec();
+  shape.push_back(size);
+  const auto below = [&](int64_t diagonal) {
+    return at::ones({size, size}, x.options().dtype(at::kBool)).tril(diagonal);
+  };
+  check_result(out.tensor(), at::empty(shape, x.options().device(at::kMeta)), "out");
+  // Sums of what is below the diagonal alone: differences of running sums would cancel.
+  const Tensor rows = x.unsqueeze(-1).expand(shape).masked_fill(below(-1).logical_not(), 0);
+  out = at::exp(at::cumsum(rows, -2)).masked_fill(below(0).logical_not(), 0);
+}
+
+// The sum over j < t <= i of gradient out, for each t.
+void exp_segsum_backward(Tensor gradient, Tensor y, Out out) {
+  check_rank(gradient, "gradOutput", 2, 8);
+  check_shape(y, "gradSelf", gradient.sizes());
+  require_shape(gradient.size(-1) == gradient.size(-2),
+                "gradOutput must have square matrices, but ", "has shape ", gradient.sizes());
+  const int64_t size = gradient.size(-1);
+  const Tensor below = at::ones({size, size}, gradient.options().dtype(at::kBool)).tril();
+  const Tensor product = (gradient * y).masked_fill(below.logical_not(), 0);
+  const Tensor from_row = at::cumsum(product.flip(-2), -2).flip(-2);  // over i >= t
+  out = from_row.masked_fill(below.tril(-1).logical_not(), 0).sum(-1);
+}
+
+// Sums of the rows and columns of exp(cost) d0 d1 approach 1 / R and 1 / C.
+void sinkhorn(Tensor cost, std::optional<at::Scalar> tolerance, Out out) {
+  check_rank(cost, "cost", 2, 2);
+  const double tol = tolerance ? tolerance->toDouble() : 1e-4;
+  require(tol > 0, "tol must be above 0, but is ", tol);
+  check_result(out.tensor(), cost, "p");
+  need_data(cost);
+  if (cost.numel() == 0) return;
+  constexpr double kSmall = 1e-8;
+  constexpr int kMostSteps = 1000;  // the error shrinks by a factor in each
+  const auto rows = static_cast<double>(cost.size(0)), columns = static_cast<double>(cost.size(1));
+  const Tensor c = at::exp(cost.to(at::kFloat));
+  Tensor d0, d1 = at::ones({cost.size(1)}, c.options());
+  for (int i = 0; i < kMostSteps; ++i) {
+    d0 = 1 / (rows * ((c * d1).sum(1) + kSmall));
+    const Tensor next = 1 / (columns * ((c * d0.unsqueeze(1)).sum(0) + kSmall));
+    const auto error = (next - d1).abs().mean().item<double>();
+    d1 = next;
+    if (!(error > tol)) break;
+  }
+  out = c * d1 * d0.unsqueeze(1);
+}
+
 }  // namespace
 
-const Composite linear_attention_composites[] = {ENTRY(recurrent_gated_delta), {}};
+const Composite linear_attention_composites[] = {
+    ENTRY(recurrent_gated_delta), ENTRY(chunk_gated_delta), ENTRY(exp_segsum),
+    ENTRY(exp_segsum_backward),   ENTRY(sinkhorn),          {},
+};
 
 }  // namespace openaclnn::aten

@@ -192,8 +192,8 @@ void gemma_rms_norm(Tensor x, Tensor gamma, double eps, Out y, Out rstd) {
   rstd = r;
 }
 
-void group_norm_silu(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double eps, Out out,
-                     Out mean, Out rstd) {
+void group_norm_silu_v2(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double eps,
+                        bool activate, Out out, Out mean, Out rstd) {
   check_rank(x, "self", 2, 8);
   const int64_t n = x.size(0), channels = x.size(1);
   require(groups > 0 && channels % groups == 0,
@@ -203,9 +203,14 @@ void group_norm_silu(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double
   const int64_t positions = n * channels == 0 ? 1 : x.numel() / (n * channels);
   const auto [y, m, r] = at::native_group_norm(as_float(x).contiguous(), as_float(gamma),
                                                as_float(beta), n, channels, positions, groups, eps);
-  out = at::silu(y);
+  out = activate ? at::silu(y) : y;
   mean = m;
   rstd = r;
+}
+
+void group_norm_silu(Tensor x, Tensor gamma, Tensor beta, int64_t groups, double eps, Out out,
+                     Out mean, Out rstd) {
+  group_norm_silu_v2(x, gamma, beta, groups, eps, true, out, mean, rstd);
 }
 
 }  // namespace
@@ -225,6 +230,7 @@ const Composite normalisation_composites[] = {
     ENTRY(deep_norm_grad),
     ENTRY(gemma_rms_norm),
     ENTRY(group_norm_silu),
+    ENTRY(group_norm_silu_v2),
     {},
 };
 

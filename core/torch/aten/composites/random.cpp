@@ -36,6 +36,32 @@ void inplace_bernoulli(Tensor self, Either p, int64_t seed, int64_t offset) {
     self.bernoulli_(p.number().toDouble(), generator(seed, offset));
 }
 
+// self gives the shape only.
+void bernoulli(Tensor self, Either p, int64_t seed, int64_t offset, Out out) {
+  const Tensor drawn = at::empty(self.sizes(), self.options().dtype(at::kFloat));
+  inplace_bernoulli(drawn, std::move(p), seed, offset);
+  out = drawn.to(out.tensor().scalar_type());
+}
+
+// -ln(1 - u) / lambda, in the first `count` elements of self.
+void exponential(Tensor self, int64_t count, double lambda, int64_t seed, int64_t offset) {
+  require(count <= self.numel(), "count must be at most the elements of self, ", self.numel(),
+          ", but is ", count);
+  require(lambda > 0 && std::isfinite(lambda), "lambd must be above 0, but is ", lambda);
+  require(self.is_floating_point(), "self must have floating-point numbers, but is ",
+          self.scalar_type());
+  const Tensor drawn = at::empty({count}, self.options().dtype(at::kFloat));
+  drawn.exponential_(lambda, generator(seed, offset));
+  if (count == self.numel()) {
+    self.copy_(drawn.reshape(self.sizes()));
+  } else {
+    need_data(self);
+    const Tensor all = self.flatten().clone();
+    all.narrow(0, 0, count).copy_(drawn);
+    self.copy_(all.reshape(self.sizes()));
+  }
+}
+
 void normal(Either mean, Either std, int64_t seed, int64_t offset, Out out) {
   check_given(out.tensor(), "out");
   const Tensor drawn = at::empty(out.tensor().sizes(), out.tensor().options().dtype(at::kFloat));
@@ -75,6 +101,41 @@ void dropout_gen_mask(Ints shape, double p, int64_t seed, int64_t offset, int64_
 
 void dropout_do_mask(Tensor self, Tensor mask, double p, Out out) {
   out = dropped(self, unpack_bits(mask, self.sizes()), p);
+}
+
+// Kept elements are multiplied by 1 / (1 - p). Where nothing is drawn the mask stays as it is.
+void dropout(Tensor x, double p, bool train, int64_t seed, int64_t offset, Out out, Tensor mask) {
+  require(p >= 0 && p <= 1, "p must be in [0, 1], but got ", p);
+  check_result(out.tensor(), x, "out");
+  check_bits(mask, x.numel());
+  if (!train || p == 0 || p == 1) leave(mask);
+  if (!train || p == 0) {
+    out = x;
+  } else if (p == 1) {
+    out = at::zeros_like(x);
+  } else {
+    write_bits(x.sizes().vec(), p, seed, offset, mask);
+    out = dropped(x, unpack_bits(mask, x.sizes()), p);
+  }
+}
+
+// Always writes the mask.
+void dropout_v3(Tensor x, Tensor noise_shape, double p, int64_t seed, int64_t offset, Out out,
+                Tensor mask) {
+  require(!noise_shape.defined(), "optionalNoiseShape must be NULL");
+  check_result(out.tensor(), x, "out");
+  write_bits(x.sizes().vec(), p, seed, offset, mask);
+  out = dropped(x, unpack_bits(mask, x.sizes()), p);
+}
+
+void dropout_backward(Tensor gradient, Tensor mask, double scale, Out out) {
+  if (scale == 0) {
+    out = at::zeros_like(gradient);
+  } else if (scale == 1) {
+    out = gradient;
+  } else {
+    out = gradient * unpack_bits(mask, gradient.sizes()) * scale;
+  }
 }
 
 void dropout_gen_mask_v1(Ints shape, double p, int64_t seed, int64_t offset, Tensor out) {
@@ -151,6 +212,11 @@ const Composite random_composites[] = {
     ENTRY(inplace_random),
     ENTRY(inplace_bernoulli),
     ENTRY(normal),
+    ENTRY(bernoulli),
+    ENTRY(exponential),
+    ENTRY(dropout),
+    ENTRY(dropout_v3),
+    ENTRY(dropout_backward),
     ENTRY(randperm),
     ENTRY(multinomial),
     ENTRY(dropout_gen_mask),

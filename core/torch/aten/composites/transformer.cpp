@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused operators of transformer models: rotary embedding, gated activations, masked softmax.
-#include "core/torch/aten/composites/checks.h"
+#include "core/torch/aten/composites/rotary.h"
 
 namespace openaclnn::aten {
 namespace {
 
-// ---- rotary embedding: y = x cos + turned(x) sin ----
-
-// Mode 0: of the halves (a, b) it is (-b, a); 1: of neighbours; 2: of the quarters (a, b, c, d) it
-// is (-b, a, -d, c). Its transpose is its negative: it rotates by 90 degrees.
-Tensor turned(const Tensor& x, int64_t mode) {
-  require(mode >= 0 && mode <= 2, "mode must be in [0, 3], but got ", mode);
-  if (mode == 1) {
-    const int64_t pairs = halves(x, -1).first.size(-1);
-    const auto parts = x.unflatten(-1, {pairs, 2}).unbind(-1);
-    return at::stack({-parts[1], parts[0]}, -1).flatten(-2);
-  }
-  const Tensors p = equal_parts(x, mode == 2 ? 4 : 2, -1, "x");
-  return mode == 0 ? at::cat({-p[1], p[0]}, -1) : at::cat({-p[1], p[0], -p[3], p[2]}, -1);
-}
-
-// Neighbours become halves, and back.
-Tensor deinterleaved(const Tensor& x) {
-  return x.unflatten(-1, {halves(x, -1).first.size(-1), 2}).transpose(-1, -2).flatten(-2);
-}
-Tensor paired(const Tensor& x) {
-  return x.unflatten(-1, {2, halves(x, -1).first.size(-1)}).transpose(-1, -2).flatten(-2);
-}
-
-Tensor rotated(const Tensor& x, const Tensor& cos, const Tensor& sin, int64_t mode) {
-  check_given(cos, "cos");
-  check_given(sin, "sin");
-  return x * at_least_float(cos) + turned(x, mode) * at_least_float(sin);
-}
+// ---- rotary embedding ----
 
 // mode 3: neighbours, which become halves.
 void rotary_position_embedding(Tensor x, Tensor cos, Tensor sin, int64_t mode, Out out) {
   check_given(x, "x");
   const Tensor v = at_least_float(x);
   out = mode == 3 ? rotated(deinterleaved(v), cos, sin, 0) : rotated(v, cos, sin, mode);
+}
+
+// rotate takes the place of turning by the mode: [D, D].
+void rotary_position_embedding_v2(Tensor x, Tensor cos, Tensor sin, int64_t mode, Tensor rotate,
+                                  Out out) {
+  if (!rotate.defined()) {
+    rotary_position_embedding(x, cos, sin, mode, out);
+    return;
+  }
+  check_rank(x, "x", 1, 8);
+  check_shape(rotate, "rotate", {x.size(-1), x.size(-1)});
+  const Tensor v = at_least_float(x);
+  out = v * at_least_float(cos) + at::matmul(v, rotate.to(v.scalar_type())) * at_least_float(sin);
 }
 
 void rotary_grad(Tensor dy, Tensor cos, Tensor sin, Tensor x, int64_t mode, Out dx, Out dcos,
@@ -132,6 +118,7 @@ void scaled_masked_softmax_backward(Tensor gradient, Tensor y, Tensor mask, doub
 const Composite transformer_composites[] = {
     ENTRY(rotary_grad),
     ENTRY(rotary_position_embedding),
+    ENTRY(rotary_position_embedding_v2),
     ENTRY(apply_rotary),
     ENTRY(apply_rotary_v2),
     ENTRY(interleave_rope),

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of tensors by positions: slices, strides, coordinates; reductions over lists of dims.
+#include "core/torch/aten/composites/checks.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// ---- slices ----
+
+// From starts to ends by steps along axes (all of them from 0 on if empty), as far as x reaches.
+// What is below -N begins at 0.
+void slice_v2(Tensor self, Ints starts, Ints ends, Ints axes, Ints steps, Out out) {
+  const size_t count = starts.size();
+  require(ends.size() == count && (axes.empty() || axes.size() == count) &&
+              (steps.empty() || steps.size() == count),
+          "starts, ends, axes and steps must have as many numbers as each other, but have ", count,
+          ", ", ends.size(), ", ", axes.size(), " and ", steps.size());
+  Tensor y = self;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : axes[i];
+    const int64_t step = steps.empty() ? 1 : steps[i];
+    require(axis >= -self.dim() && axis < self.dim(), "axes must be dims of self, whose shape is ",
+            self.sizes(), ", but has ", axis);
+    require(step > 0, "steps must be at least 1, but has ", step);
+    const int64_t size = self.size(axis);
+    const auto place = [&](int64_t at) {
+      return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+    };
+    const int64_t from = place(starts[i]);
+    y = y.slice(axis, from, std::max(from, place(ends[i])), step);
+  }
+  out = y;
+}
+
+// Along one dim like Python's x[begin:end:stride], with begin or end left out.
+Tensor strided(const Tensor& x, int64_t dim, std::optional<int64_t> begin,
+               std::optional<int64_t> end, int64_t stride) {
+  const int64_t size = x.size(dim), least = stride > 0 ? 0 : -1,
+                most = stride > 0 ? size : size - 1;
+  const auto place = [&](std::optional<int64_t> at, int64_t missing) {
+    return at ? std::clamp(*at < 0 ? *at + size : *at, least, most) : missing;
+  };
+  const int64_t from = place(begin, stride > 0 ? 0 : size - 1);
+  const int64_t to = place(end, stride > 0 ? size : -1);
+  if (stride > 0) return x.slice(dim, from, std::max(from, to), stride);
+  // The same elements from the last one, turned round.
+  const int64_t count = from > to ? (from - to - 1) / -stride + 1 : 0;
+  const int64_t last = from + stride * (count - 1);
+  return count == 0 ? x.slice(dim, 0, 0) : x.slice(dim, last, from + 1, -stride).flip(dim);
+}
+
+// TensorFlow's rules: the terms of Python's x[...], one for each bit of the masks.
+void strided_slice(Tensor self, Ints begin, Ints end, Ints strides, int64_t begin_mask,
+                   int64_t end_mask, int64_t ellipsis_mask, int64_t new_mask, int64_t shrink_mask,
+                   Out out) {
+  const size_t count = begin.size();
+  require(end.size() == count && strides.size() == count && count < 63,
+          "begin, end and strides must have as many numbers as each other, but have ", count, ", ",
+          end.size(), " and ", strides.size());
+  const auto has = [](int64_t mask, size_t bit) { return (mask >> bit & 1) != 0; };
+  int64_t terms = 0, ellipses = 0;  // terms that take a dim of self
+  for (size_t i = 0; i < count; ++i) {
+    if (has(ellipsis_mask, i))
+      ++ellipses;
+    else if (!has(new_mask, i))
+      ++terms;
+    require(strides[i] != 0, "strides must not have 0");
+  }
+  require(ellipses <= 1, "ellipsisMask must have one bit at most, but has ", ellipses);
+  require(terms <= self.dim(), "begin must have a term for each dim of self at most, whose shape ",
+          "is ", self.sizes(), ", but has ", terms);
+  Tensor y = self;
+  int64_t dim = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (has(ellipsis_mask, i)) {
+      dim += self.dim() - terms;
+    } else if (has(new_mask, i)) {
+      y = y.unsqueeze(dim++);
+    } else if (has(shrink_mask, i)) {
+      const int64_t size = y.size(dim), at = begin[i] < 0 ? begin[i] + size : begin[i];
+      require(strides[i] > 0, "strides must be above 0 where shrinkAxisMask is set, but has ",
+              strides[i]);
+      require(at >= 0 && at < size, "begin must be a position of a dim of ", size,
+              " where shrinkAxisMask is set, but is ", begin[i]);
+      y = y.select(dim, at);
+    } else {
+      const auto bound = [&](int64_t mask, int64_t at) {
+        return has(mask, i) ? std::nullopt : std::optional(at);
+      };
+      y = strided(y, dim, bound(begin_mask, begin[i]), bound(end_mask, end[i]), strides[i]);
+      ++dim;
+    }
+  }
+  out = y;
+}
+
+void as_strided(Tensor self, Ints size, Ints stride, Ints offset, Out out) {
+  require(size.size() == stride.size(), "size and stride must have as many numbers as each other, ",
+          "but have ", size.size(), " and ", stride.size());
+  int64_t last = offset[0];
+  for (size_t i = 0; i < size.size(); ++i) {
+    require(size[i] >= 0 && stride[i] >= 0, "size and stride must be at least 0, but have ",
+            size[i], " and ", stride[i]);
+    int64_t reach = 0;
+    const bool fits =
+        !__builtin_mul_overflow(std::max<int64_t>(size[i] - 1, 0), stride[i], &reach) &&
+        !__builtin_add_overflow(last, reach, &last);
+    require(fits, "size and stride must stay within 63 bits, but are ", at::IntArrayRef(size),
+            " and ", at::IntArrayRef(stride));
+  }
+  count_of(size, "size");
+  const Tensor x = self.contiguous();
+  require(offset[0] >= 0 && (last < x.numel() || c10::multiply_integers(size) == 0),
+          "size, stride and storageOffset must stay within the ", x.numel(), " elements of x, but ",
+          "reach from ", offset[0], " to ", last);
+  out = c10::multiply_integers(size) == 0 ? at::empty(size, x.options())
+                                          : x.as_strided(size, stride, offset[0]);
+}
+
+Ints numbers_in(const Tensor& tensor) {
+  need_data(tensor);
+  const Tensor wide = tensor.to(at::kLong).contiguous();
+  return {wide.const_data_ptr<int64_t>(), wide.const_data_ptr<int64_t>() + wide.numel()};
+}
+
+// Copies dst, and over it the elements of src at one set of strides to those of another.
+void view_copy(Tensor dst, Tensor dst_size, Tensor dst_stride, Tensor dst_offset, Tensor src,
+               Tensor src_size, Tensor src_stride, Tensor src_offset, Out out) {
+  check_result(out.tensor(), dst, "dstOut");
+  const auto view = [](const Tensor& x, const Tensor& size, const Tensor& stride,
+                       const Tensor& offset, const char* name) {
+    const Ints sizes = numbers_in(size), strides = numbers_in(stride);
+    const auto first = number_in(offset);
+    require(sizes.size() == strides.size(), name, "Size and ", name,
+            "Stride must have as many numbers as each other");
+    int64_t last = first;
+    count_of(sizes, name);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      int64_t reach = 0;
+      require(strides[i] >= 0 && !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
+                  !__builtin_add_overflow(last, reach, &last),
+              name, "Stride must be at least 0 and stay within 63 bits, but is ",
+              at::IntArrayRef(strides));
+    }
+    const bool empty = c10::multiply_integers(sizes) == 0;
+    require(first >= 0 && (empty || last < x.numel()), name, " has ", x.numel(),
+            " elements, but its view reaches from ", first, " to ", last);
+    return empty ? at::empty(sizes, x.options()) : x.as_strided(sizes, strides, first);
+  };
+  const Tensor made = dst.clone(at::MemoryFormat::Contiguous);
+  const Tensor to = view(made, dst_size, dst_stride, dst_offset, "dst");
+  const Tensor from = view(src.contiguous(), src_size, src_stride, src_offset, "src");
+  require_shape(to.sizes() == from.sizes(), "dstSize and srcSize must be equal, but are ",
+                to.sizes(), " and ", from.sizes());
+  to.copy_(from);
+  out = made;
+}
+
+// Two dims: the dims before axis, and from it on.
+void flatten(Tensor self, int64_t axis, Out out) {
+  require(axis >= -self.dim() && axis <= self.dim(), "axis must be in [", -self.dim(), ", ",
+          self.dim(), "], but got ", axis);
+  const auto first = static_cast<size_t>(axis < 0 ? axis + self.dim() : axis);
+  out = self.reshape({c10::multiply_integers(self.sizes().slice(0, first)),
+                      c10::multiply_integers(self.sizes().slice(first))});
+}
+
+// ---- coordinates: the last dim of indices selects an element, or a slice ----
+
+std::vector<Tensor> coordinates(const Tensor& indices, const Tensor& self, const char* name) {
+  const int64_t depth = indices.dim() == 0 ? 0 : indices.size(-1);
+  require_shape(depth > 0 && depth <= self.dim(),
+                "indices must have a last dim from 1 to the dims of ", name, ", ", self.dim(),
+                ", but has shape ", indices.sizes());
+  return indices.to(at::kLong).unbind(-1);
+}
+
+c10::List<std::optional<Tensor>> listed(const std::vector<Tensor>& places) {
+  c10::List<std::optional<Tensor>> list;
+  for (const Tensor& place : places) list.push_back(place);
+  return list;
+}
+
+Ints shape_at(const Tensor& indices, const Tensor& self) {
+  Ints shape = indices.sizes().slice(0, static_cast<size_t>(indices.dim() - 1)).vec();
+  const auto rest = self.sizes().slice(static_cast<size_t>(indices.size(-1)));
+  shape.insert(shape.end(), rest.begin(), rest.end());
+  return shape;
+}
+
+void check_places(const std::vector<Tensor>& places, const Tensor& self, bool negative = false) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    const int64_t size = self.size(static_cast<int64_t>(i));
+    check_positions(places[i], "indices", size, negative ? -size : 0);
+  }
+}
+
+void gather_nd(Tensor self, Tensor indices, bool negative, Out out) {
+  const auto places = coordinates(indices, self, "self");
+  check_result(out.tensor(), at::empty(shape_at(indices, self), self.options()), "out");
+  check_places(places, self, negative);
+  out = at::index(self, listed(places));
+}
+
+void scatter_nd(Tensor data, Tensor indices, Tensor updates, Out out) {
+  const auto places = coordinates(indices, data, "data");
+  check_shape(updates, "updates", shape_at(indices, data));
+  check_places(places, data);
+  out = at::index_put(data, listed(places), updates.to(data.scalar_type()));
+}
+
+// The updates tell the form: indices of rows, or coordinates.
+void tf_scatter_add(Tensor self, Tensor indices, Tensor updates) {
+  check_rank(self, "varRef", 1, 8);
+  Ints rows = indices.sizes().vec();
+  rows.insert(rows.end(), self.sizes().begin() + 1, self.sizes().end());
+  std::vector<Tensor> places;
+  if (updates.sizes() == at::IntArrayRef(rows)) {
+    places = {indices.to(at::kLong)};
+  } else {
+    places = coordinates(indices, self, "varRef");
+    check_shape(updates, "updates", shape_at(indices, self));
+  }
+  check_places(places, self);
+  if (self.is_meta()) return;
+  const Tensor wide = at_least_float(self);
+  copy_into(self,
+            at::index_put(wide, listed(places), updates.to(wide.scalar_type()), /*accumulate=*/true)
+                .to(self.scalar_type()));
+}
+
+// The first dims of self and index are the same batches; index selects along dim.
+void gather_v3(Tensor self, int64_t dim, Tensor index, int64_t batch_dims, int64_t, Out out) {
+  require(dim >= -self.dim() && dim < self.dim(), "dim must be a dim of self, whose shape is ",
+          self.sizes(), ", but got ", dim);
+  const int64_t d = at::maybe_wrap_dim(dim, self.dim());
+  require(batch_dims <= d && batch_dims <= index.dim() &&
+              self.sizes().slice(0, static_cast<size_t>(batch_dims)) ==
+                  index.sizes().slice(0, static_cast<size_t>(batch_dims)),
+          "self and index must begin with the same ", batch_dims, " batchDims, up to dim ", dim,
+          ", but have shapes ", self.sizes(), " and ", index.sizes());
+  const Ints batch = self.sizes().slice(0, static_cast<size_t>(batch_dims)).vec();
+  const auto outer =
+      self.sizes().slice(static_cast<size_t>(batch_dims), static_cast<size_t>(d - batch_dims));
+  const auto inner = self.sizes().slice(static_cast<size_t>(d + 1));
+  const auto places = index.sizes().slice(static_cast<size_t>(batch_dims));
+  Ints shape = batch;
+  for (const auto part : {outer, places, inner})
+    shape.insert(shape.end(), part.begin(), part.end());
+  check_positions(index, "index", self.size(d));
+  // [batch, outer, size, inner] at [batch, 1, places, 1].
+  const int64_t b = c10::multiply_integers(batch), o = c10::multiply_integers(outer);
+  const int64_t p = c10::multiply_integers(places), i = c10::multiply_integers(inner);
+  const Tensor at = index.to(at::kLong).reshape({b, 1, p, 1}).expand({b, o, p, i});
+  out = at::gather(self.reshape({b, o, self.size(d), i}), 2, at).reshape(shape);
+}
+
+}  // namespace
+
+const Composite slice_composites[] = {
+    ENTRY(slice_v2),  ENTRY(strided_slice), ENTRY(as_strided),     ENTRY(view_copy), ENTRY(flatten),
+    ENTRY(gather_nd), ENTRY(scatter_nd),    ENTRY(tf_scatter_add), ENTRY(gather_v3), {},
+};
+
+}  // namespace openaclnn::aten
