@@ -154,7 +154,10 @@ class Calls:
 
 def main() -> None:
     call = Calls(sys.argv[1])
-    names = {f.__name__: f for f in (f32, f64, bf16, i64, i32, out, Int4)} | {"np": np, "call": call}
+    names = {f.__name__: f for f in (f32, f64, bf16, i64, i32, out, Int4)} | {
+        "np": np,
+        "call": call,
+    }
     for line in sys.stdin:
         print(json.dumps(eval(line, names)), flush=True)
 

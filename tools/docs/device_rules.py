@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds an entry of src/openaclnn/aten/devices for each function that ATen computes and that has
-none yet, from a folder of tables: functions.tsv, parameters.tsv, exceptions.tsv. What is there stays
-as it is.
+none yet, from a folder of tables: functions.tsv, parameters.tsv, exceptions.tsv. Entries that exist
+stay as they are.
 
     python tools/docs/device_rules.py FOLDER
 """
@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "build"))
 from rows import ROOT, load
 
 aten, devices = load("aten"), load("aten.devices")
+body = load("aten.devices.text").entry_text
 ATEN = ROOT / "src" / "openaclnn" / "aten"
 NAMES = {"BF16": "BFLOAT16"}
 # Their column of products is doubtful on the pages.
@@ -89,46 +90,6 @@ def entry(function, facts, rows, exceptions, row):
     rules = {name: rule for name, rule in rules.items() if rule != everything}
     deterministic = {"yes": True, "configurable": False}.get(facts["deterministic"])
     return devices.Entry(products, rules, deterministic)
-
-
-def dtypes_text(found: frozenset[str]) -> str:
-    words, left = [], set(found)
-    for name, members in devices.SETS.items():
-        missing = [m for m in members if m not in left]
-        if len(missing) <= (name == "int"):
-            words += [name, *(f"-{m}" for m in missing)]
-            left -= set(members)
-    plain = [d for d in devices.DTYPES if d in left]
-    return " ".join([*words, *plain])
-
-
-def ranks_text(ranks: frozenset[int] | None) -> str:
-    if ranks is None:
-        return "any"
-    runs = []
-    for rank in sorted(ranks):
-        if runs and runs[-1][1] == rank - 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def rule_text(rule) -> str:
-    text = rule.like or ("any" if rule.dtypes is None else dtypes_text(rule.dtypes))
-    if rule.ranks != devices.RANKS:
-        text += f", rank {ranks_text(rule.ranks)}"
-    return text + "".join(f", on {' '.join(keys)} {dtypes_text(d)}" for keys, d in rule.on)
-
-
-def body(entry) -> str:
-    groups = defaultdict(list)
-    for name, rule in entry.rules.items():
-        groups[rule].append(name)
-    parts = [f"{' '.join(names)} = {rule_text(rule)}" for rule, names in groups.items()]
-    parts += {True: [], False: ["nondeterministic"], None: ["determinism ?"]}[entry.deterministic]
-    products = "" if entry.products is None else f" on {' '.join(entry.products) or 'none'}"
-    return products + (f": {'; '.join(parts)}" if parts else "")
 
 
 def same_inplace(entry, inplace) -> bool:

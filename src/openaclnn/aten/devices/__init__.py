@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from ...rows.schema import Product
 from ...rows.table import PRODUCTS
+from .. import Row
 
 SETS = {
     "float": ("FLOAT", "FLOAT16", "BFLOAT16"),
@@ -92,7 +93,7 @@ def rule(text: str) -> Rule:
     first, *others = text.split(", ")
     words, like, ranks = first.split(), None, RANKS
     dtypes = None
-    if re.match(r"[a-z]", words[0]) and words[0] not in SETS:
+    if len(words) == 1 and words[0] not in (*SETS, *DTYPES):
         like = None if words[0] == "any" else words[0]
     else:
         dtypes = dtypes_of(words)
@@ -151,6 +152,15 @@ def lines(text: str) -> Iterator[str]:
     for line in re.sub(r"\s*\n[ \t]+", " ", text).splitlines():
         if line and not line.startswith("#"):
             yield line
+
+
+def entry_of(row: Row) -> Entry | None:
+    """An in-place function has no out, which the entry that it shares may name."""
+    found = entries().get(row.name)
+    if found is None:
+        return None
+    given = {p.name for p in row.given}
+    return replace(found, rules={n: rule for n, rule in found.rules.items() if n in given})
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...rows.table import PRODUCTS
 from .. import Row, rows
-from . import DTYPES, Entry, entries
+from . import DTYPES, Entry, entry_of
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Written by openaclnn/aten/devices/source.py from the entries beside it.
@@ -26,17 +26,16 @@ def bits(numbers: Iterator[int]) -> str:
 
 def lines(row: Row, entry: Entry) -> Iterator[str]:
     """A DeviceRule for each tensor and group of products with the same dtypes."""
-    given = {p.name for p in row.given}
     names = [p.name for p in row.parameters]
     for name, rule in entry.rules.items():
-        if name not in given:  # out, of the function whose entry an in-place function shares
-            continue
         masks: dict[str, int] = defaultdict(int)
         for i, product in enumerate(PRODUCTS):
             if entry.products is not None and product.key not in entry.products:
                 continue
             accepted = rule.accepted(product)
-            masks["~uint64_t{}" if accepted is None else bits(DTYPES[d] for d in accepted)] |= 1 << i
+            masks["~uint64_t{}" if accepted is None else bits(DTYPES[d] for d in accepted)] |= (
+                1 << i
+            )
         ranks = "~uint64_t{}" if rule.ranks is None else bits(iter(rule.ranks))
         like = -1 if rule.like is None else names.index(rule.like)
         for dtypes, products in masks.items():
@@ -44,10 +43,9 @@ def lines(row: Row, entry: Entry) -> Iterator[str]:
 
 
 def source() -> str:
-    known = entries()
     arrays, table = "", ""
     for row in rows():
-        entry = known.get(row.name)
+        entry = entry_of(row)
         found = list(lines(row, entry)) if entry is not None else []
         if found:
             arrays += f"constexpr DeviceRule {row.name}_rules[] = {{{', '.join(found)}}};\n"
@@ -58,6 +56,7 @@ def source() -> str:
         rules = f"{row.name}_rules" if found else "nullptr"
         table += f"    {{{products:#x}, {rules}, {len(found)}}},\n"
     return (
-        f"{HEAD}{arrays}}}  // namespace\n\nextern const DeviceRules device_rules[] = {{\n{table}}};\n\n"
+        f"{HEAD}{arrays}}}  // namespace\n\n"
+        f"extern const DeviceRules device_rules[] = {{\n{table}}};\n\n"
         "}  // namespace openaclnn::aten\n"
     )
