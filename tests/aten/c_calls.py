@@ -18,7 +18,7 @@ from openaclnn.aten import prototypes
 
 CODES = {
     "float32": 0, "float16": 1, "int8": 2, "int32": 3, "uint8": 4, "int16": 6, "int64": 9,
-    "float64": 11, "bool": 12, "complex64": 16,
+    "float64": 11, "bool": 12, "complex64": 16, "bfloat16": 27,
 }  # fmt: skip
 NUMBERS = {
     "int": ctypes.c_int64, "int32": ctypes.c_int32, "byte": ctypes.c_int8,
@@ -44,6 +44,12 @@ def f32(*shape: int) -> np.ndarray:
 
 def f64(*shape: int) -> np.ndarray:
     return f32(*shape).astype(np.float64)
+
+
+def bf16(*shape: int) -> np.ndarray:
+    import ml_dtypes
+
+    return f32(*shape).astype(ml_dtypes.bfloat16)
 
 
 def i64(*values: int) -> np.ndarray:
@@ -148,7 +154,10 @@ class Calls:
 
 def main() -> None:
     call = Calls(sys.argv[1])
-    names = {f.__name__: f for f in (f32, f64, i64, i32, out, Int4)} | {"np": np, "call": call}
+    names = {f.__name__: f for f in (f32, f64, bf16, i64, i32, out, Int4)} | {
+        "np": np,
+        "call": call,
+    }
     for line in sys.stdin:
         print(json.dumps(eval(line, names)), flush=True)
 

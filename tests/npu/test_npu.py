@@ -33,10 +33,14 @@ def on_npu(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return run(sys.executable, "-m", "openaclnn", "npu", "--", sys.executable, *words, **variables)
 
 
-@pytest.mark.parametrize("queue", ["0", "1", "2"])
-def test_in_its_environment(queue):
+@pytest.mark.parametrize(
+    ("queue", "product"), [("0", "A2"), ("1", "A2"), ("2", "A2"), ("0", "any")]
+)
+def test_in_its_environment(queue, product):
     options = ("-o", "addopts=", "-W", "ignore", "-p", "no:cacheprovider")
-    done = on_npu("-m", "pytest", *options, str(DEVICE), TASK_QUEUE_ENABLE=queue)
+    done = on_npu(
+        "-m", "pytest", *options, str(DEVICE), TASK_QUEUE_ENABLE=queue, OPENACLNN_PRODUCT=product
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
 

@@ -135,30 +135,41 @@ IValue list_of(const List& list) {
 
 }  // namespace
 
+// The dtypes that torch has. INT4 is packed in pairs; no ATen operator reads it.
+static constexpr std::pair<aclDataType, at::ScalarType> kDtypes[] = {
+    {ACL_FLOAT, at::kFloat},
+    {ACL_FLOAT16, at::kHalf},
+    {ACL_BF16, at::kBFloat16},
+    {ACL_DOUBLE, at::kDouble},
+    {ACL_INT4, at::ScalarType::Int4},
+    {ACL_INT8, at::kChar},
+    {ACL_INT16, at::kShort},
+    {ACL_INT32, at::kInt},
+    {ACL_INT64, at::kLong},
+    {ACL_UINT8, at::kByte},
+    {ACL_UINT16, at::kUInt16},
+    {ACL_UINT32, at::kUInt32},
+    {ACL_UINT64, at::kUInt64},
+    {ACL_BOOL, at::kBool},
+    {ACL_COMPLEX32, at::kComplexHalf},
+    {ACL_COMPLEX64, at::kComplexFloat},
+    {ACL_COMPLEX128, at::kComplexDouble},
+    {ACL_FLOAT8_E5M2, at::kFloat8_e5m2},
+    {ACL_FLOAT8_E4M3FN, at::kFloat8_e4m3fn},
+};
+
 at::ScalarType scalar_type(int64_t acl_dtype) {
-  switch (acl_dtype) {
-    case ACL_FLOAT: return at::kFloat;
-    case ACL_FLOAT16: return at::kHalf;
-    case ACL_BF16: return at::kBFloat16;
-    case ACL_DOUBLE: return at::kDouble;
-    case ACL_INT4: return at::ScalarType::Int4;  // packed in pairs; no ATen operator reads it
-    case ACL_INT8: return at::kChar;
-    case ACL_INT16: return at::kShort;
-    case ACL_INT32: return at::kInt;
-    case ACL_INT64: return at::kLong;
-    case ACL_UINT8: return at::kByte;
-    case ACL_UINT16: return at::kUInt16;
-    case ACL_UINT32: return at::kUInt32;
-    case ACL_UINT64: return at::kUInt64;
-    case ACL_BOOL: return at::kBool;
-    case ACL_COMPLEX32: return at::kComplexHalf;
-    case ACL_COMPLEX64: return at::kComplexFloat;
-    case ACL_COMPLEX128: return at::kComplexDouble;
-    case ACL_FLOAT8_E5M2: return at::kFloat8_e5m2;
-    case ACL_FLOAT8_E4M3FN: return at::kFloat8_e4m3fn;
-    default: break;
+  for (const auto& [acl, torch] : kDtypes) {
+    if (acl == acl_dtype) return torch;
   }
   throw Refusal(c10::str("aclDataType ", acl_dtype, " has no torch dtype"), Reason::wrong_dtype);
+}
+
+aclDataType acl_dtype(at::ScalarType dtype) {
+  for (const auto& [acl, torch] : kDtypes) {
+    if (torch == dtype) return acl;
+  }
+  return ACL_DT_UNDEFINED;
 }
 
 IValue to_ivalue(const Parameter& parameter, const Value& value) {

@@ -6,6 +6,7 @@
 #include <typeinfo>
 
 #include "core/torch/aten/compute.h"
+#include "core/torch/aten/devices.h"
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/sentences.h"
 #include "core/torch/aten/resolve.h"
@@ -74,8 +75,9 @@ void Key::add(const IValue& value) {
   }
 }
 
-uint64_t key_of(const Call& call) {
+uint64_t key_of(const Call& call, int product) {
   Key key;
+  key.add(static_cast<uint64_t>(product));
   key.add(reinterpret_cast<uintptr_t>(call.row));
   for (const IValue& value : call.values) key.add(value);
   return key.bits() | 1;  // 0 is an empty place
@@ -151,10 +153,12 @@ void refused_in_python(const Call& call, const std::string& text) {
 
 void check_call(Call& call) {
   call.checked = true;
-  const uint64_t key = key_of(call);
+  const int product = product_in_force();
+  const uint64_t key = key_of(call, product);
   std::atomic<uint64_t>& place = place_of(key);
   if (place.load(std::memory_order_relaxed) == key) return;
   check_missing(call);
+  if (product >= 0) check_device(call, product);
   check_limits(call);
   const Resolved& found = resolved(*call.row);
   Call made;

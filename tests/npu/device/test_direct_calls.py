@@ -204,5 +204,5 @@ def test_lists_of_three_with_a_number(call, name):
 def test_lists_rounded(call, mode, f):
     given = [x23 * 1.7, line * 3]
     results = [torch.zeros_like(t) for t in given]
-    call("aclnnForeachRoundOffNumber", given, torch.tensor([mode], dtype=torch.int32), results)
+    call("aclnnForeachRoundOffNumber", given, torch.tensor([mode], dtype=torch.int8), results)
     assert_close(results, [f(t) for t in given])

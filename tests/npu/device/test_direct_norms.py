@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 
 def test_batch_norm_in_parts(call):
-    x, dy = torch.randn(6, 3, 4), torch.randn(6, 3, 4)
+    x, dy = torch.randn(6, 3, 2, 2), torch.randn(6, 3, 2, 2)
     weight, bias, eps = torch.randn(3), torch.randn(3), 1e-3
     running = [torch.randn(3), torch.rand(3)]
     expected_running = [t.clone() for t in running]

@@ -84,7 +84,9 @@ def test_trainer_trains_an_epoch_to_the_loss_of_the_cpu(tmp_path):
     pytest.importorskip("accelerate", reason="Trainer needs it: pip install '.[npu-test]'")
     losses = {}
     tokens = torch.randint(3, 99, (32, 12), generator=torch.Generator().manual_seed(1))
-    rows = [{"input_ids": row, "labels": row} for row in tokens]
+    # Without a mask, transformers takes the cumsum of a BOOL tensor, which A2 refuses.
+    mask = torch.ones(12, dtype=torch.int64)
+    rows = [{"input_ids": row, "attention_mask": mask, "labels": row} for row in tokens]
     for device in ("cpu", "npu"):
         torch.manual_seed(0)
         config = transformers.GPT2Config(**MODELS["GPT2LMHeadModel"][1], **NO_DROPOUT)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adds an entry of src/openaclnn/aten/devices for each function that ATen computes and that has
+none yet, from a folder of tables: functions.tsv, parameters.tsv, exceptions.tsv. Entries that exist
+stay as they are.
+
+    python tools/docs/device_rules.py FOLDER
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import textwrap
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "build"))
+from rows import ROOT, load
+
+aten, devices = load("aten"), load("aten.devices")
+body = load("aten.devices.text").entry_text
+ATEN = ROOT / "src" / "openaclnn" / "aten"
+NAMES = {"BF16": "BFLOAT16"}
+# Their column of products is doubtful on the pages.
+ANYWHERE = {
+    "aclnnRepeatInterleaveGrad",
+    *(f"aclnnNormal{mean}{std}" for mean in ("Float", "Tensor") for std in ("Float", "Tensor")),
+}
+WIDTH = 108
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def dtypes(text: str) -> frozenset[str]:
+    """What no product of table.py has is left out."""
+    return frozenset({NAMES.get(t, t) for t in text.split(",")} & devices.DTYPES.keys())
+
+
+def on_product(row: dict[str, str], key: str) -> frozenset[str]:
+    found = dtypes(row["dtypes"])
+    for exception in filter(None, row["products"].split(";")):
+        keys, _, change = exception.partition("=")
+        kind, _, listed = change.partition(":")
+        if key in keys.split("/"):
+            found = dtypes(listed) if kind == "only" else found - dtypes(listed)
+    return found
+
+
+def rule(row, parameter, names, products, exceptions):
+    accepted = {kind: {e["accepted"] for e in exceptions if e["kind"] == kind} for kind in
+                ("dtype", "rank")}  # fmt: skip
+    ranks = devices.ranks_of(row["ranks"]) if row["ranks"] else None
+    if ranks is not None:
+        ranks |= {int(rank) for rank in accepted["rank"]}
+    if not row["dtypes"] or (row["dtypes"].startswith("=") and accepted["dtype"]):
+        return devices.Rule(None, None, ranks)
+    if row["dtypes"].startswith("="):
+        return devices.Rule(None, names[row["dtypes"][1:]], ranks)
+    more = dtypes(",".join(accepted["dtype"]))
+    base = on_product(row, "A2") | on_product(row, "A3") | more
+    other = defaultdict(list)
+    for key in devices.KEYS:
+        if key in ("A2", "A3") or (products is not None and key not in products):
+            continue
+        own = (on_product(row, key) | more) - {"BFLOAT16"}
+        if own != base - {"BFLOAT16"} and own:
+            other[own].append(key)
+    on = tuple((tuple(keys), found) for found, keys in other.items())
+    return devices.Rule(base, None, ranks, on) if base else devices.Rule(None, None, ranks)
+
+
+def entry(function, facts, rows, exceptions, row):
+    supported = {key: facts[key] for key in devices.KEYS}
+    products = tuple(key for key, yes in supported.items() if yes == "1")
+    if "" in supported.values() or function in ANYWHERE:
+        products = None
+    names = {r["parameter"]: row.given[int(r["index"])].name for r in rows
+             if int(r["index"]) < len(row.given)}  # fmt: skip
+    rules = {}
+    for r in rows:
+        if r["parameter"] not in names or "Tensor" not in r["type"]:
+            continue
+        own = [e for e in exceptions if e["parameter"] == r["parameter"]
+               and e["verdict"] != "placeholder"]  # fmt: skip
+        rules[names[r["parameter"]]] = rule(r, row, names, products, own)
+    everything = devices.Rule(None, None, None)
+    rules = {name: rule for name, rule in rules.items() if rule != everything}
+    deterministic = {"yes": True, "configurable": False}.get(facts["deterministic"])
+    return devices.Entry(products, rules, deterministic)
+
+
+def same_inplace(entry, inplace) -> bool:
+    """Whether the entry of the function says all of its in-place form."""
+    shared = {name: entry.rules.get(name) for name in inplace.rules}
+    return (entry.products, entry.deterministic, shared) == (
+        inplace.products, inplace.deterministic, inplace.rules)  # fmt: skip
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    facts = {row["function"]: row for row in table(folder / "functions.tsv")}
+    parameters, exceptions = defaultdict(list), defaultdict(list)
+    for row in table(folder / "parameters.tsv"):
+        parameters[row["function"]].append(row)
+    for row in table(folder / "exceptions.tsv"):
+        exceptions[row["function"]].append(row)
+    there = devices.entries()
+    for path in sorted(ATEN.glob("*.txt")):
+        rows = {row.name: row for line in aten.lines(path.read_text()) for row in aten.parse(line)}
+        made = {
+            name: entry(name, facts[name], parameters[name], exceptions[name], row)
+            for name, row in rows.items()
+            if name in facts and name not in there
+        }
+        shared = defaultdict(list)
+        for name, found in sorted(made.items()):
+            inplace = f"aclnnInplace{name.removeprefix('aclnn')}"
+            plain = f"aclnn{name.removeprefix('aclnnInplace')}"
+            if plain != name and plain in made and same_inplace(made[plain], found):
+                continue
+            both = inplace in made and same_inplace(found, made[inplace])
+            shared[body(found)].append(f"{name} Inplace" if both else name)
+        new = [
+            "\n".join(textwrap.wrap(" ".join(names) + text, WIDTH, subsequent_indent="    ",
+                                    break_long_words=False, break_on_hyphens=False))
+            for text, names in shared.items() if text
+        ]  # fmt: skip
+        if not new:
+            continue
+        target = ATEN / "devices" / path.name
+        head = (
+            "# SPDX-License-Identifier: Apache-2.0\n# What products accept of the rows of "
+            f"../{path.name}. The language of entries is in __init__.py.\n\n"
+        )
+        text = target.read_text() if target.exists() else head
+        target.write_text(text + "\n".join(new) + "\n")
+        print(f"{target.relative_to(ROOT)}: {len(made)} functions, {len(new)} entries")
+
+
+if __name__ == "__main__":
+    main()
