@@ -47,13 +47,6 @@ const Composite* find_composite(const char* name) {
                                  various_composites,
                                  vision_composites,
                                  weight_matmul_composites}) {
-=======
-    normalisation_composites, padding_composites, plain_loss_composites, pooling_composites,
-        random_composites, reduction_composites, sampling_composites, slice_composites,
-        sparse_attention_composites, training_composites, transformer_composites,
-        various_composites, vision_composites
-  }) {
->>>>>>> n
     for (; table->name != nullptr; ++table) {
       if (std::strcmp(table->name, name) == 0) return table;
     }
