@@ -198,7 +198,7 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const bool few = call.positions < kSmallSpatial;
   const int64_t group_batches = (g.groups + call.group_batch - 1) / call.group_batch;
   // At most this many partial sums for each channel, so that they stay below 512 KiB.
-  call.slots = 0, call.taken = call.cache = call.rescales = 0;
+  call.slots = 0, call.taken = call.cache = 0;
   call.sample_blocks = std::min(g.samples, std::max<int64_t>(8, 32 * 1024 / g.channels));
   const int64_t outer = g.backward() ? call.sample_blocks : g.samples;
   const auto step = [&](Kernel kernel, int64_t items, int64_t work, int64_t in_rounds = 1) {
@@ -212,7 +212,6 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const int64_t threads = num_threads();
   const int64_t rounds = rounds_of(g, call);
   const int64_t parts = g.samples * g.channels * segments_of(call.positions);
-  if (g.backward() && !few) call.rescales = executor.book(static_cast<uint64_t>(parts));
   const bool split =
       call.layout == Layout::channels || rounds > 1 ||
       (!few && threads > 1 && outer * group_batches < 4 * threads && elements >= 4 * kGrain);
@@ -239,7 +238,8 @@ void add_steps(const GroupNorm& g, GroupNormCall& call, Executor& executor) {
   const int64_t segments = segments_of(call.positions);
   const int64_t slices = g.samples * ((g.channels + call.rows - 1) / call.rows) * segments;
   const int64_t groups = g.samples * g.groups;
-  call.parts = executor.book(static_cast<uint64_t>(parts) * (g.backward() ? 16 : 24));
+  call.parts =
+      executor.book(static_cast<uint64_t>(parts * (g.backward() ? kSumsBytes : kMomentsBytes)));
   call.beta_sums = call.parts, call.gamma_sums = call.parts + 8;
   call.sum_rows = g.samples, call.sum_step = 2 * segments;
   call.pairs = executor.book(static_cast<uint64_t>(groups) * 16);
@@ -260,8 +260,10 @@ void add_double_steps(const GroupNorm& g, GroupNormCall& call, Executor& executo
     call.beta_sums = executor.book(bytes);
     call.gamma_sums = executor.book(bytes);
     executor.add_step(k.backward_double, items, grain);
+    call.sample_blocks = call.sum_rows = g.samples, call.sum_step = 1;
     if (g.dgamma != nullptr || g.dbeta != nullptr) {
-      executor.add_step(k.parameters_double, g.channels, std::max<int64_t>(1, kGrain / g.samples));
+      executor.add_step(k.parameter_gradients, g.channels,
+                        std::max<int64_t>(1, kGrain / g.samples));
     }
   } else {
     executor.add_step(k.forward_double, items, grain);
@@ -305,10 +307,10 @@ Status plan_group_norm(const Operator& op, const Argument* arguments, Executor& 
   call.eps = g.backward() ? 0 : g.argument("eps").real;
   call.swish = g.backward() || g.argument("activateSwish").flag;
   const double scale = g.argument("swishScale").real;
-  call.wide_scale = scale;
   const auto narrow = static_cast<float>(std::clamp(scale, -0x1.fffffep127, 0x1.fffffep127));
-  call.scale = narrow != 0 ? static_cast<double>(narrow) : scale;
-  if (g.x->dtype == ACL_DOUBLE) {
+  const bool is_double = g.x->dtype == ACL_DOUBLE;
+  call.scale = is_double || narrow == 0 ? scale : static_cast<double>(narrow);
+  if (is_double) {
     add_double_steps(g, call, executor);
     return {};
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of channels × positions move between tensors of any strides and fp32 in L1.
+// Tiles: regions of tensors of any strides and dtypes are gathered to fp32 in L1, and written back.
 #pragma once
 
-#include "core/kernels/group_norm/dense.h"
+#include "core/kernels/group_norm/lanes.h"
+#include "core/kernels/group_norm/positions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
@@ -19,7 +20,7 @@ class Tiles {
                                               float* out, int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
     if (t.side == side) {
-      void* const first = address(t, at);
+      void* const first = address_of(t, at);
       const int64_t bytes = of.length * bytes_of(t.element);
       for (int64_t l = 0; l < of.count; ++l) {
         const char* const from =
@@ -46,7 +47,7 @@ class Tiles {
                                                const float* in, int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
     if (t.side == side) {
-      void* const first = address(t, at);
+      void* const first = address_of(t, at);
       for (int64_t l = 0; l < of.count; ++l)
         store_line(element_at(first, t.element, l * of.line), in + l * pitch, t.element, of.length);
     } else {
@@ -59,10 +60,6 @@ class Tiles {
                            t.element);
                     });
     }
-  }
-
-  void* address(const GroupNormTensor& t, const Region& at) const {
-    return element_at(t.data, t.element, offset_of(call_, t, at.sample, at.channel, at.first));
   }
 
   const GroupNormCall& call_;
@@ -111,36 +108,35 @@ inline constexpr int64_t kTileRoom = kTileFloats + kTileRows * kSkew;
 class GatheredRows : Tiles<Side::positions, kTileRoom> {
  public:
   using Type = F32;
-  using Rows = StridedRows<float>;
-  static constexpr int64_t kRows = kTileRows;  // of a tile
   struct Buffer {
     alignas(64) float values[kTileRoom];
   };
 
   explicit GatheredRows(const GroupNormCall& call) : Tiles(call) {}
 
-  int64_t rows() const { return call_.rows; }
+  int64_t rows() const { return smaller(call_.rows, kTileRows); }
   int64_t columns() const { return call_.columns; }
 
   // Returns rows to read: in place if they can be used there, otherwise copied to `buffer`.
   StridedRows<const float> load(const GroupNormTensor& t, const Region& at, Buffer& to) {
-    if (is_usable(t, at)) return {static_cast<const float*>(address(t, at)), at.columns};
+    if (is_usable(t, at)) return {static_cast<const float*>(address_of(t, at)), at.columns};
     gather(t, at, to.values, pitch(at));
     return {to.values, pitch(at)};
   }
 
   // Returns rows to write: the memory itself, or `buffer` for store().
-  Rows target(const GroupNormTensor& t, const Region& at, Buffer& buffer) const {
+  StridedRows<float> target(const GroupNormTensor& t, const Region& at, Buffer& buffer) const {
     if (is_usable(t, at)) {
-      auto* const there = static_cast<float*>(address(t, at));
+      auto* const there = static_cast<float*>(address_of(t, at));
       const bool lines = (reinterpret_cast<uintptr_t>(there) & 63) == 0;
       if (!call_.stream || lines) return {there, at.columns, call_.stream};
     }
     return {buffer.values, pitch(at)};
   }
 
-  void store(const GroupNormTensor& t, const Region& at, const Rows& rows) {
-    if (rows.first != address(t, at)) scatter(t, at, rows.first, rows.step);
+  void store(const GroupNormTensor& t, const Region& at, const StridedRows<float>& rows) {
+    if (is_usable(t, at) && rows.first == address_of(t, at)) return;
+    scatter(t, at, rows.first, rows.step);
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of one type that lie densely in memory, and loops over dense rows that store.
+// The loop over positions: rows of one type whose positions are contiguous.
 #pragma once
 
 #include "core/kernels/block.h"
@@ -14,7 +14,7 @@ struct StridedRows {
   T* first = nullptr;
   int64_t step = 0;
   bool non_temporal = false;  // to be written with non-temporal stores
-  T* operator[](int64_t row) const { return first == nullptr ? nullptr : first + row * step; }
+  T* operator[](int64_t row) const { return first + row * step; }
   T* at(int64_t row, int64_t i) const { return first == nullptr ? nullptr : (*this)[row] + i; }
   const char* address(int64_t row) const { return address_of(first, row * step); }
   operator StridedRows<const T>() const { return {first, step}; }
@@ -26,33 +26,25 @@ inline StridedRows<T> rows_as(const auto& rows) {
   return {reinterpret_cast<T*>(rows.first), rows.step};
 }
 
-template <class Type, class Raw = typename Type::Raw>
-inline StridedRows<Raw> rows_of(const GroupNormTensor& t, const Region& at) {
-  Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
-  return {first + at.channel * t.channel + at.first, t.channel};
-}
-
-// Rows of one type that lie densely in memory are read and written there; a tile is a segment.
+// Rows that are read and written where they lie.
 template <class T>
 class DirectRows {
  public:
   using Type = T;
   using Raw = typename Type::Raw;
   struct Buffer {};
-  static constexpr int64_t kRows = kMaxRows;  // of a tile
 
   explicit DirectRows(const GroupNormCall& call) : call_(call) {}
 
-  // The most rows and columns of a tile: many rows if they are short.
+  // The most rows and columns of a region: many rows if they are short.
   int64_t rows() const { return call_.positions <= kPiece ? kMaxRows : 1; }
   int64_t columns() const { return kSegment; }
 
-  StridedRows<const Raw> load(const GroupNormTensor& t, const Region& at, Buffer&) const {
-    return rows_of<Type>(t, at);
-  }
   StridedRows<Raw> target(const GroupNormTensor& t, const Region& at, Buffer&) const {
-    const auto rows = rows_of<Type>(t, at);
-    return {rows.first, rows.step, call_.stream};
+    return {static_cast<Raw*>(address_of(t, at)), t.channel, call_.stream};
+  }
+  StridedRows<const Raw> load(const GroupNormTensor& t, const Region& at, Buffer& none) const {
+    return target(t, at, none);
   }
   void store(const GroupNormTensor&, const Region&, const auto&) const {}
 
@@ -61,7 +53,7 @@ class DirectRows {
 };
 
 // A factor of K registers of elements: of one row, the same register for all of them, or of
-// channels, K registers. Formulas are templates over V, the type of their factors.
+// channels, K registers. Bodies are templates over V, the type of their factors.
 template <int K>
 [[gnu::always_inline]] inline Registers<K> factor(FloatRegister of_row) {
   return spread<K>(of_row);
@@ -71,15 +63,18 @@ template <int K>
   return of_channels;
 }
 
-// Calls work(first, count, stream) for chunks of at most kMaxColumns of [0, n), the last chunk
-// first, because the end of the previous sweep is still in the cache. Streaming chunks begin where
-// a line of `out` does.
+// The most positions that are stored at a time, the last ones first: the end of the first sweep is
+// still in the cache.
+inline constexpr int64_t kStored = 1024;
+
+// Calls work(first, count, stream) for parts of [0, n), the last one first. Parts to be streamed
+// begin where a line of `out` does.
 template <class Raw>
-inline void for_chunks(const Raw* out, int64_t n, bool stream, const auto& work) {
+inline void for_parts(const Raw* out, int64_t n, bool stream, const auto& work) {
   const int64_t bytes = -reinterpret_cast<intptr_t>(out) & 63;
   const int64_t head = stream ? smaller(bytes / static_cast<int64_t>(sizeof(Raw)), n) : 0;
   for (int64_t end = n, first; end > head; end = first) {
-    first = head + (end - head - 1) / kMaxColumns * kMaxColumns;
+    first = head + (end - head - 1) / kStored * kStored;
     work(first, end - first, stream);
   }
   if (head != 0) work(0, head, false);
@@ -91,20 +86,19 @@ struct Input {
   const typename From::Raw* later = nullptr;  // to be read by a sweep after this one
 };
 
-// Fetches the chunk before to L2, because addresses 4 KiB apart have few places in L1 (gradient of
+// Fetches the part before to L2, because addresses 4 KiB apart have few places in L1 (gradient of
 // 32 Mi fp32 values, 2 threads: 16 ms to L1, 18 without, 10 to L2). Also fetches what is read
 // later.
 template <class Type>
 inline void fetch(const Input<Type>& in, int64_t i) {
-  const int64_t chunk = kMaxColumns * static_cast<int64_t>(sizeof *in.at);
-  fetch_block<Type, Cache::l2>(in.at + i, -chunk);
+  fetch_block<Type, Cache::l2>(in.at + i, -kStored * static_cast<int64_t>(sizeof *in.at));
   if (in.later != nullptr) fetch_block<Type, Cache::l2>(in.later + i, 0);
 }
 
 // Writes n elements of `out`: make(registers of each input) returns them.
 template <class Type, class... From>
-[[gnu::always_inline]] inline void store_each(typename Type::Raw* out, int64_t n, bool stream,
-                                              const auto& make, Input<From>... in) {
+[[gnu::always_inline]] inline void store_positions(typename Type::Raw* out, int64_t n, bool stream,
+                                                   const auto& make, Input<From>... in) {
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     (fetch(in, i), ...);
