@@ -92,8 +92,8 @@ def test_gradient(positions):
 
 @pytest.mark.parametrize("positions", [(1,), (5, 8), (9, 60), (17000,)], ids=str)
 def test_bits(positions):
-    """Groups that need exact, beside groups that do not: the same bits in every layout, in place, over
-    dy, and beside other samples."""
+    """Groups that need exact, beside groups that do not: the same bits in every layout, in place,
+    over dy, and beside other samples."""
     rng = np.random.default_rng(SEED)
     shape = (2, 24, *positions)
     of_rows = 10.0 ** rng.choice([-42, -30, -12, 0, 30], (2, 24) + (1,) * len(positions))
@@ -123,8 +123,8 @@ def test_bits(positions):
 
 
 def test_exact_tiles_beside_others():
-    """A group of three tiles of short channels needs exact if one of them does; the call before does
-    not count."""
+    """A group of three tiles of short channels needs exact if one of them does; the call before
+    does not count."""
     rng = np.random.default_rng(SEED)
     shape, tile = (1, 160, 8, 8), 64
     x, given = (rng.normal(0.3, 1, shape).astype(np.float32) for _ in range(2))

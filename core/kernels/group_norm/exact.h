@@ -98,7 +98,7 @@ class ExactGroup {
  public:
   ExactGroup(const GroupNormCall& call, int64_t index) : call_(call), index_(index) {}
 
-  void forward() {
+  [[gnu::noinline]] void forward() {
     alignas(64) double x[kPiece];
     const double size = group_size(call_);
     ExactSum sum, squares;
@@ -180,13 +180,15 @@ class ExactGroup {
   }
 
   // Read and write n positions of channel c from i on.
-  void load(const GroupNormTensor& t, int64_t c, int64_t i, int64_t n, double* values) {
+  [[gnu::noinline]] void load(const GroupNormTensor& t, int64_t c, int64_t i, int64_t n,
+                              double* values) {
     for_elements(t, c, i, n, [&](void* at, int64_t step, int64_t k, int64_t count) {
       move(raw_, {0, 1}, at, {0, step}, 1, count, t.element);
       widen(values + k, raw_, t.element, count);
     });
   }
-  void store(const GroupNormTensor& t, int64_t c, int64_t i, int64_t n, double* values) {
+  [[gnu::noinline]] void store(const GroupNormTensor& t, int64_t c, int64_t i, int64_t n,
+                               double* values) {
     for (int64_t k = 0; k < n; ++k) values[k] = canonical(values[k]);
     for_elements(t, c, i, n, [&](void* at, int64_t step, int64_t k, int64_t count) {
       narrow(raw_, values + k, t.element, count);

@@ -39,7 +39,7 @@ class ForwardRows : ForwardSweeps {
 
   int64_t rows() const { return memory_.rows(); }
 
-  void sum(const Region& at, Moments* found) {
+  [[gnu::noinline]] void sum(const Region& at, Moments* found) {
     for (int64_t r = 0; r < at.rows; ++r) found[r] = Moments::none();
     for_regions(at, rows(), memory_.columns(), Direction::first_to_last,
                 [&](const Region& part, int64_t row) {
@@ -50,7 +50,7 @@ class ForwardRows : ForwardSweeps {
   }
 
   // The last elements first, which are still in the cache.
-  void store(const Region& at, const double* pairs) {
+  [[gnu::noinline]] void store(const Region& at, const double* pairs) {
     set(at, pairs);
     for_regions(
         at, rows(), memory_.columns(), Direction::last_to_first,
@@ -79,7 +79,7 @@ class ForwardChannelsLast : ForwardSweeps {
  public:
   ForwardChannelsLast(const GroupNormCall& call, void*) : ForwardSweeps(call) {}
 
-  void sum(const Region& at, Moments* found) {
+  [[gnu::noinline]] void sum(const Region& at, Moments* found) {
     const auto x = positions_of<Type, const Raw>(call_.x, at);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = Moments::none();
     for (int64_t p = 0; p < at.columns; p += kPiece) {
@@ -88,7 +88,7 @@ class ForwardChannelsLast : ForwardSweeps {
     }
   }
 
-  void store(const Region& at, const double* pairs) {
+  [[gnu::noinline]] void store(const Region& at, const double* pairs) {
     set(at, pairs);
     of_.fill(at.rows);
     const StridedRows<Raw> y = positions_of<Type>(call_.out, at);
@@ -110,8 +110,8 @@ struct Forward {
   using ChannelsLast = ForwardChannelsLast<Type>;
 
   // The pair of a group is mean and rstd. Stores them.
-  static void finish(const GroupNormCall& call, int64_t index, const StridedRows<Moments>& channels,
-                     double* pair) {
+  [[gnu::noinline]] static void finish(const GroupNormCall& call, int64_t index,
+                                       const StridedRows<Moments>& channels, double* pair) {
     const int64_t width = channels_of_group(call), first = index % call.groups * width;
     Moments all = Moments::none();
     for (int64_t c = 0; c < width; ++c) all.add(*channels[c]);

@@ -69,10 +69,12 @@ class GradientSweeps {
       if (index != index_)
         index_ = index, mean_ = value_of(call_.mean, index), rstd_ = value_of(call_.rstd, index);
       const GradientRow row(call_, rstd_, channel);
-      of_sums_.set(r, static_cast<float>(mean_), row.slope, row.shift);
+      of_.mean[r] = static_cast<float>(mean_);
+      of_.slope[r] = static_cast<float>(row.slope), of_.shift[r] = static_cast<float>(row.shift);
       if (pairs == nullptr) continue;
       const GradientPair pair(rstd_, pairs + 2 * (group - first_group));
-      of_input_.set(r, row.a(), pair.b, pair.c);
+      of_.a[r] = static_cast<float>(row.a());
+      of_.b[r] = static_cast<float>(pair.b), of_.c[r] = static_cast<float>(pair.c);
     }
   }
 
@@ -90,8 +92,7 @@ class GradientSweeps {
   int64_t pitch_ = 0, first_cached_ = 0;
   int64_t index_ = -1;  // the group of mean and rstd
   double mean_ = 0, rstd_ = 0;
-  SumFactors of_sums_;
-  InputFactors of_input_;
+  GradientFactors of_;
 };
 
 // Loop over positions.
@@ -102,14 +103,14 @@ class GradientRows : public GradientSweeps {
 
   int64_t rows() const { return memory_.rows(); }
 
-  void sum(const Region& at, Sums* found) {
+  [[gnu::noinline]] void sum(const Region& at, Sums* found) {
     set(at);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = Sums::none();
     add_rows(at, found);
   }
 
   // The last elements first, which are still in the cache.
-  void store(const Region& at, const double* pairs) {
+  [[gnu::noinline]] void store(const Region& at, const double* pairs) {
     set(at, pairs);
     for_regions(at, rows(), memory_.columns(), Direction::last_to_first,
                 [&](const Region& part, int64_t row) { store_part(part, row); });
@@ -133,7 +134,7 @@ class GradientRows : public GradientSweeps {
         keep_ == Keep::nowhere ? StridedRows<Raw>{} : memory_.target(call_.out, kept_at(at), dx_);
     const StridedRows<float> keep = cache_ != nullptr ? cached(at) : rows_as<float>(kept);
     LaneSums pieces[kMaxRows];
-    sum_positions<Stored>(of_sums_, row, at.rows, dy, x, keep, at.columns, pieces);
+    sum_positions<Stored>(of_, row, at.rows, dy, x, keep, at.columns, pieces);
     const LaneSums* piece = pieces;
     for (int64_t r = 0; r < at.rows; ++r) {
       for (int64_t first = 0; first < at.columns; first += kPiece, ++piece)
@@ -155,7 +156,7 @@ class GradientRows : public GradientSweeps {
       for_parts(dx[r], at.columns, dx.non_temporal, [&](int64_t i, int64_t n, bool stream) {
         const RowPart<Stored> part{from.at(r, i), u.at(r, i), x.at(r, i), later_x.at(r, i),
                                    dx.at(r, i),   n,          stream};
-        input_gradient_of_positions<Stored>(of_sums_, of_input_, row + r, part);
+        input_gradient_of_positions<Stored>(of_, row + r, part);
       });
     }
     memory_.store(call_.out, at, dx);
@@ -191,13 +192,13 @@ class GradientChannelsLast : public GradientRows<GatheredRows> {
  public:
   using GradientRows::GradientRows;
 
-  void sum(const Region& at, Sums* found) {
+  [[gnu::noinline]] void sum(const Region& at, Sums* found) {
     set(at);
-    of_sums_.fill(at.rows);
+    of_.fill(at.rows);
     for (int64_t r = 0; r < at.rows; ++r) found[r] = Sums::none();
     for_regions(at, kMaxRows, kPiece, Direction::first_to_last, [&](const Region& piece, int64_t) {
       std::memset(&lanes_, 0, sizeof lanes_);
-      if (!sum_channels<Type>(of_sums_, at.rows, positions_of<Type, const Raw>(call_.dy, piece),
+      if (!sum_channels<Type>(of_, at.rows, positions_of<Type, const Raw>(call_.dy, piece),
                               positions_of<Type, const Raw>(call_.x, piece), piece.columns, lanes_))
         return add_rows(piece, found);
       double u[kMaxRows], ud[kMaxRows];
@@ -206,13 +207,13 @@ class GradientChannelsLast : public GradientRows<GatheredRows> {
     });
   }
 
-  void store(const Region& at, const double* pairs) {
+  [[gnu::noinline]] void store(const Region& at, const double* pairs) {
     set(at, pairs);
-    of_sums_.fill(at.rows), of_input_.fill(at.rows);
+    of_.fill(at.rows);
     const StridedRows<Raw> dx = positions_of<Type>(call_.out, at);
-    input_gradient_of_channels<Type>(
-        of_sums_, of_input_, at.rows, positions_of<Type, const Raw>(call_.dy, at),
-        positions_of<Type, const Raw>(call_.x, at), dx, at.columns, call_.stream && at_lines(dx));
+    input_gradient_of_channels<Type>(of_, at.rows, positions_of<Type, const Raw>(call_.dy, at),
+                                     positions_of<Type, const Raw>(call_.x, at), dx, at.columns,
+                                     call_.stream && at_lines(dx));
   }
 
  private:
@@ -229,8 +230,8 @@ struct Gradient {
   using ChannelsLast = GradientChannelsLast<Type>;
 
   // The pair of a group is c1 and c2. The sums of channels become Σ u and Σ u x̂.
-  static void finish(const GroupNormCall& call, int64_t index, const StridedRows<Sums>& channels,
-                     double* pair) {
+  [[gnu::noinline]] static void finish(const GroupNormCall& call, int64_t index,
+                                       const StridedRows<Sums>& channels, double* pair) {
     const int64_t width = channels_of_group(call), first = index % call.groups * width;
     const double rstd = value_of(call.rstd, index), size = group_size(call);
     Sums weighted = Sums::none();

@@ -22,84 +22,81 @@ struct Sums {
 };
 static_assert(sizeof(Sums) == kSumsBytes);
 
-// The factors of p = -t log2(e) = d slope + shift in registers.
+// The factors of p = -t log2(e) = d slope + shift and of dx = a u + (b + c d) in registers.
 template <class V>
-struct SumTerms {
-  V mean, slope, shift;
+struct GradientTerms {
+  V mean, slope, shift, a, b, c;
 
   template <int K>
   [[gnu::always_inline]] Registers<K> d(const Registers<K>& x) const {
     return x - factor<K>(mean);
   }
-  // It does not return d too, because a pair of both would go through memory.
   template <int K>
-  [[gnu::always_inline]] Registers<K> u(const Registers<K>& dy, const Registers<K>& d,
-                                        NeedsExact& needs_exact) const {
-    const Registers<K> p = fused(d, factor<K>(slope), factor<K>(shift));
-    needs_exact.see(sixteenths(p));
-    return swish_gradient(dy, p);
+  [[gnu::always_inline]] Registers<K> p(const Registers<K>& d) const {
+    return fused(d, factor<K>(slope), factor<K>(shift));
   }
   template <int K>
-  [[gnu::always_inline]] Registers<K> u(const Registers<K>& dy, const Registers<K>& d) const {
-    return swish_gradient(dy, fused(d, factor<K>(slope), factor<K>(shift)));
+  [[gnu::always_inline]] Registers<K> dx(const Registers<K>& u, const Registers<K>& d) const {
+    return fused(factor<K>(a), u, fused(factor<K>(c), d, factor<K>(b)));
   }
 };
 
-// These factors of rows or channels.
-struct SumFactors {
+// These factors of rows or channels; a, b and c are for the second sweep only.
+struct GradientFactors {
   alignas(64) float mean[kMaxRows], slope[kMaxRows], shift[kMaxRows];
+  alignas(64) float a[kMaxRows], b[kMaxRows], c[kMaxRows];
 
-  void set(int64_t r, float of_mean, double of_slope, double of_shift) {
-    mean[r] = of_mean;
-    slope[r] = static_cast<float>(of_slope), shift[r] = static_cast<float>(of_shift);
-  }
   // Gives the channels that fill the last block factors of 0.
   void fill(int64_t count) {
-    for (int64_t r = count; r < round_up(count, kBlock); ++r) set(r, 0, 0, 0);
+    for (int64_t r = count; r < round_up(count, kBlock); ++r)
+      mean[r] = slope[r] = shift[r] = a[r] = b[r] = c[r] = 0;
   }
-  SumTerms<FloatRegister> row(int64_t r) const {
+  GradientTerms<FloatRegister> row(int64_t r) const {
     const auto all = [](float x) { return all_of<FloatRegister>(x); };
-    return {all(mean[r]), all(slope[r]), all(shift[r])};
+    return {all(mean[r]), all(slope[r]), all(shift[r]), all(a[r]), all(b[r]), all(c[r])};
   }
   template <int K>
-  [[gnu::always_inline]] SumTerms<Registers<K>> at(int64_t c) const {
-    const auto some = [=](const float* values) { return load_registers<F32, K>(values + c); };
-    return {some(mean), some(slope), some(shift)};
+  [[gnu::always_inline]] GradientTerms<Registers<K>> at(int64_t r) const {
+    const auto some = [=](const float* values) { return load_registers<F32, K>(values + r); };
+    return {some(mean), some(slope), some(shift), some(a), some(b), some(c)};
   }
 };
 
 // ---- loop over positions ----
 
-// Adds u and u d of n elements to the lanes, and puts u where `keep` is.
+// Adds u and u d of n elements to the lanes, and puts u where `keep` is. The last block goes
+// through the same loop, filled up with a dy of 0.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::always_inline]] inline void add_row_terms(const SumTerms<FloatRegister>& terms,
+[[gnu::always_inline]] inline void add_row_terms(const GradientTerms<FloatRegister>& terms,
                                                  NeedsExact& needs_exact, LaneRegisters& lanes,
-                                                 const Raw* dy, const Raw* x, float* keep,
+                                                 Input<Type> dy, Input<Type> x, float* keep,
                                                  int64_t n) {
-  int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    fetch_block<Type>(dy + i, kAheadBytes), fetch_block<Type>(x + i, kAheadBytes);
-    const auto d = terms.d(load_registers<Type>(x + i));
-    const auto u = terms.u(load_registers<Type>(dy + i), d, needs_exact);
-    if (keep != nullptr) store_registers<F32>(keep + i, u);
-    lanes.add(u, d);
+  float last_u[kBlock];
+  const int64_t rest = n % kBlock, whole = n - rest;
+  float* to = keep;
+  for (int64_t count = whole;; count = kBlock) {
+    for (int64_t i = 0; i < count; i += kBlock) {
+      fetch_block<Type>(dy.at + i, kAheadBytes), fetch_block<Type>(x.at + i, kAheadBytes);
+      const auto d = terms.d(load_registers<Type>(x.at + i));
+      const auto p = terms.p(d);
+      needs_exact.see(sixteenths(p));
+      const auto u = swish_gradient(load_registers<Type>(dy.at + i), p);
+      if (to != nullptr) store_registers<F32>(to + i, u);
+      lanes.add(u, d);
+    }
+    if (rest == 0 || x.at == x.last) break;
+    dy.take_last(whole, rest), x.take_last(whole, rest);
+    for (int64_t k = rest; k < kBlock; ++k) dy.last[k] = 0;
+    to = last_u;
   }
-  if (i == n) return;
-  const Block<> last_dy = load_part<Type>(dy + i, n - i), last_x = load_part<Type>(x + i, n - i);
-  const auto last_d = terms.d(load_registers<F32>(last_x.value));
-  const auto last_u = terms.u(load_registers<F32>(last_dy.value), last_d, needs_exact);
-  Block<> u, d;
-  store_registers<F32>(u.value, last_u), store_registers<F32>(d.value, last_d);
-  if (keep != nullptr) std::memcpy(keep + i, u.value, (n - i) * sizeof(float));
-  for (int64_t k = n - i; k < kBlock; ++k) u.value[k] = d.value[k] = 0;  // 0 * inf is NaN
-  lanes.add(load_registers<F32>(u.value), load_registers<F32>(d.value));
+  if (keep != nullptr && rest != 0) std::memcpy(keep + whole, last_u, rest * sizeof(float));
 }
 
 // Sums `count` rows from r on in the lanes of pieces, row by row. Adding up the lanes of each row
 // before the next one left the pipes idle between rows, 55 ns for each.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] void sum_positions(const SumFactors& of, int64_t r, int64_t count,
-                                                   const StridedRows<const Raw>& dy,
+[[gnu::noinline, gnu::flatten]] void sum_positions(const GradientFactors& of, int64_t r,
+                                                   int64_t count, const StridedRows<const Raw>& dy,
                                                    const StridedRows<const Raw>& x,
                                                    const StridedRows<float>& keep, int64_t n,
                                                    LaneSums* pieces) {
@@ -108,8 +105,9 @@ template <class Type, class Raw = typename Type::Raw>
     NeedsExact needs_exact;
     for (int64_t first = 0; first < n; first += kPiece, ++pieces) {
       LaneRegisters lanes;
-      add_row_terms<Type>(terms, needs_exact, lanes, dy.at(i, first), x.at(i, first),
-                          keep.at(i, first), smaller(kPiece, n - first));
+      add_row_terms<Type>(terms, needs_exact, lanes, Input<Type>(dy.at(i, first)),
+                          Input<Type>(x.at(i, first)), keep.at(i, first),
+                          smaller(kPiece, n - first));
       lanes.store(*pieces);
     }
     if (needs_exact.any()) pieces[-1].u[0] = __builtin_nanf("");
@@ -124,7 +122,7 @@ struct ChannelLanes {
 
 // Adds u and u d of a piece to the lanes. Returns false if some p needs exact.
 template <class Type, class Raw = typename Type::Raw>
-[[gnu::noinline, gnu::flatten]] bool sum_channels(const SumFactors& of, int64_t channels,
+[[gnu::noinline, gnu::flatten]] bool sum_channels(const GradientFactors& of, int64_t channels,
                                                   const StridedRows<const Raw>& dy,
                                                   const StridedRows<const Raw>& x,
                                                   int64_t positions, ChannelLanes& lanes) {
@@ -133,7 +131,8 @@ template <class Type, class Raw = typename Type::Raw>
                               const Registers<K>& in) __attribute__((always_inline)) {
     float *const to_u = lanes.u[p % kLanes] + c, *const to_ud = lanes.ud[p % kLanes] + c;
     const auto terms = of.at<K>(c);
-    const auto d = terms.d(in), u = terms.u(g, d, needs_exact);
+    const auto d = terms.d(in), of_t = terms.p(d), u = swish_gradient(g, of_t);
+    needs_exact.see(sixteenths(of_t));
     store_registers<F32>(to_u, load_registers<F32, K>(to_u) + u);
     store_registers<F32>(to_ud, fused(u, d, load_registers<F32, K>(to_ud)));
   };

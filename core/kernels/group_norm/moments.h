@@ -71,43 +71,38 @@ template <class Type, class Raw = typename Type::Raw>
   constexpr int kWidth = kRegisterBytes / sizeof(double);
   FloatRegister least = all_of<FloatRegister>(to.least), most = all_of<FloatRegister>(to.most);
   for (int64_t first = 0; first < n; first += kPiece) {
-    const int64_t end = smaller(first + kPiece, n);
+    const int64_t many = smaller(kPiece, n - first), rest = many % kBlock;
     const double pivot = pivot_of(Type::from(x[first]));
     DoubleRegister d[kRegisters] = {}, dd[kRegisters] = {};  // Σ (x - pivot) and Σ (x - pivot)²
-    const auto add = [&](const Registers<kBlockRegisters>& in,
-                         const auto& wide) __attribute__((always_inline)) {
+    Raw last[kBlock];  // filled up with the first value, which adds nothing
+    const Raw* from = x + first;
+    for (int64_t count = many - rest;; count = kBlock) {
+      for (int64_t i = 0; i < count; i += kBlock) {
+        fetch_block<Type, Cache::l2>(from + i, kMomentsAhead);
+        const auto in = load_registers<Type>(from + i);
 #pragma GCC unroll 16
-      for (int k = 0; k < 2 * kBlockRegisters; ++k) {
-        const DoubleRegister off = difference_by_product(wide(k), pivot - DoubleRegister{});
-        d[k % kRegisters] += off;
-        dd[k % kRegisters] += off * off;
-      }
+        for (int k = 0; k < 2 * kBlockRegisters; ++k) {
+          DoubleRegister wide;
+          if constexpr (__is_same(Type, F32)) {
+            wide = widened_register(from + i + k * kWidth);
+          } else {
+            wide = widened_half(in.r[k / 2], k % 2);
+          }
+          const DoubleRegister off = difference_by_product(wide, pivot - DoubleRegister{});
+          d[k % kRegisters] += off;
+          dd[k % kRegisters] += off * off;
+        }
 #pragma GCC unroll 8
-      for (int k = 0; k < kBlockRegisters; ++k)
-        least = smaller(least, in.r[k]), most = larger(most, in.r[k]);
-    };
-    const auto add_floats = [&](const float* in) __attribute__((always_inline)) {
-      add(load_registers<F32>(in), [=](int k) { return widened_register(in + k * kWidth); });
-    };
-    int64_t i = first;
-    for (; i + kBlock <= end; i += kBlock) {
-      fetch_block<Type, Cache::l2>(x + i, kMomentsAhead);
-      if constexpr (__is_same(Type, F32)) {
-        add_floats(x + i);
-      } else {
-        const auto in = load_registers<Type>(x + i);
-        add(in, [&](int k) { return widened_half(in.r[k / 2], k % 2); });
+        for (int k = 0; k < kBlockRegisters; ++k)
+          least = smaller(least, in.r[k]), most = larger(most, in.r[k]);
       }
-    }
-    if (i < end) {
-      Block<> last;  // filled up with values that add nothing
-      for (int64_t k = 0; k < kBlock; ++k)
-        last.value[k] = k < end - i ? Type::from(x[i + k]) : static_cast<float>(pivot);
-      add_floats(last.value);
+      if (rest == 0 || from == last) break;
+      for (int64_t k = 0; k < kBlock; ++k) last[k] = x[k < rest ? first + many - rest + k : first];
+      from = last;
     }
     DoubleRegister sum[kRegisters], squares[kRegisters];  // copies: d and dd stay in registers
     std::memcpy(sum, d, sizeof d), std::memcpy(squares, dd, sizeof dd);
-    add_moments(to, end - first, pivot, sum_of<kRegisters>(sum), sum_of<kRegisters>(squares));
+    add_moments(to, many, pivot, sum_of<kRegisters>(sum), sum_of<kRegisters>(squares));
   }
   float lower[kRegisterFloats], upper[kRegisterFloats];
   store_register(lower, least), store_register(upper, most);

@@ -112,7 +112,7 @@ template <class Type, int64_t N, class Raw = typename Type::Raw>
                                                          int64_t n, bool stream) {
   const Normal<FloatRegister> row = of.row(r);
   const auto store = [&](const auto& make) __attribute__((always_inline)) {
-    store_positions<Type>(y, n, stream, make, Input<Type>{x});
+    store_positions<Type>(y, n, stream, make, Input<Type>(x));
   };
   if (!activate) {
     store([&](const auto& in) __attribute__((always_inline)) { return row.value(in); });

@@ -80,10 +80,22 @@ inline void for_parts(const Raw* out, int64_t n, bool stream, const auto& work) 
   if (head != 0) work(0, head, false);
 }
 
+// Elements that a body reads, and copies of the last ones that fill a block.
 template <class From>
 struct Input {
-  const typename From::Raw* at;
-  const typename From::Raw* later = nullptr;  // to be read by a sweep after this one
+  using Raw = typename From::Raw;
+  const Raw* at;
+  const Raw* later;  // to be read by a sweep after this one, or NULL
+  Raw last[kBlock];
+
+  explicit Input(const Raw* first, const Raw* of_later = nullptr) : at(first), later(of_later) {}
+  Input(const Input& other) : at(other.at), later(other.later) {}
+
+  // From here on, the elements are copies of n elements from i on, and of the last of them.
+  void take_last(int64_t i, int64_t n) {
+    for (int64_t k = 0; k < kBlock; ++k) last[k] = at[i + (k < n ? k : n - 1)];
+    at = last, later = nullptr;
+  }
 };
 
 // Fetches the part before to L2, because addresses 4 KiB apart have few places in L1 (gradient of
@@ -95,20 +107,24 @@ inline void fetch(const Input<Type>& in, int64_t i) {
   if (in.later != nullptr) fetch_block<Type, Cache::l2>(in.later + i, 0);
 }
 
-// Writes n elements of `out`: make(registers of each input) returns them.
+// Writes n elements of `out`: make(registers of each input) returns them. The last block goes
+// through the same loop, from and to copies.
 template <class Type, class... From>
 [[gnu::always_inline]] inline void store_positions(typename Type::Raw* out, int64_t n, bool stream,
                                                    const auto& make, Input<From>... in) {
-  int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    (fetch(in, i), ...);
-    store_registers<Type>(out + i, make(load_registers<From>(in.at + i)...), stream);
+  typename Type::Raw last[kBlock];
+  const int64_t rest = n % kBlock, whole = n - rest;
+  auto* to = out;
+  for (int64_t count = whole;; count = kBlock) {
+    for (int64_t i = 0; i < count; i += kBlock) {
+      (fetch(in, i), ...);
+      store_registers<Type>(to + i, make(load_registers<From>(in.at + i)...), stream);
+    }
+    if (rest == 0 || to == last) break;
+    (in.take_last(whole, rest), ...);
+    to = last, stream = false;
   }
-  if (i == n) return;
-  Block<> last;
-  store_registers<F32>(last.value,
-                       make(load_registers<F32>(load_part<From>(in.at + i, n - i).value)...));
-  store_part<Type>(out + i, last, n - i);
+  std::memcpy(out + whole, last, rest * sizeof *out);
 }
 
 }  // namespace

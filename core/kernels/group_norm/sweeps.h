@@ -35,8 +35,8 @@ inline void with_sweeps(const GroupNormCall& call, void* workspace, const auto& 
 }
 
 // Stores a region but for the groups that are stored already. `pairs` begins with its first group.
-inline void store_region(const GroupNormCall& call, auto& sweeps, const Region& at,
-                         const double* pairs) {
+[[gnu::noinline]] void store_region(const GroupNormCall& call, auto& sweeps, const Region& at,
+                                    const double* pairs) {
   const int64_t width = channels_of_group(call), end = at.channel + at.rows;
   const int64_t first_group = at.channel / width;
   int64_t begin = at.channel;
@@ -55,8 +55,8 @@ inline void store_region(const GroupNormCall& call, auto& sweeps, const Region& 
 
 // Computes a batch of one sample, and calls take(channel, its sums).
 template <class Op>
-inline void sweep_batch(const GroupNormCall& call, const GroupBatch& batch, int64_t sample,
-                        auto& sweeps, const auto& take) {
+[[gnu::noinline]] void sweep_batch(const GroupNormCall& call, const GroupBatch& batch,
+                                   int64_t sample, auto& sweeps, const auto& take) {
   const int64_t segments = segments_of(call.positions), step = sweeps.rows();
   const auto region = [&](int64_t c, int64_t segment) {
     const int64_t rows = smaller(step, batch.channels - c);
