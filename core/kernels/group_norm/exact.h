@@ -123,8 +123,8 @@ class ExactGroup {
     store_values(call_.rstd, index_, 1, &row_.rstd);
   }
 
-  // Calls take(channel, Σ u, Σ u x̂) for each channel.
-  void gradient(const auto& take) {
+  // Puts Σ u and Σ u x̂ of each channel into [0], [step], …
+  [[gnu::noinline]] void gradient(double* sum_u, double* sum_ux, int64_t step) {
     alignas(64) double x[kPiece], u[kPiece], uh[kPiece];
     const double size = group_size(call_);
     row_.mean = {value_of(call_.mean, index_), 0}, row_.rstd = value_of(call_.rstd, index_);
@@ -145,7 +145,8 @@ class ExactGroup {
       const double of_beta = number_of(sum.total()), of_gamma = number_of(sum_h.total());
       const double one = row_.gamma * of_beta, other = row_.gamma * of_gamma;
       weighted.add(&one, 1), weighted_h.add(&other, 1);
-      take(c, of_beta, of_gamma);
+      *sum_u = of_beta, *sum_ux = of_gamma;
+      sum_u += step, sum_ux += step;
     });
     const double c1 = number_of(weighted.total()) / size, c2 = number_of(weighted_h.total()) / size;
     for_pieces([&](int64_t c, int64_t i, int64_t n) {
@@ -218,12 +219,10 @@ inline void group_norm_backward_double(const void* given, void* workspace, int64
                                        int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   for (int64_t item = begin; item < end; ++item) {
-    const int64_t before = item / call.groups * call.channels;
-    double* const beta_sums = doubles_at(workspace, call.beta_sums) + before;
-    double* const gamma_sums = doubles_at(workspace, call.gamma_sums) + before;
-    ExactGroup(call, item).gradient([=](int64_t c, double u, double uh) {
-      beta_sums[c] = u, gamma_sums[c] = uh;
-    });
+    const int64_t first = item * channels_of_group(call);
+    ExactGroup(call, item)
+        .gradient(doubles_at(workspace, call.beta_sums) + first,
+                  doubles_at(workspace, call.gamma_sums) + first, 1);
   }
 }
 

@@ -245,9 +245,8 @@ struct Gradient {
     }
     pair[0] = weighted.u / size, pair[1] = weighted.ud / size;
     if (!exact && !GradientPair(rstd, pair).needs_exact()) return;
-    ExactGroup(call, index).gradient([&](int64_t channel, double u, double ux) {
-      *channels[channel - first] = {u, ux};
-    });
+    const int64_t step = channels.step * sizeof(Sums) / sizeof(double);
+    ExactGroup(call, index).gradient(&channels[0]->u, &channels[0]->ud, step);
     pair[1] = kStoredAlready;
   }
 };

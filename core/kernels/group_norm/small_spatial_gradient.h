@@ -51,11 +51,8 @@ class SmallSpatialGradient : SmallSpatial {
       for (int64_t g = 0; g < groups; ++g) exact_[g] |= group_needs_exact(g);
     }
     for (int64_t g = 0; g < groups && exact; ++g) {
-      if (!exact_[g]) continue;
-      ExactGroup(call_, index + g).gradient([&](int64_t channel, double u, double ux) {
-        const int64_t c = channel - batch.first_channel;
-        sum_u_[c] = u, sum_ux_[c] = ux;
-      });
+      if (exact_[g])
+        ExactGroup(call_, index + g).gradient(sum_u_ + g * width_, sum_ux_ + g * width_, 1);
     }
     for (int64_t c = 0; c < batch.channels; ++c) beta[c] += sum_u_[c], gamma[c] += sum_ux_[c];
     for_tiles(n, batch, [&](const Region& at) {
