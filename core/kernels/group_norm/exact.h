@@ -54,8 +54,8 @@ inline Logistic logistic(double t) {
   const ExpF64 power = exp_exact(size > 700 ? -700 : -size, 0);
   const double e =
       size > 700 ? 0 : power_of_2_exact(power.n) * (1 + (power.r + (power.half_square + power.q)));
-  const double larger = 1 / (1 + e), smaller = e * larger;
-  return {t > 0 ? larger : smaller, t > 0 ? smaller : larger};
+  const double larger = 1 / (1 + e);
+  return {(t > 0 ? 1 : e) * larger, (t > 0 ? e : 1) * larger};
 }
 
 // What one channel of a group is computed with.
@@ -73,10 +73,10 @@ struct ExactRow {
 [[gnu::noinline, gnu::flatten]] inline void exact_normalise(const ExactRow row, double* x,
                                                             int64_t n) {
   OPENACLNN_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
-    const double v = fused(row.h(x[i]), row.gamma, row.beta);
-    x[i] = row.swish ? v * logistic(row.scale * v).value : v;
-  }
+  for (int64_t i = 0; i < n; ++i) x[i] = fused(row.h(x[i]), row.gamma, row.beta);
+  if (!row.swish) return;
+  OPENACLNN_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) x[i] *= logistic(row.scale * x[i]).value;
 }
 
 // Turns x into h = x̂, and dy into u = dy σ (1 + t (1 - σ)): NaN where t is infinite because an
