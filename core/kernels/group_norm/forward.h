@@ -13,21 +13,20 @@ namespace {
 // What both loops share.
 class ForwardSweeps {
  protected:
-  explicit ForwardSweeps(const GroupNormCall& call) : call_(call), groups_(call) {}
+  explicit ForwardSweeps(const GroupNormCall& call) : call_(call) {}
 
   // Sets the factors of rows from the pairs of their groups.
   [[gnu::noinline]] void set(const Region& at, const double* pairs) {
-    const int64_t first_group = groups_[at.channel];
-    for (int64_t r = 0; r < at.rows; ++r) {
-      const double* const pair = pairs + 2 * (groups_[at.channel + r] - first_group);
-      of_.high[r] = static_cast<float>(pair[0]), of_.low[r] = low_part(pair[0], of_.high[r]);
-      of_.wide_gamma[r] = pair[1];
-    }
+    for_groups(call_, at, [&](int64_t g, int64_t r, int64_t end) {
+      const double mean = pairs[2 * g], rstd = pairs[2 * g + 1];
+      const auto high = static_cast<float>(mean);
+      for (; r < end; ++r)
+        of_.high[r] = high, of_.low[r] = low_part(mean, high), of_.wide_gamma[r] = rstd;
+    });
     of_.set(call_, at.channel, at.rows);
   }
 
   const GroupNormCall& call_;
-  Groups groups_;
   NormalFactors<kMaxRows> of_;
 };
 

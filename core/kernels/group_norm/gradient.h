@@ -57,25 +57,24 @@ class GradientSweeps {
   }
 
  protected:
-  explicit GradientSweeps(const GroupNormCall& call)
-      : call_(call), groups_(call), keep_(keep_of(call)) {}
+  explicit GradientSweeps(const GroupNormCall& call) : call_(call), keep_(keep_of(call)) {}
 
   // Sets the factors of rows for both sweeps; without the pairs of their groups only for the first.
   [[gnu::noinline]] void set(const Region& at, const double* pairs = nullptr) {
-    const int64_t first_group = groups_[at.channel];
-    for (int64_t r = 0; r < at.rows; ++r) {
-      const int64_t channel = at.channel + r, group = groups_[channel];
-      const int64_t index = at.sample * call_.groups + group;
-      if (index != index_)
-        index_ = index, mean_ = value_of(call_.mean, index), rstd_ = value_of(call_.rstd, index);
-      const GradientRow row(call_, rstd_, channel);
-      of_.mean[r] = static_cast<float>(mean_);
-      of_.slope[r] = static_cast<float>(row.slope), of_.shift[r] = static_cast<float>(row.shift);
-      if (pairs == nullptr) continue;
-      const GradientPair pair(rstd_, pairs + 2 * (group - first_group));
-      of_.a[r] = static_cast<float>(row.a());
-      of_.b[r] = static_cast<float>(pair.b), of_.c[r] = static_cast<float>(pair.c);
-    }
+    for_groups(call_, at, [&](int64_t g, int64_t r, int64_t end) {
+      const int64_t index = group_of(call_, at) + g;
+      const double rstd = value_of(call_.rstd, index);
+      const auto mean = static_cast<float>(value_of(call_.mean, index));
+      for (; r < end; ++r) {
+        const GradientRow row(call_, rstd, at.channel + r);
+        of_.mean[r] = mean, of_.slope[r] = static_cast<float>(row.slope);
+        of_.shift[r] = static_cast<float>(row.shift);
+        if (pairs == nullptr) continue;
+        const GradientPair pair(rstd, pairs + 2 * g);
+        of_.a[r] = static_cast<float>(row.a());
+        of_.b[r] = static_cast<float>(pair.b), of_.c[r] = static_cast<float>(pair.c);
+      }
+    });
   }
 
   // Keeps nothing in memory that is still to be read: exact reads x and dy again. Phase 1 cannot
@@ -86,12 +85,9 @@ class GradientSweeps {
   }
 
   const GroupNormCall& call_;
-  Groups groups_;
   const Keep keep_;
   float* cache_ = nullptr;
   int64_t pitch_ = 0, first_cached_ = 0;
-  int64_t index_ = -1;  // the group of mean and rstd
-  double mean_ = 0, rstd_ = 0;
   GradientFactors of_;
 };
 

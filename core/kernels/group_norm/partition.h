@@ -107,22 +107,16 @@ inline Region in_group(const GroupNormCall& call, Region at, int64_t group) {
   return at;
 }
 
-// Finds the groups of channels. Asking for channels in order costs one division for each group.
-class Groups {
- public:
-  explicit Groups(const GroupNormCall& call) : width_(channels_of_group(call)) {}
-
-  int64_t operator[](int64_t channel) {
-    if (channel < first_ || channel >= first_ + width_) {
-      index_ = channel / width_;
-      first_ = index_ * width_;
-    }
-    return index_;
+// Calls work(g, r, end) for the groups of a region: rows [r, end) are of its group g, counted from
+// the first.
+inline void for_groups(const GroupNormCall& call, const Region& at, const auto& work) {
+  const int64_t width = channels_of_group(call), before = at.channel % width;
+  for (int64_t r = 0, g = 0; r < at.rows; ++g) {
+    const int64_t end = smaller((g + 1) * width - before, at.rows);
+    work(g, r, end);
+    r = end;
   }
-
- private:
-  int64_t width_, index_ = 0, first_ = 0;
-};
+}
 
 // The batch of an item. `outer` is a sample or a block of samples.
 struct GroupBatch {

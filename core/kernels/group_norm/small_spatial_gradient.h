@@ -26,7 +26,7 @@ class SmallSpatialGradient : SmallSpatial {
     const int64_t groups = batch.groups, index = n * call_.groups + batch.first_group;
     values_of(call_.mean, index, groups, group_mean_);
     values_of(call_.rstd, index, groups, group_rstd_);
-    for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0;
+    for (int64_t g = 0; g < groups; ++g) c1_[g] = c2_[g] = 0, exact_[g] = false;
     bool exact = false;
     for_tiles(n, batch, [&](const Region& at) {
       double *const u = sum_u_ + (at.channel - batch.first_channel), *const ux =
@@ -38,7 +38,6 @@ class SmallSpatialGradient : SmallSpatial {
       if (!terms(at.rows)) find_unknown(at.rows);
       sum(at.rows, u, ux);
       if (some_channel_needs_exact(at.rows, u, ux)) {
-        if (!exact) std::memset(exact_, 0, sizeof exact_);
         exact = true;
         for (int64_t c = 0; c < at.rows; ++c)
           exact_[c / width_] |= channel_needs_exact(c, u[c], ux[c]);
@@ -46,7 +45,6 @@ class SmallSpatialGradient : SmallSpatial {
       weigh(at, u, c1_), weigh(at, ux, c2_);
     });
     if (finish(groups)) {
-      if (!exact) std::memset(exact_, 0, sizeof exact_);
       exact = true;
       for (int64_t g = 0; g < groups; ++g) exact_[g] |= group_needs_exact(g);
     }

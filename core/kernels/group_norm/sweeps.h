@@ -37,20 +37,16 @@ inline void with_sweeps(const GroupNormCall& call, void* workspace, const auto& 
 // Stores a region but for the groups that are stored already. `pairs` begins with its first group.
 [[gnu::noinline]] void store_region(const GroupNormCall& call, auto& sweeps, const Region& at,
                                     const double* pairs) {
-  const int64_t width = channels_of_group(call), end = at.channel + at.rows;
-  const int64_t first_group = at.channel / width;
-  int64_t begin = at.channel;
-  const auto store_to = [&](int64_t channel) {
-    if (begin == channel) return;
-    sweeps.store({at.sample, begin, at.first, channel - begin, at.columns},
-                 pairs + 2 * (begin / width - first_group));
+  int64_t begin = 0, first = 0;  // of the rows still to be stored, and their group
+  const auto store_to = [&](int64_t end) {
+    if (begin != end)
+      sweeps.store({at.sample, at.channel + begin, at.first, end - begin, at.columns},
+                   pairs + 2 * first);
   };
-  for (int64_t c = at.channel, g = 0; c < end; ++g) {
-    const int64_t next = smaller((first_group + g + 1) * width, end);
-    if (is_stored(pairs + 2 * g)) store_to(c), begin = next;
-    c = next;
-  }
-  store_to(end);
+  for_groups(call, at, [&](int64_t g, int64_t r, int64_t end) {
+    if (is_stored(pairs + 2 * g)) store_to(r), begin = end, first = g + 1;
+  });
+  store_to(at.rows);
 }
 
 // Computes a batch of one sample, and calls take(channel, its sums).

@@ -2,7 +2,6 @@
 // Tiles: regions of tensors of any strides and dtypes are gathered to fp32 in L1, and written back.
 #pragma once
 
-#include "core/kernels/group_norm/lanes.h"
 #include "core/kernels/group_norm/positions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
