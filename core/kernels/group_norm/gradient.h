@@ -7,46 +7,11 @@
 
 #include "core/kernels/group_norm/exact.h"
 #include "core/kernels/group_norm/input_gradient.h"
-#include "core/kernels/group_norm/normalise.h"
 #include "core/kernels/group_norm/slot.h"
 #include "core/kernels/group_norm/sweeps.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// The factors of one row, in fp64.
-struct GradientRow {
-  double rstd, gamma, slope, shift;
-
-  GradientRow(const GroupNormCall& call, double of_rstd, int64_t channel)
-      : rstd(of_rstd), gamma(value_of(call.gamma, channel)) {
-    slope = -kLog2e * call.scale * gamma * rstd;
-    shift = -kLog2e * call.scale * value_of(call.beta, channel);
-  }
-  double a() const { return rstd * gamma; }
-
-  // Whether fp32 is not enough for its sums or its dx.
-  bool needs_exact(const Sums& sums) const {
-    const auto fits = [](double x) { return magnitude(x) <= static_cast<double>(kLargest); };
-    return !all(fits(slope), fits(shift), is_within(a(), kLeastFactor, kLargest)) ||
-           !(rstd <= kMostRstd) || needs_exact_sums(sums.u, sums.ud);
-  }
-  // Up to here, u d has the digits of u x̂ where x̂ is near 1.
-  static constexpr double kMostRstd = 0x1p20;
-
-  // Sums below 2^-100 have terms that lost digits as subnormal numbers. Those of dy = 0 are 0.
-  static bool needs_exact_sums(double u, double ux) {
-    return !all(is_within(u, 0x1p-100f, 0x1p120f), is_within(ux, 0x1p-100f, 0x1p120f));
-  }
-};
-
-// b and c of a group.
-struct GradientPair {
-  double b, c;
-
-  GradientPair(double rstd, const double* pair) : b(-rstd * pair[0]), c(-rstd * pair[1] * rstd) {}
-  bool needs_exact() const { return !all(is_within(b, kLeastAlone), is_within(c, kLeastFactor)); }
-};
 
 // What both loops share.
 class GradientSweeps {

@@ -6,21 +6,10 @@
 #pragma once
 
 #include "core/kernels/group_norm/channels_last.h"
-#include "core/kernels/group_norm/parameters.h"
-#include "core/kernels/group_norm/swish.h"
+#include "core/kernels/group_norm/needs_exact.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
-
-// The Part of the gradient: Σ u and Σ u d; NaN if some p needs exact.
-struct Sums {
-  double u, ud;
-
-  static Sums none() { return {0, 0}; }
-  static Sums unknown() { return {__builtin_nan(""), 0}; }
-  void add(const Sums& more) { u += more.u, ud += more.ud; }
-};
-static_assert(sizeof(Sums) == kSumsBytes);
 
 // The factors of p = -t log2(e) = d slope + shift and of dx = a u + (b + c d) in registers.
 template <class V>

@@ -3,49 +3,15 @@
 #pragma once
 
 #include "core/kernels/group_norm/channels_last.h"
-#include "core/kernels/group_norm/parameters.h"
-#include "core/kernels/group_norm/swish.h"
+#include "core/kernels/group_norm/needs_exact.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The mean in two parts, because one would be too coarse if |mean| >> std. Two fp32 numbers hold a
-// mean of at least kTinyMean to 48 bits; a mean of 0 they hold exactly. The difference to a mean
-// below kHugeMean does not overflow.
-inline constexpr double kTinyMean = 0x1p-100, kHugeMean = 0x1.fffffep102;
+// The mean in two parts, because one would be too coarse if |mean| >> std.
 inline float low_part(double mean, float high) {
   return static_cast<float>(mean - static_cast<double>(high));
 }
-inline bool needs_exact(double mean) {
-  const double size = magnitude(mean);
-  return !(size < kHugeMean) || (size < kTinyMean && size > 0);
-}
-
-// Limits of the factors of u, of 1 and of x̂ within which neither roundings of subnormal numbers nor
-// overflow matter. Zeros never do.
-inline constexpr float kMostFactor = 0x1p110f, kLeastFactor = 0x1p-126f, kLeastAlone = 0x1p-100f;
-inline bool is_within(double x, float at_least, float at_most = kMostFactor) {
-  const double size = magnitude(x);
-  return all(size <= static_cast<double>(at_most),
-             (size >= static_cast<double>(at_least)) | (x == 0));
-}
-
-// Up to where fp32 is enough for v, t and their factors.
-struct NormalLimits {
-  double gamma, v;
-
-  explicit NormalLimits(const GroupNormCall& call) {
-    const double s = call.swish ? magnitude(call.scale) : 0, of_gamma = 0x1p127 / s;
-    const double of_v = kMostT / s;
-    gamma = of_gamma < 0x1p127 ? of_gamma : 0x1p127, v = of_v < 0x1p126 ? of_v : 0x1p126;
-  }
-  // For a channel in which no x is further from the mean than `distance`; of_gamma includes rstd.
-  bool needs_exact(double of_gamma, double beta, double distance) const {
-    const double size = magnitude(of_gamma);
-    return !all(size <= gamma, (size >= static_cast<double>(kLeastFactor)) | (size == 0),
-                size * distance + magnitude(beta) <= v);
-  }
-};
 
 // The factors of v = (x - high - low) gamma + beta and of t = (x - high - low) slope + shift = s v
 // in registers: gamma includes rstd, and slope and shift include s.

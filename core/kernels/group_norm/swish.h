@@ -13,7 +13,6 @@ namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
 inline constexpr double kMostT = 44;  // log2(e) times that is below 64 - 1/32
-inline constexpr float kLargest = 0x1.fffffep127f;
 
 // Adding this rounds to sixteenths k / 16: where -1024 <= k < 1024, and nowhere else, the last 11
 // bits are k + 1024 and the others kSixteenths.
