@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outputs of at least the threshold in bytes are written with non-temporal stores, as phase 1 of
-// each family decides (elementwise.cpp, group_norm.cpp).
+// each family decides (elementwise.cpp, group_norm_steps.cpp).
 #pragma once
 
 #include <cstdint>

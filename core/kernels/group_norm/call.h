@@ -1,37 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call that phase 1 passes to the group norm kernels (core/ops/group_norm.cpp fills it).
-//
-// How this works
-//
-// Tensors are (samples, channels, positions); positions are the spatial dims in row-major order,
-// whatever the strides. A group is a set of neighbouring channels of one sample. Both operators
-// sweep twice over a group (sweeps.h), one Op each (forward.h, gradient.h):
-//
-//   1. sum:   Part  = sums of one channel and segment (kSegment positions)
-//             Group = its Parts, added in fp64 in a fixed order --> a pair of numbers
-//             forward: mean, rstd         gradient: the sums of u and u x̂
-//   2. store: y or dx of every element, from the pair
-//
-// How work is cut into items (partition.h):
-//
-//   small_spatial*.h  positions < kSmallSpatial: tiles of positions × many channels
-//   group batches     both sweeps of a few whole groups in one item, whose data stays in the cache
-//   slices            few large groups: threads share a group. Three steps: sum, finish, store;
-//                     parts and pairs are in the workspace
-//
-// How memory is read and written (Layout):
-//
-//   rows      dense.h          positions are contiguous: used in place
-//   channels  channels_last.h  channels are contiguous: *_channels_last.h
-//   gathered  tiles.h          any other strides and dtypes: copied to fp32 tiles
-//
-// Arithmetic: fp32 lanes where the fast formula holds, else fp64 for that element or piece
-// (factors.h, swish.h: t outside its range; rescale.h: sums of the gradient that would leave fp32,
-// multiplied by powers of 2). The order of summation depends only on the shape, so results do not
-// depend on layout, threads or instruction set. double.h computes DOUBLE.
-//
-// The gradient keeps u = dy swish'(v) between its sweeps, in a slot of the workspace (slot.h), in
-// the memory of dx (Keep), or computes it twice.
+// The call that phase 1 passes to the group norm kernels. partition.h explains how they work.
 #pragma once
 
 #include "core/kernels/element.h"
@@ -43,14 +11,15 @@ inline constexpr int kMaxSpatial = 6;
 inline constexpr int64_t kMaxGroupChannels = 4000;
 inline constexpr int kMaxGroupBatch = 64;  // groups of one work item, unless channels are short
 
-// The order of summation depends only on the shape. Pieces of a channel's positions are summed in
-// 32 fp32 lanes; the pieces of a segment, and the segments of a channel, are added in fp64.
+// The order of summation depends only on the shape. Pieces of a row are summed in 32 fp32 lanes, or
+// for moments in 16 fp64 lanes; the pieces of a segment, and the segments of a row, are added in
+// fp64.
 inline constexpr int64_t kPiece = 512;
-inline constexpr int64_t kMomentBlock = 512;  // … and the moments of the forward over blocks
 inline constexpr int64_t kSegment = 16 * 1024;
 constexpr int64_t segments_of(int64_t positions) { return (positions + kSegment - 1) / kSegment; }
-// The most rows (channels of one sample) that are worked on at a time, and in a tile.
-inline constexpr int64_t kMaxRows = 64, kTileRows = 16;
+inline constexpr int64_t kMaxRows = 64, kTileRows = 16;  // of a region, of a tile
+// Bytes of the part of a row that a segment is: its moments, or its sums of the gradient.
+inline constexpr int64_t kMomentsBytes = 32, kSumsBytes = 16;
 // Channels of fewer positions than this are summed position by position, many channels at a time.
 inline constexpr int64_t kSmallSpatial = 65;
 // The most elements and channels of a tile of small-spatial channels.
@@ -63,11 +32,10 @@ constexpr int64_t small_spatial_channels(int64_t positions) {
   const int64_t fit = kSmallSpatialTile / positions / 8 * 8;
   return fit < kSmallSpatialChannels ? fit : kSmallSpatialChannels;
 }
-// A group batch of small-spatial channels is one group, or groups that fill the tile.
+// The most channels of a group batch: one group, or groups that fill a small-spatial tile.
 inline constexpr int64_t kMostChannels =
     kMaxGroupChannels > kSmallSpatialChannels ? kMaxGroupChannels : kSmallSpatialChannels;
-// The gradient computes u = dy swish'(v) of a group batch, where v = x̂ γ + β (docs/numerics.md). It
-// keeps u in a slot if it fits, and computes it twice if not. All slots take at most kSlotsBytes.
+// The gradient keeps u of a group batch in a slot if it fits. All slots take at most kSlotsBytes.
 inline constexpr int64_t kSlotBytes = 256 * 1024;
 inline constexpr int64_t kSlotsBytes = 768 * 1024;
 
@@ -111,18 +79,17 @@ struct GroupNormCall {
   int64_t spatial_size[kMaxSpatial];
   int64_t sample_blocks;           // one item sums the parameter gradients of a block of samples
   int64_t group_batch;             // groups of an item
-  int64_t rows, columns;           // of a tile or, channels-last, of a slice: channels × positions
+  int64_t rows, columns;           // of a tile or, channels-last, of an item: channels × positions
   uint64_t beta_sums, gamma_sums;  // workspace: fp64, [sum_rows][channel], sum_step apart
   int64_t sum_rows, sum_step;      // one of a sample block, or in the parts, one of a sample
   uint64_t taken, cache;  // workspace: which slots are in use, one bit each; the slots, each
                           // with room for the u of a group batch in fp32
   int32_t slots;
-  uint64_t rescales;      // workspace, gradient of long channels: [sample][channel][segment], bytes
   uint64_t parts, pairs;  // workspace, when groups are split among items: the sums of
                           // [sample][channel][segment], and fp64, [sample][group][2]
   double eps;
-  double wide_scale;  // swishScale, for DOUBLE
-  double scale;       // the same as fp32 rounds it, but not to 0: t of an infinite v is infinite
+  double scale;  // swishScale; but for DOUBLE as fp32 rounds it, and not to 0: t of an infinite v
+                 // is infinite
   int32_t spatial_loops;
   bool swish;
   Layout layout;
@@ -141,10 +108,9 @@ struct GroupNormSweeps {
 
 struct GroupNormKernels {
   GroupNormSweeps forward, backward;
-  GroupNormKernel free_slots;           // one item
-  GroupNormKernel parameter_gradients;  // channels
-  // of DOUBLE tensors; items: (sample, group), (sample, group), channels
-  GroupNormKernel forward_double, backward_double, parameters_double;
+  GroupNormKernel free_slots;                       // one item
+  GroupNormKernel parameter_gradients;              // channels
+  GroupNormKernel forward_double, backward_double;  // DOUBLE tensors; items: (sample, group)
 };
 
 }  // namespace openaclnn

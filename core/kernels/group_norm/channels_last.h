@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In channels-last tensors the channels of a position lie side by side. The loops work on kMaxRows
-// of them at a time, position by position. Sums use the lanes of rows, one set for each channel, so
-// results have the same bits.
+// The loop over channels: of tensors whose channels are contiguous, kMaxRows of them at a time,
+// position by position. Sums use the lanes of rows, one set for each channel, so results have the
+// same bits.
 #pragma once
 
 #include "core/kernels/group_norm/tiles.h"
@@ -10,21 +10,13 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Tiles of one piece of all rows, for for_regions.
-struct Pieces {
-  static constexpr int64_t kRows = kMaxRows;
-  static int64_t columns() { return kPiece; }
-};
-
 // What a sweep knows about each channel.
 using OfChannels = float[kMaxRows];
 
 // The positions of a region, with `channels` values at each.
 template <class Type, class Raw = typename Type::Raw>
 inline StridedRows<Raw> positions_of(const GroupNormTensor& t, const Region& at) {
-  const int64_t step = t.position[0];
-  Raw* const first = static_cast<Raw*>(t.data) + at.sample * t.sample;
-  return {first + at.channel + at.first * step, step};
+  return {static_cast<Raw*>(address_of(t, at)), t.position[0]};
 }
 
 // Tiles lie in L1: fetching them too takes 8 % of the forward of 1x32x8x8.

@@ -1,43 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupNormSwish for channels of many positions: one sweep finds the mean and variance of a group,
-// the next stores y = v σ(s v) with v = (x - mean) rstd γ + β, or v itself.
+// GroupNormSwish for channels of many positions.
 #pragma once
 
-#include "core/kernels/group_norm/forward_channels_last.h"
-#include "core/kernels/group_norm/forward_rows.h"
+#include "core/kernels/group_norm/exact.h"
+#include "core/kernels/group_norm/moments.h"
+#include "core/kernels/group_norm/normalise.h"
 #include "core/kernels/group_norm/sweeps.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
+// What both loops share.
+class ForwardSweeps {
+ protected:
+  explicit ForwardSweeps(const GroupNormCall& call) : call_(call) {}
+
+  // Sets the factors of rows from the pairs of their groups.
+  [[gnu::noinline]] void set(const Region& at, const double* pairs) {
+    for_groups(call_, at, [&](int64_t g, int64_t r, int64_t end) {
+      const double mean = pairs[2 * g], rstd = pairs[2 * g + 1];
+      const auto high = static_cast<float>(mean);
+      for (; r < end; ++r)
+        of_.high[r] = high, of_.low[r] = low_part(mean, high), of_.wide_gamma[r] = rstd;
+    });
+    of_.set(call_, at.channel, at.rows);
+  }
+
+  const GroupNormCall& call_;
+  NormalFactors<kMaxRows> of_;
+};
+
+// Loop over positions.
+template <class Memory>
+class ForwardRows : ForwardSweeps {
+ public:
+  ForwardRows(const GroupNormCall& call, void*) : ForwardSweeps(call), memory_(call) {}
+
+  int64_t rows() const { return memory_.rows(); }
+
+  [[gnu::noinline]] void sum(const Region& at, Moments* found) {
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = Moments::none();
+    for_regions(at, rows(), memory_.columns(), Direction::first_to_last,
+                [&](const Region& part, int64_t row) {
+                  const auto x = memory_.load(call_.x, part, x_);
+                  for (int64_t r = 0; r < part.rows; ++r)
+                    moments_of_positions<Type>(x[r], part.columns, found[row + r]);
+                });
+  }
+
+  // The last elements first, which are still in the cache.
+  [[gnu::noinline]] void store(const Region& at, const double* pairs) {
+    set(at, pairs);
+    for_regions(
+        at, rows(), memory_.columns(), Direction::last_to_first,
+        [&](const Region& part, int64_t row) {
+          const auto x = memory_.load(call_.x, part, x_);
+          const auto y = memory_.target(call_.out, part, y_);
+          for (int64_t r = part.rows - 1; r >= 0; --r) {
+            for_parts(y[r], part.columns, y.non_temporal, [&](int64_t i, int64_t n, bool stream) {
+              normalise_positions<Type>(of_, row + r, call_.swish, x[r] + i, y[r] + i, n, stream);
+            });
+          }
+          memory_.store(call_.out, part, y);
+        });
+  }
+
+ private:
+  using Type = typename Memory::Type;
+
+  Memory memory_;
+  [[no_unique_address]] typename Memory::Buffer x_, y_;
+};
+
+// Loop over channels.
+template <class Type>
+class ForwardChannelsLast : ForwardSweeps {
+ public:
+  ForwardChannelsLast(const GroupNormCall& call, void*) : ForwardSweeps(call) {}
+
+  [[gnu::noinline]] void sum(const Region& at, Moments* found) {
+    const auto x = positions_of<Type, const Raw>(call_.x, at);
+    for (int64_t r = 0; r < at.rows; ++r) found[r] = Moments::none();
+    for (int64_t p = 0; p < at.columns; p += kPiece) {
+      const int64_t n = smaller(kPiece, at.columns - p);
+      moments_of_channels<Type>(x.from(p), at.rows, n, moments_, found);
+    }
+  }
+
+  [[gnu::noinline]] void store(const Region& at, const double* pairs) {
+    set(at, pairs);
+    of_.fill(at.rows);
+    const StridedRows<Raw> y = positions_of<Type>(call_.out, at);
+    normalise_channels<Type>(of_, at.rows, call_.swish, positions_of<Type, const Raw>(call_.x, at),
+                             y, at.columns, call_.stream && at_lines(y));
+  }
+
+ private:
+  using Raw = typename Type::Raw;
+
+  ChannelMoments moments_;
+};
+
 struct Forward {
   using Part = Moments;
   template <class Memory>
-  using Rows = ForwardSweeps<Memory>;
+  using Rows = ForwardRows<Memory>;
   template <class Type>
-  using ChannelsLast = ChannelsLastForward<Type>;
+  using ChannelsLast = ForwardChannelsLast<Type>;
 
-  // Its pair is mean and rstd in fp64.
-  struct Group {
-    Moments all;
-
-    void add(const GroupNormCall&, int64_t, const Moments& channel) { all.add(channel); }
-    void finish(const GroupNormCall& call, int64_t index, double* pair) const {
-      pair[0] = all.mean, pair[1] = 1 / __builtin_sqrt(all.squares / all.count + call.eps);
-      store_values(call.mean, index, 1, &pair[0]);
-      store_values(call.rstd, index, 1, &pair[1]);
+  // The pair of a group is mean and rstd. Stores them.
+  [[gnu::noinline]] static void finish(const GroupNormCall& call, int64_t index,
+                                       const StridedRows<Moments>& channels, double* pair) {
+    const int64_t width = channels_of_group(call), first = index % call.groups * width;
+    Moments all = Moments::none();
+    for (int64_t c = 0; c < width; ++c) all.add(*channels[c]);
+    pair[0] = all.mean, pair[1] = 1 / __builtin_sqrt(all.squares / all.count + call.eps);
+    const NormalLimits limits(call);
+    bool exact = needs_exact(pair[0]);
+    for (int64_t c = 0; c < width && !exact; c += kMaxRows) {
+      const int64_t n = smaller(kMaxRows, width - c);
+      float gamma[kMaxRows], beta[kMaxRows];
+      values_of(call.gamma, first + c, n, gamma), values_of(call.beta, first + c, n, beta);
+      for (int64_t i = 0; i < n; ++i) {
+        exact |=
+            limits.needs_exact(pair[1] * static_cast<double>(gamma[i]),
+                               static_cast<double>(beta[i]), channels[c + i]->distance(pair[0]));
+      }
     }
-  };
+    if (exact) {
+      ExactGroup(call, index).forward();
+      pair[1] = kStoredAlready;
+      return;
+    }
+    store_values(call.mean, index, 1, &pair[0]);
+    store_values(call.rstd, index, 1, &pair[1]);
+  }
 };
 
-// Items: (sample, group batch).
+// Items: (sample, batch).
 inline void group_norm_forward(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  with_sweeps<Forward, Items::group_batches>(call, workspace, [&](auto& sweeps) {
+  with_sweeps<Forward, Items::batches>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const GroupBatch group_batch(call, item);
-      sweep_group_batch<Forward>(call, group_batch, group_batch.outer, sweeps,
-                                 [](int64_t, const Moments&) {});
+      const GroupBatch batch(call, item);
+      sweep_batch<Forward>(call, batch, batch.outer, sweeps, [](int64_t, const Moments&) {});
     }
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The group norm kernels of an instruction set are a separate object, because on x86-64 loops that
 // need more registers than there are take other flags of GCC.
-#include "core/kernels/group_norm/double.h"
+#include "core/kernels/group_norm/exact.h"
 #include "core/kernels/group_norm/forward.h"
 #include "core/kernels/group_norm/gradient.h"
 #include "core/kernels/group_norm/parameters.h"
@@ -23,7 +23,6 @@ const GroupNormKernels OPENACLNN_OF_ISA(group_norm_) = {
     group_norm_parameter_gradients,
     group_norm_forward_double,
     group_norm_backward_double,
-    group_norm_parameters_double,
 };
 
 }  // namespace openaclnn

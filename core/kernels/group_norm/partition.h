@@ -1,11 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group norm kernels share the values of parameters and statistics, the groups of channels, and
-// the way in which work is cut into items.
+// How this works
+//
+// Tensors are (samples, channels, positions). Positions are the spatial dims in row-major order,
+// whatever the strides. A group is a set of neighbouring channels of one sample:
+//
+//                    0                    16384                32768  positions
+//           channel 0┌────────────────────┬────────────────────┬────┐
+//   group 0         1│    segment 0       │    segment 1       │    │ <- a row
+//                   2├─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ┼ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─┼ ─ ─┤
+//                   3│ piece │ piece │ …  │                    │    │
+//   group 1         4│       ┌──────┐     │                    │    │
+//                   5│       │region│     │                    │    │
+//                    └───────└──────┘─────┴────────────────────┴────┘
+//   row      all positions of one channel of one sample
+//   segment  up to kSegment positions of a row; its sums are a Part
+//   piece    up to kPiece positions, summed in a fixed number of lanes
+//   region   neighbouring positions of neighbouring rows within one segment: what a loop works on
+//   tile     a copy of a region in L1, in fp32
+//   batch    the whole groups of one sample that one item computes
+//
+// Both operators sweep twice over a group (sweeps.h): the first sweep sums Parts, from which come
+// two numbers of the group, a pair; the second sweep needs the pair and stores. Each sweep has one
+// body for each loop:
+//
+//               first sweep                    second sweep
+//   forward     moments.h                      normalise.h
+//   gradient    gradient_sums.h                input_gradient.h
+//
+//   loop over positions      positions.h       rows whose positions are contiguous
+//   loop over channels       channels_last.h   positions whose channels are contiguous
+//   loop of small_spatial*.h                   short rows: positions × the channels of many groups
+//   any other strides and dtypes are gathered (tiles.h): copied to tiles, and written back
+//
+// Items are batches; or, where threads share the few large groups of a call, regions of whole
+// segments, in three steps: sum, finish, store. Parts and pairs are then in the workspace.
+//
+// Bodies are `fast`: in fp32, for groups that fp32 is enough for. `needs_exact` decides that
+// between the two sweeps, from the data of the group alone; then `exact` (exact.h) computes the
+// group in fp64 at once, and the second sweep leaves it out. DOUBLE tensors are `exact` throughout.
+// The order of summation depends only on the shape, so results do not depend on layout, threads or
+// instruction set.
 #pragma once
 
 #include "core/kernels/group_norm/call.h"
-#include "core/kernels/group_norm/lanes.h"
-#include "core/kernels/group_norm/swish.h"
 #include "core/kernels/tile.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -13,188 +50,122 @@ namespace {
 
 inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// A value that fp32 cannot hold becomes NaN: then no p is usual, and the wide formula is used.
-inline float fp32_or_nan(double x) {
-  const bool fits = magnitude(x) <= static_cast<double>(kLargest);
-  return fits ? static_cast<float>(x) : __builtin_nanf("");
+inline const GroupNormCall& group_norm_call(const void* call) {
+  return *static_cast<const GroupNormCall*>(call);
+}
+inline int64_t channels_of_group(const GroupNormCall& call) { return call.channels / call.groups; }
+inline double group_size(const GroupNormCall& call) {
+  return static_cast<double>(channels_of_group(call)) * static_cast<double>(call.positions);
+}
+inline double* doubles_at(void* workspace, uint64_t offset) {
+  return reinterpret_cast<double*>(static_cast<char*>(workspace) + offset);
 }
 
-// The difference to a mean below kHugeMean does not overflow. Two fp32 numbers hold a mean of at
-// least kTinyMean to 48 bits; a mean of 0 they hold exactly.
-inline constexpr float kHugeMean = 0x1p103f;
-inline constexpr double kTinyMean = 0x1p-100;
-
-// Returns the mean in fp32, or NaN where fp32 is not enough for it.
-inline float high_part(double mean) {
-  const double size = magnitude(mean);
-  const bool lost = (size < kTinyMean) & (size > 0);
-  return lost ? __builtin_nanf("") : static_cast<float>(mean);
-}
-
-// Where the value of a channel or group is, and whether all values lie side by side.
-inline void* place_of(const GroupNormParameter& p, int64_t channel) {
-  return element_at(p.data, p.element, channel * p.stride);
-}
-inline void* place_of(const GroupNormStatistic& s, int64_t index) {
-  int64_t offset = 0;
-  for (int l = s.loops - 1; l > 0; --l) {
-    offset += index % s.size[l] * s.stride[l];
-    index /= s.size[l];
-  }
-  return element_at(s.data, s.element, offset + index * s.stride[0]);
-}
-
-inline bool side_by_side(const GroupNormParameter& p) { return p.stride == 1; }
-inline bool side_by_side(const GroupNormStatistic& s) { return s.loops == 1 && s.stride[0] == 1; }
-
-// These functions read and write values of a parameter or statistic; as double, DOUBLE too.
-template <class T = float>
-inline T value_of(const auto& of, int64_t i) {
-  const void* const at = place_of(of, i);
-  if (__is_same(T, double) && of.element == Element::f64) return *static_cast<const T*>(at);
-  return float_at(at, of.element);
-}
-
-[[gnu::noinline]] inline void values_of(const auto& of, int64_t first, int64_t n, float* out) {
-  if (side_by_side(of)) return widen(out, place_of(of, first), of.element, n);
-  for (int64_t i = 0; i < n; ++i) out[i] = value_of(of, first + i);
-}
-
-// NaNs in `values` become the canonical NaN.
-[[gnu::noinline]] inline void store_values(const auto& to, int64_t first, int64_t n,
-                                           double* values) {
-  for (int64_t i = 0; i < n; ++i) values[i] = canonical(values[i]);
-  if (side_by_side(to)) return narrow(place_of(to, first), values, to.element, n);
-  for (int64_t i = 0; i < n; ++i) narrow(place_of(to, first + i), values + i, to.element, 1);
-}
-
-// Finds the groups of channels. Asking for channels in order costs one division for each group.
-class Groups {
- public:
-  explicit Groups(const GroupNormCall& call) : width_(call.channels / call.groups) {}
-
-  int64_t operator[](int64_t channel) {
-    if (channel < first_ || channel >= first_ + width_) {
-      index_ = channel / width_;
-      first_ = index_ * width_;
-    }
-    return index_;
-  }
-
- private:
-  int64_t width_, index_ = 0, first_ = 0;
-};
-
-// Work items of whole groups are group batches of one sample or block of samples.
-struct GroupBatch {
-  int64_t outer, first_group, groups, first_channel, channels;
-
-  GroupBatch(const GroupNormCall& call, int64_t item) {
-    const int64_t group_batches = (call.groups + call.group_batch - 1) / call.group_batch;
-    const int64_t width = call.channels / call.groups;
-    outer = item / group_batches;
-    first_group = item % group_batches * call.group_batch;
-    groups = smaller(call.group_batch, call.groups - first_group);
-    first_channel = first_group * width;
-    channels = groups * width;
-  }
-};
-
-// The most positions of a row that are worked on at a time.
-inline constexpr int64_t kMaxColumns = 1024;
-
-// Positions [first, first + columns) of some rows, channels of one sample, within one segment: a
-// slice, which is all of the segment, or a tile.
+// Positions [first, first + columns) of rows of one sample, the first of them that of `channel`.
 struct Region {
   int64_t sample, channel, first, rows, columns;
 };
 
-inline Region slice_at(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
-                       int64_t segment) {
+// A segment of some rows.
+inline Region segment_of(const GroupNormCall& call, int64_t sample, int64_t channel, int64_t rows,
+                         int64_t segment) {
   const int64_t first = segment * kSegment;
   return {sample, channel, first, rows, smaller(kSegment, call.positions - first)};
 }
-
-// Work items of split groups are slices.
-inline Region slice_of(const GroupNormCall& call, int64_t item) {
+// The segment of an item, where threads share groups.
+inline Region region_of(const GroupNormCall& call, int64_t item) {
   const int64_t segments = segments_of(call.positions);
   const int64_t row_blocks = (call.channels + call.rows - 1) / call.rows;
   const int64_t block = item / segments, channel = block % row_blocks * call.rows;
   const int64_t rows = smaller(call.rows, call.channels - channel);
-  return slice_at(call, block / row_blocks, channel, rows, item % segments);
+  return segment_of(call, block / row_blocks, channel, rows, item % segments);
 }
 
-// Calls work(region, its first row in the slice) for the tiles of a slice, of at most as many rows
-// and columns as a tile of `memory` has.
+// Calls work(smaller region, its first row in `at`) for regions of at most so many rows and
+// columns.
 enum class Direction : uint8_t { first_to_last, last_to_first };
-inline void for_regions(const Region& at, const auto& memory, Direction order, const auto& work) {
-  const int64_t columns = memory.columns(), tiles = (at.columns + columns - 1) / columns;
-  for (int64_t r = 0; r < at.rows; r += memory.kRows) {
-    const int64_t rows = smaller(memory.kRows, at.rows - r);
-    for (int64_t k = 0; k < tiles; ++k) {
-      const int64_t i = (order == Direction::first_to_last ? k : tiles - 1 - k) * columns;
+inline void for_regions(const Region& at, int64_t most_rows, int64_t columns, Direction order,
+                        const auto& work) {
+  const int64_t count = (at.columns + columns - 1) / columns;
+  for (int64_t r = 0; r < at.rows; r += most_rows) {
+    const int64_t rows = smaller(most_rows, at.rows - r);
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t i = (order == Direction::first_to_last ? k : count - 1 - k) * columns;
       work(Region{at.sample, at.channel + r, at.first + i, rows, smaller(columns, at.columns - i)},
            r);
     }
   }
 }
 
-// The offset of a position of a channel, in elements.
-inline int64_t offset_of(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
-                         int64_t channel, int64_t position) {
-  int64_t offset = sample * t.sample + channel * t.channel;
-  for (int l = call.spatial_loops - 1; l > 0; --l) {
-    offset += position % call.spatial_size[l] * t.position[l];
-    position /= call.spatial_size[l];
-  }
-  return offset + position * t.position[0];
-}
-
-// Calls run(offset, i, count) for the runs of the innermost loop among n positions from `first` on:
-// `count` positions from first + i on begin at the offset.
-inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
-                     int64_t channel, int64_t first, int64_t n, const auto& run) {
-  const int64_t length = call.spatial_size[call.spatial_loops - 1];
-  for (int64_t i = 0, count = 0; i < n; i += count) {
-    count = smaller(n - i, length - (first + i) % length);
-    run(offset_of(call, t, sample, channel, first + i), i, count);
-  }
-}
-
-// The group of rows, counted over all samples, and the same rows of another one.
+// The group of a region, counted over all samples, and the same region of another group.
 inline int64_t group_of(const GroupNormCall& call, const Region& at) {
-  return at.sample * call.groups + at.channel / (call.channels / call.groups);
+  return at.sample * call.groups + at.channel / channels_of_group(call);
 }
 inline Region in_group(const GroupNormCall& call, Region at, int64_t group) {
-  const int64_t width = call.channels / call.groups;
+  const int64_t width = channels_of_group(call);
   at.sample = group / call.groups, at.channel = group % call.groups * width + at.channel % width;
   return at;
 }
 
-inline const GroupNormCall& group_norm_call(const void* call) {
-  return *static_cast<const GroupNormCall*>(call);
+// Calls work(g, r, end) for the groups of a region: rows [r, end) are of its group g, counted from
+// the first.
+inline void for_groups(const GroupNormCall& call, const Region& at, const auto& work) {
+  const int64_t width = channels_of_group(call), before = at.channel % width;
+  for (int64_t r = 0, g = 0; r < at.rows; ++g) {
+    const int64_t end = smaller((g + 1) * width - before, at.rows);
+    work(g, r, end);
+    r = end;
+  }
 }
 
-inline double group_size(const GroupNormCall& call) {
-  return static_cast<double>(call.channels / call.groups) * static_cast<double>(call.positions);
-}
+// The batch of an item. `outer` is a sample or a block of samples.
+struct GroupBatch {
+  int64_t outer, first_group, groups, first_channel, channels;
 
-inline double* doubles_at(void* workspace, uint64_t offset) {
-  return reinterpret_cast<double*>(static_cast<char*>(workspace) + offset);
-}
+  GroupBatch(const GroupNormCall& call, int64_t item) {
+    const int64_t batches = (call.groups + call.group_batch - 1) / call.group_batch;
+    const int64_t width = channels_of_group(call);
+    outer = item / batches;
+    first_group = item % batches * call.group_batch;
+    groups = smaller(call.group_batch, call.groups - first_group);
+    first_channel = first_group * width;
+    channels = groups * width;
+  }
+};
 
-// Adds to the parameter sums of a group batch's channels, sample by sample of its block.
-template <class Work>
-inline void for_samples(const GroupNormCall& call, const GroupBatch& group_batch, void* workspace,
-                        const Work& work) {
-  double* const beta = doubles_at(workspace, call.beta_sums) + group_batch.outer * call.channels;
-  double* const gamma = doubles_at(workspace, call.gamma_sums) + group_batch.outer * call.channels;
-  for (int64_t c = group_batch.first_channel; c < group_batch.first_channel + group_batch.channels;
-       ++c)
+// Calls work(sample, Σ u of the parameters, Σ u x̂) for the samples of a batch's block. The sums
+// have one number for each channel.
+inline void for_samples(const GroupNormCall& call, const GroupBatch& batch, void* workspace,
+                        const auto& work) {
+  double* const beta = doubles_at(workspace, call.beta_sums) + batch.outer * call.channels;
+  double* const gamma = doubles_at(workspace, call.gamma_sums) + batch.outer * call.channels;
+  for (int64_t c = batch.first_channel; c < batch.first_channel + batch.channels; ++c)
     beta[c] = gamma[c] = 0;
-  const int64_t first = call.samples * group_batch.outer / call.sample_blocks;
-  const int64_t last = call.samples * (group_batch.outer + 1) / call.sample_blocks;
+  const int64_t first = call.samples * batch.outer / call.sample_blocks;
+  const int64_t last = call.samples * (batch.outer + 1) / call.sample_blocks;
   for (int64_t n = first; n < last; ++n) work(n, beta, gamma);
+}
+
+// Calls run(offset, i, count) for the runs of the innermost loop among n positions from `first` on:
+// `count` positions from first + i on begin at the offset, in elements.
+inline void for_runs(const GroupNormCall& call, const GroupNormTensor& t, int64_t sample,
+                     int64_t channel, int64_t first, int64_t n, const auto& run) {
+  const int64_t length = call.spatial_size[call.spatial_loops - 1];
+  for (int64_t i = 0, count = 0; i < n; i += count) {
+    int64_t position = first + i, offset = sample * t.sample + channel * t.channel;
+    count = smaller(n - i, length - position % length);
+    for (int l = call.spatial_loops - 1; l > 0; --l) {
+      offset += position % call.spatial_size[l] * t.position[l];
+      position /= call.spatial_size[l];
+    }
+    run(offset + position * t.position[0], i, count);
+  }
+}
+
+// Where a region of a tensor of one spatial loop begins.
+inline void* address_of(const GroupNormTensor& t, const Region& at) {
+  const int64_t offset = at.sample * t.sample + at.channel * t.channel + at.first * t.position[0];
+  return element_at(t.data, t.element, offset);
 }
 
 }  // namespace

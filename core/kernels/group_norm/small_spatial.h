@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// For channels of few positions (kSmallSpatial), down to one, loops run over the channels of many
-// groups at a time, and sums over positions are taken in order. The loops of longer channels take 6
-// to 70 times as long for 1 to 4 positions, 1.3 to 4.9 times for 49, and 0.8 to 1.4 times for 64
-// (Zen 4).
+// The loop of short rows (kSmallSpatial), down to one position: tiles of positions × the channels
+// of many groups in L1, whose lines are the positions. Sums over positions are taken in order. The
+// loops of longer rows take 6 to 70 times as long for 1 to 4 positions, 1.3 to 4.9 times for 49,
+// and 0.8 to 1.4 times for 64 (Zen 4).
 #pragma once
 
+#include "core/kernels/group_norm/parameters.h"
 #include "core/kernels/group_norm/tiles.h"
 
 namespace openaclnn::OPENACLNN_ISA {
@@ -21,27 +22,37 @@ inline double sum_of(const double* values, int64_t n) {
   return tree_sum<8>(lane);
 }
 
-// What the small-spatial kernels of both operators share: tiles of positions × channels.
-class SmallSpatialGroups : Tiles<Side::channels, kSmallSpatialTile> {
+// What both operators share. A tile has all positions of whole groups, or of a part of one.
+class SmallSpatial : Tiles<Side::channels, kSmallSpatialTile> {
  protected:
-  explicit SmallSpatialGroups(const GroupNormCall& call)
+  using Tile = float[kSmallSpatialTile];
+  using Values = float[kSmallSpatialChannels];
+  using Wide = double[kSmallSpatialChannels];
+
+  explicit SmallSpatial(const GroupNormCall& call)
       : Tiles(call),
-        width_(call.channels / call.groups),
+        width_(channels_of_group(call)),
         tile_channels_(small_spatial_channels(call.positions)) {}
 
-  // All positions of the channels of a group batch, up to kSmallSpatialChannels at a time: whole
-  // groups, or a part of one.
-  template <class Work>
-  void for_channels(int64_t sample, const GroupBatch& group_batch, const Work& work) const {
-    for (int64_t c = 0; c < group_batch.channels; c += tile_channels_)
-      work(Region{sample, group_batch.first_channel + c, 0,
-                  smaller(tile_channels_, group_batch.channels - c), call_.positions});
+  bool in_one_tile(const GroupBatch& batch) const { return batch.channels <= tile_channels_; }
+
+  // Calls work(the region of a tile) for a batch.
+  void for_tiles(int64_t sample, const GroupBatch& batch, const auto& work) const {
+    for (int64_t c = 0; c < batch.channels; c += tile_channels_)
+      work(Region{sample, batch.first_channel + c, 0, smaller(tile_channels_, batch.channels - c),
+                  call_.positions});
   }
 
-  // The positions of a tile are lines in L1.
   void load(const GroupNormTensor& t, const Region& at, float* out) { gather(t, at, out, at.rows); }
-  void store(const GroupNormTensor& t, const Region& at, const float* values) {
-    scatter(t, at, values, at.rows);
+
+  // Writes a tile but for its groups that are stored already, if there are some: where
+  // exact[group].
+  void store(const GroupNormTensor& t, const Region& at, const float* values, const bool* exact) {
+    if (exact == nullptr) return scatter(t, at, values, at.rows);
+    for (int64_t c = 0; c < at.rows; c += width_, ++exact) {
+      const Region group{at.sample, at.channel + c, 0, smaller(width_, at.rows - c), at.columns};
+      if (!*exact) scatter(t, group, values + c, at.rows);
+    }
   }
 
   // Calls work(where the value lies in a tile, channel) for all positions of n channels.
@@ -73,6 +84,13 @@ class SmallSpatialGroups : Tiles<Side::channels, kSmallSpatialTile> {
     }
     for (int64_t c = 0; c < at.rows; c += width_)
       *of_group++ += sum_of(values + c, smaller(width_, at.rows - c));
+  }
+
+  // Whether of(i) is true for some i.
+  [[gnu::always_inline]] static bool some(int64_t n, const auto& of) {
+    uint64_t found = 0;  // as wide as fp64: GCC vectorises it
+    for (int64_t i = 0; i < n; ++i) found |= of(i) ? 1 : 0;
+    return found != 0;
   }
 
   using Tiles::call_;

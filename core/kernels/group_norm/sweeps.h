@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both operators sweep over a group twice. The first sweep sums parts, each of one channel and
-// segment; the second stores, and needs a pair of fp64 numbers of each group. An Op has the type of
-// a Part, a Group that adds up those of its channels and makes the pair, and the sweeps in each
-// layout: over Rows in some Memory, or ChannelsLast. Items are whole group batches or, where
-// threads share a group, slices of it; then parts and pairs are in the workspace.
+// Both operators sweep twice over a group. The first sweep sums Parts, each of one row and segment;
+// the second stores, and needs a pair of fp64 numbers of each group. An Op has the type of a Part,
+// `finish`, which makes the pair from the sums of the group's channels, and the sweeps: Rows in
+// some Memory, or ChannelsLast. Items are batches or, where threads share a group, segments of some
+// rows; then Parts and pairs are in the workspace.
 #pragma once
 
 #include "core/kernels/group_norm/tiles.h"
@@ -11,8 +11,12 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// Calls work(sweeps) with those of the call's layout. Only slices are channels-last.
-enum class Items : uint8_t { group_batches, slices };
+// The second number of a pair whose group `exact` has stored.
+inline constexpr double kStoredAlready = __builtin_nan("");
+inline bool is_stored(const double* pair) { return pair[1] != pair[1]; }
+
+// Calls work(sweeps) with those of the call's layout. Only shared groups are channels-last.
+enum class Items : uint8_t { batches, segments };
 template <class Op, Items items>
 inline void with_sweeps(const GroupNormCall& call, void* workspace, const auto& work) {
   if (call.layout == Layout::gathered) {
@@ -20,56 +24,67 @@ inline void with_sweeps(const GroupNormCall& call, void* workspace, const auto& 
     return work(sweeps);
   }
   with_type(call.x.element, [&]<class Type>(Type) {
-    if (items == Items::group_batches || call.layout == Layout::rows) {
+    if (items == Items::batches || call.layout == Layout::rows) {
       typename Op::template Rows<DirectRows<Type>> sweeps(call, workspace);
       work(sweeps);
-    } else if constexpr (items == Items::slices) {
+    } else if constexpr (items == Items::segments) {
       typename Op::template ChannelsLast<Type> sweeps(call, workspace);
       work(sweeps);
     }
   });
 }
 
-// Computes a group batch of one sample, and calls take(channel, its sums).
-template <class Op>
-inline void sweep_group_batch(const GroupNormCall& call, const GroupBatch& group_batch,
-                              int64_t sample, auto& sweeps, const auto& take) {
-  const int64_t segments = segments_of(call.positions), step = sweeps.rows();
-  const auto slice = [&](int64_t c, int64_t segment) {
-    const int64_t rows = smaller(step, group_batch.channels - c);
-    return slice_at(call, sample, group_batch.first_channel + c, rows, segment);
+// Stores a region but for the groups that are stored already. `pairs` begins with its first group.
+[[gnu::noinline]] void store_region(const GroupNormCall& call, auto& sweeps, const Region& at,
+                                    const double* pairs) {
+  int64_t begin = 0, first = 0;  // of the rows still to be stored, and their group
+  const auto store_to = [&](int64_t end) {
+    if (begin != end)
+      sweeps.store({at.sample, at.channel + begin, at.first, end - begin, at.columns},
+                   pairs + 2 * first);
   };
-  Groups groups(call);
-  typename Op::Group group[kMaxGroupBatch];
+  for_groups(call, at, [&](int64_t g, int64_t r, int64_t end) {
+    if (is_stored(pairs + 2 * g)) store_to(r), begin = end, first = g + 1;
+  });
+  store_to(at.rows);
+}
+
+// Computes a batch of one sample, and calls take(channel, its sums).
+template <class Op>
+[[gnu::noinline]] void sweep_batch(const GroupNormCall& call, const GroupBatch& batch,
+                                   int64_t sample, auto& sweeps, const auto& take) {
+  const int64_t segments = segments_of(call.positions), step = sweeps.rows();
+  const auto region = [&](int64_t c, int64_t segment) {
+    const int64_t rows = smaller(step, batch.channels - c);
+    return segment_of(call, sample, batch.first_channel + c, rows, segment);
+  };
+  typename Op::Part sums[kMaxGroupChannels];
   double pairs[2 * kMaxGroupBatch];
-  for (int64_t g = 0; g < group_batch.groups; ++g) group[g] = {};
-  for (int64_t c = 0; c < group_batch.channels; c += step) {
-    typename Op::Part sums[kMaxRows], parts[kMaxRows];
-    const Region first = slice(c, 0);
-    for (int64_t r = 0; r < first.rows; ++r) sums[r] = {};
-    for (int64_t segment = 0; segment < segments; ++segment) {
-      sweeps.sum(slice(c, segment), parts);
-      for (int64_t r = 0; r < first.rows; ++r) sums[r].add(parts[r]);
-    }
-    for (int64_t r = 0; r < first.rows; ++r) {
-      const int64_t channel = first.channel + r;
-      take(channel, sums[r]);
-      group[groups[channel] - group_batch.first_group].add(call, channel, sums[r]);
+  for (int64_t c = 0; c < batch.channels; c += step) {
+    sweeps.sum(region(c, 0), sums + c);
+    for (int64_t segment = 1; segment < segments; ++segment) {
+      typename Op::Part more[kMaxRows];
+      const Region at = region(c, segment);
+      sweeps.sum(at, more);
+      for (int64_t r = 0; r < at.rows; ++r) sums[c + r].add(more[r]);
     }
   }
-  for (int64_t g = 0; g < group_batch.groups; ++g)
-    group[g].finish(call, sample * call.groups + group_batch.first_group + g, pairs + 2 * g);
+  const int64_t width = channels_of_group(call);
+  for (int64_t g = 0; g < batch.groups; ++g) {
+    const StridedRows<typename Op::Part> channels{sums + g * width, 1};
+    Op::finish(call, sample * call.groups + batch.first_group + g, channels, pairs + 2 * g);
+  }
+  for (int64_t c = 0; c < batch.channels; ++c) take(batch.first_channel + c, sums[c]);
   // The last rows first, which are still in the cache.
-  for (int64_t c = (group_batch.channels - 1) / step * step; c >= 0; c -= step) {
-    const int64_t group_of_rows = groups[group_batch.first_channel + c] - group_batch.first_group;
+  for (int64_t c = (batch.channels - 1) / step * step; c >= 0; c -= step) {
     for (int64_t segment = segments - 1; segment >= 0; --segment)
-      sweeps.store(slice(c, segment), pairs + 2 * group_of_rows);
+      store_region(call, sweeps, region(c, segment), pairs + 2 * (c / width));
   }
 }
 
-// ---- slices ----
+// ---- groups that threads share ----
 
-// The parts of a channel of a sample, one for each segment.
+// The Parts of a channel of a sample, one for each segment.
 template <class Op>
 inline auto* parts_at(const GroupNormCall& call, void* workspace, int64_t sample, int64_t channel) {
   const int64_t row = sample * call.channels + channel;
@@ -82,9 +97,9 @@ template <class Op>
 inline void group_norm_sum(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const int64_t segments = segments_of(call.positions);
-  with_sweeps<Op, Items::slices>(call, workspace, [&](auto& sweeps) {
+  with_sweeps<Op, Items::segments>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const Region at = slice_of(call, item);
+      const Region at = region_of(call, item);
       typename Op::Part found[kMaxRows];
       sweeps.sum(at, found);
       auto* const parts =
@@ -94,22 +109,18 @@ inline void group_norm_sum(const void* given, void* workspace, int64_t begin, in
   });
 }
 
-// Items: (sample, group).
+// Items: (sample, group). The first Part of a channel becomes its sum.
 template <class Op>
 inline void group_norm_finish(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
-  const int64_t width = call.channels / call.groups;
+  const int64_t width = channels_of_group(call), segments = segments_of(call.positions);
   for (int64_t item = begin; item < end; ++item) {
-    typename Op::Group group = {};
-    for (int64_t i = 0; i < width; ++i) {
-      const int64_t channel = item % call.groups * width + i;
-      auto* const parts = parts_at<Op>(call, workspace, item / call.groups, channel);
-      typename Op::Part sum = {};
-      for (int64_t s = 0; s < segments_of(call.positions); ++s) sum.add(parts[s]);
-      parts[0] = sum;  // for the parameters
-      group.add(call, channel, sum);
+    const StridedRows<typename Op::Part> channels{
+        parts_at<Op>(call, workspace, item / call.groups, item % call.groups * width), segments};
+    for (int64_t c = 0; c < width; ++c) {
+      for (int64_t s = 1; s < segments; ++s) channels[c]->add(channels[c][s]);
     }
-    group.finish(call, item, doubles_at(workspace, call.pairs) + 2 * item);
+    Op::finish(call, item, channels, doubles_at(workspace, call.pairs) + 2 * item);
   }
 }
 
@@ -118,10 +129,10 @@ template <class Op>
 inline void group_norm_store(const void* given, void* workspace, int64_t begin, int64_t end) {
   const GroupNormCall& call = group_norm_call(given);
   const double* const pairs = doubles_at(workspace, call.pairs);
-  with_sweeps<Op, Items::slices>(call, workspace, [&](auto& sweeps) {
+  with_sweeps<Op, Items::segments>(call, workspace, [&](auto& sweeps) {
     for (int64_t item = begin; item < end; ++item) {
-      const Region at = slice_of(call, item);
-      sweeps.store(at, pairs + 2 * group_of(call, at));
+      const Region at = region_of(call, item);
+      store_region(call, sweeps, at, pairs + 2 * group_of(call, at));
     }
   });
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logistic function is σ(t) = 1 / (1 + E) with E = exp(-t), swish(v) = v σ(t) with t = v times
-// swishScale, and the gradient of swish; 1 - σ is computed as E σ, which does not cancel. `quick`
-// is in fp32, for a usual p = -t log2(e), from -64 to 64, where E = 2^p and (1 + E)^2 does not
-// overflow. The gradient takes p, computed from factors that contain log2(e) and are rounded
-// anyway. y takes t; where t is exact, its error is at most 1.63 ulp, or 3.89 below zero. `wide` is
-// in fp64, for every t.
+// swishScale; 1 - σ is computed as E σ, which does not cancel. The formulas are in fp32, for p = -t
+// log2(e) from -64 to 64, where E = 2^p and (1 + E)^2 does not overflow; exact.h has them for every
+// t. The gradient takes p, computed from factors that contain log2(e) and are rounded anyway. y
+// takes t; where t is exact, its error is at most 1.63 ulp, or 3.89 below zero.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -13,8 +12,7 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-inline constexpr double kZero = 320;  // from here exp(-t) counts as 0, as it is times fp32 / fp32
-inline constexpr float kLargest = 0x1.fffffep127f;
+inline constexpr double kMostT = 44;  // log2(e) times that is below 64 - 1/32
 
 // Adding this rounds to sixteenths k / 16: where -1024 <= k < 1024, and nowhere else, the last 11
 // bits are k + 1024 and the others kSixteenths.
@@ -52,7 +50,7 @@ template <class V>
   return fused(root * r, q, root);
 }
 
-// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for a usual p. The relative
+// Returns -ln2 2^p as -ln2 2^(n + j/16) 2^r with |r| <= 1/32, for p of that range. The relative
 // error is 2^-23, that of the polynomial is 2^-29.2, and r is exact. The table saves two
 // multiplications, which these loops wait for.
 template <class V>
@@ -62,7 +60,7 @@ template <class V>
   return times_root(kRoots, at, r, q);
 }
 
-// Returns exp(-t) where p = -t log2(e) is usual. p itself is not rounded: only the product of n +
+// Returns exp(-t) for |t| <= kMostT. p itself is not rounded: only the product of n +
 // j/16 and ln2 loses n 2^-29. The polynomial has a relative error of 2^-29.1 for |r| <= 0.0217.
 template <class V>
 [[gnu::always_inline]] inline V exp_of_minus(V t) {
@@ -72,14 +70,9 @@ template <class V>
   return times_root(kPowers, at, r, q);
 }
 
-// Check whether a p is usual, by its sixteenths, for one value and for whole registers. One that is
-// not differs from kSixteenths in some bit that is not in kUsualBits.
-inline constexpr uint32_t kUsualBits = 2047;
-inline bool is_usual(float sixteenths) {
-  return ((bits_of(sixteenths) ^ kSixteenths) & ~kUsualBits) == 0;
-}
-
-class SwishDoubts {
+// Collects whether some p needs exact: its sixteenths then differ from kSixteenths in some bit that
+// is not in kIndexBits.
+class NeedsExact {
  public:
   template <int K>
   [[gnu::always_inline]] void see(const Registers<K>& sixteenths) {
@@ -87,15 +80,19 @@ class SwishDoubts {
     for (int k = 0; k < K; ++k)
       other_ = or_different(other_, bits_of(sixteenths.r[k]), all_words(kSixteenths));
   }
-  bool any() const { return !at_most(other_, kUsualBits); }
+  bool any() const { return !at_most(other_, kIndexBits); }
+  static bool of(float sixteenths) {
+    return ((bits_of(sixteenths) ^ kSixteenths) & ~kIndexBits) != 0;
+  }
 
  private:
+  static constexpr uint32_t kIndexBits = 2047;
   WordRegister other_ = {};
 };
 
 // dy σ (1 + t (1 - σ)) = dy (1 + E + t E) / (1 + E)^2
 template <class V>
-[[gnu::always_inline]] inline V swish_gradient_quick(V dy, V p) {
+[[gnu::always_inline]] inline V swish_gradient(V dy, V p) {
   const V e = scaled_power(p);  // -ln2 E
   const V whole = fused(e, all_of<V>(static_cast<float>(-kLog2e)), all_of<V>(1));
   return dy * (fused(p, e, whole) / (whole * whole));
@@ -103,29 +100,8 @@ template <class V>
 
 // v σ = v / (1 + E)
 template <class V>
-[[gnu::always_inline]] inline V swish_quick(V v, V t) {
+[[gnu::always_inline]] inline V swish(V v, V t) {
   return v / (all_of<V>(1) + exp_of_minus(t));
-}
-
-struct Logistic {
-  double value, rest;  // σ and 1 - σ
-};
-
-inline Logistic logistic_wide(double t) {
-  const double size = magnitude(t);
-  const Power power = power_of_2((size > kZero ? -kZero : -size) * kLog2e);
-  const double e = size > kZero ? 0.0 : power.scale * (1 + power.fraction);
-  const double larger = 1 / (1 + e), smaller = e * larger;
-  return {t > 0 ? larger : smaller, t > 0 ? smaller : larger};
-}
-
-inline float swish_gradient_wide(double dy, double t) {
-  const Logistic l = logistic_wide(t);
-  return static_cast<float>(dy * (l.value * (1 + t * l.rest)));
-}
-
-inline float swish_wide(double v, double t) {
-  return static_cast<float>(v * logistic_wide(t).value);
 }
 
 }  // namespace

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of channels × positions move between tensors of any strides and fp32 in L1.
+// Tiles: regions of tensors of any strides and dtypes are gathered to fp32 in L1, and written back.
 #pragma once
 
-#include "core/kernels/group_norm/dense.h"
+#include "core/kernels/group_norm/positions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
+
+// Not inlined: tiles of all kinds move with them.
+[[gnu::noinline, gnu::flatten]] inline void move_elements(void* to, Steps out, const void* from,
+                                                          Steps in, int64_t rows, int64_t columns,
+                                                          Element element) {
+  move(to, out, from, in, rows, columns, element);
+}
+[[gnu::noinline, gnu::flatten]] inline void widen_line(float* out, const void* in, Element element,
+                                                       int64_t n) {
+  widen(out, in, element, n);
+}
+[[gnu::noinline, gnu::flatten]] inline void narrow_line(void* out, const float* in, Element element,
+                                                        int64_t n) {
+  narrow(out, in, element, n);
+}
 
 // Tiles of at most kRoom floats. Their lines are the channels or, if side is Side::channels, the
 // positions; what lies side by side in a line may do so in the tensor, or be in any other order.
@@ -15,11 +30,11 @@ class Tiles {
   explicit Tiles(const GroupNormCall& call) : call_(call) {}
 
   // Copies a tile to lines that begin `pitch` floats apart.
-  [[gnu::noinline, gnu::flatten]] void gather(const GroupNormTensor& t, const Region& at,
-                                              float* out, int64_t pitch) {
+  [[gnu::noinline]] void gather(const GroupNormTensor& t, const Region& at, float* out,
+                                int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
     if (t.side == side) {
-      void* const first = address(t, at);
+      void* const first = address_of(t, at);
       const int64_t bytes = of.length * bytes_of(t.element);
       for (int64_t l = 0; l < of.count; ++l) {
         const char* const from =
@@ -28,41 +43,38 @@ class Tiles {
         // long (gradient of channels-last 1x32x64).
         for (int64_t b = 0; b < bytes && side == Side::positions; b += 64)
           __builtin_prefetch(address_of(from, kAheadBytes + b));
-        widen(out + l * pitch, from, t.element, of.length);
+        widen_line(out + l * pitch, from, t.element, of.length);
       }
     } else {
       const bool wide = t.element == Element::f32;
-      for_line_runs(
-          t, at, wide ? out : stage(), pitch, [&](void* tile, void* tensor, const Lines& run) {
-            move(tile, {pitch, 1}, tensor, {run.line, run.step}, run.count, run.length, t.element);
-          });
+      for_line_runs(t, at, wide ? out : stage(), pitch,
+                    [&](void* tile, void* tensor, const Lines& run) {
+                      move_elements(tile, {pitch, 1}, tensor, {run.line, run.step}, run.count,
+                                    run.length, t.element);
+                    });
       for (int64_t l = 0; l < of.count && !wide; ++l)
-        widen(out + l * pitch, element_at(raw_, t.element, l * pitch), t.element, of.length);
+        widen_line(out + l * pitch, element_at(raw_, t.element, l * pitch), t.element, of.length);
     }
   }
 
   // … and back.
-  [[gnu::noinline, gnu::flatten]] void scatter(const GroupNormTensor& t, const Region& at,
-                                               const float* in, int64_t pitch) {
+  [[gnu::noinline]] void scatter(const GroupNormTensor& t, const Region& at, const float* in,
+                                 int64_t pitch) {
     const Lines of = lines_of(t, at, at.columns);
     if (t.side == side) {
-      void* const first = address(t, at);
+      void* const first = address_of(t, at);
       for (int64_t l = 0; l < of.count; ++l)
         store_line(element_at(first, t.element, l * of.line), in + l * pitch, t.element, of.length);
     } else {
       const bool wide = t.element == Element::f32;
       for (int64_t l = 0; l < of.count && !wide; ++l)
-        narrow(element_at(raw_, t.element, l * pitch), in + l * pitch, t.element, of.length);
+        narrow_line(element_at(raw_, t.element, l * pitch), in + l * pitch, t.element, of.length);
       for_line_runs(t, at, wide ? const_cast<float*>(in) : stage(), pitch,
                     [&](void* tile, void* tensor, const Lines& run) {
-                      move(tensor, {run.line, run.step}, tile, {pitch, 1}, run.count, run.length,
-                           t.element);
+                      move_elements(tensor, {run.line, run.step}, tile, {pitch, 1}, run.count,
+                                    run.length, t.element);
                     });
     }
-  }
-
-  void* address(const GroupNormTensor& t, const Region& at) const {
-    return element_at(t.data, t.element, offset_of(call_, t, at.sample, at.channel, at.first));
   }
 
   const GroupNormCall& call_;
@@ -91,8 +103,8 @@ class Tiles {
   }
 
   void store_line(void* to, const float* from, Element element, int64_t n) {
-    if (side == Side::channels || !call_.stream) return narrow(to, from, element, n);
-    if (element != Element::f32) narrow(raw_, from, element, n);
+    if (side == Side::channels || !call_.stream) return narrow_line(to, from, element, n);
+    if (element != Element::f32) narrow_line(raw_, from, element, n);
     stream_copy(to, element == Element::f32 ? static_cast<const void*>(from) : raw_,
                 n * bytes_of(element));
   }
@@ -111,36 +123,35 @@ inline constexpr int64_t kTileRoom = kTileFloats + kTileRows * kSkew;
 class GatheredRows : Tiles<Side::positions, kTileRoom> {
  public:
   using Type = F32;
-  using Rows = StridedRows<float>;
-  static constexpr int64_t kRows = kTileRows;  // of a tile
   struct Buffer {
     alignas(64) float values[kTileRoom];
   };
 
   explicit GatheredRows(const GroupNormCall& call) : Tiles(call) {}
 
-  int64_t rows() const { return call_.rows; }
+  int64_t rows() const { return smaller(call_.rows, kTileRows); }
   int64_t columns() const { return call_.columns; }
 
   // Returns rows to read: in place if they can be used there, otherwise copied to `buffer`.
   StridedRows<const float> load(const GroupNormTensor& t, const Region& at, Buffer& to) {
-    if (is_usable(t, at)) return {static_cast<const float*>(address(t, at)), at.columns};
+    if (is_usable(t, at)) return {static_cast<const float*>(address_of(t, at)), at.columns};
     gather(t, at, to.values, pitch(at));
     return {to.values, pitch(at)};
   }
 
   // Returns rows to write: the memory itself, or `buffer` for store().
-  Rows target(const GroupNormTensor& t, const Region& at, Buffer& buffer) const {
+  StridedRows<float> target(const GroupNormTensor& t, const Region& at, Buffer& buffer) const {
     if (is_usable(t, at)) {
-      auto* const there = static_cast<float*>(address(t, at));
+      auto* const there = static_cast<float*>(address_of(t, at));
       const bool lines = (reinterpret_cast<uintptr_t>(there) & 63) == 0;
       if (!call_.stream || lines) return {there, at.columns, call_.stream};
     }
     return {buffer.values, pitch(at)};
   }
 
-  void store(const GroupNormTensor& t, const Region& at, const Rows& rows) {
-    if (rows.first != address(t, at)) scatter(t, at, rows.first, rows.step);
+  void store(const GroupNormTensor& t, const Region& at, const StridedRows<float>& rows) {
+    if (is_usable(t, at) && rows.first == address_of(t, at)) return;
+    scatter(t, at, rows.first, rows.step);
   }
 
  private:

@@ -16,6 +16,7 @@ using Real = long double;
 using Reals = std::vector<Real>;
 
 constexpr Real kBound = 4e-7L;
+constexpr Real kLeast = 0x1p-149L / kBound;
 constexpr Real kLargest = 1e37L;  // of FLOAT, beyond which a step may leave its range
 
 // What a case holds, by name.
@@ -131,25 +132,19 @@ void gradient(const Named& named, const Shape& s) {
   for (size_t n = 0; n < s.samples; ++n) {
     for (size_t c = 0; c < s.channels; ++c) {
       const size_t g = s.group(n, c), first = s.row(n, c), end = first + s.positions;
-      Real largest_dy = 0, largest_h = 0;
       for (size_t i = first; i < end; ++i) {
         h[i] = (x[i] - mean[g]) * rstd[g];
-        largest_dy = std::fmax(largest_dy, std::fabs(dy[i]));
-        largest_h = std::fmax(largest_h, std::fabs(h[i]));
-      }
-      for (size_t i = first; i < end; ++i) {
         const Real t = scale * (h[i] * gamma[c] + beta[c]);
         const Real sigma = logistic(t), rest = logistic(-t);
         u[i] = dy[i] * sigma * (1 + t * rest);
         const Real slope = sigma * rest * std::fabs(2 + t * (rest - sigma));
         const Real parts = std::fabs(scale) * (std::fabs(h[i] * gamma[c]) + std::fabs(beta[c]));
         size[i] = std::fabs(dy[i]) * (sigma * (1 + std::fabs(t) * rest) + slope * parts);
-        // an element counts as so much of the largest of its row at least
-        size[i] = std::fmax(size[i], largest_dy * 0x1p-46L);
+        size[i] += kLeast;  // u, x̂ and products are held in FLOAT
         // x̂ = 65504 * 1.5e35 is infinite in FLOAT, and NaN times dy = 0
         if (!(std::fabs(h[i]) < kLargest)) size[i] = INFINITY;
         const Real product =
-            std::fmax(size[i] * std::fabs(h[i]), largest_dy * largest_h * 0x1p-26L);
+            size[i] * std::fabs(h[i]) + kLeast * (1 + std::fabs(rstd[g]) + std::fabs(dy[i]));
         dbeta[c] += u[i], dbeta_terms[c] += size[i];
         dgamma[c] += u[i] * h[i], dgamma_terms[c] += product;
         c1[g] += gamma[c] * u[i] / static_cast<Real>(count);
