@@ -168,6 +168,17 @@ inline FloatRegister fused_minus(FloatRegister a, FloatRegister b, FloatRegister
 #endif
 }
 
+// a * b - c, rounded once.
+inline FloatRegister fused_less(FloatRegister a, FloatRegister b, FloatRegister c) {
+#if defined(__AVX512F__)
+  return _mm512_fmsub_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmsub_ps(a, b, c);
+#else
+  return fused(a, b, -c);
+#endif
+}
+
 // Zen 4 compares floats, and words for a mask, in the pipes that multiply, 16 a cycle; it computes
 // 32 minima or maxima of words a cycle, in any pipe. The bits of positive numbers have the order of
 // the numbers, those of negative numbers the reversed order. As signed words negative numbers are
@@ -234,6 +245,43 @@ inline bool at_most(WordRegister r, uint32_t limit) {
   return most <= limit;
 #endif
 }
+
+// A condition for each lane. Comparisons of registers give registers; GCC 12 would turn the masks of
+// AVX-512 into registers to combine them.
+#if defined(__AVX512F__)
+using Lanes = __mmask16;
+inline Lanes above(WordRegister x, uint32_t limit) {
+  return _mm512_cmpgt_epu32_mask(reinterpret_cast<__m512i>(x),
+                                 _mm512_set1_epi32(static_cast<int>(limit)));
+}
+inline Lanes below(FloatRegister x, float limit) {
+  return _mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_LT_OQ);
+}
+inline Lanes is_nan(FloatRegister x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q); }
+inline Lanes infinite_or_nan(FloatRegister x) { return _mm512_fpclass_ps_mask(x, 0x99); }
+inline bool any(Lanes lanes) { return lanes != 0; }
+inline FloatRegister select(Lanes lanes, FloatRegister yes, FloatRegister no) {
+  return _mm512_mask_blend_ps(lanes, no, yes);
+}
+#else
+using Lanes = SignedRegister;
+inline Lanes above(WordRegister x, uint32_t limit) { return x > limit; }
+inline Lanes below(FloatRegister x, float limit) { return x < limit; }
+inline Lanes is_nan(FloatRegister x) { return x != x; }
+inline Lanes infinite_or_nan(FloatRegister x) { return x - x != 0; }
+inline FloatRegister select(Lanes lanes, FloatRegister yes, FloatRegister no) {
+  return lanes ? yes : no;
+}
+inline bool any(Lanes lanes) {
+#if defined(__AVX__)
+  return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#elif defined(__x86_64__)
+  return _mm_movemask_ps(reinterpret_cast<__m128>(lanes)) != 0;
+#else
+  return vmaxvq_u32(reinterpret_cast<uint32x4_t>(lanes)) != 0;
+#endif
+}
+#endif
 
 // table[i % 16] for the index i of every lane.
 inline uint32_t pick(const uint32_t (&table)[16], uint32_t index) { return table[index % 16]; }
