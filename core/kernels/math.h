@@ -128,15 +128,7 @@ inline Power power_of_2(double u) {
 
 inline constexpr double kLog2e = 0x1.71547652b82fep0;
 
-// ---- double, for `exact` formulas: a few ulp. Multiplications and additions only: GCC vectorises
-// them for every instruction set ----
-
-template <class... C>
-inline double horner(double x, double first, C... rest) {
-  double p = first;
-  ((p = p * x + rest), ...);
-  return p;
-}
+// ---- double, for `exact` formulas: a few ulp. (GCC vectorises fused products, but for v2) ----
 
 // exp(t) = (1 + m) first second, for |t| <= 1400. Both are powers of two within the range, which
 // their product may leave. m is expm1(t) where |t| <= 0.346.
@@ -148,16 +140,26 @@ inline double power_of_2_shifted(double shifted) {  // 2^n from n + kShiftF64, |
   return double_of((bits_of(shifted) << 52) + (uint64_t{1023} << 52));
 }
 
+// t, or the nearer end; NaN stays. `beyond` is 0 within, and infinite where t is.
+struct Clamped {
+  double value, beyond;
+};
+inline Clamped clamped(double t, double least, double most) {
+  const double below = most < t ? most : t, value = least > below ? least : below;
+  return {value, t - value};
+}
+
 inline Exponential exponential(double t) {
-  const double n = (t * kLog2e + kShiftF64) - kShiftF64;
-  const double r = (t - n * 0x1.62e42fefa38p-1) - n * 0x1.ef35793c7673p-45;  // ln2; the first exact
+  const double n = fused(t, kLog2e, kShiftF64) - kShiftF64;
+  const double r = fused(n, -0x1.abc9e3b39803fp-56, fused(n, -0x1.62e42fefa39efp-1, t));  // - n ln2
   // expm1(r) = r + r^2 p(r), |r| <= 0.3466, relative error 2^-53
-  const double p = horner(r, 0x1.b1bbed8cba94ap-26, 0x1.289df169af667p-22, 0x1.71dcc02d4a1f1p-19,
-                          0x1.a019ab4cbc664p-16, 0x1.a01a021d31baap-13, 0x1.6c16c17d96ea4p-10,
-                          0x1.1111111100a26p-7, 0x1.55555555527abp-5, 0x1.5555555555580p-3,
-                          0x1.0000000000004p-1);
-  const double shifted = n * 0.5 + kShiftF64, half = shifted - kShiftF64;
-  return {r + r * r * p, power_of_2_shifted(shifted), power_of_2_shifted((n - half) + kShiftF64)};
+  const double p = polynomial(r, 0x1.b1bbed8cba94ap-26, 0x1.289df169af667p-22,
+                              0x1.71dcc02d4a1f1p-19, 0x1.a019ab4cbc664p-16, 0x1.a01a021d31baap-13,
+                              0x1.6c16c17d96ea4p-10, 0x1.1111111100a26p-7, 0x1.55555555527abp-5,
+                              0x1.5555555555580p-3, 0x1.0000000000004p-1);
+  const double shifted = fused(n, 0.5, kShiftF64), half = shifted - kShiftF64;
+  return {fused(r * r, p, r), power_of_2_shifted(shifted),
+          power_of_2_shifted((n - half) + kShiftF64)};
 }
 
 // ---- double, with 2^-60 to spare ----

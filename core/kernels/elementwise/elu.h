@@ -19,11 +19,12 @@ struct elu_exact {
   // Below -60, expm1 is -1. Above 1400, which a negative inputScale leads to, the result is infinite,
   // unless the factor is 0.
   double exact(double x) const {
-    const double t = x * rate, within = t < -60 ? -60 : t > 1400 ? 1400 : t;
-    const Exponential e = exponential(within);
+    const double t = x * rate;
+    const Clamped within = clamped(t, -60, 1400);
+    const Exponential e = exponential(within.value);
     const double of_first = double_of((uint64_t{2046} << 52) - bits_of(e.first));  // 1 / first
-    const double number = e.second * e.m + (e.second - of_first);  // expm1 / first
-    const double whole = t > 1400 ? number + t * 0x1p-200 : number;  // infinite if t is
+    const double number = fused(e.second, e.m, e.second - of_first);  // expm1 / first
+    const double whole = number + (within.beyond > 0 ? within.beyond : 0);
     const double y = factor * __builtin_copysign(whole, t) * e.first;
     return x > 0 ? scale * x : y;
   }
@@ -43,6 +44,10 @@ struct elu_range {
   template <class V>
   V either(V x, V positive, V y) const {  // `positive`, which is NaN where x is, above `near`
     return x <= all_of<V>(near) ? y : positive;
+  }
+  // x is between `near` and 0, exclusively.
+  Lanes needs_exact(FloatRegister x) const {
+    return above(bits_of(x) - bits_of(near), bits_of(-0.0f) - bits_of(near));
   }
 };
 
@@ -73,10 +78,6 @@ struct elu_single : elu_exact, elu_range {
         high(static_cast<float>(e.factor)),
         low(static_cast<float>(e.factor - high)) {}
 
-  // x is between `near` and 0, exclusively.
-  Lanes needs_exact(FloatRegister x) const {
-    return above(bits_of(x) - bits_of(near), bits_of(-0.0f) - bits_of(near));
-  }
   template <class V>
   V fast(V given) const {
     const V x = clamped(given), k = all_of<V>(rate), p = x * k, factor = all_of<V>(high);
@@ -93,13 +94,11 @@ struct elu_single : elu_exact, elu_range {
   }
 };
 
-// For results of 16 bits. If the slope is the same on both sides of 0, subnormal x are not multiplied
-// more than once.
+// For results of 16 bits.
 struct elu_half : elu_exact, elu_range {
   RateF32 rate_2;
-  explicit elu_half(const elu_exact& e) : elu_exact(e), elu_range(e.rate, 0x1p-60), rate_2(e.rate * kLog2e) {
-    if (e.factor * e.rate != e.scale) near = -0x1p-149f;
-  }
+  explicit elu_half(const elu_exact& e)
+      : elu_exact(e), elu_range(e.rate, 0x1p-60), rate_2(e.rate * kLog2e) {}
 
   template <class V>
   V fast(V x) const {
@@ -116,8 +115,7 @@ struct elu {
     const elu_exact e(attributes);
     const bool fast = e.scale > 0 && usual(e.rate, 0x1p-60) && usual(e.factor, 0x1p-60);
     if constexpr (__is_same(M, Half)) {
-      // a larger factor would show the digits that a subnormal expm1 has lost
-      if (fast && e.factor <= 64) return use(elu_half(e));
+      if (fast) return use(elu_half(e));
     } else if constexpr (__is_same(M, Single)) {
       if (e.rate == 1 && e.scale == 1 && e.factor == 1) return use(elu_unit{e});
       if (fast) return use(elu_single(e));

@@ -16,11 +16,12 @@ struct elu_backward_exact {
         factor(attributes[1] * attributes[0] * attributes[2]),
         rate(attributes[2]) {}
 
-  // Beyond 1400, t stands for its exponential. That of a number is neither 0 nor infinite.
+  // The exponential of a number is neither 0 nor infinite.
   double exact(double g, double x) const {
-    const double t = x * rate;
-    const Exponential e = exponential(t < -1400 ? -1400 : t > 1400 ? 1400 : t);
-    const double power = t == -__builtin_inf() ? 0 : t > 1400 ? t : 1 + e.m;
+    const Clamped within = clamped(x * rate, -1400, 1400);
+    const Exponential e = exponential(within.value);
+    const double number = within.beyond == -__builtin_inf() ? 0 : 1 + e.m;
+    const double power = number + (within.beyond > 0 ? within.beyond : 0);
     const double y = g * factor * power * e.first * e.second;
     return x > 0 ? g * scale : y;
   }
@@ -148,7 +149,8 @@ struct elu_backward {
       return use(e);
     }
     const elu_backward_exact e(attributes);
-    const bool fast = usual(e.rate, 0x1p-60) && usual(e.factor, half ? 0x1p-32 : 0x1p-60);
+    const bool fast =
+        usual(e.rate, 0x1p-60) && usual(magnitude(e.factor), half ? 0x1p-32 : 0x1p-60);
     if constexpr (half) {
       if (fast) return use(elu_backward_half(e));
     } else if constexpr (single) {

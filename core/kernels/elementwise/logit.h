@@ -20,13 +20,14 @@ inline double log_odds(double z) {
   const double n = double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) -
                    (0x1p52 + 1024) - (tiny ? 200 : 0);
   const double f = (k == 0 ? 2 * z - 1 : raised - b) / (raised + b), s = f * f;
-  const double p = horner(s, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11, 2.0 / 9,
+  const double p = polynomial(s, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11, 2.0 / 9,
                           2.0 / 7, 2.0 / 5, 2.0 / 3);
-  return n * 0x1.62e42fefa38p-1 + (f + f + (n * 0x1.ef35793c7673p-45 + f * s * p));
+  const double rest = fused(f * s, p, n * 0x1.ef35793c7673p-45);
+  return fused(n, 0x1.62e42fefa38p-1, f + f + rest);  // ln2; the product is exact
 }
 
 struct logit_exact {
-  double eps, at_eps;  // eps < 0: no clamp
+  double eps, at_eps;  // eps < 1/2; eps < 0: no clamp
   explicit logit_exact(const double* attributes)
       : eps(attributes[0]), at_eps(eps >= 0 ? value_of(eps) : 0) {}
 
@@ -42,8 +43,16 @@ struct logit_exact {
     const double y = value_of(x);
     const bool below = x < eps, above = 1 - x < eps;  // false where eps < 0, but for x outside
     const double clamped = below ? at_eps : above ? 0 - at_eps : y;
-    const double bounded = eps > 0.5 ? at_eps : clamped;  // the lower bound wins
-    return eps < 0 || x != x ? y : eps != eps ? __builtin_nan("") : bounded;
+    return eps < 0 ? y : clamped;
+  }
+};
+
+// For eps >= 1/2, where the lower bound wins, and NaN.
+struct logit_constant {
+  double value;
+  template <class V>
+  V fast(V x) const {
+    return x == x ? all_of<V>(value) : x;
   }
 };
 
@@ -118,19 +127,19 @@ struct logit {
   template <class M>
   static void choose(const double* attributes, const auto& use) {
     const logit_exact e(attributes);
+    if (!(e.eps < 0.5)) return use(logit_constant{logit_exact::value_of(e.eps)});
     if constexpr (!__is_same(M, Double)) {
       const float most = float_of(bits_of(1.0f) - 1);
       if (e.eps < 0) return use(logit_open(e, 0, most));
-      if (e.eps < 0.5) {
-        const float above = float_above(up_to_complement(e.eps));
-        const logit_clamped clamped{e, static_cast<float>(e.eps), above < 1 ? above : 1,
-                                    static_cast<float>(0 - e.at_eps)};
-        if (clamped.holds()) return use(clamped);
-        const float high = float_up_to(up_to_complement(e.eps));
-        return use(logit_open(e, float_from(e.eps), high < 1 ? high : most));
-      }
+      const float above = float_above(up_to_complement(e.eps));
+      const logit_clamped clamped{e, static_cast<float>(e.eps), above < 1 ? above : 1,
+                                  static_cast<float>(0 - e.at_eps)};
+      if (clamped.holds()) return use(clamped);
+      const float high = float_up_to(up_to_complement(e.eps));
+      use(logit_open(e, float_from(e.eps), high < 1 ? high : most));
+    } else {
+      use(e);
     }
-    use(e);
   }
 };
 

@@ -11,21 +11,26 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-struct logit_grad_exact {
-  double eps, low, outside;
-  bool everywhere;  // every x counts as outside
-  explicit logit_grad_exact(const double* attributes)
-      : eps(attributes[0]), low(eps >= 0 ? eps : 0), outside(0), everywhere(!(eps < 1)) {
-    if (eps < 0 || eps != eps || eps > 1) outside = __builtin_nan("");
-    if (eps == 1 || eps == __builtin_inf()) outside = eps == 1 ? __builtin_inf() : 0;
+// For eps >= 1 and NaN.
+struct logit_grad_constant {
+  double value;
+  bool takes_sign;
+  template <class V>
+  V fast(V, V dy) const {
+    return takes_sign ? copy_sign(all_of<V>(value), dy) : all_of<V>(value);
   }
+};
+
+struct logit_grad_exact {
+  double low, outside;
+  explicit logit_grad_exact(double eps)
+      : low(eps >= 0 ? eps : 0), outside(eps >= 0 ? 0 : __builtin_nan("")) {}
 
   // x > 1 - eps as if 1 - eps were not rounded, as in logit.h. With m, the smaller of x and 1 - x,
-  // which is exact, x (1 - x) is m - m^2.
+  // which is exact, x (1 - x) is m (1 - m).
   double exact(double x, double dy) const {
-    const double z = everywhere ? -1 : x, c = 1 - z, m = z < c ? z : c;
-    const double beyond = eps == 1 ? __builtin_copysign(outside, dy) : outside;
-    return any(z < low, c < low) ? beyond : dy / (m * (1 - m));
+    const double c = 1 - x, m = x < c ? x : c, y = dy / (m * (1 - m));
+    return m < low ? outside : y;
   }
 };
 
@@ -62,7 +67,7 @@ struct logit_grad_single : logit_grad_bounds {
       : logit_grad_bounds(b),
         bound(bits_of(least > kTiny ? least : kTiny) - 1),
         first(least >= kTiny ? 0 : bits_of(kTiny)),
-        range(least >= kTiny ? 0xff800000 : 0x7f800000 - first) {}
+        range((beyond == 0 ? 0xff800000 : 0x7f800000) - first) {}
 
   // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x between 1/2 and
   // 1; this fails if 1 - eps was rounded up over such a multiple, which few eps are next to.
@@ -92,15 +97,21 @@ struct logit_grad_single : logit_grad_bounds {
 struct logit_grad {
   template <class M>
   static void choose(const double* attributes, const auto& use) {
-    const logit_grad_exact e(attributes);
-    if constexpr (!__is_same(M, Double)) {
-      if (e.everywhere) return use(e);
-      const logit_grad_bounds bounds(e);
-      if constexpr (__is_same(M, Half)) return use(logit_grad_half{bounds});
-      const logit_grad_single single(bounds);
-      if (single.mirrored()) return use(single);
+    const double eps = attributes[0], infinity = __builtin_inf();
+    if (!(eps < 1)) {
+      const double value = eps == 1 ? infinity : eps == infinity ? 0 : __builtin_nan("");
+      return use(logit_grad_constant{value, eps == 1});
     }
-    use(e);
+    const logit_grad_exact e(eps);
+    const logit_grad_bounds bounds(e);
+    if constexpr (__is_same(M, Double)) {
+      use(e);
+    } else if constexpr (__is_same(M, Half)) {
+      use(logit_grad_half{bounds});
+    } else {
+      const logit_grad_single single(bounds);
+      single.mirrored() ? use(single) : use(e);
+    }
   }
 };
 

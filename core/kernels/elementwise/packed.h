@@ -89,6 +89,7 @@ template <class Type, class F, class... In>
 template <class F, class... X>
 [[gnu::noinline, gnu::flatten]] void compute_exact(const F f, float* y, int64_t n, const X*... x) {
   for (int64_t i = 0; i < n; i += kBlock) {
+    OPENACLNN_INDEPENDENT
     for (int k = 0; k < kBlock; ++k)
       y[i + k] = canonical(static_cast<float>(f.exact(static_cast<double>(x[i + k])...)));
   }
