@@ -140,13 +140,14 @@ inline double power_of_2_shifted(double shifted) {  // 2^n from n + kShiftF64, |
   return double_of((bits_of(shifted) << 52) + (uint64_t{1023} << 52));
 }
 
-// t, or the nearer end; NaN stays. `beyond` is 0 within, and infinite where t is.
+// t, or the nearer end; NaN stays. `beyond` is 0 between the ends, infinite where t is, and finite
+// elsewhere.
 struct Clamped {
   double value, beyond;
 };
 inline Clamped clamped(double t, double least, double most) {
   const double below = most < t ? most : t, value = least > below ? least : below;
-  return {value, t - value};
+  return {value, (t - value) * 0x1p-100};
 }
 
 inline Exponential exponential(double t) {

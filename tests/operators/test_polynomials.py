@@ -70,7 +70,7 @@ CASES = {
                       lambda p, f: p(f) * f, "31.7"),
     "expm1, DOUBLE": ("math.h", "exp_exact", 10, "0.34658", lambda r: r.exp() - 1,
                       lambda p, r: r + r * r / 2 + r * r * r * p(r), "61.2"),
-    "logit, FLOAT": ("elementwise/logit.h", "unclamped", 2, "0.25", lambda f: 2 * atanh(f / 2),
+    "logit, FLOAT": ("elementwise/logit.h", "log_odds_single", 2, "0.25", lambda f: 2 * atanh(f / 2),
                      lambda p, f: f + f * f * f * p(f * f), "25.3"),
 }  # fmt: skip
 

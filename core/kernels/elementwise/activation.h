@@ -28,30 +28,24 @@ struct leaky_relu_backward {
   }
 };
 
-// A lambd < 0 counts as 0; a lambd of NaN lets everything pass.
-struct shrink_bound {
+// |x| <= lambd ? 0 : x. A lambd < 0 counts as 0; a lambd of NaN lets everything pass.
+struct hardshrink {
   double bound;
-  explicit shrink_bound(double lambd) : bound(lambd < 0 ? 0 : lambd) {}
-  // |x| <= bound ? 0 : y
-  template <class V>
-  V shrunk(V x, V y) const {
-    return zero_if(magnitude(x) <= all_of<V>(bound), y);
-  }
-};
-
-struct hardshrink : shrink_bound {
-  explicit hardshrink(const double* attributes) : shrink_bound(attributes[0]) {}
+  explicit hardshrink(const double* attributes) : bound(attributes[0] < 0 ? 0 : attributes[0]) {}
   template <class V>
   V fast(V x) const {
-    return shrunk(x, x);
+    return zero_if(magnitude(x) <= all_of<V>(bound), x);
   }
 };
 
-struct hardshrink_backward : shrink_bound {
-  explicit hardshrink_backward(const double* attributes) : shrink_bound(attributes[0]) {}
+// |x| <= lambd ? 0 : g
+struct hardshrink_backward {
+  double bound;
+  explicit hardshrink_backward(const double* attributes)
+      : bound(attributes[0] < 0 ? 0 : attributes[0]) {}
   template <class V>
   V fast(V g, V x) const {
-    return shrunk(x, g);
+    return zero_if(magnitude(x) <= all_of<V>(bound), g);
   }
 };
 

@@ -94,31 +94,14 @@ struct elu_single : elu_exact, elu_range {
   }
 };
 
-// For results of 16 bits.
-struct elu_half : elu_exact, elu_range {
-  RateF32 rate_2;
-  explicit elu_half(const elu_exact& e)
-      : elu_exact(e), elu_range(e.rate, 0x1p-60), rate_2(e.rate * kLog2e) {}
-
-  template <class V>
-  V fast(V x) const {
-    const Reduced<V> t = reduce_2(clamped(x), rate_2);
-    const V power = float_of(t.power);
-    const V y = fused(power, exp2m1_half(t.r), -(all_of<V>(1) - power)) * all_of<V>(factor);
-    return either(x, x * all_of<V>(scale), y);
-  }
-};
-
 struct elu {
   template <class M>
   static void choose(const double* attributes, const auto& use) {
     const elu_exact e(attributes);
-    const bool fast = e.scale > 0 && usual(e.rate, 0x1p-60) && usual(e.factor, 0x1p-60);
-    if constexpr (__is_same(M, Half)) {
-      if (fast) return use(elu_half(e));
-    } else if constexpr (__is_same(M, Single)) {
-      if (e.rate == 1 && e.scale == 1 && e.factor == 1) return use(elu_unit{e});
-      if (fast) return use(elu_single(e));
+    if constexpr (!__is_same(M, Double)) {
+      if (e.scale == 1 && e.factor == 1 && e.rate == 1) return use(elu_unit{e});
+      if (e.scale > 0 && usual(e.factor, 0x1p-60) && usual(e.rate, 0x1p-60))
+        return use(elu_single(e));
     }
     use(e);
   }

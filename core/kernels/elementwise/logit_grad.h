@@ -34,63 +34,47 @@ struct logit_grad_exact {
   }
 };
 
-// [low, high] are the floats between eps and 1 - eps.
-struct logit_grad_bounds : logit_grad_exact {
-  float least, most, beyond;
-  explicit logit_grad_bounds(const logit_grad_exact& e)
-      : logit_grad_exact(e),
-        least(float_from(low)),
-        most(float_up_to(up_to_complement(low))),
-        beyond(static_cast<float>(outside)) {}
-};
-
-// For results of 16 bits, with three roundings before the last.
-struct logit_grad_half : logit_grad_bounds {
-  template <class V>
-  V fast(V x, V dy) const {
-    const V y = dy / (x * (all_of<V>(1) - x)), end = all_of<V>(beyond);
-    return x < all_of<V>(least) ? end : x > all_of<V>(most) ? end : y;
-  }
-};
-
 // With m, the smaller of x and 1 - x, which is exact, D = m - m^2 is kept as d + d_low; m - d is
 // exact because d >= m / 2. `inverse` is a little too small, (1 - 2^-22) / d, so that what it
 // lacks, e = 1 - D inverse, is positive:
 //     dy / D = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
 // Both terms have the sign of dy, and only their sum rounds. Where the result is below 2^-104, the
-// second term may be subnormal and lose up to 2^-150.
-struct logit_grad_single : logit_grad_bounds {
-  // Below, m^2 might be subnormal. m is replaced by the float before the bound if it is smaller.
+// second term may be subnormal and lose up to 2^-150. For results of 16 bits dy / d does.
+template <bool half>
+struct logit_grad_float : logit_grad_exact {
+  // Below, m^2 might be subnormal.
   static constexpr float kTiny = 0x1p-51f;
-  uint32_t bound, first, range;  // `fast` is right for the bits of m from `first` on, `range` more
-  explicit logit_grad_single(const logit_grad_bounds& b)
-      : logit_grad_bounds(b),
-        bound(bits_of(least > kTiny ? least : kTiny) - 1),
-        first(least >= kTiny ? 0 : bits_of(kTiny)),
-        range((beyond == 0 ? 0xff800000 : 0x7f800000) - first) {}
+  float least, bound;  // results are 0 for m < least; smaller m are replaced by the bound
+  explicit logit_grad_float(const logit_grad_exact& e)
+      : logit_grad_exact(e),
+        least(outside == 0 ? float_from(low) : -__builtin_inff()),
+        bound(least > kTiny ? least : kTiny) {}
 
   // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x between 1/2 and
   // 1; this fails if 1 - eps was rounded up over such a multiple, which few eps are next to.
   bool mirrored() const {
-    const float last = 1 - most;
-    return most < 0.5f || (last >= least && last - 0x1p-24f < least);
+    const float first = float_from(low), high = float_up_to(up_to_complement(low)), last = 1 - high;
+    return high < 0.5f || (last >= first && last - 0x1p-24f < first);
   }
 
-  template <class V>
-  static auto nearer(V x) {  // the bits of m: at most one of the two is negative
-    return smaller_signed(bits_of(x), bits_of(all_of<V>(1) - x));
+  static FloatRegister nearer(FloatRegister x) {  // m: at most one of the two is negative
+    return float_of(smaller_signed(bits_of(x), bits_of(1 - x)));
   }
-  Lanes needs_exact(FloatRegister x, FloatRegister) const {
-    return above(nearer(x) - first, range);
+  Lanes needs_exact(FloatRegister x, FloatRegister) const {  // tiny or NaN
+    return ~(at_least(nearer(x), kTiny) | below(nearer(x), least));
+  }
+  FloatRegister fast(FloatRegister x, FloatRegister dy) const {
+    using V = FloatRegister;
+    const V m = float_of(larger_signed(bits_of(nearer(x)), bits_of(all_of<V>(bound))));
+    const V d = fused_minus(m, m, m);
+    const V y = half ? dy / d : quotient(dy, d, fused_minus(m, m, m - d));
+    return select(below(nearer(x), least), V{}, y);
   }
   template <class V>
-  V fast(V x, V dy) const {
-    const V m = float_of(larger_signed(nearer(x), all_words(bound)));
-    const V d = fused_minus(m, m, m), d_low = fused_minus(m, m, m - d);
+  static V quotient(V dy, V d, V d_low) {
     const V inverse = all_of<V>(1 - 0x1p-22f) / d;
     const V e = fused_minus(d_low, inverse, fused_minus(d, inverse, all_of<V>(1)));
-    const V y = fused(dy, inverse, dy * (inverse * e));
-    return m < all_of<V>(least) ? V{} : y;
+    return fused(dy, inverse, dy * (inverse * e));
   }
 };
 
@@ -103,14 +87,11 @@ struct logit_grad {
       return use(logit_grad_constant{value, eps == 1});
     }
     const logit_grad_exact e(eps);
-    const logit_grad_bounds bounds(e);
     if constexpr (__is_same(M, Double)) {
       use(e);
-    } else if constexpr (__is_same(M, Half)) {
-      use(logit_grad_half{bounds});
     } else {
-      const logit_grad_single single(bounds);
-      single.mirrored() ? use(single) : use(e);
+      const logit_grad_float<__is_same(M, Half)> fast(e);
+      fast.mirrored() ? use(fast) : use(e);
     }
   }
 };
