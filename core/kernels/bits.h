@@ -32,10 +32,6 @@ inline double copy_sign(double x, double y) { return __builtin_copysign(x, y); }
 inline bool within(double x, double least, double most) {
   return magnitude(x) >= least && magnitude(x) <= most;
 }
-// An attribute, or a product of some, for which float arithmetic does: positive, and neither huge
-// nor tiny.
-inline bool usual(double x, double least) { return x >= least && x <= 0x1p60; }
-
 // condition ? 0 : x, by a mask. With a conditional expression, GCC interleaves the choice with that
 // of `canonical`, which costs two more comparisons.
 inline double zero_if(bool condition, double x) {

@@ -78,30 +78,11 @@ inline Reduced<V> reduce_2(V x, RateF32 rate) {
   return {fused(x, all_of<V>(rate.low), r), n, bits_of(shifted) << 23};
 }
 
-// 2^n as the product of two factors; the first is 2^max(n, least). Right for n > least - 127.
-template <class V>
-struct PowerInTwo {
-  V first, second;
-  PowerInTwo(V n, float least) {
-    const V most = all_of<V>(least), shift = all_of<V>(kShiftToPower);
-    const V a = n < most ? most : n;
-    first = float_of(bits_of(a + shift) << 23);
-    second = float_of(bits_of(n - a + shift) << 23);
-  }
-};
-
 // 2^f, relative error 2^-22.6
 template <class V>
 inline V exp2_half(V f) {
   return polynomial(f, 0x1.5f76c6p-10f, 0x1.3cedbcp-7f, 0x1.c6ae66p-5f, 0x1.ebf9b2p-3f,
                     0x1.62e432p-1f, 1.0f);
-}
-
-// 2^f - 1, relative error 2^-25.5
-template <class V>
-inline V exp2m1_half(V f) {
-  return f * polynomial(f, 0x1.446ca6p-13f, 0x1.5f08bep-10f, 0x1.3b29e4p-7f, 0x1.c6af6cp-5f,
-                        0x1.ebfbe0p-3f, 0x1.62e430p-1f);
 }
 
 // ---- double, with errors of 2^-31: more than enough for results in float, whose intermediates
@@ -187,16 +168,6 @@ inline ExpF64 exp_exact(double high, double low) {
 // 2^n for integers |n| <= 1022
 inline double power_of_2_exact(double n) {
   return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
-}
-
-// 2^shift = step * step * last. 2^shift itself may leave the range, but if a number is multiplied
-// by the three in turn, each partial product lies between the number and the result.
-struct PowerInSteps {
-  double step, last;
-};
-inline PowerInSteps power_in_steps(double shift) {
-  const double third = (shift * (1.0 / 3) + kShiftF64) - kShiftF64;
-  return {power_of_2_exact(third), power_of_2_exact(shift - 2 * third)};
 }
 
 }  // namespace

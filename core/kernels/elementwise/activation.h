@@ -2,7 +2,7 @@
 // These formulas only choose and multiply: their results are exact, or rounded once.
 #pragma once
 
-#include "core/kernels/registers.h"
+#include "core/kernels/conditions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -35,6 +35,10 @@ struct Half {};
 struct Single {};
 struct Double {};
 
+// An attribute, or a product of some, for which float arithmetic does: positive, and neither huge
+// nor tiny.
+inline bool usual(double x, double least) { return x >= least && x <= 0x1p60; }
+
 // Registers that pass through `fast` together; a form may declare its own `unroll`.
 template <class F>
 inline constexpr int unroll_of = kUnroll;
