@@ -144,6 +144,21 @@ inline Exponential exponential(double t) {
           power_of_2_shifted((n - half) + kShiftF64)};
 }
 
+// ln(a / b) for positive normal numbers; `difference` is a - b, with more digits where a and b
+// cancel. With the power of two p = 2^n near a / b,
+//     ln(a / b) = n ln2 + 2 atanh(f),    f = (a - p b) / (a + p b),    |f| <= 0.2004.
+inline double log_ratio(double a, double b, double difference) {
+  const uint64_t k = (bits_of(a) - bits_of(b) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
+  const double pb = double_of(bits_of(b) + k);
+  const double n =
+      double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
+  const double f = (k == 0 ? difference : a - pb) / (a + pb), s = f * f;
+  const double p = polynomial(s, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11,
+                              2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
+  const double rest = fused(f * s, p, n * 0x1.ef35793c7673p-45);
+  return fused(n, 0x1.62e42fefa38p-1, f + f + rest);  // ln2; the product is exact
+}
+
 // ---- double, with 2^-60 to spare ----
 
 // exp(high + low) = 2^n (1 + r + half_square + q), |high| <= 2^12, relative error of r + … 2^-61:

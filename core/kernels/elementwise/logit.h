@@ -9,21 +9,10 @@
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// ln(z / (1 - z)), 0 < z < 1. With c = 1 - z and the power of two p nearest to z / c,
-//     ln(z / c) = n ln2 + 2 atanh(f),    p = 2^n,    f = (z - p c) / (z + p c),
-// |f| <= 0.2004. Where p is 1, z - c is 2 z - 1, which is exact.
+// ln(z / (1 - z)), 0 < z < 1.
 inline double log_odds(double z) {
   const bool tiny = z < 0x1p-900;  // it may be subnormal
-  const double c = 1 - z, raised = tiny ? z * 0x1p200 : z;
-  const uint64_t k = (bits_of(raised) - bits_of(c) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
-  const double b = double_of(bits_of(c) + k);  // p c
-  const double n = double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) -
-                   (0x1p52 + 1024) - (tiny ? 200 : 0);
-  const double f = (k == 0 ? 2 * z - 1 : raised - b) / (raised + b), s = f * f;
-  const double p = polynomial(s, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11, 2.0 / 9,
-                          2.0 / 7, 2.0 / 5, 2.0 / 3);
-  const double rest = fused(f * s, p, n * 0x1.ef35793c7673p-45);
-  return fused(n, 0x1.62e42fefa38p-1, f + f + rest);  // ln2; the product is exact
+  return log_ratio(tiny ? z * 0x1p200 : z, 1 - z, 2 * z - 1) - (tiny ? 0x1.1542457337d43p7 : 0);
 }
 
 struct logit_exact {

@@ -260,6 +260,7 @@ REFERENCES: dict[str, Reference] = {
             *({**a, "is_result": True} for a in _ELU_ATTRIBUTES if a["alpha"] >= 0),
         ),
         ulp={"FLOAT": 1.0, "DOUBLE": 4.0, "half": ROUNDED},
+        lost=2.0**-150,
     ),
     "hardshrink": Reference(
         formula=hardshrink,
