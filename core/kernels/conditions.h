@@ -74,8 +74,8 @@ inline bool at_most(WordRegister r, uint32_t limit) {
 #endif
 }
 
-// A condition for each lane. Comparisons of registers give registers; GCC 12 would turn the masks of
-// AVX-512 into registers to combine them.
+// A condition for each lane. Comparisons of registers give registers; GCC 12 would turn the masks
+// of AVX-512 into registers to combine them.
 #if defined(__AVX512F__)
 using Lanes = __mmask16;
 inline Lanes above(WordRegister x, uint32_t limit) {

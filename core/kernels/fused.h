@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused multiply-add, with the same bits everywhere, and sums of doubles that keep what rounding takes
-// from them.
+// The fused multiply-add, with the same bits everywhere, and sums of doubles that keep what
+// rounding takes from them.
 #pragma once
 
 #include "core/kernels/bits.h"

@@ -150,8 +150,7 @@ inline Exponential exponential(double t) {
 inline double log_ratio(double a, double b, double difference) {
   const uint64_t k = (bits_of(a) - bits_of(b) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
   const double pb = double_of(bits_of(b) + k);
-  const double n =
-      double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
+  const double n = double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
   const double f = (k == 0 ? difference : a - pb) / (a + pb), s = f * f;
   const double p = polynomial(s, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11,
                               2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);

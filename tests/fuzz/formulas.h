@@ -32,16 +32,16 @@ long double exponential(const Function& function, double x, double rate) {
 inline long double elu(long double x, const double* a) {
   const long double factor = static_cast<long double>(a[1]) * a[0];
   if (x > 0) return a[1] * x;
-  return factor * exponential([](long double t) { return std::expm1(t); },
-                              static_cast<double>(x), a[2]);
+  return factor *
+         exponential([](long double t) { return std::expm1(t); }, static_cast<double>(x), a[2]);
 }
 
 inline long double elu_backward(long double g, long double v, const double* a) {
   const long double factor = static_cast<long double>(a[1]) * a[0];
   if (v > 0) return g * a[1];
   if (a[3] != 0) return g * a[2] * (v + factor);
-  return g * (factor * a[2]) * exponential([](long double t) { return std::exp(t); },
-                                          static_cast<double>(v), a[2]);
+  return g * (factor * a[2]) *
+         exponential([](long double t) { return std::exp(t); }, static_cast<double>(v), a[2]);
 }
 
 // 1 - eps has more digits than a number holds; where x >= 1/2, 1 - x has not.

@@ -16,14 +16,14 @@ struct elu_exact {
   explicit elu_exact(const double* attributes)
       : scale(attributes[1]), factor(attributes[1] * attributes[0]), rate(attributes[2]) {}
 
-  // Below -60, expm1 is -1. Above 1400, which a negative inputScale leads to, the result is infinite,
-  // unless the factor is 0.
+  // Below -60, expm1 is -1. Above 1400, which a negative inputScale leads to, the result is
+  // infinite, unless the factor is 0.
   double exact(double x) const {
     const double t = x * rate;
     const Clamped within = clamped(t, -60, 1400);
     const Exponential e = exponential(within.value);
     const double of_first = double_of((uint64_t{2046} << 52) - bits_of(e.first));  // 1 / first
-    const double number = fused(e.second, e.m, e.second - of_first);  // expm1 / first
+    const double number = fused(e.second, e.m, e.second - of_first);               // expm1 / first
     const double whole = number + (within.beyond > 0 ? within.beyond : 0);
     const double y = factor * __builtin_copysign(whole, t) * e.first;
     return x > 0 ? scale * x : y;

@@ -2,7 +2,7 @@
 // A formula is one element-wise operator as arithmetic, in two strengths (docs/kernels.md):
 //
 //     struct name {
-//       explicit name(const double* attributes);         // in the order of its row
+//       explicit name(const double* attributes);         // in the order of its row; or none
 //       double exact(double x) const;                    // right for every value and attribute
 //       template <class V> V fast(V x) const;            // V = FloatRegister
 //       Lanes needs_exact(FloatRegister x) const;        // where `fast` may be wrong
@@ -48,13 +48,11 @@ inline constexpr int unroll_of<F> = F::unroll;
 
 // One type for each input.
 template <class F, class... In>
-concept HasExact = requires(const F& f, const In&... in) {
-  f.exact((static_cast<void>(in), 0.0)...);
-};
+concept HasExact =
+    requires(const F& f, const In&... in) { f.exact((static_cast<void>(in), 0.0)...); };
 template <class F, class... In>
-concept HasFast = requires(const F& f, const In&... in) {
-  f.fast((static_cast<void>(in), FloatRegister{})...);
-};
+concept HasFast =
+    requires(const F& f, const In&... in) { f.fast((static_cast<void>(in), FloatRegister{})...); };
 
 template <class F, class... X>
 [[gnu::always_inline]] inline Lanes needs_exact(const F& f, X... x) {

@@ -38,7 +38,6 @@ inline void fetch_sources(int64_t i, const In&... in) {
   (fetch_block<Type>(in.at(i), kAhead<Type>), ...);
 }
 
-
 // Right for every value, in double.
 template <class F, class... X>
 inline double exact_of(const F& f, X... x) {
@@ -206,8 +205,10 @@ void choose_form_of(const double* attributes, Element type, ChosenForm& to) {
   };
   if constexpr (requires { F::template choose<M>(attributes, use); }) {
     F::template choose<M>(attributes, use);
-  } else {
+  } else if constexpr (requires { F(attributes); }) {
     use(F(attributes));
+  } else {
+    use(F{});
   }
 }
 
