@@ -70,8 +70,8 @@ CASES = {
                       lambda p, r: r + r * r / 2 + r * r * r * p(r), "61.2"),
     "expm1, exact": ("math.h", "exponential", 10, "0.3466", lambda r: r.exp() - 1,
                      lambda p, r: r + r * r * p(r), "53"),
-    "logit, FLOAT": ("elementwise/logit.h", "log_odds_single", 2, "0.25", lambda f: 2 * atanh(f / 2),
-                     lambda p, f: f + f * f * f * p(f * f), "25.3"),
+    "logit, FLOAT": ("elementwise/logit.h", "log_odds_single", 2, "0.25",
+                     lambda f: 2 * atanh(f / 2), lambda p, f: f + f * f * f * p(f * f), "25.3"),
 }  # fmt: skip
 
 
