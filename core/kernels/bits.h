@@ -28,10 +28,10 @@ inline bool any(bool a, bool b) { return (static_cast<int>(a) | static_cast<int>
 
 inline float magnitude(float x) { return __builtin_fabsf(x); }
 inline double magnitude(double x) { return __builtin_fabs(x); }
+inline double copy_sign(double x, double y) { return __builtin_copysign(x, y); }
 inline bool within(double x, double least, double most) {
   return magnitude(x) >= least && magnitude(x) <= most;
 }
-
 // condition ? 0 : x, by a mask. With a conditional expression, GCC interleaves the choice with that
 // of `canonical`, which costs two more comparisons.
 inline double zero_if(bool condition, double x) {

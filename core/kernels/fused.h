@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused multiply-add, with the same bits everywhere, and sums and products of doubles that keep
-// what rounding takes from them.
+// The fused multiply-add, with the same bits everywhere, and sums of doubles that keep what
+// rounding takes from them.
 #pragma once
 
 #include "core/kernels/bits.h"
@@ -35,8 +35,8 @@ inline double fused(double a, double b, double c) {
 // 1.
 inline float fused_minus(float a, float b, float c) { return fused(a, -b, c); }
 
-// An unevaluated sum high + low of doubles, which keeps what rounding takes from a sum or product;
-// |low| is at most about an ulp of high.
+// An unevaluated sum high + low of doubles, which keeps what rounding takes from a sum; |low| is at
+// most about an ulp of high.
 struct Pair {
   double high, low;
 };
@@ -44,17 +44,6 @@ struct Pair {
 inline Pair sum_of(double a, double b) {
   const double sum = a + b, part = sum - a;
   return {sum, (a - (sum - part)) + (b - part)};
-}
-
-inline Pair product_of(double a, double b) {
-  const double product = a * b;
-  return {product, fused(a, b, -product)};
-}
-
-// Leaves out low * low, which is below 2^-105 of the product.
-inline Pair times(Pair a, Pair b) {
-  const Pair y = product_of(a.high, b.high);
-  return {y.high, y.low + fused(a.high, b.low, a.low * b.high)};
 }
 
 }  // namespace

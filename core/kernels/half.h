@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "core/kernels/element.h"
-#include "core/kernels/registers.h"
+#include "core/kernels/conditions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

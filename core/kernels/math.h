@@ -78,30 +78,11 @@ inline Reduced<V> reduce_2(V x, RateF32 rate) {
   return {fused(x, all_of<V>(rate.low), r), n, bits_of(shifted) << 23};
 }
 
-// 2^n as the product of two factors; the first is 2^max(n, least). Right for n > least - 127.
-template <class V>
-struct PowerInTwo {
-  V first, second;
-  PowerInTwo(V n, float least) {
-    const V most = all_of<V>(least), shift = all_of<V>(kShiftToPower);
-    const V a = n < most ? most : n;
-    first = float_of(bits_of(a + shift) << 23);
-    second = float_of(bits_of(n - a + shift) << 23);
-  }
-};
-
 // 2^f, relative error 2^-22.6
 template <class V>
 inline V exp2_half(V f) {
   return polynomial(f, 0x1.5f76c6p-10f, 0x1.3cedbcp-7f, 0x1.c6ae66p-5f, 0x1.ebf9b2p-3f,
                     0x1.62e432p-1f, 1.0f);
-}
-
-// 2^f - 1, relative error 2^-25.5
-template <class V>
-inline V exp2m1_half(V f) {
-  return f * polynomial(f, 0x1.446ca6p-13f, 0x1.5f08bep-10f, 0x1.3b29e4p-7f, 0x1.c6af6cp-5f,
-                        0x1.ebfbe0p-3f, 0x1.62e430p-1f);
 }
 
 // ---- double, with errors of 2^-31: more than enough for results in float, whose intermediates
@@ -128,6 +109,55 @@ inline Power power_of_2(double u) {
 
 inline constexpr double kLog2e = 0x1.71547652b82fep0;
 
+// ---- double, for `exact` formulas: a few ulp. (GCC vectorises fused products, but for v2) ----
+
+// exp(t) = (1 + m) first second, for |t| <= 1400. Both are powers of two within the range, which
+// their product may leave. m is expm1(t) where |t| <= 0.346.
+struct Exponential {
+  double m, first, second;
+};
+
+inline double power_of_2_shifted(double shifted) {  // 2^n from n + kShiftF64, |n| <= 1022
+  return double_of((bits_of(shifted) << 52) + (uint64_t{1023} << 52));
+}
+
+// t, or the nearer end; NaN stays. `beyond` is 0 between the ends, infinite where t is, and finite
+// elsewhere.
+struct Clamped {
+  double value, beyond;
+};
+inline Clamped clamped(double t, double least, double most) {
+  const double below = most < t ? most : t, value = least > below ? least : below;
+  return {value, (t - value) * 0x1p-100};
+}
+
+inline Exponential exponential(double t) {
+  const double n = fused(t, kLog2e, kShiftF64) - kShiftF64;
+  const double r = fused(n, -0x1.abc9e3b39803fp-56, fused(n, -0x1.62e42fefa39efp-1, t));  // - n ln2
+  // expm1(r) = r + r^2 p(r), |r| <= 0.3466, relative error 2^-53
+  const double p = polynomial(r, 0x1.b1bbed8cba94ap-26, 0x1.289df169af667p-22,
+                              0x1.71dcc02d4a1f1p-19, 0x1.a019ab4cbc664p-16, 0x1.a01a021d31baap-13,
+                              0x1.6c16c17d96ea4p-10, 0x1.1111111100a26p-7, 0x1.55555555527abp-5,
+                              0x1.5555555555580p-3, 0x1.0000000000004p-1);
+  const double shifted = fused(n, 0.5, kShiftF64), half = shifted - kShiftF64;
+  return {fused(r * r, p, r), power_of_2_shifted(shifted),
+          power_of_2_shifted((n - half) + kShiftF64)};
+}
+
+// ln(a / b) for positive normal numbers; `difference` is a - b, with more digits where a and b
+// cancel. With the power of two p = 2^n near a / b,
+//     ln(a / b) = n ln2 + 2 atanh(f),    f = (a - p b) / (a + p b),    |f| <= 0.2004.
+inline double log_ratio(double a, double b, double difference) {
+  const uint64_t k = (bits_of(a) - bits_of(b) + (uint64_t{1} << 51)) & (uint64_t{0xfff} << 52);
+  const double pb = double_of(bits_of(b) + k);
+  const double n = double_of(((k + (uint64_t{1} << 62)) >> 52) | bits_of(0x1p52)) - (0x1p52 + 1024);
+  const double f = (k == 0 ? difference : a - pb) / (a + pb), s = f * f;
+  const double p = polynomial(s, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11,
+                              2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3);
+  const double rest = fused(f * s, p, n * 0x1.ef35793c7673p-45);
+  return fused(n, 0x1.62e42fefa38p-1, f + f + rest);  // ln2; the product is exact
+}
+
 // ---- double, with 2^-60 to spare ----
 
 // exp(high + low) = 2^n (1 + r + half_square + q), |high| <= 2^12, relative error of r + … 2^-61:
@@ -152,16 +182,6 @@ inline ExpF64 exp_exact(double high, double low) {
 // 2^n for integers |n| <= 1022
 inline double power_of_2_exact(double n) {
   return double_of((bits_of(n + kShiftF64) << 52) + (uint64_t{1023} << 52));
-}
-
-// 2^shift = step * step * last. 2^shift itself may leave the range, but if a number is multiplied
-// by the three in turn, each partial product lies between the number and the result.
-struct PowerInSteps {
-  double step, last;
-};
-inline PowerInSteps power_in_steps(double shift) {
-  const double third = (shift * (1.0 / 3) + kShiftF64) - kShiftF64;
-  return {power_of_2_exact(third), power_of_2_exact(shift - 2 * third)};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/kernels/registers.h"
+#include "core/kernels/conditions.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {

@@ -78,29 +78,6 @@ inline DoubleRegister widened_half(FloatRegister r, int half) {
 #endif
 }
 
-// Rounds the values of two registers to float and joins them.
-inline FloatRegister narrowed(DoubleRegister lower, DoubleRegister upper) {
-#if defined(__AVX512F__)
-  const auto half = [](DoubleRegister r) { return _mm512_maskz_cvtpd_ps(0xff, r); };
-  return _mm512_maskz_insertf32x8(0xffff, _mm512_castps256_ps512(half(lower)), half(upper), 1);
-#else
-  const HalfRegister halves[2] = {__builtin_convertvector(lower, HalfRegister),
-                                  __builtin_convertvector(upper, HalfRegister)};
-  FloatRegister r;
-  std::memcpy(&r, halves, sizeof r);
-  return r;
-#endif
-}
-
-// Computes f(a, b) in double and rounds it.
-inline float in_double(const auto& f, float a, float b) {
-  return static_cast<float>(f(static_cast<double>(a), static_cast<double>(b)));
-}
-inline FloatRegister in_double(const auto& f, FloatRegister a, FloatRegister b) {
-  return narrowed(f(widened_half(a, 0), widened_half(b, 0)),
-                  f(widened_half(a, 1), widened_half(b, 1)));
-}
-
 template <class R>
 inline void store_register(void* to, R r) {
   std::memcpy(to, &r, sizeof r);
@@ -168,96 +145,14 @@ inline FloatRegister fused_minus(FloatRegister a, FloatRegister b, FloatRegister
 #endif
 }
 
-// Zen 4 compares floats, and words for a mask, in the pipes that multiply, 16 a cycle; it computes
-// 32 minima or maxima of words a cycle, in any pipe. The bits of positive numbers have the order of
-// the numbers, those of negative numbers the reversed order. As signed words negative numbers are
-// the smaller ones, as unsigned words the larger ones.
-inline uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
-inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-inline WordRegister smaller(WordRegister a, WordRegister b) { return a < b ? a : b; }
-inline WordRegister larger(WordRegister a, WordRegister b) { return a > b ? a : b; }
-inline WordRegister smaller_signed(WordRegister a, WordRegister b) {
-  const auto x = reinterpret_cast<SignedRegister>(a), y = reinterpret_cast<SignedRegister>(b);
-  return reinterpret_cast<WordRegister>(x < y ? x : y);
-}
-inline WordRegister larger_signed(WordRegister a, WordRegister b) {
-  const auto x = reinterpret_cast<SignedRegister>(a), y = reinterpret_cast<SignedRegister>(b);
-  return reinterpret_cast<WordRegister>(x > y ? x : y);
-}
-
-inline FloatRegister magnitude(FloatRegister x) { return float_of(bits_of(x) & 0x7fffffff); }
-inline FloatRegister zero_if(SignedRegister condition, FloatRegister x) {
-  return condition ? FloatRegister{} : x;
-}
-inline WordRegister zero_unless(SignedRegister condition, WordRegister x) {
-  return condition ? x : WordRegister{};
-}
-
-// Every NaN result becomes the quiet NaN 0x7fc0…, because instruction sets differ in which payload
-// survives x * y.
-template <class V>
-inline V canonical(V x) {
-  return x == x ? x : all_of<V>(__builtin_nanf(""));
-}
-
-// |x| with the sign of y.
-template <class V>
-inline V copy_sign(V x, V y) {
-  return float_of((bits_of(x) & 0x7fffffff) | (bits_of(y) & 0x80000000));
-}
-
-// Computes so_far | (a ^ b) in one instruction, where GCC 12 uses two.
-inline WordRegister or_different(WordRegister so_far, WordRegister a, WordRegister b) {
+// a * b - c, rounded once.
+inline FloatRegister fused_less(FloatRegister a, FloatRegister b, FloatRegister c) {
 #if defined(__AVX512F__)
-  const auto bits = [](WordRegister r) { return reinterpret_cast<__m512i>(r); };
-  return reinterpret_cast<WordRegister>(
-      _mm512_ternarylogic_epi32(bits(so_far), bits(a), bits(b), 0xf0 | (0xcc ^ 0xaa)));
+  return _mm512_fmsub_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmsub_ps(a, b, c);
 #else
-  return so_far | (a ^ b);
-#endif
-}
-inline WordRegister all_words(uint32_t x) { return x - WordRegister{}; }
-
-// Reads the words as signed numbers (two's complement).
-inline FloatRegister as_signed(WordRegister bits) {
-  return __builtin_convertvector(reinterpret_cast<SignedRegister>(bits), FloatRegister);
-}
-
-// Returns whether no lane is above the limit.
-inline bool at_most(WordRegister r, uint32_t limit) {
-#if defined(__AVX512F__)
-  return _mm512_cmpgt_epu32_mask(reinterpret_cast<__m512i>(r),
-                                 _mm512_set1_epi32(static_cast<int>(limit))) == 0;
-#else
-  uint32_t most = 0;
-  for (int k = 0; k < kRegisterFloats; ++k) most = most > r[k] ? most : r[k];
-  return most <= limit;
-#endif
-}
-
-// table[i % 16] for the index i of every lane.
-inline uint32_t pick(const uint32_t (&table)[16], uint32_t index) { return table[index % 16]; }
-inline WordRegister pick(const uint32_t (&table)[16], WordRegister index) {
-#if defined(__AVX512F__)
-  const __m512i found = _mm512_maskz_permutexvar_epi32(0xffff, reinterpret_cast<__m512i>(index),
-                                                       _mm512_loadu_si512(table));
-  return reinterpret_cast<WordRegister>(found);
-#elif defined(__AVX2__)
-  const auto half = [=](const uint32_t* from) {
-    return _mm256_castsi256_ps(
-        _mm256_permutevar8x32_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
-                                    reinterpret_cast<__m256i>(index)));
-  };
-  const __m256 upper = reinterpret_cast<__m256>(index << 28);  // its sign: index % 16 >= 8
-  return reinterpret_cast<WordRegister>(_mm256_blendv_ps(half(table), half(table + 8), upper));
-#elif defined(__aarch64__)
-  const uint8x16x4_t bytes = vld1q_u8_x4(reinterpret_cast<const uint8_t*>(table));
-  const WordRegister four = index % 16 * 0x04040404u + 0x03020100u;  // where those of a lane are
-  return reinterpret_cast<WordRegister>(vqtbl4q_u8(bytes, reinterpret_cast<uint8x16_t>(four)));
-#else
-  WordRegister found;
-  for (int k = 0; k < kRegisterFloats; ++k) found[k] = table[index[k] % 16];
-  return found;
+  return fused(a, b, -c);
 #endif
 }
 

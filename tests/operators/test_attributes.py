@@ -159,7 +159,7 @@ def test_instruction_sets(level, digest_here):
 
 
 def digest() -> str:
-    """Bits with drawn attributes, which need forms that the attributes of the rows do not."""
+    """Bits with drawn attributes, which need forms that the attributes of the rows do not use."""
     sha, rng = hashlib.sha256(), np.random.default_rng([SEED, 3])
     for op, dtype in (case.values for case in each_dtype(lambda op: True)):
         for _ in range(60):

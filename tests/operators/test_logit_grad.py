@@ -91,8 +91,8 @@ def test_no_digits_are_lost_at_the_ends():
 
 @pytest.mark.parametrize("eps", [-1, 0, 2.0**-60, 2.0**-40, 1e-6, 0.0078125])
 def test_digits_of_results_from_one_end_of_the_range_to_the_other(eps):
-    """At most 0.51 ulp and 2^-150. Usual values alone, which the quick form computes, have the bits
-    that they have among unusual ones."""
+    """At most 0.51 ulp and 2^-150. Usual values alone, which `fast` computes, have the bits that
+    they have among unusual ones."""
     rng = np.random.default_rng(SEED)
     n, half = 300_000, 0x3F000000
     near_0 = rng.integers(0, half, n, dtype=np.uint32).view(np.float32)  # subnormal ones, too

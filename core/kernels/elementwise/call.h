@@ -35,7 +35,6 @@ inline constexpr int kFormBytes = 192;
 struct ChosenForm {
   alignas(16) unsigned char form[kFormBytes];  // an object that only the loop understands
   PackedLoop loop;
-  bool doubts;  // `loop` may compute some values twice, for which it needs stack
 };
 
 // Chooses a form for operands of the given type. Attributes come in the order of the row. Scalars

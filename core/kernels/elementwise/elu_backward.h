@@ -1,255 +1,163 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of elu from its input, g (x > 0 ? scale : inputScale alpha scale exp(inputScale x)),
-// or from its result (elu_backward_result.h).
+// or from its result v, g (v > 0 ? scale : inputScale (v + alpha scale)).
 #pragma once
 
-#include "core/kernels/elementwise/elu_backward_result.h"
-#include "core/kernels/elementwise/elu_double.h"
 #include "core/kernels/elementwise/formula.h"
 #include "core/kernels/math.h"
 
 namespace openaclnn::OPENACLNN_ISA {
 namespace {
 
-// The quick forms in float derive from this one. They are right for every x with exp(inputScale x)
-// above e^-64 and a finite result.
-struct elu_backward_quick {
-  static constexpr bool finite = false;
-  float scale, factor;  // of exp(inputScale x)
-  elu_backward_wide wide;
-  uint32_t limit;  // the bits of -64 / inputScale; those of smaller numbers are larger, those of
-                   // positive ones smaller
+struct elu_backward_exact {
+  double scale, factor, rate;
+  explicit elu_backward_exact(const double* attributes)
+      : scale(attributes[1]),
+        factor(attributes[1] * attributes[0] * attributes[2]),
+        rate(attributes[2]) {}
 
-  template <class V>
-  auto unusual(V, V x) const {
-    return bits_of(x);
-  }
-  float general(float g, float x) const { return wide(g, x); }
-};
-
-// The careful form of `quick` is right for all g and x. exp(inputScale x) is the product of two
-// factors, and x is clamped to a lower bound, where the result is 0. If g is above kLarge, the
-// result would not be 0 there; such a g is multiplied by 2^-kMore, which changes no digits, and its
-// bound is lower. Below the bound a form may multiply by 0 instead of a power of two that
-// underflows, which takes 100 cycles on some processors (20 % of -inf: 0.85 -> 0.30 ns an element).
-// The largest factor of exp that both bounds allow is kFactor.
-template <class Quick>
-struct elu_backward_careful : NoDoubts {
-  static constexpr int unroll = 2;
-  Quick form;
-  float bound, lower;
-  explicit elu_backward_careful(const Quick& quick)
-      : form(quick),
-        bound(float_of(quick.limit) * (152.0f / 64)),
-        lower(float_of(quick.limit) * (Quick::kLower / 64)) {}
-
-  template <class V>
-  V quick(V g, V x) const {
-    const auto large = (bits_of(g) & 0x7fffffff) >= bits_of(Quick::kLarge);
-    const V least = large ? all_of<V>(lower) : all_of<V>(bound);
-    const V less = large ? g * all_of<V>(Quick::kLess) : g;
-    const V more = large ? all_of<V>(Quick::kMore) : V{};
-    const auto below = x < least;
-    return canonical(form.carefully(g, x, less, below, below ? least : x, more));
+  // The exponential of a number is neither 0 nor infinite.
+  double exact(double g, double x) const {
+    const Clamped within = clamped(x * rate, -1400, 1400);
+    const Exponential e = exponential(within.value);
+    const double number = within.beyond == -__builtin_inf() ? 0 : 1 + e.m;
+    const double power = number + (within.beyond > 0 ? within.beyond : 0);
+    const double y = g * factor * power * e.first * e.second;
+    return x > 0 ? g * scale : y;
   }
 };
 
-// g (high + low) exp(…) 2^-32, where high + low = 2^32 scale alpha inputScale: nothing underflows
-// that the result does not. If `unit`, scale, alpha and inputScale are 1.
+// With exp(inputScale x) = 2^n exp(r + c), where c is what the product and n ln2 have lost,
+// exp(r + c) = one_r + q and k = 2^32 g scale alpha inputScale, this computes
+// 2^(n - 32) (k one_r + …): only the last sum rounds, it keeps the sign of a zero, and nothing
+// underflows that the result does not. If `unit`, all attributes are 1.
 template <bool unit>
-struct elu_backward_single : elu_backward_quick {
+struct elu_backward_single : elu_backward_exact {
   static constexpr int unroll = unit ? 4 : 2;
-  float input_scale, high, low;
+  float bound, little, high, low;  // 2^32 scale alpha inputScale = high + low
+  explicit elu_backward_single(const elu_backward_exact& e)
+      : elu_backward_exact(e),
+        bound(static_cast<float>(-64 / rate)),
+        little(static_cast<float>(0x1p-60 / rate)),
+        high(static_cast<float>(0x1p32 * factor)),
+        low(static_cast<float>(0x1p32 * factor - high)) {}
 
-  // If `unit`, 2^-60 is added, which changes no result, so that a subnormal x is not multiplied
-  // (formula.h).
+  Lanes needs_exact(FloatRegister, FloatRegister x) const { return below(x, bound); }
   template <class V>
-  Reduced<V> reduced(V x) const {
-    return reduce(unit ? x + all_of<V>(0x1p-60f) : x * all_of<V>(input_scale));
-  }
-
-  // g (high + low) exp(r - c)
-  template <class V>
-  V mantissa(V g, V x, const Reduced<V>& t) const {
-    const V rate = all_of<V>(input_scale), factor = all_of<V>(high);
-    // exp(inputScale x) = 2^n exp(r - c) = 2^n (1 + r + q); c holds what the product and n ln2 lost
+  V fast(V g, V given) const {
+    // `little` changes no result, but without it subnormal numbers were multiplied
+    const V x = given + all_of<V>(little), scales = all_of<V>(rate), p = unit ? x : x * scales;
+    const Reduced<V> t = reduce(p);
     const V n_low = t.n * all_of<V>(kLn2Low);
-    const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused(x, rate, -(x * rate)));
+    const V minus_c = unit ? n_low : fused(t.n, all_of<V>(kLn2Low), fused_less(x, scales, p));
     const V tail = fused(t.r * t.r, exp_tail_single(t.r), minus_c);
     const V q = fused(minus_c, t.r + tail, tail);
-    // k (1 + r) is main - rest: only the last sum rounds, and it keeps the sign of zero
-    const V k = g * factor, one_r = all_of<V>(1) + t.r, main = k * one_r;
-    const V rest = fused_minus(t.r, k, main - k);
-    const V excess = fused_minus(g, all_of<V>(low), fused_minus(g, factor, k));  // k - g factor
+    const V k = g * all_of<V>(high), one_r = all_of<V>(1) + t.r, main = k * one_r;
+    const V rest = fused_minus(t.r, k, main - k);  // main - k one_r
+    const V excess = fused_minus(g, all_of<V>(low), fused_minus(g, all_of<V>(high), k));
     const V lost = unit ? rest : fused(excess, one_r, rest);
-    return main - fused_minus(q, k, lost);
+    const V y = (main - fused_minus(q, k, lost)) * float_of(t.power - (32u << 23));
+    return given > 0 ? (unit ? g : g * all_of<V>(scale)) : y;
   }
-
-  template <class V>
-  V either(V g, V x, V y) const {
-    return x > 0 ? (unit ? g : g * all_of<V>(scale)) : y;
-  }
-  template <class V>
-  V quick(V g, V x) const {
-    const Reduced<V> t = reduced(x);
-    return either(g, x, mantissa(g, x, t) * float_of(t.power - (32u << 23)));
-  }
-
-  static constexpr float kLarge = 0x1p30f, kMore = 100, kLess = 0x1p-100f, kLower = 221.5f;
-  static constexpr double kFactor = 0x1p38;  // kLarge kFactor e^-152 and 2^128 kFactor e^-221.5 are
-                                             // below 2^-150
-  // An infinite g makes the mantissa NaN. The result is then NaN for x = -infinity and x = NaN, and
-  // an infinity with the sign of g alpha scale for other x.
-  template <class V>
-  V carefully(V g, V x, V less, auto below, V bounded, V more) const {
-    const Reduced<V> t = reduced(bounded);
-    const PowerInTwo<V> power(t.n + (more - all_of<V>(32)), -126);
-    const V y = mantissa(less, bounded, t) * power.first * (below ? V{} : power.second);
-    return either(g, x, y == y ? y : g * ((x - x) + all_of<V>(high)));
-  }
-
-  auto careful() const { return elu_backward_careful<elu_backward_single>(*this); }
 };
 
-// `rate` is |inputScale| log2(e), because its parts must be positive.
-template <bool growing>
-struct elu_backward_half : elu_backward_quick {
-  RateF32 rate;
-  float little;  // |2^-60 / inputScale|, which is added like that of elu_backward_single
+// For results of 16 bits.
+struct elu_backward_half : elu_backward_exact {
+  float bound, little;
+  RateF32 rate_2;
+  explicit elu_backward_half(const elu_backward_exact& e)
+      : elu_backward_exact(e),
+        bound(static_cast<float>(-64 / rate)),
+        little(static_cast<float>(0x1p-60 / rate)),
+        rate_2(rate * kLog2e) {}
+
+  Lanes needs_exact(FloatRegister, FloatRegister x) const { return below(x, bound); }
   template <class V>
-  V quick(V g, V x) const {
-    const V more = all_of<V>(little);
-    const Reduced<V> t = reduce_2(growing ? more - x : more + x, rate);
+  V fast(V g, V x) const {
+    const Reduced<V> t = reduce_2(x + all_of<V>(little), rate_2);
     const V e = exp2_half(t.r) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
-
-  static constexpr float kLarge = 0x1p50f, kMore = 62, kLess = 0x1p-62f, kLower = 199;
-  static constexpr double kFactor = 0x1p24;  // the same for 2^-134
-  template <class V>
-  V carefully(V g, V x, V less, auto /*below*/, V bounded, V more) const {
-    const Reduced<V> t = reduce_2(bounded + all_of<V>(little), rate);
-    const PowerInTwo<V> power(t.n + more, -100);
-    const V e = exp2_half(t.r) * power.first;
-    const V exists = x < all_of<V>(-0x1.fffffep127f) ? V{} : e;  // 0 times an infinite g is NaN
-    const V y = exists * all_of<V>(factor) * less * power.second;
-    return x > 0 ? all_of<V>(scale) * g : y;
-  }
-
-  auto careful() const { return elu_backward_careful<elu_backward_half>(*this); }
 };
 
-// Here the factor is below 2^-20. `high` is 2^64 times the factor, so that no part of the product
-// is subnormal unless the result is. If inputScale is 0, the factor is 0, and the form gives the
-// zeros and NaNs of FLOAT, too.
-struct elu_backward_half_tiny : elu_backward_quick {
-  RateF32 rate;
-  float high;
-  template <class V>
-  V quick(V g, V x) const {
-    const Reduced<V> t = reduce_2(x, rate);
-    const V e = exp2_half(t.r) * float_of(t.power);
-    const V y = ((g * all_of<V>(high)) * e) * all_of<V>(0x1p-64f);
-    return x > 0 ? all_of<V>(scale) * g : y;
+struct elu_backward_result_exact {
+  double scale, rate, shift, shift_low;  // alpha scale; with FLOAT attributes the second is 0
+  explicit elu_backward_result_exact(const double* attributes)
+      : scale(attributes[1]), rate(attributes[2]), shift(attributes[0] * attributes[1]) {
+    const double lost = fused(attributes[0], attributes[1], -shift);
+    shift_low = magnitude(lost) > 0 && magnitude(shift) < __builtin_inf() ? lost : -0.0;
+  }
+
+  double exact(double g, double v) const {  // v and shift may cancel: that is exact
+    const double y = g * rate * ((v + shift) + shift_low);
+    return v > 0 ? g * scale : y;
   }
 };
 
-// A form without its careful one, whose bounds do not hold for these attributes.
-template <class Form>
-struct without_careful : Form {
-  void careful() const = delete;
-};
+// Results of elu are -alpha scale or more. `sum` is v + high, and its rounding error is exact for
+// |v| <= high, as is that of the product p; low is what `high` lacks of alpha scale. Where v and
+// high cancel, low may be as large as the sum. If `unit`, inputScale is 1.
+template <bool unit>
+struct elu_backward_result_single : elu_backward_result_exact {
+  float high, low, little, least;
+  explicit elu_backward_result_single(const elu_backward_result_exact& e)
+      : elu_backward_result_exact(e),
+        high(static_cast<float>(shift)),
+        low(static_cast<float>(shift - high)),
+        little(high * 0x1p-60f),  // changes no result: without it subnormal v were multiplied
+        least(low == 0 ? 0 : high * 0x1p-16f) {}
 
-// Here inputScale is below 0, so the result grows with |x|. `general` also computes |g| below
-// 2^-90, except 0, where the mantissa loses digits that the power of two would show.
-struct elu_backward_single_growing : without_careful<elu_backward_single<false>> {
+  Lanes needs_exact(FloatRegister, FloatRegister v) const { return below(v, least - high); }
   template <class V>
-  auto unusual(V g, V x) const {
-    const auto size = bits_of(g) & 0x7fffffff;
-    const auto small = zero_unless(size - 1 < bits_of(0x1p-90f) - 1, bits_of(V{}) - 1);
-    return larger(bits_of(x), small);
+  V fast(V g, V given) const {
+    const V v = given + all_of<V>(little), sum = v + all_of<V>(high), k = all_of<V>(rate);
+    const V lost = (v - (sum - all_of<V>(high))) + all_of<V>(low);
+    const V p = unit ? sum : sum * k;
+    const V p_low = unit ? lost : fused(lost, k, fused_less(sum, k, p));
+    const V y = fused_less(g, p, fused_minus(g, p_low, V{}));  // with the sign of a zero
+    return given > 0 ? g * all_of<V>(scale) : y;
   }
 };
 
-template <class M>
+// For results of 16 bits.
+struct elu_backward_result_half : elu_backward_result_exact {
+  float high, low;
+  explicit elu_backward_result_half(const elu_backward_result_exact& e)
+      : elu_backward_result_exact(e),
+        high(static_cast<float>(shift)),
+        low(static_cast<float>(shift - high)) {}
+  template <class V>
+  V fast(V g, V v) const {
+    const V sum = (v + all_of<V>(high)) + all_of<V>(low);
+    return (v > 0 ? all_of<V>(scale) : sum * all_of<V>(rate)) * g;
+  }
+};
+
 struct elu_backward {
-  using T = typename M::T;
-  double alpha, scale, input_scale;
-  bool is_result;
-  explicit elu_backward(const double* attributes)
-      : alpha(attributes[0]),
-        scale(attributes[1]),
-        input_scale(attributes[2]),
-        is_result(attributes[3] != 0) {}
-
-  template <class Loop>
-  void visit(const Loop& loop) const {
-    if constexpr (__is_same(M, Double)) {
-      if (is_result) return loop(elu_backward_result_double(alpha, scale, input_scale));
-      loop(elu_backward_double(alpha, scale, input_scale));
-    } else {
-      visit_float(loop);
-    }
-  }
-
-  template <class Loop>
-  void visit_float(const Loop& loop) const {
-    constexpr bool to_half = __is_same(M, Half);
-    if (is_result) return visit_elu_backward_result<to_half>(alpha, scale, input_scale, loop);
-    const double factor = scale * alpha * input_scale;
-    const auto positive = static_cast<float>(scale);
-    const elu_backward_wide wide{{scale, input_scale, factor}};
-    const elu_backward_quick quick{positive, static_cast<float>(factor), wide,
-                                   bits_of(static_cast<float>(-64 / magnitude(input_scale)))};
-    const double least = !to_half && input_scale < 0 ? 0x1p-20 : 0x1p-120;
-    if (within(input_scale, 0x1p-60, 0x1p60) && within(factor, least, 0x1p60)) {
-      if constexpr (to_half) {
-        visit_half(quick, factor, loop);
-      } else {
-        visit_single(quick, factor, loop);
+  template <class M>
+  static void choose(const double* attributes, const auto& use) {
+    constexpr bool half = __is_same(M, Half), single = __is_same(M, Single);
+    if (attributes[3] != 0) {
+      const elu_backward_result_exact e(attributes);
+      const bool fast = usual(e.rate, 0x1p-20) && usual(e.shift, 0x1p-20);
+      if constexpr (half) {
+        if (fast) return use(elu_backward_result_half(e));
+      } else if constexpr (single) {
+        if (fast && e.rate == 1) return use(elu_backward_result_single<true>(e));
+        if (fast) return use(elu_backward_result_single<false>(e));
       }
-    } else if (input_scale == 0 && factor == 0) {  // not NaN
-      loop(elu_backward_half_tiny{quick, RateF32(0), static_cast<float>(factor)});
-    } else {
-      loop(wide);
+      return use(e);
     }
-  }
-
-  template <class Loop>
-  void visit_half(const elu_backward_quick& quick, double factor, const Loop& loop) const {
-    const RateF32 rate(magnitude(input_scale) * kLog2e);
-    const auto little = static_cast<float>(0x1p-60 / magnitude(input_scale));
-    const bool growing = input_scale < 0, small = within(factor, 0, 0x1p-20);
-    using falling = elu_backward_half<false>;
-    if (growing && small) {
-      loop(quick.wide);
-    } else if (growing) {
-      loop(without_careful<elu_backward_half<true>>{{quick, rate, little}});
-    } else if (small) {
-      loop(elu_backward_half_tiny{quick, rate, static_cast<float>(factor * 0x1p64)});
-    } else if (within(factor, 0, falling::kFactor)) {
-      loop(falling{quick, rate, little});
-    } else {
-      loop(without_careful<falling>{{quick, rate, little}});
+    const elu_backward_exact e(attributes);
+    const bool fast =
+        usual(e.rate, 0x1p-60) && usual(magnitude(e.factor), half ? 0x1p-32 : 0x1p-60);
+    if constexpr (half) {
+      if (fast) return use(elu_backward_half(e));
+    } else if constexpr (single) {
+      if (e.rate == 1 && e.scale == 1 && e.factor == 1) return use(elu_backward_single<true>(e));
+      if (fast) return use(elu_backward_single<false>(e));
     }
-  }
-
-  template <class Loop>
-  void visit_single(const elu_backward_quick& quick, double factor, const Loop& loop) const {
-    using falling = elu_backward_single<false>;
-    if (scale == 1 && alpha == 1 && input_scale == 1)
-      return loop(elu_backward_single<true>{quick, 1, 0x1p32f, 0});
-    const double shifted = factor * 0x1p32;
-    const auto high = static_cast<float>(shifted);
-    const falling form{quick, static_cast<float>(input_scale), high,
-                       static_cast<float>(shifted - high)};
-    if (input_scale < 0) {
-      loop(elu_backward_single_growing{{form}});
-    } else if (within(factor, 0x1p-20, falling::kFactor)) {
-      loop(form);
-    } else {
-      loop(without_careful<falling>{form});
-    }
+    use(e);
   }
 };
 

@@ -109,17 +109,14 @@ def elu_backward(
 
 
 def _exponential(function: Callable[[Any], Array], x: Array, rate: float) -> Array:
-    """exp or expm1 of the exact product x rate. Of a number it is neither 0 nor infinite, so that
-    times 0 or infinity it is what it must be: near the end of the range of x's dtype, which is
-    wider than that of the result, it stays what it is there."""
-    exponent = x * rate
+    """exp or expm1 of the product x rate, which is exact for FLOAT and rounded for DOUBLE. Of a
+    number it is neither 0 nor infinite, so that times 0 or infinity it is what it must be: near the
+    end of the range of x's dtype, which is wider than that of the result, it stays what it is
+    there."""
+    exponent = (x.astype(np.float64) * np.float64(rate)).astype(x.dtype)
     last = 0.98 * np.log(np.finfo(exponent.dtype).max)
     within = np.clip(exponent, -last, last)
-    result = function(np.where(np.isinf(exponent), exponent, within))
-    if exponent.dtype == np.float64:  # fp32 times fp32: nothing is lost
-        return result
-    lost = np.where(within == exponent, _lost(x, rate, exponent), 0)
-    return np.where(lost == 0, result, result + lost * np.exp(within))  # -0 stays
+    return function(np.where(np.isinf(exponent), exponent, within))
 
 
 def _lost(x: Array, y: float, product: Array) -> Array:
@@ -251,7 +248,7 @@ REFERENCES: dict[str, Reference] = {
         special=_elu_special,
         hard=_elu_hard,
         attributes=_ELU_ATTRIBUTES,
-        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 1.0, "DOUBLE": 4.0, "half": ROUNDED},
     ),
     "elu_backward": Reference(
         formula=elu_backward,
@@ -262,7 +259,8 @@ REFERENCES: dict[str, Reference] = {
             *({**a, "is_result": False} for a in _ELU_ATTRIBUTES),
             *({**a, "is_result": True} for a in _ELU_ATTRIBUTES if a["alpha"] >= 0),
         ),
-        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 1.0, "DOUBLE": 4.0, "half": ROUNDED},
+        lost=2.0**-150,
     ),
     "hardshrink": Reference(
         formula=hardshrink,
@@ -283,14 +281,14 @@ REFERENCES: dict[str, Reference] = {
         domain=(probability,),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
-        ulp={"FLOAT": 1.0, "DOUBLE": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 1.0, "DOUBLE": 4.0, "half": ROUNDED},
     ),
     "logit_grad": Reference(
         formula=logit_grad,
         domain=(probability, wide),
         special=_eps_special,
         attributes=_EPS_ATTRIBUTES,
-        ulp={"FLOAT": 0.51, "DOUBLE": 1.0, "half": ROUNDED},
+        ulp={"FLOAT": 0.51, "DOUBLE": 4.0, "half": ROUNDED},
         lost=2.0**-150,
     ),
 }

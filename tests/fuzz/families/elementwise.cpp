@@ -54,7 +54,13 @@ void check(const Case& c, const std::vector<Given>& plain) {
     const aclDataType dtype = plain[out].dtype;
     const double got = value_at(plain[out].data + n * static_cast<int64_t>(size_of(dtype)), dtype);
     const long double want = formula->formula(inputs, attributes);
-    if (!is_right(got, want, dtype, wide, *formula)) {
+    bool promised = !wide || formula->ulp <= 0.5;
+    if (!promised) {
+      promised = true;
+      for (size_t i = 0; i < given; ++i) promised &= has_promise(inputs[i]);
+      for (size_t i = 0; i < numbers; ++i) promised &= has_promise(attributes[i]);
+    }
+    if (promised && !is_right(got, want, dtype, wide, *formula)) {
       fault("%s must give %.21Lg for element %lld of inputs %.17Lg, %.17Lg with%s, but gave %.17g",
             c.row->name, want, static_cast<long long>(n), inputs[0], inputs[1], named.c_str(), got);
     }
