@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/hccl/engine.h"
+#include "core/runtime/handles.h"
 
 namespace openaclnn::hccl {
 
@@ -32,6 +33,11 @@ size_t width(int32_t dtype);  // bytes of an element
 
 // Checks memory of `count` elements, for calls of `ranks` ranks.
 void check_buffer(const void* data, uint64_t count, uint32_t ranks = 1);
+
+HandlePool<Shared>& communicators();
+// Throws Failure where the library in which PyTorch communicates is missing.
+Engine& engine();
+const Timeouts& timeouts();
 
 Shared find(void* comm);
 

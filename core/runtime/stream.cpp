@@ -11,8 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdarg>
-#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -32,7 +30,9 @@ constexpr uint32_t kUnawaited =
 
 std::atomic<int32_t> streams_made = 0;
 
-uint32_t this_thread() {
+}  // namespace
+
+uint32_t number_of_this_thread() {
   thread_local uint32_t id = 0, of_generation = 0;
   if (of_generation != process_generation()) {  // the first call, also in a child of fork
     of_generation = process_generation();
@@ -40,10 +40,6 @@ uint32_t this_thread() {
   }
   return id;
 }
-
-}  // namespace
-
-std::atomic<void (*)(const FailedTask& task)> task_failure_listener = nullptr;
 
 uint32_t last_task_of_thread() { return last_task; }
 
@@ -101,7 +97,7 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
 }
 
 void Stream::submit(Task task) {
-  task.thread = this_thread();
+  task.thread = number_of_this_thread();
   std::list<Task> node;
   try {
     node.push_back(task);
@@ -130,7 +126,7 @@ void Stream::submit(Task task) {
 }
 
 bool Stream::hand_over(Task task) {
-  task.thread = this_thread();
+  task.thread = number_of_this_thread();
   std::list<Task> node{task};
   std::lock_guard lock(mutex_);
   if (!start_worker()) return false;
@@ -147,7 +143,7 @@ bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
   last_task = static_cast<uint32_t>(++submitted_);
   paused_for_ = &event;
   late_ = late;
-  late_.thread = this_thread();
+  late_.thread = number_of_this_thread();
   pause_ends_ = deadline;
   if (deadline.before(alarm_)) wake_worker_.notify_one();
   return true;
@@ -197,51 +193,6 @@ uint64_t Stream::submitted_if_busy() {
   return idle() ? 0 : submitted_;
 }
 
-void Stream::discard_pending() {
-  std::list<Task> dropped;
-  bool paused = false;
-  {
-    std::lock_guard lock(mutex_);
-    dropped.swap(queue_);
-    finished_ += dropped.size();
-    interrupted_ = true;
-    if (waits_for_ != nullptr) waits_for_->interrupt();
-    paused = paused_for_ != nullptr && end_pause();
-    if (!busy_) wake_waiters_.notify_all();
-  }
-  for (const Task& task : dropped) {
-    if (task.drop != nullptr) task.drop(task.context);
-  }
-  if (!paused) return;
-  late_.drop(late_.context);
-  std::lock_guard lock(mutex_);
-  finish_task();
-}
-
-void Stream::abort() {
-  {
-    std::lock_guard lock(mutex_);
-    ++aborts_;
-  }
-  discard_pending();
-  wait_for_running_task();
-  std::lock_guard lock(mutex_);
-  interrupted_ = false;
-}
-
-void Stream::wait_for_running_task() {
-  std::unique_lock lock(mutex_);
-  if (!busy_) return;
-  ++waiters_;
-  const uint64_t target = finished_ + 1;
-  wake_waiters_.wait(lock, [&] {
-    if (finished_ >= target || !busy_) return true;
-    wake_at_ = std::min(wake_at_, target);
-    return false;
-  });
-  --waiters_;
-}
-
 Stream::Waited Stream::poll_here(bool (*ready)(void* context), void* context, Deadline deadline) {
   using std::chrono::microseconds;
   constexpr microseconds kLongest{1000};
@@ -265,50 +216,6 @@ Stream::Waited Stream::wait_here(OneShotEvent& event, Deadline deadline) {
   waits_for_ = nullptr;
   if (signalled) return Waited::signalled;
   return interrupted_ ? Waited::interrupted : Waited::too_long;
-}
-
-void Stream::fail_task(int32_t code, Cause cause, const char* sentence, ...) {
-  const auto listener = task_failure_listener.load(std::memory_order_relaxed);
-  if (listener != nullptr && running == this) [[unlikely]] {
-    FailedTask task = {0, static_cast<uint32_t>(id), 0, 0, code};
-    {
-      std::lock_guard lock(mutex_);
-      task.task = static_cast<uint32_t>(finished_ + 1);
-      task.thread = running_thread_;
-    }
-    if (task.thread == 0) task.thread = this_thread();
-    listener(task);
-  }
-  std::lock_guard lock(mutex_);
-  if (failure_.code != 0) return;
-  failure_.code = code;
-  failure_.cause = cause;
-  va_list arguments;
-  va_start(arguments, sentence);
-  vsnprintf(failure_.sentence, sizeof failure_.sentence, sentence, arguments);
-  va_end(arguments);
-  failed_ = true;
-}
-
-TaskFailure Stream::failure() {
-  if (!failed()) return {};
-  std::lock_guard lock(mutex_);
-  return failure_;
-}
-
-TaskFailure Stream::forget_failure() {
-  if (!failed()) return {};
-  std::lock_guard lock(mutex_);
-  if (stops_on_failure_) return failure_;
-  failed_ = false;
-  return std::exchange(failure_, TaskFailure());
-}
-
-void Stream::halt(const TaskFailure& failure) {
-  std::lock_guard lock(mutex_);
-  stops_on_failure_ = true;
-  if (failure_.code == 0) failure_ = failure;
-  failed_ = true;
 }
 
 bool Stream::orphan(Context* owner) {

@@ -213,6 +213,8 @@ Status create_stream(const char* call, void** stream, StreamSettings settings);
 // created; 0: none.
 uint32_t last_task_of_thread();
 
+uint32_t number_of_this_thread();  // the system's
+
 // A task that failed, for callbacks.
 struct FailedTask {
   uint32_t task, stream, thread, device;
