@@ -29,8 +29,11 @@
 //
 //   loop over positions      positions.h       rows whose positions are contiguous
 //   loop over channels       channels_last.h   positions whose channels are contiguous
-//   loop of small_spatial*.h                   short rows: positions × the channels of many groups
-//   any other strides and dtypes are gathered (tiles.h): copied to tiles, and written back
+//   loop of short rows       small_spatial.h   positions × the channels of many groups, in a tile
+//   any other strides are gathered (tiles.h): copied to tiles, and written back
+//
+// The gradient keeps u = dy swish'(v) between its sweeps: in a slot of the workspace (slot.h), in
+// the memory of dx (Keep), or it computes u twice.
 //
 // Items are batches; or, where threads share the few large groups of a call, regions of whole
 // segments, in three steps: sum, finish, store. Parts and pairs are then in the workspace.
