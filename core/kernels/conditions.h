@@ -85,8 +85,8 @@ inline Lanes above(WordRegister x, uint32_t limit) {
 inline Lanes below(FloatRegister x, float limit) {
   return _mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_LT_OQ);
 }
-inline Lanes at_least(FloatRegister x, float limit) {
-  return _mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_GE_OQ);
+inline Lanes not_at_least(FloatRegister x, float limit) {  // true for NaN
+  return _mm512_cmp_ps_mask(x, _mm512_set1_ps(limit), _CMP_NGE_UQ);
 }
 inline Lanes is_nan(FloatRegister x) { return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q); }
 inline Lanes infinite_or_nan(FloatRegister x) { return _mm512_fpclass_ps_mask(x, 0x99); }
@@ -98,7 +98,7 @@ inline FloatRegister select(Lanes lanes, FloatRegister yes, FloatRegister no) {
 using Lanes = SignedRegister;
 inline Lanes above(WordRegister x, uint32_t limit) { return x > limit; }
 inline Lanes below(FloatRegister x, float limit) { return x < limit; }
-inline Lanes at_least(FloatRegister x, float limit) { return x >= limit; }
+inline Lanes not_at_least(FloatRegister x, float limit) { return ~(x >= limit); }
 inline Lanes is_nan(FloatRegister x) { return x != x; }
 inline Lanes infinite_or_nan(FloatRegister x) { return x - x != 0; }
 inline FloatRegister select(Lanes lanes, FloatRegister yes, FloatRegister no) {

@@ -39,36 +39,39 @@ struct logit_grad_exact {
 // lacks, e = 1 - D inverse, is positive:
 //     dy / D = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
 // Both terms have the sign of dy, and only their sum rounds. Where the result is below 2^-104, the
-// second term may be subnormal and lose up to 2^-150. For results of 16 bits dy / d does.
-template <bool half>
+// second term may be subnormal and lose up to 2^-150. For results of 16 bits dy / d does. `open`:
+// eps < 0, where `exact` computes what is outside.
+template <bool half, bool open>
 struct logit_grad_float : logit_grad_exact {
   // Below, m^2 might be subnormal.
   static constexpr float kTiny = 0x1p-51f;
   float least, bound;  // results are 0 for m < least; smaller m are replaced by the bound
+  float tiny;          // below, m or, if not `open`, |m| needs `exact`
   explicit logit_grad_float(const logit_grad_exact& e)
       : logit_grad_exact(e),
-        least(outside == 0 ? float_from(low) : -__builtin_inff()),
-        bound(least > kTiny ? least : kTiny) {}
+        least(float_from(low)),
+        bound(least > kTiny ? least : kTiny),
+        tiny(least >= kTiny ? 0 : kTiny) {}
 
   // Whether 1 - x < low exactly where x > high. 1 - x is a multiple of 2^-24 for x between 1/2 and
   // 1; this fails if 1 - eps was rounded up over such a multiple, which few eps are next to.
   bool mirrored() const {
-    const float first = float_from(low), high = float_up_to(up_to_complement(low)), last = 1 - high;
-    return high < 0.5f || (last >= first && last - 0x1p-24f < first);
+    const float high = float_up_to(up_to_complement(low)), last = 1 - high;
+    return high < 0.5f || (last >= least && last - 0x1p-24f < least);
   }
 
   static FloatRegister nearer(FloatRegister x) {  // m: at most one of the two is negative
     return float_of(smaller_signed(bits_of(x), bits_of(1 - x)));
   }
-  Lanes needs_exact(FloatRegister x, FloatRegister) const {  // tiny or NaN
-    return ~(at_least(nearer(x), kTiny) | below(nearer(x), least));
+  Lanes needs_exact(FloatRegister x, FloatRegister) const {
+    return not_at_least(open ? nearer(x) : magnitude(nearer(x)), tiny);
   }
   FloatRegister fast(FloatRegister x, FloatRegister dy) const {
     using V = FloatRegister;
     const V m = float_of(larger_signed(bits_of(nearer(x)), bits_of(all_of<V>(bound))));
     const V d = fused_minus(m, m, m);
     const V y = half ? dy / d : quotient(dy, d, fused_minus(m, m, m - d));
-    return select(below(nearer(x), least), V{}, y);
+    return open ? y : select(below(nearer(x), least), V{}, y);
   }
   template <class V>
   static V quotient(V dy, V d, V d_low) {
@@ -90,7 +93,9 @@ struct logit_grad {
     if constexpr (__is_same(M, Double)) {
       use(e);
     } else {
-      const logit_grad_float<__is_same(M, Half)> fast(e);
+      constexpr bool half = __is_same(M, Half);
+      if (eps < 0) return use(logit_grad_float<half, true>(e));
+      const logit_grad_float<half, false> fast(e);
       fast.mirrored() ? use(fast) : use(e);
     }
   }
