@@ -28,6 +28,7 @@ COMPUTED = {
     "in_float": "16-bit floats are computed in float",
     "promoted": "tensors of several dtypes are computed in the one that holds them all and out",
 }
+_PACKED = "INT8, INT4, or INT32 with eight 4-bit integers in each"
 # What the functions of core/torch/aten/composites refuse by name, or leave out.
 REFUSED = {
     "flash_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix",
@@ -42,6 +43,15 @@ REFUSED = {
     "moe_gating_top_k_v2": "normType 2, sqrt(softplus(x)), is not divided by the sum of the chosen",
     "moe_init_routing_v3": "quantMode -1, 0, 1, 13; others belong to Ascend 950",
     "trans_matmul_weight": "leaves the weight as it is: order in memory does not matter on a CPU",
+    **{
+        f"weight_quant_matmul{form}": f"weights of {_PACKED}; y is INT8 where quantScale is given"
+        for form in ("", "_v3", "_tiles")
+    },
+    **{
+        f"grouped_matmul{form}": f"x of floats with weights of the same dtype or of {_PACKED}, or "
+        "both of such integers"
+        for form in ("", "_v2", "_v3", "_v4", "_v5", "_tiles")
+    },
 }
 
 

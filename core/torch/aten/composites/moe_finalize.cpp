@@ -30,16 +30,19 @@ struct Finalize {
     const Tensor given = row_idx.flatten().to(at::kLong);
     const bool columns_first = mode == 0 || mode == 1;
     const Tensor places = columns_first ? given.reshape({k, tokens}).t().reshape({-1}) : given;
-    Tensor y = at_least_float(rows_at(rows, places)).reshape({tokens, k, h});
-    if (has(bias)) {
+    Tensor y;
+    if (!has(bias)) {
+      y = summed_rows(rows, places, scales, k);
+    } else {
+      y = at_least_float(rows_at(rows, places)).reshape({tokens, k, h});
       check_rank(bias, "bias", 2, 2);
       require(has(expert_idx), "expertIdx must not be NULL where bias is given");
       check_shape(expert_idx, "expertIdx", {tokens, k});
       const Tensor of_expert = rows_at(bias, expert_idx.flatten().to(at::kLong));
       y = y + at_least_float(of_expert).reshape({tokens, k, h});
+      if (has(scales)) y = y * at_least_float(scales).unsqueeze(2);
+      y = y.sum(1);
     }
-    if (has(scales)) y = y * at_least_float(scales).unsqueeze(2);
-    y = y.sum(1);
     for (const Tensor& x : {x1, x2}) {
       if (!has(x)) continue;
       check_shape(x, "x1 and x2", {tokens, h});
@@ -108,8 +111,7 @@ void moe_init_routing_v2_grad(Tensor gradient, Tensor row_idx, int64_t choices, 
   if (padded == 0 && active > 0) rows = rows.slice(0, 0, active);
   require_shape(row_idx.numel() % choices == 0, "expandedRowIdx must have ", choices,
                 " elements for each token, but has shape ", row_idx.sizes());
-  const Tensor slots = at_least_float(rows_at(rows, row_idx.flatten().to(at::kLong)));
-  out = slots.reshape({row_idx.numel() / choices, choices, rows.size(1)}).sum(1);
+  out = summed_rows(rows, row_idx.flatten().to(at::kLong), {}, choices);
 }
 
 // ---- tokens of several ranks ----

@@ -47,7 +47,7 @@ void permute(const Tensor& tokens, const Tensor& indices, const Tensor& probs, c
                 " tokens, but has shape ", indices.sizes());
   const Tensor order = stable_order(indices.flatten());
   const Tensor mine = order.slice(0, range.low, range.high);
-  permuted = select_rows(tokens, mine.div(choices, "trunc"));
+  put_rows(permuted, tokens, mine.div(choices, "trunc"));
   sorted = inverse_of(order).to(at::kInt);
   if (permuted_probs != nullptr && has(probs)) {
     check_shape(probs, "probs", indices.sizes());
@@ -70,15 +70,10 @@ void moe_token_permute_ep(Tensor tokens, Tensor indices, Tensor probs, Ints rang
           &permuted_probs);
 }
 
-Tensor summed_choices(const Tensor& slots, int64_t tokens, int64_t choices) {
-  return slots.reshape({tokens, choices, slots.size(1)}).sum(1);
-}
-
 void moe_token_permute_grad(Tensor gradient, Tensor sorted, int64_t choices, bool padded, Out out) {
   check_not_padded(padded);
-  const int64_t tokens = tokens_of(sorted, choices);
-  out = summed_choices(rows_at(at_least_float(gradient), sorted.flatten().to(at::kLong)), tokens,
-                       choices);
+  (void)tokens_of(sorted, choices);
+  out = summed_rows(gradient, sorted.flatten().to(at::kLong), {}, choices);
 }
 
 void moe_token_permute_ep_grad(Tensor gradient, Tensor sorted, Tensor probs_gradient,
@@ -88,7 +83,7 @@ void moe_token_permute_ep_grad(Tensor gradient, Tensor sorted, Tensor probs_grad
   const int64_t tokens = tokens_of(sorted, choices);
   const Range mine = range_of(range, 0, sorted.numel());
   const Tensor rows = sorted.flatten().to(at::kLong) - mine.low;
-  token_gradient = summed_choices(rows_at(at_least_float(gradient), rows), tokens, choices);
+  token_gradient = summed_rows(gradient, rows, {}, choices);
   if (has(probs_gradient))
     out_probs = rows_at(probs_gradient.reshape({-1, 1}), rows).reshape({tokens, choices});
 }
@@ -96,14 +91,11 @@ void moe_token_permute_ep_grad(Tensor gradient, Tensor sorted, Tensor probs_grad
 // out[t] = sum over k of probs[t, k] permuted[sorted[t K + k] - low]
 void unpermute(const Tensor& permuted, const Tensor& sorted, const Tensor& probs, int64_t choices,
                int64_t low, const Out& out) {
-  const int64_t tokens = tokens_of(sorted, choices);
-  Tensor slots = rows_at(at_least_float(permuted), sorted.flatten().to(at::kLong) - low);
-  if (has(probs)) {
+  (void)tokens_of(sorted, choices);
+  if (has(probs))
     require_shape(probs.numel() == sorted.numel(), "probs must have a number for each of the ",
                   sorted.numel(), " elements of sortedIndices, but has shape ", probs.sizes());
-    slots = slots * at_least_float(probs).reshape({-1, 1});
-  }
-  out = summed_choices(slots, tokens, choices);
+  out = summed_rows(permuted, sorted.flatten().to(at::kLong) - low, probs, choices);
 }
 
 int64_t choices_of_probs(const Tensor& probs) { return has(probs) ? choices_of(probs) : 1; }

@@ -65,7 +65,7 @@ void permute_by_map(Tensor tokens, Tensor map, Tensor probs, int64_t out_tokens,
     if (has(probs)) chosen = probs.t().masked_select(flags);
     sorted = stable_order(ids).to(at::kInt);
   }
-  permuted = select_rows(tokens, ids);
+  put_rows(permuted, tokens, ids);
   permuted_probs = chosen;
 }
 

@@ -125,17 +125,32 @@ inline Tensor dequantised(const Packed& weight, const Tensor& scale, const Tenso
                           int64_t group = 0) {
   Tensor w = weight.numbers().to(at::kFloat);
   const int64_t k = weight.size(-2);
+  const Tensor s = scale_of(scale);
+  const int64_t groups = s.dim() == w.dim() ? s.size(-2) : 1;
+  const bool even = groups > 1 && k % groups == 0 && (group <= 0 || group * groups == k);
+  if (even && (!has(offset) || offset.sizes() == s.sizes())) {
+    w = w.unflatten(-2, {groups, k / groups});
+    if (has(offset)) w = w + offset.to(at::kFloat).unsqueeze(-2);
+    return (w * s.unsqueeze(-2)).flatten(-3, -2);
+  }
   if (has(offset)) w = w + of_rows(offset, k, group);
-  return w * of_rows(scale_of(scale), k, group);
+  return w * of_rows(s, k, group);
 }
 
-// Exact: floats hold whole numbers below 2^24, doubles below 2^53.
+// Exact: floats hold whole numbers up to 2^24, so many rows of the weight are summed at once.
 inline Tensor integer_product(const Packed& a, const Packed& b) {
   const int64_t most = (a.four_bits() ? 8 : 128) * (b.four_bits() ? 8 : 128);
-  const bool small = a.size(-1) < (int64_t{1} << 24) / most;
-  const at::ScalarType wide = small ? at::kFloat : at::kDouble;
-  const Tensor y = at::matmul(a.numbers().to(wide), b.numbers().to(wide));
-  return small ? y.to(at::kInt) : y.to(at::kLong).to(at::kInt);
+  const int64_t rows = (int64_t{1} << 24) / most, k = a.size(-1);
+  const Tensor x = a.numbers(), y = b.numbers();
+  const auto part = [&](int64_t begin) {
+    const int64_t end = std::min(k, begin + rows);
+    return at::matmul(x.slice(-1, begin, end).to(at::kFloat),
+                      y.slice(-2, begin, end).to(at::kFloat))
+        .to(at::kInt);
+  };
+  Tensor sum = part(0);
+  for (int64_t begin = rows; begin < k; begin += rows) sum.add_(part(begin));
+  return sum;
 }
 
 struct Scales {
