@@ -31,10 +31,27 @@ COMPUTED = {
 _PACKED = "INT8, INT4, or INT32 with eight 4-bit integers in each"
 # What the functions of core/torch/aten/composites refuse by name, or leave out.
 REFUSED = {
-    "flash_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix",
-    "flash_attention_grad": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 3; no prefix, dpse",
-    "fused_infer_attention": "inputLayout BNSD, BSND, BSH, SBH; sparseMode 0 to 4; no quantised "
-    "or paged keys and values, no shared prefix",
+    **dict.fromkeys(
+        (
+            "flash_attention_grad",
+            "flash_attention_grad_v2",
+            "flash_attention_grad_v3",
+            "var_len_attention_grad",
+            "var_len_attention_grad_v2",
+            "var_len_attention_grad_v3",
+            "var_len_attention_grad_v4",
+            "var_len_attention_grad_v5",
+        ),
+        "leaves dpse as it is",
+    ),
+    **dict.fromkeys(
+        ("infer_attention", "infer_attention_v2", "infer_attention_v3", "infer_attention_v4"),
+        "keys and values of 16 bits, FLOAT and INT8",
+    ),
+    "infer_attention_v5": "keys and values of 16 bits, FLOAT and INT8; pseType 0, no start indices",
+    **dict.fromkeys(
+        ("scatter_pa_cache", "scatter_pa_kv_cache"), "cacheMode Norm and PA_NZ; nothing compressed"
+    ),
     "flat_quant": "the clip ratio multiplies the divisor: quantScale is max / (7 clipRatio)",
     "flat_quant_v2": "the clip ratio multiplies the divisor: quantScale is max / (7 clipRatio)",
     "max_pool": "autoPad 0",

@@ -17,7 +17,7 @@ SCALE = 0.3
 ALL = 2147483647  # tokens, of a band without a border
 # What the device expects where the mode and not the mask decides.
 TRIANGLE = torch.ones(2048, 2048, dtype=torch.bool).triu(1)
-PREFIX = [3, 5]
+PREFIX = [3, 4]  # at most the keys
 
 
 def masked(mode: int, mask: Tensor | None, before: int, after: int, rows: int, columns: int):
