@@ -28,7 +28,6 @@ namespace {
 constexpr const char* kDefault = "A2";
 constexpr int kUnchosen = -1;
 std::atomic<int> chosen = kUnchosen;
-std::atomic<bool> wished = false;  // by the user: chosen is not the default
 
 int index_of(const char* key) {
   for (int i = 0; i < product_count; ++i) {
@@ -56,11 +55,9 @@ int current_product() {
   if (index == kUnchosen) {
     index = index_of(kDefault);
   }
-  const bool wish_is_known = wish != nullptr && index_of(wish) != kUnchosen;
   int before = kUnchosen;  // set_product of another thread has priority
   if (!chosen.compare_exchange_strong(before, index)) return before;
-  if (wish_is_known) wished.store(true, std::memory_order_relaxed);
-  if (wish != nullptr && *wish != '\0' && !wish_is_known) {
+  if (wish != nullptr && *wish != '\0' && index_of(wish) == kUnchosen) {
     warn_environment("OPENACLNN_PRODUCT", all_keys().c_str(), wish, kDefault);
   }
   return index;
@@ -76,14 +73,8 @@ Status set_product(const char* key) {
     return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_value, "set_product",
                 "product must be %s, but got \"%s\"", all_keys().c_str(), key);
   }
-  wished.store(true, std::memory_order_relaxed);
   chosen.store(index, std::memory_order_relaxed);
   return {};
-}
-
-bool product_is_wished() {
-  (void)current_product();
-  return wished.load(std::memory_order_relaxed);
 }
 
 }  // namespace openaclnn

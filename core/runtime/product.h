@@ -21,6 +21,5 @@ extern const int product_count;
 
 int current_product();  // index into products: A2, or OPENACLNN_PRODUCT, or what set_product chose
 Status set_product(const char* key);
-bool product_is_wished();  // by one of the two, so not A2 as the default
 
 }  // namespace openaclnn

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import openaclnn  # noqa: F401  (loads the library that the rows need)
+import openaclnn  # loads the library that the rows need
 from openaclnn.aten import Parameter, Row, rows
 from openaclnn.aten.library import built_library
 
@@ -201,7 +201,8 @@ class Library:
         return ctypes.c_void_p(self.array(name, ctypes.c_void_p, items))
 
     def __call__(self, row: Row, values: list[Any]) -> list[Tensor]:
-        """Runs both phases; returns what the row writes."""
+        """Runs both phases; returns what the row writes. No product refuses what ATen takes."""
+        openaclnn.set_product(None)
         self.made: list[tuple[str, int]] = []
         try:
             self.run(row, values)

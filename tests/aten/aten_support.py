@@ -35,9 +35,12 @@ def command(*words: object, **options) -> subprocess.CompletedProcess[str]:
     )
 
 
-def alone() -> dict[str, str]:
-    """No Python path and no library path: the program finds everything itself."""
-    return {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+def alone(product: str = "any") -> dict[str, str]:
+    """No Python path and no library path: the program finds everything itself. It calls functions
+    in all dtypes that ATen has, which no product accepts.
+    """
+    left = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+    return left | {"OPENACLNN_PRODUCT": product}
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:

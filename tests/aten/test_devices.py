@@ -83,7 +83,7 @@ def answers(home: Path, product: str, calls: list[str]) -> list[list]:
     words = [sys.executable, str(ROOT / "tests" / "aten" / "c_calls.py"), str(home)]
     done = subprocess.run(
         words, input="\n".join(f"call({call})" for call in calls), capture_output=True, text=True,
-        env=alone() | {"OPENACLNN_PRODUCT": product}, timeout=300,
+        env=alone(product), timeout=300,
     )  # fmt: skip
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(calls), done.stderr
@@ -115,6 +115,13 @@ def test_a_product_accepts_what_the_device_accepts(home, product):
     calls = [call for of, call in ACCEPTED if of == product]
     for answer in answers(home, product, calls):
         assert answer[0] == [0, 0], answer
+
+
+@pytest.mark.programs
+def test_the_default_is_a2(home):
+    calls = [call for product, call, *_ in MISTAKES if product == "A2"]
+    codes = {tuple(answer[0]) for answer in answers(home, "", calls)}
+    assert codes == {(161002,), (561003,)}
 
 
 @pytest.mark.programs

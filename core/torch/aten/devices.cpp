@@ -81,7 +81,7 @@ void check_tensor(const Subject& subject, const Tensor& tensor) {
 
 int product_in_force() {
   const int product = current_product();
-  return products[product].has_everything || !product_is_wished() ? -1 : product;
+  return products[product].has_everything ? -1 : product;
 }
 
 void check_device(const Call& call, int product) {

@@ -37,6 +37,7 @@ class Zygote:
         environment = {
             **os.environ,
             **fences,
+            "OPENACLNN_PRODUCT": "any",  # which refuses least
             "OMP_NUM_THREADS": "1",
             "OPENACLNN_NUM_THREADS": "1",
             "MALLOC_PERTURB_": fill,

@@ -37,7 +37,10 @@ void batch_norm(Tensor x, Tensor weight, Tensor bias, Tensor running_mean, Tenso
   const auto [y, batch_mean, batch_invstd] =
       at::native_batch_norm(x, weight, bias, new_mean, new_var, training, momentum, eps);
   out = y;
-  if (!training) return;
+  if (!training) {
+    leave(mean.tensor());
+    return leave(invstd.tensor());
+  }
   mean = batch_mean;
   invstd = batch_invstd;
   if (running_mean.defined()) running_mean.copy_(new_mean);

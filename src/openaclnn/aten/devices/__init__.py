@@ -91,8 +91,8 @@ def ranks_of(text: str) -> frozenset[int] | None:
 def rule(text: str) -> Rule:
     """`float DOUBLE, rank 3,4, on 910 310P float`."""
     first, *others = text.split(", ")
-    words, like, ranks = first.split(), None, RANKS
-    dtypes = None
+    words, like, dtypes = first.split(), None, None
+    ranks: frozenset[int] | None = RANKS
     if len(words) == 1 and words[0] not in (*SETS, *DTYPES):
         like = None if words[0] == "any" else words[0]
     else:
