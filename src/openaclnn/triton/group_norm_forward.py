@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GroupNormSwish: kernels. With h = (x - mean) rstd and v = h γ + β, y = v σ(s v), or v.
+
+Small groups: `whole`, which keeps x in registers. Others: `sums` stores mean and squared deviations
+of each channel and split, by one writer each; `combine` joins those of a group in a fixed order,
+unless `apply` does so itself; `apply` reads x once more.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .group_norm_arithmetic import (
+    LOG2E,
+    dims,
+    group_moments,
+    group_offsets,
+    item_of,
+    reciprocal_deviation,
+    swish,
+    tile_offsets,
+)
+
+SIZES = ["G", "D", "C", "P", "S", "SPAN", "TILES", "RB", "STEP", "items", "groups"]
+
+
+@triton.jit
+def normalised(
+    x, high, low, rstd, weight, bias, SCALE: tl.constexpr, SWISH: tl.constexpr, FAST: tl.constexpr
+):
+    """y of x, with the mean as high + low; weight and bias of the channels."""
+    away = (x - high) - low
+    slope = rstd * weight
+    v = away * slope + bias
+    if SWISH:
+        FACTOR: tl.constexpr = -SCALE * LOG2E
+        return swish(v, away * (slope * FACTOR) + bias * FACTOR, FAST)
+    return v
+
+
+@triton.jit(do_not_specialize=SIZES)
+def whole(
+    x, gamma, beta, y, mean, rstd, groups, G, D, P, STEP,
+    ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
+    SWISH: tl.constexpr, BG: tl.constexpr, BD: tl.constexpr, BP: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr,
+):  # fmt: skip
+    """Groups that fit into registers: BG of them in a program."""
+    D, P = dims(D, P, STEP, ALIGN, LAST)
+    group = tl.program_id(0) * BG + tl.arange(0, BG)
+    d, p = tl.arange(0, BD), tl.arange(0, BP)
+    channels = (group % G)[:, None] * D + d[None, :]
+    known = (group < groups)[:, None] & (d < D)[None, :]
+    inside = known[:, :, None] & (p < P)[None, None, :]
+    at = group_offsets(group, d, p, G, D, P, LAST)
+    value = tl.load(x + at, mask=inside, other=0.0).to(ACC)
+    n = tl.cast(D, ACC) * P
+    high = tl.sum(tl.sum(value, 2), 1) / n
+    high = tl.where(tl.abs(high) < float("inf"), high, 0.0)
+    away = tl.where(inside, value - high[:, None, None], 0.0)
+    low = tl.sum(tl.sum(away, 2), 1) / n  # what rounding the mean lost
+    away = tl.where(inside, away - low[:, None, None], 0.0)
+    variance = tl.sum(tl.sum(away * away, 2), 1) / n
+    deviation = reciprocal_deviation(variance.to(tl.float64), EPS, ACC)
+    weight = tl.load(gamma + channels, mask=known, other=0.0).to(ACC)
+    bias = tl.load(beta + channels, mask=known, other=0.0).to(ACC)
+    result = normalised(
+        value, high[:, None, None], low[:, None, None], deviation[:, None, None],
+        weight[:, :, None], bias[:, :, None], SCALE, SWISH, FAST,
+    )  # fmt: skip
+    tl.store(y + at, result, mask=inside)
+    tl.store(mean + group, high + low, mask=group < groups)
+    tl.store(rstd + group, deviation, mask=group < groups)
+
+
+@triton.jit
+def sum_item(
+    item, x, parts, G, D, C, P, S, TILES, RB, STEP,
+    ALIGN: tl.constexpr, LAST: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr,
+    ACC: tl.constexpr,
+):  # fmt: skip
+    C, P = dims(C, P, STEP, ALIGN, LAST)
+    SPAN = TILES * BP
+    sample, first, end, split = item_of(item, G, D, C, S, RB, BR, LAST)
+    channels = first + tl.arange(0, BR)
+    known = channels < end
+    start = split * SPAN
+    stop = tl.minimum(start + SPAN, P)
+    positions = start + tl.arange(0, BP)
+    inside = known[:, None] & (positions < P)[None, :]
+    at = x + tile_offsets(sample, channels, positions, C, P, LAST)
+    value = tl.load(at, mask=inside, other=0.0).to(ACC)
+    # The mean of the first tile is the pivot of all: sums of x - pivot do not cancel.
+    pivot = tl.sum(value, 1) / tl.minimum(stop - start, BP).to(ACC)
+    pivot = tl.where(tl.abs(pivot) < float("inf"), pivot, 0.0)
+    total = tl.where(inside, value - pivot[:, None], 0.0)
+    squares = total * total
+    for begin in range(start + BP, stop, BP):
+        positions = begin + tl.arange(0, BP)
+        inside = known[:, None] & (positions < P)[None, :]
+        at = x + tile_offsets(sample, channels, positions, C, P, LAST)
+        value = tl.load(at, mask=inside, other=0.0).to(ACC)
+        away = tl.where(inside, value - pivot[:, None], 0.0)
+        total += away
+        squares += away * away
+    n = (stop - start).to(tl.float64)
+    sums = tl.sum(total, 1).to(tl.float64)
+    rest = tl.sum(squares, 1).to(tl.float64) - sums * (sums / n)
+    rest = tl.where(rest < 0, 0.0, rest)
+    pair = parts + ((sample.to(tl.int64) * C + channels) * S + split) * 2
+    tl.store(pair, pivot.to(tl.float64) + sums / n, mask=known)
+    tl.store(pair + 1, rest, mask=known)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def sums(
+    x, parts, G, D, C, P, S, TILES, RB, STEP,
+    ALIGN: tl.constexpr, LAST: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr,
+    ACC: tl.constexpr,
+):  # fmt: skip
+    sum_item(
+        tl.program_id(0), x, parts, G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, BR, BP, ACC
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=SIZES)
+def combine(
+    parts, statistics, mean, rstd, groups, D, P, S, SPAN,
+    EPS: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr,
+):  # fmt: skip
+    """A program for each group; statistics: mean, what rounding it lost, rstd."""
+    group = tl.program_id(0)
+    about, variance = group_moments(parts, group, D, S, SPAN, P, BK)
+    high = about.to(ACC)
+    deviation = reciprocal_deviation(variance, EPS, ACC)
+    tl.store(statistics + group, high)
+    tl.store(statistics + groups + group, (about - high.to(tl.float64)).to(ACC))
+    tl.store(statistics + 2 * groups + group, deviation)
+    tl.store(mean + group, about.to(ACC))
+    tl.store(rstd + group, deviation)
+
+
+@triton.jit
+def apply_item(
+    item, x, gamma, beta, y, mean, rstd, parts, statistics, groups, G, D, C, P, S, TILES, RB, STEP,
+    ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
+    SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr,
+):  # fmt: skip
+    C, P = dims(C, P, STEP, ALIGN, LAST)
+    SPAN = TILES * BP
+    sample, first, end, split = item_of(item, G, D, C, S, RB, BR, LAST)
+    channels = first + tl.arange(0, BR)
+    known = channels < end
+    if LAST:
+        group = sample * G + channels // D
+        high = tl.load(statistics + group, mask=known, other=0.0)[:, None]
+        low = tl.load(statistics + groups + group, mask=known, other=0.0)[:, None]
+        deviation = tl.load(statistics + 2 * groups + group, mask=known, other=0.0)[:, None]
+    else:  # all of one group
+        group = item // (RB * S)
+        about, variance = group_moments(parts, group, D, S, SPAN, P, BK)
+        high = about.to(ACC)
+        low = (about - high.to(tl.float64)).to(ACC)
+        deviation = reciprocal_deviation(variance, EPS, ACC)
+        if item % (RB * S) == 0:
+            tl.store(mean + group, about.to(ACC))
+            tl.store(rstd + group, deviation)
+    weight = tl.load(gamma + channels, mask=known, other=0.0).to(ACC)[:, None]
+    bias = tl.load(beta + channels, mask=known, other=0.0).to(ACC)[:, None]
+    start = split * SPAN
+    stop = tl.minimum(start + SPAN, P)
+    for begin in range(start, stop, BP):
+        positions = begin + tl.arange(0, BP)
+        inside = known[:, None] & (positions < P)[None, :]
+        at = tile_offsets(sample, channels, positions, C, P, LAST)
+        value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first").to(ACC)
+        result = normalised(value, high, low, deviation, weight, bias, SCALE, SWISH, FAST)
+        tl.store(y + at, result, mask=inside)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def apply(
+    x, gamma, beta, y, mean, rstd, parts, statistics, items, groups, G, D, C, P, S, TILES, RB, STEP,
+    ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
+    SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr,
+):  # fmt: skip
+    """In the reverse order of `sums`: what it read last is in the cache."""
+    apply_item(
+        items - 1 - tl.program_id(0), x, gamma, beta, y, mean, rstd, parts, statistics, groups,
+        G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, EPS, SCALE, SWISH, BR, BP, BK, ACC, FAST,
+    )  # fmt: skip
