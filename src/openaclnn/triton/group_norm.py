@@ -22,14 +22,15 @@ from .launching import INTERPRETED, Launch, is_aligned
 class Tuning:
     """Elements and sizes at which the division changes; the benchmark tries others."""
 
-    whole_forward: int = 32768  # the largest group that one program keeps in registers
+    whole_forward: int = 16384  # the largest group that one program keeps in registers
     whole_gradient: int = 16384
-    whole_row_bytes: int = 32  # with channels last: the shortest row of a group for that
+    whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that
     block: int = 4096  # elements of a tile
     block_last: int = 4096  # with channels last
     channels_last: int = 128  # at most, in a tile
     elements_a_warp: int = 1024
     programs: int = 8  # for each multiprocessor, before a program gets more than one tile
+    programs_last: int = 4  # the same with channels last
     tiles: int = 4  # of a program at most; with channels last, no limit
     ordered_from: int = 1 << 60  # bytes read, from which one launch does both sweeps in order
     ordered_bytes: int = 8 << 20  # read between a sweep and the next over the same groups
@@ -80,7 +81,7 @@ class Division:
         bd, bp = _power(self.D), _power(self.P)
         size = bd * bp
         row = self.D * self.itemsize
-        if size > limit * 4 // max(self.itemsize, 4):
+        if size > limit // max(self.itemsize // 4, 1):
             return None
         if self.last and self.P > 1 and row < self.tuning.whole_row_bytes:
             return None
@@ -91,26 +92,32 @@ class Division:
     def tiles(self) -> dict[str, int]:
         """BR, BP, TILES, S, RB, items of the kernels with two sweeps."""
         t = self.tuning
+        wide = max(self.itemsize // 4, 1)
         if self.last:
             br = min(_power(self.C), t.channels_last)
-            bp = min(_power(self.P), max(t.block_last // br, 1))
+            while self.C > br > 32 and self.C % br:  # no program for few channels
+                br //= 2
+            bp = min(_power(self.P), max(t.block_last // wide // br, 1))
             rows = -(-self.C // br)
+            steps = -(-self.P // bp)
+            each = -(-self.N * rows * steps // (t.programs_last * self.processors))
+            each = min(each, steps)
             count = self.N * rows
         else:
-            bp = min(_power(self.P), t.block)
-            br = min(_power(self.D), max(t.block // bp, 1))
+            bp = min(_power(self.P), t.block // wide)
+            br = min(_power(self.D), max(t.block // wide // bp, 1))
             rows = -(-self.D // br)
+            steps = -(-self.P // bp)
             count = self.groups * rows
-        steps = -(-self.P // bp)
-        each = max(1, count * steps // (t.programs * self.processors))
-        each = min(each, steps) if self.last else min(each, steps, t.tiles)
+            each = min(max(1, count * steps // (t.programs * self.processors)), steps, t.tiles)
         splits = -(-steps // each)
         return {
             "BR": br, "BP": bp, "TILES": each, "S": splits, "RB": rows, "items": count * splits,
         }  # fmt: skip
 
     def warps(self, elements: int, most: int = 16) -> int:
-        return max(1, min(most, _power(elements // self.tuning.elements_a_warp)))
+        wide = max(self.itemsize // 4, 1)
+        return max(1, min(most, _power(wide * elements // self.tuning.elements_a_warp)))
 
 
 def _layout(x: Tensor, others: list[Tensor]) -> bool | None:

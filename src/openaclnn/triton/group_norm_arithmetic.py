@@ -21,7 +21,8 @@ def reciprocal(x, FAST: tl.constexpr):
         return tl.inline_asm_elementwise(
             "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
         )
-    return 1 / x
+    else:
+        return 1 / x
 
 
 @triton.jit
@@ -35,9 +36,11 @@ def swish(v, p, FAST: tl.constexpr):
 
 @triton.jit
 def swish_gradient(dy, p, FAST: tl.constexpr):
-    """dy σ (1 + t (1 - σ)), with p limited to ±LIMIT: from there on σ is 0 or 1. A NaN stays."""
-    LIMIT: tl.constexpr = 127.0 if p.dtype == tl.float32 else 1022.0
-    p = tl.clamp(p, -LIMIT, LIMIT, propagate_nan=tl.PropagateNan.ALL)
+    """dy σ (1 + t (1 - σ)), with p limited: beyond, σ is 0 or 1. A NaN stays."""
+    if p.dtype.is_fp64():  # Triton 3.6 has no tl.clamp of them
+        p = tl.where(p > 1022.0, 1022.0, tl.where(p < -1022.0, -1022.0, p))
+    else:
+        p = tl.clamp(p, -127.0, 127.0, propagate_nan=tl.PropagateNan.ALL)
     e = tl.exp2(p)
     logistic = reciprocal(1 + e, FAST)
     return (dy * logistic) * (1 - (p * LN2) * (e * logistic))
@@ -136,6 +139,7 @@ def group_gradients(parts, gamma, group, G, D, S, n, BK: tl.constexpr, ACC: tl.c
 def reciprocal_deviation(variance, EPS: tl.constexpr, ACC: tl.constexpr):
     """1 / sqrt(variance + eps) of a variance in fp64."""
     sum_ = (variance + EPS).to(ACC)
-    if tl.float64 == ACC:
+    if ACC.is_fp64():
         return 1 / tl.sqrt(sum_)
-    return tl.div_rn(1.0, tl.sqrt_rn(sum_))
+    else:
+        return tl.div_rn(1.0, tl.sqrt_rn(sum_))

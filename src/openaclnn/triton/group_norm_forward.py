@@ -36,7 +36,8 @@ def normalised(
     if SWISH:
         FACTOR: tl.constexpr = -SCALE * LOG2E
         return swish(v, away * (slope * FACTOR) + bias * FACTOR, FAST)
-    return v
+    else:
+        return v
 
 
 @triton.jit(do_not_specialize=SIZES)
