@@ -7,18 +7,24 @@ Phase 1 has passed, and outputs are allocated.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ..rows.schema import Op
 from . import elementwise, group_norm
 
-_FAMILIES = {"elementwise": elementwise.run, "group_norm": group_norm.run}
 
-
-def compute(op: Op, named: dict[str, Any]) -> None:
-    """Enqueues the row on the current stream of the current device.
+def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    """What enqueues the row on the current stream of the current device, each time it is called.
 
     `named` has by C name a tensor of that device or a number for each parameter; None for an
     output that is not wanted.
     """
-    _FAMILIES[op.family](op, named)
+    if op.family == "group_norm":
+        return functools.partial(group_norm.run, op, named)
+    return elementwise.prepare(op, named)
+
+
+def compute(op: Op, named: dict[str, Any]) -> None:
+    prepare(op, named)()
