@@ -81,7 +81,7 @@ class Division:
         bd, bp = _power(self.D), _power(self.P)
         size = bd * bp
         row = self.D * self.itemsize
-        if size > limit // max(self.itemsize // 4, 1):
+        if size > limit // max((self.itemsize // 4) ** 2, 1):
             return None
         if self.last and self.P > 1 and row < self.tuning.whole_row_bytes:
             return None
@@ -92,7 +92,7 @@ class Division:
     def tiles(self) -> dict[str, int]:
         """BR, BP, TILES, S, RB, items of the kernels with two sweeps."""
         t = self.tuning
-        wide = max(self.itemsize // 4, 1)
+        wide = max((self.itemsize // 4) ** 2, 1)  # fp64 takes more registers
         if self.last:
             br = min(_power(self.C), t.channels_last)
             while self.C > br > 32 and self.C % br:  # no program for few channels
@@ -116,7 +116,7 @@ class Division:
         }  # fmt: skip
 
     def warps(self, elements: int, most: int = 16) -> int:
-        wide = max(self.itemsize // 4, 1)
+        wide = max((self.itemsize // 4) ** 2, 1)  # fp64 takes more registers
         return max(1, min(most, _power(wide * elements // self.tuning.elements_a_warp)))
 
 

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The element-wise rows: one driver, and a formula for each kernel.
+
+Values are computed in fp32, or in fp64 where an input is, and rounded once. The same formula code
+computes every element, whatever the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from ..rows.schema import Op
+from .forms import ATTRIBUTES, form_of
+from .launch import OPTIONS, Layout, collapse
+
+BLOCK = 1024  # 8 elements for each of 128 threads: one or two accesses of 16 bytes
+
+
+@triton.jit
+def rounded(y, dtype: tl.constexpr):
+    """y in the dtype of the output; every NaN is the canonical one."""
+    if y.dtype == tl.float64 and dtype != tl.float64 and dtype != tl.float32:
+        # To odd first: truncated and, when inexact, with the last bit set. Then only the rounding
+        # to 16 bits is one to nearest.
+        near = y.to(tl.float32)
+        wide = near.to(tl.float64)
+        bits = near.to(tl.int32, bitcast=True)
+        bits = bits - tl.where(tl.abs(wide) > tl.abs(y), 1, 0)
+        inexact = (wide != y) & (y == y)
+        near = (bits | tl.where(inexact, 1, 0)).to(tl.float32, bitcast=True)
+        result = near.to(dtype)
+    else:
+        result = y.to(dtype)
+    return tl.where(y == y, result, tl.full(y.shape, float("nan"), dtype))
+
+
+@triton.jit
+def number(p, dtype: tl.constexpr):
+    return tl.full((), p, tl.float64).to(dtype)  # the interpreter passes a Python float
+
+
+@triton.jit
+def value_of(x, y, p, formula: tl.constexpr, compute: tl.constexpr, dtype: tl.constexpr):
+    return rounded(formula(x.to(compute), y.to(compute), p), dtype)
+
+
+@triton.jit
+def flat(
+    a, b, out, count,
+    p0: tl.float64, p1: tl.float64, p2: tl.float64, p3: tl.float64,
+    p4: tl.float64, p5: tl.float64, p6: tl.float64, p7: tl.float64,
+    formula: tl.constexpr, inputs: tl.constexpr, compute: tl.constexpr, numbers: tl.constexpr,
+    index: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """Element i of every operand lies at offset i."""
+    p = (
+        number(p0, numbers), number(p1, numbers), number(p2, numbers), number(p3, numbers),
+        number(p4, numbers), number(p5, numbers), number(p6, numbers), number(p7, numbers),
+    )  # fmt: skip
+    first = tl.program_id(0).to(index) * block
+    i = first + tl.arange(0, block).to(index)
+    if first + block <= count:
+        x = tl.load(a + i)
+        y = tl.load(b + i) if inputs == 2 else x
+        tl.store(out + i, value_of(x, y, p, formula, compute, out.dtype.element_ty))
+    else:
+        within = i < count
+        x = tl.load(a + i, mask=within, other=0.0)
+        y = tl.load(b + i, mask=within, other=0.0) if inputs == 2 else x
+        y = value_of(x, y, p, formula, compute, out.dtype.element_ty)
+        tl.store(out + i, y, mask=within)
+
+
+@triton.jit
+def strided(
+    a, b, out, count, shape, a_strides, b_strides, out_strides,
+    p0: tl.float64, p1: tl.float64, p2: tl.float64, p3: tl.float64,
+    p4: tl.float64, p5: tl.float64, p6: tl.float64, p7: tl.float64,
+    formula: tl.constexpr, inputs: tl.constexpr, compute: tl.constexpr, numbers: tl.constexpr,
+    index: tl.constexpr, rank: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """Any strides; the innermost dimension of the output is the last."""
+    p = (
+        number(p0, numbers), number(p1, numbers), number(p2, numbers), number(p3, numbers),
+        number(p4, numbers), number(p5, numbers), number(p6, numbers), number(p7, numbers),
+    )  # fmt: skip
+    i = tl.program_id(0).to(index) * block + tl.arange(0, block).to(index)
+    within = i < count
+    at_a, at_b, at_out, left = i * 0, i * 0, i * 0, i
+    for k in tl.static_range(rank):
+        d: tl.constexpr = rank - 1 - k
+        at = left % shape[d] if d > 0 else left
+        left = left // shape[d]
+        at_a += at * a_strides[d]
+        at_b += at * b_strides[d]
+        at_out += at * out_strides[d]
+    x = tl.load(a + at_a, mask=within, other=0.0)
+    y = tl.load(b + at_b, mask=within, other=0.0) if inputs == 2 else x
+    y = value_of(x, y, p, formula, compute, out.dtype.element_ty)
+    tl.store(out + at_out, y, mask=within)
+
+
+def layout_of(inputs: list[Any], out: Any) -> Layout:
+    return collapse(out.shape, [out, *inputs])
+
+
+def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    """What enqueues the row, each time it is called."""
+    inputs = [named[p.name] for p in op.input_tensors]
+    out = next(named[p.name] for p in op.outputs)
+    count = out.numel()
+    if count == 0:
+        return lambda: None
+    attributes = [float(named[p.name]) for p in op.attributes]
+    compute = torch.float64 if any(x.dtype == torch.float64 for x in inputs) else torch.float32
+    to_half = out.dtype in (torch.float16, torch.bfloat16)
+    scalars = [p.kind == "scalar" for p in op.attributes]
+    form = form_of(op.kernel, attributes, scalars, compute == torch.float64, to_half)
+    layout = layout_of(inputs, out)
+    a, b = inputs[0], inputs[-1]
+    numbers = (*form.numbers, *(0.0,) * (ATTRIBUTES - len(form.numbers)))
+    grid = (triton.cdiv(count, BLOCK),)
+    options: dict[str, Any] = {
+        "formula": form.formula,
+        "inputs": len(inputs),
+        "compute": tl.float64 if compute == torch.float64 else tl.float32,
+        "numbers": tl.float64 if form.in_double else tl.float32,
+        "index": tl.int64 if layout.is_large else tl.int32,
+        "block": BLOCK,
+        **OPTIONS,
+    }
+    if layout.is_flat:
+        return lambda: flat[grid](a, b, out, count, *numbers, **options)
+    ours, *theirs = layout.strides
+    arguments = a, b, out, count, layout.shape, theirs[0], theirs[-1], ours
+    return lambda: strided[grid](*arguments, *numbers, rank=len(layout.shape), **options)
