@@ -1,1 +1,1 @@
-DOUBLE={}
+DOUBLE = {}

@@ -24,8 +24,6 @@ class Launch:
     """A kernel with its grid and all arguments but the tensors, which come first. One launch serves
     tensors of one kind only: device, dtypes, is_aligned."""
 
-    workspace: torch.dtype
-
     def __init__(self, kernel: Any, grid: int, sizes: dict[str, Any], warps: int) -> None:
         self.kernel = kernel
         self.grid = (grid, 1, 1)
@@ -33,6 +31,11 @@ class Launch:
         self.warps = warps
         self.compiled: Any = None
         self.values: tuple[Any, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the kernel does all but the sums over samples."""
+        return bool(self.kernel.__name__ == "whole")
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         if self.compiled is not None:
