@@ -36,12 +36,8 @@ def swish(v, p, FAST: tl.constexpr):
 
 @triton.jit
 def swish_gradient(dy, p, FAST: tl.constexpr):
-    """dy σ (1 + t (1 - σ)), with p limited: beyond, σ is 0 or 1. A NaN stays."""
-    if p.dtype.is_fp64():  # Triton 3.6 has no tl.clamp of them
-        p = tl.where(p > 1022.0, 1022.0, tl.where(p < -1022.0, -1022.0, p))
-    else:
-        p = tl.clamp(p, -127.0, 127.0, propagate_nan=tl.PropagateNan.ALL)
-    e = tl.exp2(p)
+    """dy σ (1 + t (1 - σ)); NaN where t is infinite. From p = 127 on (fp64: 1022), σ is 0."""
+    e = tl.exp2(tl.minimum(p, 1022.0 if p.dtype.is_fp64() else 127.0))
     logistic = reciprocal(1 + e, FAST)
     return (dy * logistic) * (1 - (p * LN2) * (e * logistic))
 

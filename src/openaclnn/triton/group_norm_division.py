@@ -21,7 +21,7 @@ class Tuning:
     """Elements and sizes at which the division changes; benchmarks/gpu.py tries others."""
 
     whole_forward: int = 16384  # the largest group that one program keeps in registers
-    whole_gradient: int = 16384
+    whole_gradient: int = 16384  # half as many of fp32
     whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that
     block: int = 4096  # elements of a tile
     block_last: int = 4096  # with channels last
@@ -113,6 +113,7 @@ class Division:
         return {
             "N": self.N, "C": self.C, "D": self.D, "P": self.P, "G": self.G, "groups": self.groups,
             "LAST": self.last, "SCALE": scale, "ACC": tl.float64 if double else tl.float32,
+            "SUM": tl.float32 if self.itemsize == 2 else tl.float64,
             "FAST": not double and not INTERPRETED,
         }  # fmt: skip
 
@@ -160,7 +161,8 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
         bc = max(1, min(_power(d.C), 1024 // bn, 16))
         return {"BN": bn, "BC": bc}, -(-d.C // bc) if gamma or beta else 0
 
-    if (whole := d.whole(d.tuning.whole_gradient)) is not None:
+    limit = d.tuning.whole_gradient // (1 if d.itemsize == 2 else 2)
+    if (whole := d.whole(limit)) is not None:
         bg = whole["BG"]
         warps = d.warps(bg * whole["BD"] * whole["BP"])
         sums, programs = finishing(1)

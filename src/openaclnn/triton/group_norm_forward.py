@@ -3,7 +3,8 @@
 
 Small groups: `whole`, which keeps x in registers. Others: `sums` stores mean and squared deviations
 of each channel and split, by one writer each; `combine` joins those of a group in a fixed order,
-unless `apply` does so itself; `apply` reads x once more.
+unless `apply` does so itself; `apply` reads x once more. SUM is the dtype in which x is added up:
+of fp32, fp64, so that elements near the mean keep their digits.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def whole(
     x, gamma, beta, y, mean, rstd, groups, G, D, P, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
     SWISH: tl.constexpr, BG: tl.constexpr, BD: tl.constexpr, BP: tl.constexpr,
-    ACC: tl.constexpr, FAST: tl.constexpr,
+    ACC: tl.constexpr, SUM: tl.constexpr, FAST: tl.constexpr,
 ):  # fmt: skip
     """Groups that fit into registers: BG of them in a program."""
     D, P = dims(D, P, STEP, ALIGN, LAST)
@@ -57,11 +58,17 @@ def whole(
     at = group_offsets(group, d, p, G, D, P, LAST)
     value = tl.load(x + at, mask=inside, other=0.0).to(ACC)
     n = tl.cast(D, ACC) * P
-    high = tl.sum(tl.sum(value, 2), 1) / n
+    about = tl.sum(tl.sum(value.to(SUM), 2), 1) / n
+    high = about.to(ACC)
+    if value.dtype == SUM:
+        known_mean = tl.where(tl.abs(high) < float("inf"), high, 0.0)[:, None, None]
+        low = tl.sum(tl.sum(tl.where(inside, value - known_mean, 0.0), 2), 1) / n
+    else:
+        low = (about - high.to(SUM)).to(ACC)
+    # An infinite mean stays in one part, so that inf - inf does not hide its sign.
     high = tl.where(tl.abs(high) < float("inf"), high, 0.0)
-    away = tl.where(inside, value - high[:, None, None], 0.0)
-    low = tl.sum(tl.sum(away, 2), 1) / n  # what rounding the mean lost
-    away = tl.where(inside, away - low[:, None, None], 0.0)
+    low = tl.where(tl.abs(about) < float("inf"), low, about.to(ACC))
+    away = tl.where(inside, (value - high[:, None, None]) - low[:, None, None], 0.0)
     variance = tl.sum(tl.sum(away * away, 2), 1) / n
     deviation = reciprocal_deviation(variance.to(tl.float64), EPS, ACC)
     weight = tl.load(gamma + channels, mask=known, other=0.0).to(ACC)
@@ -79,7 +86,7 @@ def whole(
 def sum_item(
     item, x, parts, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr,
-    ACC: tl.constexpr,
+    ACC: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     C, P = dims(C, P, STEP, ALIGN, LAST)
     SPAN = TILES * BP
@@ -92,25 +99,33 @@ def sum_item(
     inside = known[:, None] & (positions < P)[None, :]
     at = x + tile_offsets(sample, channels, positions, C, P, LAST)
     value = tl.load(at, mask=inside, other=0.0).to(ACC)
-    # The mean of the first tile is the pivot of all: sums of x - pivot do not cancel.
-    pivot = tl.sum(value, 1) / tl.minimum(stop - start, BP).to(ACC)
+    # The mean of the first tile is the pivot of all squares, which then hardly cancel.
+    sums = tl.sum(value.to(SUM), 1)
+    pivot = (sums / tl.minimum(stop - start, BP).to(SUM)).to(ACC)
     pivot = tl.where(tl.abs(pivot) < float("inf"), pivot, 0.0)
-    total = tl.where(inside, value - pivot[:, None], 0.0)
-    squares = total * total
+    away = tl.where(inside, value - pivot[:, None], 0.0)
+    if SUM == ACC:  # sums of x - pivot do not cancel
+        total = away
+    squares = away * away
     for begin in range(start + BP, stop, BP):
         positions = begin + tl.arange(0, BP)
         inside = known[:, None] & (positions < P)[None, :]
         at = x + tile_offsets(sample, channels, positions, C, P, LAST)
         value = tl.load(at, mask=inside, other=0.0).to(ACC)
         away = tl.where(inside, value - pivot[:, None], 0.0)
-        total += away
+        if SUM == ACC:
+            total += away
+        else:
+            sums += tl.sum(value.to(SUM), 1)
         squares += away * away
     n = (stop - start).to(tl.float64)
-    sums = tl.sum(total, 1).to(tl.float64)
-    rest = tl.sum(squares, 1).to(tl.float64) - sums * (sums / n)
+    about = pivot.to(tl.float64)
+    mean = about + tl.sum(total, 1).to(tl.float64) / n if SUM == ACC else sums / n
+    shift = mean - about
+    rest = tl.sum(squares, 1).to(tl.float64) - n * shift * shift
     rest = tl.where(rest < 0, 0.0, rest)
     pair = parts + ((sample.to(tl.int64) * C + channels) * S + split) * 2
-    tl.store(pair, pivot.to(tl.float64) + sums / n, mask=known)
+    tl.store(pair, mean, mask=known)
     tl.store(pair + 1, rest, mask=known)
 
 
@@ -118,10 +133,10 @@ def sum_item(
 def sums(
     x, parts, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr,
-    ACC: tl.constexpr,
+    ACC: tl.constexpr, SUM: tl.constexpr,
 ):  # fmt: skip
     sum_item(
-        tl.program_id(0), x, parts, G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, BR, BP, ACC
+        tl.program_id(0), x, parts, G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, BR, BP, ACC, SUM
     )  # fmt: skip
 
 

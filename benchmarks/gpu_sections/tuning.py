@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other divisions of group norm than the chosen one, timed; the launch in order."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from typing import Any
+
+import torch
+
+from openaclnn.triton import group_norm as kernels
+
+from .calling import different_bits, to_numpy
+from .measuring import SHAPES, Case, speed_of_copy
+from .timing import measured, sync
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "chosen": {},
+    "block 2048": {"block": 2048, "block_last": 2048},
+    "block 8192": {"block": 8192, "block_last": 8192},
+    "8 warps": {"elements_a_warp": 512},
+    "2 warps": {"elements_a_warp": 2048},
+    "1 tile": {"tiles": 1, "programs_last": 16},
+    "16 tiles": {"tiles": 16, "programs": 4, "programs_last": 2},
+    "64 channels": {"channels_last": 64},
+    "sweeps": {"whole_forward": 0, "whole_gradient": 0},
+    "whole": {"whole_forward": 65536, "whole_gradient": 65536, "whole_row_bytes": 0},
+}
+ORDERED = {
+    f"ordered {mib} MiB, {tiles} tiles": {
+        "ordered_from": 0, "ordered_bytes": mib << 20, "tiles": tiles,
+    }
+    for mib, tiles in itertools.product((2, 4, 8, 16), (1, 4))
+}  # fmt: skip
+
+
+def timed(run: Any, case: Case, labels: dict[str, Any], kind: str, variants: Any) -> None:
+    speed = speed_of_copy(run)
+    least = (2 if kind == "forward" else 3) * case.size
+    for name, changes in variants.items():
+        with run.attempt(**labels, kind=kind, variant=name):
+            kernels.tuning = kernels.Tuning(**changes)
+            calls = case.forward() if kind == "forward" else case.gradient()
+            found = measured(calls, run.device, 0.06)
+            best = min(v for v in (found["graph"], found["us"]) if v)
+            share = least / (best * 1e-6) / speed
+            run.record(**labels, kind=kind, variant=name, **found, share=share)
+            run.say(f"{kind} {labels} {name}: {best:.1f} us, {share:.0%}")
+        if run.out_of_time():
+            break
+    kernels.tuning = kernels.Tuning()
+
+
+def places(dry: bool) -> Any:
+    shapes = ((1, 32, 4, 4),) if dry else (SHAPES[2], SHAPES[0], SHAPES[3], SHAPES[1])
+    return itertools.product(shapes, ("nchw", "channels_last"), ("bf16", "fp32"))
+
+
+def variants(run: Any) -> None:
+    for shape, layout, dtype in places(run.dry):
+        labels = {"shape": shape, "dtype": dtype, "layout": layout}
+        case = Case(shape, dtype, layout, run.device, run.dry)
+        for kind in ("gradient", "forward"):
+            timed(run, case, labels, kind, VARIANTS)
+        del case
+        gc.collect()
+        sync(run.device)
+        if run.out_of_time():
+            run.say("out of time")
+            break
+
+
+def warm(run: Any) -> None:
+    """Compiles what `group_norm`, `variants` and `ordered` time, into Triton's cache on disk."""
+    work = [(*place, name) for place in places(run.dry) for name in VARIANTS]
+    work += [(shape, layout, dtype, "chosen")
+             for shape in (() if run.dry else SHAPES)
+             for layout in ("nchw", "channels_last") for dtype in ("bf16", "fp32")]  # fmt: skip
+    for shape, layout, dtype, name in work[run.shard :: run.shards]:
+        with run.attempt(shape=shape, layout=layout, dtype=dtype, variant=name):
+            kernels.tuning = kernels.Tuning(**VARIANTS[name])
+            case = Case(shape, dtype, layout, run.device, dry=True)
+            case.gradient()[0]()
+        if run.out_of_time():
+            break
+    run.say(f"{len(work[run.shard :: run.shards])} compiled")
+
+
+def ordered(run: Any) -> None:
+    """Both sweeps of the gradient in one launch: right, the same bits in every run, and how fast.
+    Programs wait for others; if one hangs, the process of this section is ended."""
+    shapes = ((1, 32, 4, 4),) if run.dry else (SHAPES[2], SHAPES[3], SHAPES[4], SHAPES[0])
+    for shape, dtype in itertools.product(shapes, ("fp32", "bf16")):
+        labels = {"shape": shape, "dtype": dtype, "layout": "nchw"}
+        case = Case(shape, dtype, "nchw", run.device, run.dry)
+        with run.attempt(**labels, what="bits"):
+            kernels.tuning = kernels.Tuning(whole_gradient=0)
+            expected = [to_numpy(y) for y in case.gradient()[0]()]
+            kernels.tuning = kernels.Tuning(whole_gradient=0, ordered_from=0)
+            call = case.gradient()[0]
+            different = 0
+            for _ in range(2 if run.dry else 30):
+                got = call()
+                torch.empty(1, device=run.device)
+                different += any(different_bits([to_numpy(y) for y in got], expected))
+            run.record(**labels, runs=30, different=different)
+            run.say(f"{labels}: {different} of 30 runs differ from the two launches")
+        two = {"two launches": {"whole_gradient": 0}}
+        timed(run, case, labels, "gradient", two | {
+            name: {**changes, "whole_gradient": 0} for name, changes in ORDERED.items()
+        })  # fmt: skip
+        del case
+        gc.collect()
+        if run.out_of_time():
+            run.say("out of time")
+            break
