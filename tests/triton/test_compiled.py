@@ -136,13 +136,13 @@ def test_group_norm(op, dtype, last, compiled, tmp_path):
 @pytest.mark.parametrize("dtype", ["FLOAT", "BFLOAT16"])
 def test_ordered(dtype, compiled, tmp_path, monkeypatch):
     monkeypatch.setattr(group_norm, "tuning", group_norm.Tuning(ordered_from=0))
-    op = next(op for op in GROUP_NORM if op.python == "group_norm_swish_grad")
-    named = group_norm_arguments(op, SHAPES["splits"], DTYPES[dtype], torch.float32, False)
-    group_norm.run(op, named)
-    assert "ordered_gradient" in compiled
+    for op in GROUP_NORM:
+        named = group_norm_arguments(op, SHAPES["splits"], DTYPES[dtype], torch.float32, False)
+        group_norm.run(op, named)
     judge(compiled, tmp_path)
-    ptx = compiled["ordered_gradient"][0].asm["ptx"]
-    assert re.search(r"atom\.global\.(gpu\.)?(acq|release|acquire)", ptx)
+    for name in "ordered_forward", "ordered_gradient":
+        for order in "acquire", "release":
+            assert re.search(rf"atom\.global\.(gpu\.)?{order}", compiled[name][0].asm["ptx"])
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.pointwise], ids=lambda op: op.python)

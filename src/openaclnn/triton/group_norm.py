@@ -84,6 +84,10 @@ def _find(
     return found
 
 
+def _counters(x: Tensor, groups: int) -> Tensor:
+    return torch.zeros(groups * x.shape[0] + 1, dtype=torch.int32, device=x.device)
+
+
 def run(op: Op, named: dict[str, Any]) -> None:
     """Enqueues the row; parameters by C name."""
     if op.python == "group_norm_swish":
@@ -106,8 +110,11 @@ def _forward(named: dict[str, Any]) -> None:
         lambda d: prepare_forward(d, eps, swish, scale),
     )  # fmt: skip
     first, *others = found.launches
-    if not others:
+    if first.is_whole:
         first(x, gamma, beta, y, mean, rstd)
+    elif found.ordered:
+        parts = torch.empty(found.parts, dtype=torch.float64, device=x.device)
+        first(x, gamma, beta, y, mean, rstd, parts, _counters(x, groups))
     else:
         parts = torch.empty(found.parts, dtype=torch.float64, device=x.device)
         statistics = parts  # of no use where `apply` combines the parts itself
@@ -142,8 +149,7 @@ def _gradient(named: dict[str, Any]) -> None:
     first, *others = found.launches
     parts = torch.empty(found.parts, dtype=found.dtype, device=x.device)
     if found.ordered:
-        counters = torch.zeros(groups * x.shape[0] + 1, dtype=torch.int32, device=x.device)
-        first(dy, mean, rstd, x, gamma, beta, dx, parts, counters)
+        first(dy, mean, rstd, x, gamma, beta, dx, parts, _counters(x, groups))
     elif first.is_whole:
         first(dy, mean, rstd, x, gamma, beta, dx, parts)
     else:

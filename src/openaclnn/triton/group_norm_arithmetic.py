@@ -101,15 +101,15 @@ def group_moments(parts, group, D, S, SPAN, P, BK: tl.constexpr):
     for first in range(0, count, BK):
         j = first + k
         size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
-        total += size * tl.load(at + j * 2, mask=j < count, other=0.0)
+        total += size * tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg")
     n = tl.cast(D, tl.float64) * P
     mean = tl.sum(total, 0) / n
     squares = tl.zeros([BK], tl.float64)
     for first in range(0, count, BK):
         j = first + k
         size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
-        away = tl.load(at + j * 2, mask=j < count, other=0.0) - mean
-        rest = tl.load(at + j * 2 + 1, mask=j < count, other=0.0)
+        away = tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg") - mean
+        rest = tl.load(at + j * 2 + 1, mask=j < count, other=0.0, cache_modifier=".cg")
         squares += tl.where(j < count, rest + size * away * away, 0.0)
     return mean, tl.sum(squares, 0) / n
 

@@ -12,7 +12,7 @@ import triton.language as tl
 
 from . import group_norm_forward as forward
 from . import group_norm_gradient as gradient
-from .group_norm_ordered import ordered_gradient
+from .group_norm_ordered import ordered_forward, ordered_gradient
 from .launching import INTERPRETED, Launch
 
 
@@ -60,6 +60,11 @@ class Division:
         return self.N * self.G
 
     @property
+    def size(self) -> int:
+        """Bytes of x."""
+        return self.N * self.C * self.P * self.itemsize
+
+    @property
     def wide(self) -> int:
         """How many times fewer elements a tile has: fp64 takes more registers."""
         return max((self.itemsize // 4) ** 2, 1)
@@ -105,6 +110,14 @@ class Division:
             "BK": min(_power(self.D * splits), 1024), **self.row(self.C if self.last else self.P),
         }  # fmt: skip
 
+    def lag(self, read: int, items: int) -> int | None:
+        """How many items the second sweep is behind, where a launch does both, reading so much."""
+        t = self.tuning
+        if self.last or read < t.ordered_from:
+            return None
+        together = max(1, t.ordered_bytes * self.groups // read)
+        return min(together, self.groups) * (items // self.groups)
+
     def warps(self, elements: int) -> int:
         return max(1, min(16, _power(self.wide * elements // self.tuning.elements_a_warp)))
 
@@ -144,6 +157,9 @@ def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepa
         launch = Launch(forward.whole, -(-d.groups // bg), constants | whole, warps)
         return Prepared([launch], 0, 0, dtype)
     sizes, parts, warps = _of_two_sweeps(d, constants)
+    if (lag := d.lag(d.size, sizes["items"])) is not None:
+        launch = Launch(ordered_forward, 2 * sizes["items"], sizes | {"LAG": lag}, warps)
+        return Prepared([launch], parts, 0, dtype, ordered=True)
     launches = [Launch(forward.sums, sizes["items"], sizes, warps)]
     if d.last:
         launches.append(Launch(forward.combine, d.groups, sizes, 4))
@@ -175,10 +191,8 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     sums, programs = finishing(sizes["S"])
     sizes |= sums
     items = sizes["items"]
-    read = 2 * d.N * d.C * d.P * d.itemsize
-    if not d.last and read >= d.tuning.ordered_from:
-        together = min(max(1, d.tuning.ordered_bytes * d.groups // read), d.groups)
-        sizes["LAG"] = together * (items // d.groups)
+    if (lag := d.lag(2 * d.size, items)) is not None:
+        sizes["LAG"] = lag
         launches = [Launch(ordered_gradient, 2 * items, sizes, warps)]
         if programs:
             launches.append(Launch(gradient.combine, programs, sizes | {"groups": 0}, 4))
