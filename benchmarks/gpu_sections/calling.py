@@ -23,9 +23,10 @@ ROWS = {op.python: op for op in OPS}
 
 
 def to_torch(x: Array, device: str) -> torch.Tensor:
+    x = x.copy(order="C")  # a row in place writes it
     if x.dtype.name == "bfloat16":
         return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16).to(device)
-    return torch.from_numpy(np.ascontiguousarray(x)).to(device)
+    return torch.from_numpy(x).to(device)
 
 
 def to_numpy(x: torch.Tensor) -> Array:
