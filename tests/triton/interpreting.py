@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triton's interpreter, in which kernels run on CPU tensors. A process imports this module first:
-the variable counts when triton is imported."""
+"""Triton's interpreter, in which kernels run on CPU tensors: TRITON_INTERPRET=1 pytest tests/triton.
+
+The variable counts when triton is imported, and no kernel is compiled then.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
-
-assert "triton" not in sys.modules
-os.environ["TRITON_INTERPRET"] = "1"
 
 import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("triton", reason="triton is not installed")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("TRITON_INTERPRET is not 1", allow_module_level=True)
+
+import torch
 import triton.language as tl
 from triton.runtime import interpreter
+
+if not hasattr(interpreter._interpreter, "fma_fp32"):
+    pytest.skip("this interpreter rounds fma twice; triton 3.9 does not", allow_module_level=True)
 
 
 def _rounding_to_nearest(convert):
@@ -31,4 +40,14 @@ def _rounding_to_nearest(convert):
     return converted
 
 
-interpreter._convert_float = _rounding_to_nearest(interpreter._convert_float)
+if interpreter._convert_float.__name__ != "converted":
+    interpreter._convert_float = _rounding_to_nearest(interpreter._convert_float)
+
+
+def to_torch(x: np.ndarray) -> torch.Tensor:
+    """The same memory, unless torch does not know its strides."""
+    if any(s < 0 for s in x.strides):
+        x = x.copy()
+    if x.dtype.name == "bfloat16":
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(x)

@@ -191,7 +191,7 @@ def _logit_grad(a: Sequence[float], half: bool) -> Form:
     return Form(formulas.logit_grad_wide, (low, outside, high), in_double=True)
 
 
-_FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
+FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
     "leaky_relu": _leaky_relu,
     "leaky_relu_backward": _leaky_relu_backward,
     "hardshrink": _hardshrink,
@@ -212,4 +212,4 @@ def form_of(
 
         return DOUBLE[kernel](attributes)
     rounded = [_f32(x) if s else x for x, s in zip(attributes, scalars, strict=True)]
-    return _FLOAT[kernel](rounded, half)
+    return FLOAT[kernel](rounded, half)

@@ -1,1 +1,2 @@
-DOUBLE={}
+# SPDX-License-Identifier: Apache-2.0
+DOUBLE = {}

@@ -196,8 +196,10 @@ _LOG_HIGH, _LOG_LOW = hexadecimal("0x1.62e4p-1"), hexadecimal("0x1.7f7d1cp-20") 
 
 @triton.jit
 def odds(z):
-    """n and p = 2^n near z / c with c = 1 - z, and the numerator and denominator of
+    """For the smaller z of the argument and its complement, which is exact where it is the smaller:
+    n and p = 2^n near z / c with c = 1 - z, and the numerator and denominator of
     f = (z - p c) / (z + p c), |f| <= 0.2004, each as high + low. z < 2^-100 counts 2^64 fold."""
+    z = tl.where(z > 0.5, 1.0 - z, z)
     tiny = z < 2.0**-100
     z = tl.where(tiny, z * 2.0**64, z)
     k = (as_word(z) - as_word(1.0 - z) + 0x00400000) & -0x00800000
@@ -206,14 +208,16 @@ def odds(z):
     n = tl.where(tiny, n - 64.0, n)
     one_p = 1.0 + p  # exact, but for p < 2^-23, where the result is below -15
     product = z * one_p
-    top, top_low = product - p, tl.fma(z, one_p, -product)
+    top = tl.fma(z, one_p, -p)
+    top_low = ((product - p) - top) + tl.fma(z, one_p, -product)
     bottom = (z + z) - top
     return n, top, top_low, bottom, ((z + z) - bottom) - top - top_low
 
 
 @triton.jit
 def ends_of_logit(z, result):
-    """`result` between 0 and 1; NaN outside."""
+    """`result`, which is that of the smaller one, between 0 and 1; NaN outside."""
+    result = tl.where(z > 0.5, -result, result)
     at_end = tl.where(z == 0, filled(z, float("-inf")), nan_like(z))
     at_end = tl.where(z == 1, filled(z, float("inf")), at_end)
     return tl.where((z > 0) & (z < 1), result, at_end)
