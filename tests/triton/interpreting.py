@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Triton's interpreter, in which kernels run on CPU tensors: TRITON_INTERPRET=1 pytest tests/triton.
+"""Triton's interpreter, in which kernels run on CPU tensors.
+
+    TRITON_INTERPRET=1 pytest tests/triton
 
 The variable counts when triton is imported, and no kernel is compiled then.
 """

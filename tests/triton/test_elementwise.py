@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.operators import test_attributes, test_ops
+from tests.operators.test_attributes import FOUND, each_dtype, judge
 from tests.support import LAYOUTS, SEED, assert_accurate, bits, cases, grid, rows
 from tests.triton.interpreting import to_torch, torch
 
@@ -13,8 +15,7 @@ from openaclnn import triton as kernels
 from openaclnn.reference.evaluation import REFERENCES, numpy_dtype, sample
 from openaclnn.rows.table import OPS
 from openaclnn.torch import cuda
-from tests.operators import test_attributes, test_ops
-from tests.operators.test_attributes import FOUND, each_dtype, judge
+
 
 def call(op, inputs, attributes, out=None):
     """What tests.support.call does, computed by the kernel for CUDA tensors."""

@@ -22,6 +22,7 @@ from .numbers import (
     expm1_tail,
     filled,
     hexadecimal,
+    like,
     nan_like,
     power_in_two,
     power_of_2,
@@ -73,9 +74,9 @@ def elu(x, y, p):
     small = tl.fma(power, q, tl.fma(power, r, whole - main))
     total = main + small
     rest = small - (total - main)
-    factor = tl.zeros_like(x) + high
+    factor = like(x, high)
     k = total * factor
-    lost = tl.fma(total, tl.zeros_like(x) + low, tl.fma(total, factor, -k))
+    lost = tl.fma(total, like(x, low), tl.fma(total, factor, -k))
     result = copy_sign(k + tl.fma(rest, factor, lost), x)
     return tl.where(x > 0, scale * x, tl.where(x == x, result, nan_like(x)))
 
@@ -122,7 +123,7 @@ def elu_backward(g, x, p):
     more = tl.where(large, filled(g, 100.0 - 32.0), filled(g, -32.0))
     below = x < bound
     t = tl.where(below, bound, x)
-    rates, factor = tl.zeros_like(x) + rate, tl.zeros_like(x) + high
+    rates, factor = like(x, rate), like(x, high)
     product = t * rate
     r, n, _ = reduce(product)
     first, second = power_in_two(n + more, -126.0)
@@ -136,7 +137,7 @@ def elu_backward(g, x, p):
     one_r = 1.0 + r
     main = k * one_r
     rest = tl.fma(r, -k, main - k)
-    excess = tl.fma(less, tl.zeros_like(x) - low, tl.fma(less, -factor, k))
+    excess = tl.fma(less, like(x, -low), tl.fma(less, -factor, k))
     lost = tl.fma(excess, one_r, rest)
     mantissa = main - tl.fma(q, -k, lost)
 
@@ -332,4 +333,4 @@ def logit_grad_wide(x, dy, p):
 def logit_grad_by_eps(x, dy, p):
     """p: the result for positive and for negative dy, NaN included."""
     negative = dy.to(tl.int64, bitcast=True) < 0 if dy.dtype == tl.float64 else as_word(dy) < 0
-    return tl.where(negative, filled(dy, 0.0) + p[1], filled(dy, 0.0) + p[0])
+    return tl.where(negative, like(dy, p[1]), like(dy, p[0]))

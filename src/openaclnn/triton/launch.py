@@ -58,6 +58,4 @@ def collapse(shape: Sequence[int], operands: Sequence[Any]) -> Layout:
         else:
             sizes.append(shape[d])
             walks.append(walk)
-    return Layout(
-        tuple(sizes), tuple(tuple(w[i] for w in walks) for i in range(len(operands)))
-    )
+    return Layout(tuple(sizes), tuple(tuple(w[i] for w in walks) for i in range(len(operands))))

@@ -47,6 +47,12 @@ def filled(like, value: tl.constexpr):
 
 
 @triton.jit
+def like(x, number):
+    """A number in each element of x. (0 + number would lose -0.)"""
+    return tl.broadcast_to(number, x.shape)
+
+
+@triton.jit
 def horner(p, x, coefficient: tl.constexpr):
     """p x + coefficient, rounded once."""
     return tl.fma(p, x, filled(x, coefficient))
@@ -94,10 +100,10 @@ def expm1_tail(r):
 def reduce_2(x, high, low):
     """r, n and the bits of 2^n: x (high + low) = n + r, |r| <= 0.5001, r rounded at 2^-25; for
     |x (high + low)| < 126."""
-    high = tl.zeros_like(x) + high
+    high = like(x, high)
     shifted = tl.fma(x, high, filled(x, _SHIFT))
     n = shifted - _SHIFT
-    r = tl.fma(x, tl.zeros_like(x) + low, tl.fma(x, high, -n))
+    r = tl.fma(x, like(x, low), tl.fma(x, high, -n))
     return r, n, as_word(shifted) << 23
 
 
