@@ -8,6 +8,7 @@ for every input, else one in double.
 from __future__ import annotations
 
 import math
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -153,8 +154,9 @@ FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
 }
 
 
+@functools.lru_cache(maxsize=1024)
 def form_of(
-    kernel: str, attributes: Sequence[float], scalars: Sequence[bool], double: bool, half: bool
+    kernel: str, attributes: tuple[float, ...], scalars: tuple[bool, ...], double: bool, half: bool
 ) -> Form:
     """`scalars`: which attributes are rounded to fp32, unless the call computes in double."""
     if double:
