@@ -7,8 +7,9 @@ for every input, else one in double.
 
 from __future__ import annotations
 
-import math
 import functools
+import math
+import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -114,7 +115,9 @@ def up_to_complement(eps: float) -> float:
 def _logit(a: Sequence[float], half: bool) -> Form:
     (eps,) = a
     if eps < 0:
-        return Form(formulas.logit_open_half if half else formulas.logit_open, ())
+        return (
+            Form(formulas.logit_open_half, (-1.0, 2.0)) if half else Form(formulas.logit_open, ())
+        )
     least = f32(log_odds(eps))
     if math.isnan(least):
         return Form(formulas.nan, ())
@@ -154,11 +157,19 @@ FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
 }
 
 
-@functools.lru_cache(maxsize=1024)
 def form_of(
-    kernel: str, attributes: tuple[float, ...], scalars: tuple[bool, ...], double: bool, half: bool
+    kernel: str, attributes: Sequence[float], scalars: tuple[bool, ...], double: bool, half: bool
 ) -> Form:
     """`scalars`: which attributes are rounded to fp32, unless the call computes in double."""
+    return _form_of(kernel, struct.pack(f"{len(attributes)}d", *attributes), scalars, double, half)
+
+
+@functools.lru_cache(maxsize=1024)
+def _form_of(
+    kernel: str, patterns: bytes, scalars: tuple[bool, ...], double: bool, half: bool
+) -> Form:
+    """Attributes by their bits: 0 and -0 differ."""
+    attributes = struct.unpack(f"{len(scalars)}d", patterns)
     if double:
         return DOUBLE[kernel](attributes)
     rounded = [f32(x) if s else x for x, s in zip(attributes, scalars, strict=True)]

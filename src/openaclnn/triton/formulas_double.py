@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .numbers import filled, hexadecimal, horner, like, nan_like
+from .numbers import filled, hexadecimal, horner, like, nan_like, negative
 from .numbers_double import (
     as_double,
     as_word,
@@ -40,7 +40,7 @@ def elu(x, y, p):
     high = like(x, p[1])
     total, rest, _ = expm1_exact(tl.where(x < -60.0, filled(x, -60.0), x), filled(x, 0.0), True)
     y = total * high
-    lost = tl.fma(total, like(x, p[2]), tl.fma(total, high, -y))
+    lost = tl.fma(total, like(x, p[2]), tl.fma(total, high, negative(y)))
     result = copy_sign(y + tl.fma(rest, high, lost), x)
     return tl.where(x > 0, p[0] * x, tl.where(x == x, result, nan_like(x)))
 
@@ -57,7 +57,7 @@ def elu_with_rate(x, p, falling: tl.constexpr):
     t = tl.where(product < -60.0, filled(x, -60.0), product)
     if not falling:
         t = tl.where(product > 4000.0, filled(x, 4000.0), t)
-    lost_product = tl.fma(x, input_scale, -product)
+    lost_product = tl.fma(x, input_scale, negative(product))
     total, rest, waiting = expm1_exact(t, tl.where(t == product, lost_product, 0.0), falling)
 
     is_small, is_tiny = tl.abs(product) < 2.0**-100, tl.abs(x) < 2.0**-500
@@ -65,7 +65,7 @@ def elu_with_rate(x, p, falling: tl.constexpr):
     a_low = tl.where(is_small, filled(x, 0.0), rest)
     b, b_low = tl.where(is_small, small_high, high), tl.where(is_small, small_low, low)
     y = a * b
-    lost = tl.fma(-a_low, b, tl.fma(-a, b_low, tl.fma(-a, b, y)))
+    lost = tl.fma(negative(a_low), b, tl.fma(negative(a), b_low, tl.fma(negative(a), b, y)))
 
     exponent = p[5] + waiting
     small_exponent = tl.where(is_tiny, filled(x, -600.0), filled(x, 0.0)) + p[6]
@@ -104,7 +104,7 @@ def elu_backward(g, x, p):
     product = x * input_scale
     t = tl.where(product > 4000.0, filled(x, 4000.0), product)
     t = tl.where(product < -4000.0, filled(x, -4000.0), t)
-    low = tl.where(t == product, tl.fma(x, input_scale, -product), 0.0)
+    low = tl.where(t == product, tl.fma(x, input_scale, negative(product)), 0.0)
     n, r, half, q = exp_exact(t, low)
     first, first_low = sum_of(filled(r, 1.0), r)
     power, power_low = sum_of(first, half)
@@ -206,12 +206,12 @@ def logit_grad(x, dy, p):
     low, outside = p[0], p[1]
     c = 1.0 - x
     m = tl.where(x < c, x, c)
-    d = tl.fma(-m, m, m)
-    d_low = tl.fma(-m, m, m - d)
+    d = tl.fma(negative(m), m, m)
+    d_low = tl.fma(negative(m), m, m - d)
     tiny = tl.abs(dy) < 2.0**-900
     raised = tl.where(tiny, dy * 2.0**120, dy)
     q = raised / d
-    lack = tl.fma(-q, d, raised) - q * d_low
+    lack = tl.fma(negative(q), d, raised) - q * d_low
     corrected = (q + lack / d) * tl.where(tiny, filled(x, 2.0**-120), filled(x, 1.0))
     simple = ~((m >= 2.0**-60) & (tl.abs(corrected) < float("inf")) & (dy != 0))
     result = tl.where(simple, dy / (m * (1.0 - m)), corrected)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .numbers import filled, hexadecimal, horner
+from .numbers import filled, hexadecimal, horner, negative
 
 SHIFT = hexadecimal("0x1.8p52")
 _LOG2E = hexadecimal("0x1.71547652b82fep0")
@@ -41,7 +41,7 @@ def sum_of(a, b):
 @triton.jit
 def product_of(a, b):
     product = a * b
-    return product, tl.fma(a, b, -product)
+    return product, tl.fma(a, b, negative(product))
 
 
 @triton.jit
@@ -76,7 +76,7 @@ def exp_exact(high, low):
     p = horner(horner(horner(p, r, _E8), r, _E9), r, _E10)
     square = r * r
     half = 0.5 * square
-    tail = tl.fma(square * r, p, tl.fma(filled(r, 0.5), tl.fma(r, r, -square), c))
+    tail = tl.fma(square * r, p, tl.fma(filled(r, 0.5), tl.fma(r, r, negative(square)), c))
     return n, r, half, tl.fma(c, r + (half + tail), tail)
 
 
