@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels on CPU tensors, in the interpreter of Triton: TRITON_INTERPRET=1 pytest tests/triton.
+"""Triton's interpreter, in which kernels run on CPU tensors.
+
+    TRITON_INTERPRET=1 pytest tests/triton
 
 The variable counts when triton is imported, and no kernel is compiled then.
 """
@@ -45,8 +47,8 @@ if interpreter._convert_float.__name__ != "converted":
 
 
 def to_torch(x: np.ndarray) -> torch.Tensor:
-    """The same memory, unless torch does not know its strides."""
-    if any(s < 0 for s in x.strides):
+    """The same memory, unless torch does not know its strides, or warns that it is read-only."""
+    if any(s < 0 for s in x.strides) or not x.flags.writeable:
         x = x.copy()
     if x.dtype.name == "bfloat16":
         return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)

@@ -40,7 +40,7 @@ def _refuse(op: Op, p: Parameter, what: str) -> None:
 
 
 def _described(op: Op, p: Parameter, x: Any) -> tuple[str, Any, Any, int]:
-    """A tensor as phase 1 sees it. A result is no view of any memory but its own."""
+    """A tensor as phase 1 sees it."""
     if x.layout is not torch.strided:
         _refuse(op, p, f"be a dense tensor, but is one of layout {x.layout}")
     address = x.data_ptr()
@@ -81,7 +81,7 @@ def kernel(op: Op) -> Callable[..., Any]:
         named |= {p.name: keywords.get(argument_name(op, p)) for p in outputs}
         shapes = check(op, named)
         inputs = [named[p.name] for p in op.input_tensors]
-        for p, found in zip(outputs, shapes, strict=False):
+        for p, found in zip(outputs, shapes, strict=True):
             if found is not None:
                 named[p.name] = empty_output(inputs, found[1], getattr(torch, found[0]))
         with guard(inputs[0].device):
@@ -103,7 +103,9 @@ class Plan:
             if x is None:
                 continue
             if not isinstance(x, torch.Tensor):
-                _refuse(self._op, p, f"be a torch tensor beside those on CUDA, but is {type(x)}")
+                _refuse(
+                    self._op, p, f"be a torch tensor, like the others, but is a {type(x).__name__}"
+                )
             if x.requires_grad and torch.is_grad_enabled():
                 _refuse(self._op, p, "not require a gradient, which plans never record")
         missing = [x is not None for x in check(self._op, named)]

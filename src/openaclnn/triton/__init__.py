@@ -15,15 +15,20 @@ from ..rows.schema import Op
 from . import elementwise, group_norm
 
 
+def _group_norm(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    return functools.partial(group_norm.run, op, named)
+
+
+FAMILIES = {"elementwise": elementwise.prepare, "group_norm": _group_norm}
+
+
 def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
     """What enqueues the row on the current stream of the current device, each time it is called.
 
     `named` has by C name a tensor of that device or a number for each parameter; None for an
     output that is not wanted.
     """
-    if op.family == "group_norm":
-        return functools.partial(group_norm.run, op, named)
-    return elementwise.prepare(op, named)
+    return FAMILIES[op.family](op, named)
 
 
 def compute(op: Op, named: dict[str, Any]) -> None:

@@ -22,7 +22,12 @@ from .numbers import (
     expm1_tail,
     filled,
     hexadecimal,
+    horner,
+    like,
     nan_like,
+    near_log2,
+    near_reciprocal,
+    negative,
     power_in_two,
     power_of_2,
     reduce,
@@ -73,9 +78,9 @@ def elu(x, y, p):
     small = tl.fma(power, q, tl.fma(power, r, whole - main))
     total = main + small
     rest = small - (total - main)
-    factor = tl.zeros_like(x) + high
+    factor = like(x, high)
     k = total * factor
-    lost = tl.fma(total, tl.zeros_like(x) + low, tl.fma(total, factor, -k))
+    lost = tl.fma(total, like(x, low), tl.fma(total, factor, negative(k)))
     result = copy_sign(k + tl.fma(rest, factor, lost), x)
     return tl.where(x > 0, scale * x, tl.where(x == x, result, nan_like(x)))
 
@@ -89,7 +94,7 @@ def elu_half(x, y, p):
     below = tl.where(above, linear, x)
     r, _, power_bits = reduce_2(tl.where(below < bound, bound, below), p[5], p[6])
     power = as_float(power_bits)
-    result = tl.fma(power, exp2m1_half(r), -(1.0 - power)) * factor
+    result = tl.fma(power, exp2m1_half(r), negative(1.0 - power)) * factor
     return tl.where(above, tl.where(x > 0, scale, slope) * x, result)
 
 
@@ -122,23 +127,23 @@ def elu_backward(g, x, p):
     more = tl.where(large, filled(g, 100.0 - 32.0), filled(g, -32.0))
     below = x < bound
     t = tl.where(below, bound, x)
-    rates, factor = tl.zeros_like(x) + rate, tl.zeros_like(x) + high
+    rates, factor = like(x, rate), like(x, high)
     product = t * rate
     r, n, _ = reduce(product)
     first, second = power_in_two(n + more, -126.0)
 
     # exp(inputScale x) = 2^n (1 + r + q); c holds what the product and n ln2 lost
-    c = tl.fma(n, filled(x, LN2_LOW), tl.fma(t, rates, -product))
+    c = tl.fma(n, filled(x, LN2_LOW), tl.fma(t, rates, negative(product)))
     tail = tl.fma(r * r, exp_tail(r), c)
     q = tl.fma(c, r + tail, tail)
     # k (1 + r) is main - rest: only the last sum rounds, and it keeps the sign of zero
     k = less * high
     one_r = 1.0 + r
     main = k * one_r
-    rest = tl.fma(r, -k, main - k)
-    excess = tl.fma(less, tl.zeros_like(x) - low, tl.fma(less, -factor, k))
+    rest = tl.fma(r, negative(k), main - k)
+    excess = tl.fma(less, negative(like(x, low)), tl.fma(less, negative(factor), k))
     lost = tl.fma(excess, one_r, rest)
-    mantissa = main - tl.fma(q, -k, lost)
+    mantissa = main - tl.fma(q, negative(k), lost)
 
     result = mantissa * first * tl.where(below, filled(x, 0.0), second)
     result = tl.where(result == result, result, g * ((x - x) + high))
@@ -189,73 +194,70 @@ def elu_backward_result_wide(g, v, p):
 
 # ---- logit ----
 
-_L1, _L2 = hexadecimal("0x1.9927420000000p-3"), hexadecimal("0x1.5555b80000000p-2")
-_L0 = hexadecimal("0x1.3730920000000p-3")
-_LOG_HIGH, _LOG_LOW = hexadecimal("0x1.62e4p-1"), hexadecimal("0x1.7f7d1cp-20")  # 15 digits first
-
-
-@triton.jit
-def odds(z):
-    """n and p = 2^n near z / c with c = 1 - z, and the numerator and denominator of
-    f = (z - p c) / (z + p c), |f| <= 0.2004, each as high + low. z < 2^-100 counts 2^64 fold."""
-    tiny = z < 2.0**-100
-    z = tl.where(tiny, z * 2.0**64, z)
-    k = (as_word(z) - as_word(1.0 - z) + 0x00400000) & -0x00800000
-    p = as_float(k + 0x3F800000)
-    n = as_float((k >> 23) + 0x4B400000) - 12582912.0
-    n = tl.where(tiny, n - 64.0, n)
-    one_p = 1.0 + p  # exact, but for p < 2^-23, where the result is below -15
-    product = z * one_p
-    top, top_low = product - p, tl.fma(z, one_p, -product)
-    bottom = (z + z) - top
-    return n, top, top_low, bottom, ((z + z) - bottom) - top - top_low
-
-
-@triton.jit
-def ends_of_logit(z, result):
-    """`result` between 0 and 1; NaN outside."""
-    at_end = tl.where(z == 0, filled(z, float("-inf")), nan_like(z))
-    at_end = tl.where(z == 1, filled(z, float("inf")), at_end)
-    return tl.where((z > 0) & (z < 1), result, at_end)
+# ln2 as two floats, the first of 15 digits: a multiple by an exponent is exact. Both by 2^-23.
+_LOG_HIGH, _LOG_LOW = hexadecimal("0x1.62e4p-24"), hexadecimal("0x1.7f7d1cp-43")
+_LN2 = hexadecimal("0x1.62e430p-1")
+# (atanh(f) - f) / f^3 of f^2: relative error of atanh 2^-28 to |f| = 0.2012
+_A1, _A2 = hexadecimal("0x1.373092p-3"), hexadecimal("0x1.992742p-3")
+_A3 = hexadecimal("0x1.5555b8p-2")
 
 
 @triton.jit
 def log_odds(z):
-    """ln(z / (1 - z)) = n ln2 + 2 atanh(f): error 0.6 ulp, because f keeps what it lost."""
-    n, top, top_low, bottom, bottom_low = odds(z)
-    inverse = tl.div_rn(filled(z, 1.0), bottom)
+    """ln(z / (1 - z)): error 0.56 ulp.
+
+    m is the smaller of z and 1 - z, which is exact where it is the smaller. With c = 1 - m and
+    p = 2^n near m / c, ln(m / c) = n ln2 + 2 atanh(f), f = (m - p c) / (m + p c), |f| <= 0.2004.
+    Numerator, denominator and f are kept as high + low.
+    """
+    m = tl.minimum(z, 1.0 - z)
+    tiny = m < 2.0**-100
+    a = tl.where(tiny, m * 2.0**64, m)
+    k = (as_word(a) - as_word(1.0 - a) + 0x00400000) & -0x00800000
+    p = as_float(k + 0x3F800000)
+    n = tl.where(tiny, k - (64 << 23), k).to(tl.float32)  # by 2^23
+    one_p = 1.0 + p  # exact, but for p < 2^-23, where the result is below -15
+    product = a * one_p
+    top = tl.fma(a, one_p, negative(p))
+    top_low = ((product - p) - top) + tl.fma(a, one_p, negative(product))
+    bottom = tl.fma(a, filled(a, 2.0), negative(top))
+    bottom_low = tl.fma(a, filled(a, 2.0), negative(bottom)) - top - top_low
+    inverse = near_reciprocal(bottom)
     f = top * inverse
-    lack = tl.fma(-f, bottom, top) + top_low
-    f_low = tl.fma(-f, bottom_low, lack) * inverse
+    lack = tl.fma(negative(f), bottom_low, tl.fma(negative(f), bottom, top) + top_low)
+    f_low = lack * inverse
     s, twice = f * f, f + f
-    q = horner3(s)
+    q = horner(horner(filled(s, _A1), s, _A2), s, _A3)
     main = n * _LOG_HIGH
     y = main + twice
     lost = twice - (y - main)
-    tail = tl.fma(n, filled(z, _LOG_LOW), tl.fma(twice * s, q, f_low + f_low)) + lost
-    return ends_of_logit(z, y + tail)
+    tail = tl.fma(n, filled(n, _LOG_LOW), tl.fma(twice * s, q, f_low + f_low))
+    at_end = tl.where(m == 0, filled(z, float("-inf")), nan_like(z))
+    result = tl.where(m > 0, y + (tail + lost), at_end)
+    return as_float(as_word(result) ^ (as_word(0.5 - z) & -0x80000000))
 
 
-@triton.jit
-def horner3(s):
-    """(atanh(f) - f) / f^3 with s = f^2: relative error of atanh 2^-28."""
-    p = tl.fma(filled(s, _L0), s, filled(s, _L1))
-    return tl.fma(p, s, filled(s, _L2))
+# The same to |f| = 1/3: 2^-27.3
+_B1, _B2 = hexadecimal("0x1.1f2472p-3"), hexadecimal("0x1.1eacd6p-3")
+_B3, _B4 = hexadecimal("0x1.99d318p-3"), hexadecimal("0x1.5554fep-2")
 
 
 @triton.jit
 def log_odds_half(z):
-    n, top, _, bottom, _ = odds(z)
-    f = tl.div_rn(top, bottom)
+    """From -1 to 2. Where z / (1 - z) is between 1/2 and 2, the result is 2 atanh(2 z - 1)."""
+    c = 1.0 - z
+    f = z - c
+    far = near_log2(z * near_reciprocal(c)) * _LN2
     s, twice = f * f, f + f
-    tail = tl.fma(twice * s, horner3(s), n * _LOG_LOW)
-    return ends_of_logit(z, tl.fma(n, filled(z, _LOG_HIGH), twice + tail))
+    q = horner(horner(horner(filled(s, _B1), s, _B2), s, _B3), s, _B4)
+    return tl.where(tl.abs(f) < 0.3333, tl.fma(twice * s, q, twice), far)
 
 
 @triton.jit
 def clamp(x, low, high):
-    x = tl.where(x < low, low, x)
-    return tl.where(x > high, high, x)
+    """NaN stays."""
+    x = tl.maximum(x, like(x, low), propagate_nan=tl.PropagateNan.ALL)
+    return tl.minimum(x, like(x, high), propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
@@ -276,7 +278,8 @@ def logit_open(x, y, p):
 
 @triton.jit
 def logit_open_half(x, y, p):
-    return log_odds_half(x)
+    """p: -1, 2."""
+    return log_odds_half(clamp(x, p[0], p[1]))
 
 
 @triton.jit
@@ -297,10 +300,10 @@ def logit_grad(x, dy, p):
     more = tl.where(deep, filled(x, 2.0**24), filled(x, 1.0))
     f = tl.where(deep, filled(x, -0.0), m)
     wide = m * more
-    d = tl.fma(-f, wide, wide)
-    d_low = tl.fma(-f, wide, wide - d)
+    d = tl.fma(negative(f), wide, wide)
+    d_low = tl.fma(negative(f), wide, wide - d)
     inverse = tl.div_rn(filled(x, 1 - 2.0**-22), d)
-    e = tl.fma(d_low, -inverse, tl.fma(d, -inverse, filled(x, 1.0)))
+    e = tl.fma(d_low, negative(inverse), tl.fma(d, negative(inverse), filled(x, 1.0)))
     e = tl.where(e == e, e, filled(x, 2.0**-20))  # d is 0 and `inverse` infinite
     g = dy * more
     result = tl.fma(g, inverse, g * (inverse * e))
@@ -328,4 +331,4 @@ def logit_grad_wide(x, dy, p):
 def logit_grad_by_eps(x, dy, p):
     """p: the result for positive and for negative dy, NaN included."""
     negative = dy.to(tl.int64, bitcast=True) < 0 if dy.dtype == tl.float64 else as_word(dy) < 0
-    return tl.where(negative, filled(dy, 0.0) + p[1], filled(dy, 0.0) + p[0])
+    return tl.where(negative, like(dy, p[1]), like(dy, p[0]))

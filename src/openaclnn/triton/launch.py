@@ -12,7 +12,7 @@ from typing import Any
 OPTIONS = {"enable_fp_fusion": False}
 
 # Offsets below this fit in 32 bits, with a block to spare.
-_LARGE = 2**31 - 2**16
+LARGE = 2**31 - 2**16
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Layout:
             sum((n - 1) * s for n, s in zip(self.shape, strides, strict=True))
             for strides in self.strides
         )
-        return max(count, *reach) >= _LARGE
+        return max(count, *reach) >= LARGE
 
 
 def collapse(shape: Sequence[int], operands: Sequence[Any]) -> Layout:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponentials without the approximate instructions of GPUs: multiplications, fused ones, additions
-and integers, so that every GPU and Triton's interpreter give the same bits.
+and integers, so that every GPU and Triton's interpreter give the same bits. The two approximate
+instructions are for results that do not show their errors, or correct them.
 
 Coefficients and errors are those of core/kernels/math.h.
 """
@@ -14,6 +15,8 @@ import triton.language as tl
 def hexadecimal(text: str) -> tl.constexpr:
     return tl.constexpr(float.fromhex(text))
 
+
+INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)  # it knows no instructions
 
 _SHIFT = hexadecimal("0x1.8000fep23")  # adding it rounds and leaves n + 127 in the last bits
 _LOG2E = hexadecimal("0x1.715476p0")
@@ -47,6 +50,12 @@ def filled(like, value: tl.constexpr):
 
 
 @triton.jit
+def like(x, number):
+    """A number in each element of x. (0 + number would lose -0.)"""
+    return tl.broadcast_to(number, x.shape)
+
+
+@triton.jit
 def horner(p, x, coefficient: tl.constexpr):
     """p x + coefficient, rounded once."""
     return tl.fma(p, x, filled(x, coefficient))
@@ -55,6 +64,35 @@ def horner(p, x, coefficient: tl.constexpr):
 @triton.jit
 def nan_like(x):
     return filled(x, float("nan"))
+
+
+@triton.jit
+def negative(x):
+    """-x, also of 0: Triton's -x is 0 - x. It costs nothing where it is an operand."""
+    return x * -1.0
+
+
+@triton.jit
+def near_reciprocal(x):
+    """1 / x for 2^-126 <= |x| <= 2^126, relative error 2^-23; exact in the interpreter. 0 becomes
+    infinite, and a larger number 0."""
+    if INTERPRETED:
+        return 1.0 / x
+    else:
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
+
+
+@triton.jit
+def near_log2(x):
+    """log2(x), relative error 2^-22 outside of 1/2 to 2; rounded once in the interpreter."""
+    if INTERPRETED:
+        return tl.log2(x)
+    else:
+        return tl.inline_asm_elementwise(
+            "lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
 
 
 @triton.jit
@@ -94,10 +132,10 @@ def expm1_tail(r):
 def reduce_2(x, high, low):
     """r, n and the bits of 2^n: x (high + low) = n + r, |r| <= 0.5001, r rounded at 2^-25; for
     |x (high + low)| < 126."""
-    high = tl.zeros_like(x) + high
+    high = like(x, high)
     shifted = tl.fma(x, high, filled(x, _SHIFT))
     n = shifted - _SHIFT
-    r = tl.fma(x, tl.zeros_like(x) + low, tl.fma(x, high, -n))
+    r = tl.fma(x, like(x, low), tl.fma(x, high, negative(n)))
     return r, n, as_word(shifted) << 23
 
 
