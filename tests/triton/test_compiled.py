@@ -151,8 +151,8 @@ def test_ordered(dtype, compiled, tmp_path, monkeypatch):
         group_norm.run(op, named)
     judge(compiled, tmp_path)
     for name in "ordered_forward", "ordered_gradient":
-        for order in "acquire", "release":
-            assert re.search(rf"atom\.global\.(gpu\.)?{order}", compiled[name][0].asm["ptx"])
+        for order in r"(ld|atom)\.global\.gpu\.acquire", r"atom\.global\.gpu\.release":
+            assert re.search(order, compiled[name][0].asm["ptx"])
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.pointwise], ids=lambda op: op.python)
