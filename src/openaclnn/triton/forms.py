@@ -66,6 +66,7 @@ def _elu(a: Sequence[float], half: bool) -> Form:
 
 def _elu_backward(a: Sequence[float], half: bool) -> Form:
     alpha, scale, rate, is_result = a
+    numbers: tuple[float, ...]
     if is_result:
         shift = product(scale, alpha)
         slow = not (rate == 0 or within(rate, 2.0**-20, 1))
