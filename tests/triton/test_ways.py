@@ -159,5 +159,7 @@ def test_large_operands_take_64_bits(monkeypatch):
     kernel = cuda.kernel(op)
     expected = [kernel(*pair, 0.1, False) for pair in cases]
     monkeypatch.setattr(launch, "LARGE", 1)
+    elementwise._launcher.cache_clear()
     for pair, want in zip(cases, expected, strict=True):
         assert torch.equal(kernel(*pair, 0.1, False), want)
+    elementwise._launcher.cache_clear()

@@ -7,6 +7,9 @@ computes every element, whatever the layout.
 
 from __future__ import annotations
 
+import functools
+import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +18,11 @@ import triton
 import triton.language as tl
 
 from ..rows.schema import Op
+from ..rows.table import OPS
 from .forms import ATTRIBUTES, form_of
-from .launch import OPTIONS, Layout, collapse
+from .launch import OPTIONS, View, collapse
 
+_ROWS = {op.name: op for op in OPS}
 BLOCK = 1024  # 8 elements for each of 128 threads: one or two accesses of 16 bytes
 
 
@@ -104,39 +109,49 @@ def strided(
     tl.store(out + at_out, y, mask=within)
 
 
-def layout_of(inputs: list[Any], out: Any) -> Layout:
-    if out.is_contiguous() and all(x.is_contiguous() and x.shape == out.shape for x in inputs):
-        return Layout((out.numel(),), ((1,),) * (len(inputs) + 1))  # as collapse would say, sooner
-    return collapse(out.shape, [out, *inputs])
-
-
-def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
-    """What enqueues the row, each time it is called."""
-    inputs = [named[p.name] for p in op.input_tensors]
-    out = next(named[p.name] for p in op.outputs)
-    count = out.numel()
-    if count == 0:
-        return lambda: None
-    attributes = tuple(float(named[p.name]) for p in op.attributes)
-    compute = torch.float64 if any(x.dtype == torch.float64 for x in inputs) else torch.float32
-    to_half = out.dtype in (torch.float16, torch.bfloat16)
-    scalars = tuple(p.kind == "scalar" for p in op.attributes)
-    form = form_of(op.kernel, attributes, scalars, compute == torch.float64, to_half)
-    layout = layout_of(inputs, out)
-    a, b = inputs[0], inputs[-1]
+@functools.lru_cache(maxsize=4096)
+def _launcher(
+    name: str, dtypes: tuple[torch.dtype, ...], views: tuple[View, ...], patterns: bytes
+) -> Callable[[Any, Any, Any], None]:
+    """What launches the kernel on the tensors of a call; of them it knows all but the addresses,
+    the output first, and of the attributes their bits as doubles."""
+    double = torch.float64 in dtypes[1:]
+    layout = collapse(views)
+    form = form_of(_ROWS[name], patterns, double, dtypes[0] in (torch.float16, torch.bfloat16))
     numbers = (*form.numbers, *(0.0,) * (ATTRIBUTES - len(form.numbers)))
+    count = math.prod(views[0][0])
     grid = (triton.cdiv(count, BLOCK),)
     options: dict[str, Any] = {
         "formula": form.formula,
-        "inputs": len(inputs),
-        "compute": tl.float64 if compute == torch.float64 else tl.float32,
+        "inputs": len(views) - 1,
+        "compute": tl.float64 if double else tl.float32,
         "numbers": tl.float64 if form.in_double else tl.float32,
         "index": tl.int64 if layout.is_large else tl.int32,
         "block": BLOCK,
         **OPTIONS,
     }
+    if count == 0:
+        return lambda a, b, out: None
     if layout.is_flat:
-        return lambda: flat[grid](a, b, out, count, *numbers, **options)
+        run = flat[grid]
+        return lambda a, b, out: run(a, b, out, count, *numbers, **options)
     ours, *theirs = layout.strides
-    arguments = a, b, out, count, layout.shape, theirs[0], theirs[-1], ours
-    return lambda: strided[grid](*arguments, *numbers, rank=len(layout.shape), **options)
+    walk = count, layout.shape, theirs[0], theirs[-1], ours
+    run = strided[grid]
+    rank = len(layout.shape)
+    return lambda a, b, out: run(a, b, out, *walk, *numbers, rank=rank, **options)
+
+
+def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    """What enqueues the row, each time it is called."""
+    inputs = [named[p.name] for p in op.input_tensors]
+    out = named[op.outputs[0].name]
+    attributes = [named[p.name] for p in op.attributes]
+    tensors = (out, *inputs)
+    launch = _launcher(
+        op.name,
+        tuple(x.dtype for x in tensors),
+        tuple((x.shape, x.stride()) for x in tensors),
+        struct.pack(f"{len(attributes)}d", *attributes),
+    )
+    return functools.partial(launch, inputs[0], inputs[-1], out)

@@ -7,13 +7,13 @@ for every input, else one in double.
 
 from __future__ import annotations
 
-import functools
 import math
 import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..rows.schema import Op
 from . import formulas
 from .form import (
     Form,
@@ -66,6 +66,7 @@ def _elu(a: Sequence[float], half: bool) -> Form:
 
 def _elu_backward(a: Sequence[float], half: bool) -> Form:
     alpha, scale, rate, is_result = a
+    numbers: tuple[float, ...]
     if is_result:
         shift = product(scale, alpha)
         slow = not (rate == 0 or within(rate, 2.0**-20, 1))
@@ -157,20 +158,11 @@ FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
 }
 
 
-def form_of(
-    kernel: str, attributes: Sequence[float], scalars: tuple[bool, ...], double: bool, half: bool
-) -> Form:
-    """`scalars`: which attributes are rounded to fp32, unless the call computes in double."""
-    return _form_of(kernel, struct.pack(f"{len(attributes)}d", *attributes), scalars, double, half)
-
-
-@functools.lru_cache(maxsize=1024)
-def _form_of(
-    kernel: str, patterns: bytes, scalars: tuple[bool, ...], double: bool, half: bool
-) -> Form:
-    """Attributes by their bits: 0 and -0 differ."""
-    attributes = struct.unpack(f"{len(scalars)}d", patterns)
+def form_of(op: Op, patterns: bytes, double: bool, half: bool) -> Form:
+    """For attributes by their bits, which tell -0 from 0. Scalars are rounded to fp32, unless the
+    call computes in double."""
+    attributes = struct.unpack(f"{len(op.attributes)}d", patterns)
     if double:
-        return DOUBLE[kernel](attributes)
-    rounded = [f32(x) if s else x for x, s in zip(attributes, scalars, strict=True)]
-    return FLOAT[kernel](rounded, half)
+        return DOUBLE[op.kernel](attributes)
+    pairs = zip(op.attributes, attributes, strict=True)
+    return FLOAT[op.kernel]([f32(x) if p.kind == "scalar" else x for p, x in pairs], half)

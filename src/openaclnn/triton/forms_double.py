@@ -60,6 +60,7 @@ def _elu(a: Sequence[float]) -> Form:
 
 def _elu_backward(a: Sequence[float]) -> Form:
     alpha, scale, rate, is_result = a
+    numbers: tuple[float, ...]
     (s, s_exponent), (al, a_exponent), (r, r_exponent) = map(_mantissa, (scale, alpha, rate))
     high, low = _pair(al, s)
     exponent = a_exponent + s_exponent

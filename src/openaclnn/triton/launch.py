@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 # Options of every launch: no contraction of a * b + c, so that a formula has the same bits in each
 # kernel, and in Triton's interpreter.
 OPTIONS = {"enable_fp_fusion": False}
+
+View = tuple[Sequence[int], Sequence[int]]  # shape and strides
 
 # Offsets below this fit in 32 bits, with a block to spare.
 LARGE = 2**31 - 2**16
@@ -40,13 +41,15 @@ class Layout:
         return max(count, *reach) >= LARGE
 
 
-def collapse(shape: Sequence[int], operands: Sequence[Any]) -> Layout:
-    """The layout of operands that broadcast to `shape`; the first has that shape and decides the
-    order of the dimensions. Those that can be walked as one become one."""
-    strides = [(0,) * (len(shape) - x.dim()) + tuple(x.stride()) for x in operands]
-    for i, x in enumerate(operands):  # a broadcast dimension stays where it is
-        own = (1,) * (len(shape) - x.dim()) + tuple(x.shape)
-        strides[i] = tuple(0 if n == 1 else s for n, s in zip(own, strides[i], strict=True))
+def collapse(operands: Sequence[View]) -> Layout:
+    """The layout of operands that broadcast to the shape of the first, whose strides decide the
+    order of the dimensions. Dimensions that can be walked as one become one."""
+    shape = operands[0][0]
+    strides = []
+    for own, steps in operands:
+        missing = (0,) * (len(shape) - len(own))
+        # a dimension that is repeated stays where it is
+        strides.append((*missing, *(0 if n == 1 else s for n, s in zip(own, steps, strict=True))))
     order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: -strides[0][d])
     sizes: list[int] = []
     walks: list[list[int]] = []  # the strides of all operands, for each dimension
