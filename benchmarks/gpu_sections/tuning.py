@@ -18,8 +18,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "chosen": {},
     "block 2048": {"block": 2048, "block_last": 2048},
     "block 8192": {"block": 8192, "block_last": 8192},
-    "8 warps": {"elements_a_warp": 512},
-    "2 warps": {"elements_a_warp": 2048},
+    "64 registers": {"registers": 64},
+    "half the warps": {"elements_a_warp": 1024, "elements_a_warp_last": 2048},
+    "twice the warps": {"elements_a_warp": 256, "elements_a_warp_last": 512},
     "1 tile": {"tiles": 1, "programs_last": 16},
     "16 tiles": {"tiles": 16, "programs": 4, "programs_last": 2},
     "64 channels": {"channels_last": 64},
@@ -31,6 +32,7 @@ ORDERED = {
         "ordered_from": 0, "ordered_bytes": mib << 20, "tiles": tiles,
     }
     for mib, tiles in ((8, 4), (4, 4), (16, 4), (8, 1), (4, 1), (8, 8))
+} | {"ordered 8 MiB, 64 registers": {"ordered_from": 0, "registers": 64}
 }  # fmt: skip
 
 

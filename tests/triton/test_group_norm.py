@@ -23,7 +23,7 @@ OPS = {
     op.python: op for op in (p.values[0] for p in all_rows(lambda op: op.family == "group_norm"))
 }
 FORWARD, GRADIENT = OPS["group_norm_swish"], OPS["group_norm_swish_grad"]
-SMALL = {"block": 64, "block_last": 64, "channels_last": 8, "elements_a_warp": 32, "programs": 1}
+SMALL = {"block": 64, "block_last": 64, "channels_last": 8, "programs": 1}
 DIVISIONS = {
     "whole": {"whole_row_bytes": 0},
     "whole, many groups": {"whole_row_bytes": 0, "elements_a_warp": 4096},

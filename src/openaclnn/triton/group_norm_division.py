@@ -26,12 +26,17 @@ class Tuning:
     block: int = 4096  # elements of a tile
     block_last: int = 4096  # with channels last
     channels_last: int = 128  # at most, in a tile
-    elements_a_warp: int = 1024
+    elements_a_warp: int = 512
+    elements_a_warp_last: int = 1024
+    registers: int = 0  # of a thread at most, if not 0, in kernels of two sweeps
     programs: int = 8  # for each multiprocessor, before a program gets more than one tile
     programs_last: int = 4  # the same with channels last
     tiles: int = 4  # of a program at most; with channels last, no limit
     ordered_from: int = 1 << 60  # bytes read, from which one launch does both sweeps in order
     ordered_bytes: int = 8 << 20  # read between a sweep and the next over the same groups
+
+
+FEW = {"num_warps": 4}
 
 
 def _power(n: int) -> int:
@@ -118,8 +123,15 @@ class Division:
         together = max(1, t.ordered_bytes * self.groups // read)
         return min(together, self.groups) * (items // self.groups)
 
-    def warps(self, elements: int) -> int:
-        return max(1, min(16, _power(self.wide * elements // self.tuning.elements_a_warp)))
+    def warps(self, elements: int, each: int) -> int:
+        return max(1, min(16, _power(self.wide * elements // each)))
+
+    def options(self, sizes: dict[str, Any]) -> dict[str, int]:
+        """Of the launches of two sweeps."""
+        t = self.tuning
+        each = t.elements_a_warp_last if self.last else t.elements_a_warp
+        options = {"num_warps": self.warps(sizes["BR"] * sizes["BP"], each)}
+        return options | ({"maxnreg": t.registers} if t.registers else {})
 
     def constants(self, scale: float) -> dict[str, Any]:
         double = self.itemsize == 8
@@ -142,10 +154,12 @@ class Prepared:
     ordered: bool = False
 
 
-def _of_two_sweeps(d: Division, constants: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
-    """Sizes, parts, warps."""
+def _of_two_sweeps(
+    d: Division, constants: dict[str, Any]
+) -> tuple[dict[str, Any], int, dict[str, int]]:
+    """Sizes, parts, options."""
     sizes = constants | d.tiles()
-    return sizes, 2 * d.N * d.C * sizes["S"], d.warps(sizes["BR"] * sizes["BP"])
+    return sizes, 2 * d.N * d.C * sizes["S"], d.options(sizes)
 
 
 def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepared:
@@ -153,17 +167,17 @@ def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepa
     dtype = torch.float64 if d.itemsize == 8 else torch.float32
     if (whole := d.whole(d.tuning.whole_forward)) is not None:
         bg = whole["BG"]
-        warps = d.warps(bg * whole["BD"] * whole["BP"])
-        launch = Launch(forward.whole, -(-d.groups // bg), constants | whole, warps)
+        warps = d.warps(bg * whole["BD"] * whole["BP"], d.tuning.elements_a_warp)
+        launch = Launch(forward.whole, -(-d.groups // bg), constants | whole, {"num_warps": warps})
         return Prepared([launch], 0, 0, dtype)
-    sizes, parts, warps = _of_two_sweeps(d, constants)
+    sizes, parts, options = _of_two_sweeps(d, constants)
     if (lag := d.lag(d.size, sizes["items"])) is not None:
-        launch = Launch(ordered_forward, 2 * sizes["items"], sizes | {"LAG": lag}, warps)
+        launch = Launch(ordered_forward, 2 * sizes["items"], sizes | {"LAG": lag}, options)
         return Prepared([launch], parts, 0, dtype, ordered=True)
-    launches = [Launch(forward.sums, sizes["items"], sizes, warps)]
+    launches = [Launch(forward.sums, sizes["items"], sizes, options)]
     if d.last:
-        launches.append(Launch(forward.combine, d.groups, sizes, 4))
-    launches.append(Launch(forward.apply, sizes["items"], sizes, warps))
+        launches.append(Launch(forward.combine, d.groups, sizes, FEW))
+    launches.append(Launch(forward.apply, sizes["items"], sizes, options))
     return Prepared(launches, parts, 3 * d.groups if d.last else 0, dtype)
 
 
@@ -180,25 +194,27 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     limit = d.tuning.whole_gradient // (1 if d.itemsize == 2 else 2)
     if (whole := d.whole(limit)) is not None:
         bg = whole["BG"]
-        warps = d.warps(bg * whole["BD"] * whole["BP"])
+        warps = d.warps(bg * whole["BD"] * whole["BP"], d.tuning.elements_a_warp)
         sums, programs = finishing(1)
-        launches = [Launch(gradient.whole, -(-d.groups // bg), constants | whole, warps)]
+        launches = [
+            Launch(gradient.whole, -(-d.groups // bg), constants | whole, {"num_warps": warps})
+        ]
         if programs:
             sizes = constants | sums | {"S": 1, "BK": 1, "groups": 0}
-            launches.append(Launch(gradient.combine, programs, sizes, 4))
+            launches.append(Launch(gradient.combine, programs, sizes, FEW))
         return Prepared(launches, 2 * d.N * d.C, 0, dtype)
-    sizes, parts, warps = _of_two_sweeps(d, constants)
+    sizes, parts, options = _of_two_sweeps(d, constants)
     sums, programs = finishing(sizes["S"])
     sizes |= sums
     items = sizes["items"]
     if (lag := d.lag(2 * d.size, items)) is not None:
         sizes["LAG"] = lag
-        launches = [Launch(ordered_gradient, 2 * items, sizes, warps)]
+        launches = [Launch(ordered_gradient, 2 * items, sizes, options)]
         if programs:
-            launches.append(Launch(gradient.combine, programs, sizes | {"groups": 0}, 4))
+            launches.append(Launch(gradient.combine, programs, sizes | {"groups": 0}, FEW))
         return Prepared(launches, parts, 0, dtype, ordered=True)
-    launches = [Launch(gradient.sums, items, sizes, warps)]
+    launches = [Launch(gradient.sums, items, sizes, options)]
     if d.last:
-        launches.append(Launch(gradient.combine, d.groups + programs, sizes, 4))
-    launches.append(Launch(gradient.apply, items + (0 if d.last else programs), sizes, warps))
+        launches.append(Launch(gradient.combine, d.groups + programs, sizes, FEW))
+    launches.append(Launch(gradient.apply, items + (0 if d.last else programs), sizes, options))
     return Prepared(launches, parts, 2 * d.groups if d.last else 0, dtype)

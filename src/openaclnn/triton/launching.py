@@ -24,11 +24,13 @@ class Launch:
     """A kernel with its grid and all arguments but the tensors, which come first. One launch serves
     tensors of one kind only: device, dtypes, is_aligned."""
 
-    def __init__(self, kernel: Any, grid: int, sizes: dict[str, Any], warps: int) -> None:
+    def __init__(
+        self, kernel: Any, grid: int, sizes: dict[str, Any], options: dict[str, int]
+    ) -> None:
         self.kernel = kernel
         self.grid = (grid, 1, 1)
         self.sizes = sizes
-        self.warps = warps
+        self.options = options
         self.compiled: Any = None
         self.values: tuple[Any, ...] = ()
 
@@ -43,6 +45,6 @@ class Launch:
             return
         names = self.kernel.arg_names[len(tensors) :]
         self.values = tuple(self.sizes[name] for name in names)
-        compiled = self.kernel[self.grid](*tensors, *self.values, num_warps=self.warps)
+        compiled = self.kernel[self.grid](*tensors, *self.values, **self.options)
         if not INTERPRETED:
             self.compiled = compiled
