@@ -25,12 +25,12 @@ class Launch:
     tensors of one kind only: device, dtypes, is_aligned."""
 
     def __init__(
-        self, kernel: Any, grid: int, sizes: dict[str, Any], options: dict[str, int]
+        self, kernel: Any, grid: int, sizes: dict[str, Any], options: dict[str, Any]
     ) -> None:
         self.kernel = kernel
         self.grid = (grid, 1, 1)
         self.sizes = sizes
-        self.options = options
+        self.options = {"enable_fp_fusion": True, **options}  # a * b + c in one instruction
         self.compiled: Any = None
         self.values: tuple[Any, ...] = ()
 
