@@ -32,14 +32,14 @@ def _multiprocessors(device: torch.device) -> int:
 def _is_last(t: Tensor) -> bool:
     """Whether it is dense with the channels last in memory."""
     if t.dim() == 4:
-        return t.is_contiguous(memory_format=torch.channels_last)
-    return t.movedim(1, -1).is_contiguous()
+        return bool(t.is_contiguous(memory_format=torch.channels_last))
+    return bool(t.movedim(1, -1).is_contiguous())
 
 
 def _layout(x: Tensor) -> bool:
     """Whether the kernels see the channels last; x is copied if it is in neither layout."""
     if x.is_contiguous():
-        return math.prod(x.shape[2:]) == 1
+        return bool(math.prod(x.shape[2:]) == 1)
     return _is_last(x)
 
 
