@@ -29,6 +29,11 @@ CHECKS = {"matrix": 6, "warm": 4, "ways": 1, "determinism": 1, "sanitizer": 3}
 # Times: one after the other, what matters most first.
 TIMES = ("copy", "group_norm", "ordered", "compiled", "elementwise", "variants", "unet")
 SECTIONS = ("smoke", *CHECKS, *TIMES)
+LIMITS = {"compiled": 100, "variants": 60}  # seconds
+
+
+def limit_of(args: argparse.Namespace, section: str) -> float:
+    return float(args.limit or LIMITS.get(section, 90))
 
 
 class Run:
@@ -43,6 +48,7 @@ class Run:
         self.path = Path(args.out) / f"{section}{suffix}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.begin = time.perf_counter()
+        self.limit = limit_of(args, section)
         self.failures = 0
 
     def record(self, **values: Any) -> None:
@@ -66,7 +72,7 @@ class Run:
                 self.say(f"{labels}: {type(error).__name__}: {str(error)[:300]}")
 
     def out_of_time(self) -> bool:
-        return time.perf_counter() - self.begin > float(self.args.limit)
+        return time.perf_counter() - self.begin > self.limit
 
 
 def machine(dry: bool) -> dict[str, Any]:
@@ -108,12 +114,12 @@ def run_children(args: argparse.Namespace, names: list[tuple[str, int]]) -> None
     for name, count in names:
         for i in range(count):
             command = [sys.executable, __file__, "--out", args.out, "--sections", name, "--here"]
-            command += ["--shard", f"{i}/{count}", "--limit", str(args.limit)]
+            command += ["--shard", f"{i}/{count}", "--limit", str(limit_of(args, name))]
             command += ["--dry-run"] * args.dry_run
             children.append((name, subprocess.Popen(command)))
     for name, child in children:
         try:
-            child.wait(max(1, min(left, args.limit + 30) - (time.perf_counter() - begin)))
+            child.wait(max(1, min(left, limit_of(args, name) + 30) - (time.perf_counter() - begin)))
         except subprocess.TimeoutExpired:
             print(f"{name}: no end after {time.perf_counter() - begin:.0f} s", flush=True)
             child.kill()
@@ -128,7 +134,7 @@ def main() -> int:
     parser.add_argument("--out", required=True)
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS)
     parser.add_argument("--dry-run", action="store_true", help="tiny sizes on a CPU")
-    parser.add_argument("--limit", type=float, default=90, help="seconds of one section")
+    parser.add_argument("--limit", type=float, help="seconds of each section")
     parser.add_argument("--total", type=float, default=480, help="seconds of all sections")
     parser.add_argument("--jobs", type=int, default=8, help="processes of a section")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)

@@ -11,8 +11,8 @@ import torch
 
 from openaclnn.triton import group_norm as kernels
 
-from .measuring import SHAPES, Case, speed_of_copy
-from .timing import measured, sync
+from .measuring import OPERANDS, SHAPES, Case, ours, speed_of_copy, tensors
+from .timing import cast, measured, sync
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "chosen": {},
@@ -73,7 +73,7 @@ def variants(run: Any) -> None:
 
 
 def warm(run: Any) -> None:
-    """Compiles what `group_norm`, `variants` and `ordered` time, into Triton's cache on disk."""
+    """Compiles what `group_norm`, `elementwise` and `variants` time, into Triton's cache on disk."""
     work = [(*place, name) for place in places(run.dry) for name in VARIANTS]
     work += [(shape, layout, dtype, "chosen")
              for shape in (() if run.dry else SHAPES)
@@ -85,6 +85,10 @@ def warm(run: Any) -> None:
             case.gradient()[0]()
         if run.out_of_time():
             break
+    rows = list(itertools.product(OPERANDS, ("fp32", "bf16", "fp16")))
+    for name, dtype in rows[run.shard :: run.shards]:
+        with run.attempt(op=name, dtype=dtype):
+            ours(name, tensors(1 << 10, cast(dtype), run.device), run.device)()
     run.say(f"{len(work[run.shard :: run.shards])} compiled")
 
 
