@@ -73,7 +73,7 @@ def variants(run: Any) -> None:
 
 
 def warm(run: Any) -> None:
-    """Compiles what `group_norm`, `elementwise` and `variants` time, into Triton's cache on disk."""
+    """Compiles what the sections of times call, into Triton's cache on disk."""
     work = [(*place, name) for place in places(run.dry) for name in VARIANTS]
     work += [(shape, layout, dtype, "chosen")
              for shape in (() if run.dry else SHAPES)
