@@ -54,7 +54,7 @@ def value_of(x, y, p, formula: tl.constexpr, compute: tl.constexpr, dtype: tl.co
     return rounded(formula(x.to(compute), y.to(compute), p), dtype)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])  # all blocks but the last are whole, whatever it is
 def flat(
     a, b, out, count,
     p0: tl.float64, p1: tl.float64, p2: tl.float64, p3: tl.float64,

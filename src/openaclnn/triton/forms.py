@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..rows.schema import Op
-from . import formulas
+from . import formulas, formulas_logit
 from .form import (
     Form,
     f32,
@@ -56,9 +56,9 @@ def _elu(a: Sequence[float], half: bool) -> Form:
         slope = f32(factor * rate)
         steep = abs(factor) > 2.0**5
         linear = f32(-(2.0**-60) / rate) if steep or slope == f32(scale) else 0.0
-        # Only a steep slope differs from `scale` where the form uses it.
-        numbers = f32(scale), f32(factor), slope if steep else f32(scale), f32(-25 / rate)
-        return Form(formulas.elu_half, (*numbers, linear, *positive_parts(rate * _LOG2E)))
+        bounds = f32(-25 / rate), linear
+        numbers = f32(scale), f32(factor), *bounds, *positive_parts(rate * _LOG2E), slope
+        return Form(formulas.elu_half_steep if steep else formulas.elu_half, numbers)
     if not half and usual and rate == 1 and factor > 0:
         return Form(formulas.elu, (f32(scale), *parts(factor)))
     return Form(formulas.elu_wide, (scale, factor, product(rate, _LOG2E)), in_double=True)
@@ -117,12 +117,14 @@ def _logit(a: Sequence[float], half: bool) -> Form:
     (eps,) = a
     if eps < 0:
         return (
-            Form(formulas.logit_open_half, (-1.0, 2.0)) if half else Form(formulas.logit_open, ())
+            Form(formulas_logit.logit_open_half, (-1.0, 2.0))
+            if half
+            else Form(formulas_logit.logit_open, ())
         )
     least = f32(log_odds(eps))
     if math.isnan(least):
-        return Form(formulas.nan, ())
-    formula = formulas.logit_half if half else formulas.logit
+        return Form(formulas_logit.nan, ())
+    formula = formulas_logit.logit_half if half else formulas_logit.logit
     if eps > 0.5:
         return Form(formula, (0.5, 0.5, least, least))  # the lower bound wins
     low = max(-float_above(-eps), 0.0)
@@ -134,16 +136,16 @@ def _logit_grad(a: Sequence[float], half: bool) -> Form:
     (eps,) = a
     constant = grad_by_eps(eps)
     if constant is not None:
-        return Form(formulas.logit_grad_by_eps, constant)
+        return Form(formulas_logit.logit_grad_by_eps, constant)
     bound = max(eps, 0.0)
     outside = 0.0 if eps >= 0 else math.nan
     low, high = float_from(bound), float_up_to(up_to_complement(bound))
     if half:
-        return Form(formulas.logit_grad_half, (low, outside, high))
+        return Form(formulas_logit.logit_grad_half, (low, outside, high))
     least = 1 - high  # exact where high >= 1/2, and so is the next line
     if high < 0.5 or (least >= low and least - 2.0**-24 < low):
-        return Form(formulas.logit_grad, (low, outside))
-    return Form(formulas.logit_grad_wide, (low, outside, high), in_double=True)
+        return Form(formulas_logit.logit_grad, (low, outside))
+    return Form(formulas_logit.logit_grad_wide, (low, outside, high), in_double=True)
 
 
 FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from . import formulas, formulas_double
+from . import formulas, formulas_double, formulas_logit
 from .form import Form, grad_by_eps, log_odds, product, shrink_bound, within
 
 _LEAST, _MOST = 2.0**-1074, float(np.finfo(np.float64).max)
@@ -82,7 +82,7 @@ def _logit_grad(a: Sequence[float]) -> Form:
     (eps,) = a
     constant = grad_by_eps(eps)
     if constant is not None:
-        return Form(formulas.logit_grad_by_eps, constant, True)
+        return Form(formulas_logit.logit_grad_by_eps, constant, True)
     numbers = max(eps, 0.0), 0.0 if eps >= 0 else math.nan
     return Form(formulas_double.logit_grad, numbers, True)
 
