@@ -113,10 +113,10 @@ def _forward(named: dict[str, Any]) -> None:
     if first.is_whole:
         first(x, gamma, beta, y, mean, rstd)
     elif found.ordered:
-        parts = torch.empty(found.parts, dtype=torch.float64, device=x.device)
+        parts = torch.empty(found.parts, dtype=found.dtype, device=x.device)
         first(x, gamma, beta, y, mean, rstd, parts, _counters(x, groups))
     else:
-        parts = torch.empty(found.parts, dtype=torch.float64, device=x.device)
+        parts = torch.empty(found.parts, dtype=found.dtype, device=x.device)
         statistics = parts  # of no use where `apply` combines the parts itself
         first(x, parts)
         if last:

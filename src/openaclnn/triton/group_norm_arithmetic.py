@@ -133,9 +133,12 @@ def group_gradients(parts, gamma, group, G, D, S, n, BK: tl.constexpr, ACC: tl.c
 
 @triton.jit
 def reciprocal_deviation(variance, EPS: tl.constexpr, ACC: tl.constexpr):
-    """1 / sqrt(variance + eps) of a variance in fp64."""
-    sum_ = (variance + EPS).to(ACC)
+    """1 / sqrt(variance + eps) in fp64, of a variance in fp64; for ACC = fp32 by a step of Newton's
+    from the root in fp32, since a division in fp64 takes long."""
+    total = variance + EPS
     if ACC.is_fp64():
-        return 1 / tl.sqrt(sum_)
+        return 1 / tl.sqrt(total)
     else:
-        return tl.div_rn(1.0, tl.sqrt_rn(sum_))
+        root = tl.div_rn(1.0, tl.sqrt_rn(total.to(tl.float32))).to(tl.float64)
+        better = root * (1.5 - 0.5 * total * root * root)
+        return tl.where(root < float("inf"), better, root)

@@ -150,7 +150,7 @@ class Prepared:
     launches: list[Launch]
     parts: int
     statistics: int
-    dtype: torch.dtype  # of `statistics`, and of `parts` in the gradient
+    dtype: torch.dtype  # of both
     ordered: bool = False
 
 
@@ -164,21 +164,20 @@ def _of_two_sweeps(
 
 def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepared:
     constants = d.constants(scale) | {"EPS": eps, "SWISH": swish}
-    dtype = torch.float64 if d.itemsize == 8 else torch.float32
     if (whole := d.whole(d.tuning.whole_forward)) is not None:
         bg = whole["BG"]
         warps = d.warps(bg * whole["BD"] * whole["BP"], d.tuning.elements_a_warp)
         launch = Launch(forward.whole, -(-d.groups // bg), constants | whole, {"num_warps": warps})
-        return Prepared([launch], 0, 0, dtype)
+        return Prepared([launch], 0, 0, torch.float64)
     sizes, parts, options = _of_two_sweeps(d, constants)
     if (lag := d.lag(d.size, sizes["items"])) is not None:
         launch = Launch(ordered_forward, 2 * sizes["items"], sizes | {"LAG": lag}, options)
-        return Prepared([launch], parts, 0, dtype, ordered=True)
+        return Prepared([launch], parts, 0, torch.float64, ordered=True)
     launches = [Launch(forward.sums, sizes["items"], sizes, options)]
     if d.last:
         launches.append(Launch(forward.combine, d.groups, sizes, FEW))
     launches.append(Launch(forward.apply, sizes["items"], sizes, options))
-    return Prepared(launches, parts, 3 * d.groups if d.last else 0, dtype)
+    return Prepared(launches, parts, 2 * d.groups if d.last else 0, torch.float64)
 
 
 def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prepared:

@@ -28,11 +28,10 @@ SIZES = ["G", "D", "C", "P", "S", "SPAN", "TILES", "RB", "STEP", "items", "group
 
 @triton.jit
 def normalised(
-    x, high, low, rstd, weight, bias, SCALE: tl.constexpr, SWISH: tl.constexpr, FAST: tl.constexpr
+    x, high, low, slope, bias, SCALE: tl.constexpr, SWISH: tl.constexpr, FAST: tl.constexpr
 ):
-    """y of x, with the mean as high + low; weight and bias of the channels."""
+    """y of x, with the mean as high + low; slope: rstd γ."""
     away = (x - high) - low
-    slope = rstd * weight
     v = away * slope + bias
     if SWISH:
         FACTOR: tl.constexpr = -SCALE * LOG2E
@@ -71,15 +70,16 @@ def whole(
     away = tl.where(inside, (value - high[:, None, None]) - low[:, None, None], 0.0)
     variance = tl.sum(tl.sum(away * away, 2), 1) / n
     deviation = reciprocal_deviation(variance.to(tl.float64), EPS, ACC)
-    weight = tl.load(gamma + channels, mask=known, other=0.0).to(ACC)
+    weight = tl.load(gamma + channels, mask=known, other=0.0).to(tl.float64)
+    slope = (deviation[:, None] * weight).to(ACC)
     bias = tl.load(beta + channels, mask=known, other=0.0).to(ACC)
     result = normalised(
-        value, high[:, None, None], low[:, None, None], deviation[:, None, None],
-        weight[:, :, None], bias[:, :, None], SCALE, SWISH, FAST,
+        value, high[:, None, None], low[:, None, None], slope[:, :, None], bias[:, :, None],
+        SCALE, SWISH, FAST,
     )  # fmt: skip
     tl.store(y + at, result, mask=inside)
     tl.store(mean + group, high + low, mask=group < groups)
-    tl.store(rstd + group, deviation, mask=group < groups)
+    tl.store(rstd + group, deviation.to(ACC), mask=group < groups)
 
 
 @triton.jit
@@ -145,16 +145,14 @@ def combine(
     parts, statistics, mean, rstd, groups, D, P, S, SPAN,
     EPS: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """A program for each group; statistics: mean, what rounding it lost, rstd."""
+    """A program for each group; statistics: mean and rstd in fp64."""
     group = tl.program_id(0)
     about, variance = group_moments(parts, group, D, S, SPAN, P, BK)
-    high = about.to(ACC)
     deviation = reciprocal_deviation(variance, EPS, ACC)
-    tl.store(statistics + group, high)
-    tl.store(statistics + groups + group, (about - high.to(tl.float64)).to(ACC))
-    tl.store(statistics + 2 * groups + group, deviation)
+    tl.store(statistics + group, about)
+    tl.store(statistics + groups + group, deviation)
     tl.store(mean + group, about.to(ACC))
-    tl.store(rstd + group, deviation)
+    tl.store(rstd + group, deviation.to(ACC))
 
 
 @triton.jit
@@ -171,20 +169,22 @@ def apply_item(
     known = channels < end
     if LAST:
         group = sample * G + channels // D
-        high = tl.load(statistics + group, mask=known, other=0.0)[:, None]
-        low = tl.load(statistics + groups + group, mask=known, other=0.0)[:, None]
-        deviation = tl.load(statistics + 2 * groups + group, mask=known, other=0.0)[:, None]
+        about = tl.load(statistics + group, mask=known, other=0.0)
+        deviation = tl.load(statistics + groups + group, mask=known, other=0.0)
     else:  # all of one group
         group = item // (RB * S)
         about, variance = group_moments(parts, group, D, S, SPAN, P, BK)
-        high = about.to(ACC)
-        low = (about - high.to(tl.float64)).to(ACC)
         deviation = reciprocal_deviation(variance, EPS, ACC)
         if item % (RB * S) == 0:
             tl.store(mean + group, about.to(ACC))
-            tl.store(rstd + group, deviation)
-    weight = tl.load(gamma + channels, mask=known, other=0.0).to(ACC)[:, None]
+            tl.store(rstd + group, deviation.to(ACC))
+    weight = tl.load(gamma + channels, mask=known, other=0.0).to(tl.float64)
+    slope = (deviation * weight).to(ACC)[:, None]
     bias = tl.load(beta + channels, mask=known, other=0.0).to(ACC)[:, None]
+    high = about.to(ACC)
+    low = (about - high.to(tl.float64)).to(ACC)
+    if LAST:
+        high, low = high[:, None], low[:, None]
     start = split * SPAN
     stop = tl.minimum(start + SPAN, P)
     for begin in range(start, stop, BP):
@@ -192,7 +192,7 @@ def apply_item(
         inside = known[:, None] & (positions < P)[None, :]
         at = tile_offsets(sample, channels, positions, C, P, LAST)
         value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first").to(ACC)
-        result = normalised(value, high, low, deviation, weight, bias, SCALE, SWISH, FAST)
+        result = normalised(value, high, low, slope, bias, SCALE, SWISH, FAST)
         tl.store(y + at, result, mask=inside)
 
 
