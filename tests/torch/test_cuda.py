@@ -96,11 +96,11 @@ REFUSED = {
     ),
     "a layout": (
         lambda: (torch.zeros(3).to_sparse(), torch.zeros(3)),
-        "grad_output must be a dense tensor, but is one of layout torch.sparse_coo",
+        "grad_output must be a dense tensor in CPU or CUDA memory, but is one of layout",
     ),
     "no memory": (
         lambda: (torch._efficientzerotensor(3), torch.zeros(3)),
-        "grad_output must be a dense tensor, but is one without memory",
+        "grad_output must be a dense tensor in CPU or CUDA memory, but is one without memory",
     ),
 }
 

@@ -42,10 +42,10 @@ def _refuse(op: Op, p: Parameter, what: str) -> None:
 def _described(op: Op, p: Parameter, x: Any) -> tuple[str, Any, Any, int]:
     """A tensor as phase 1 sees it."""
     if x.layout is not torch.strided:
-        _refuse(op, p, f"be a dense tensor, but is one of layout {x.layout}")
+        _refuse(op, p, f"be a dense tensor in CPU or CUDA memory, but is one of layout {x.layout}")
     address = x.data_ptr()
     if address == 0 and x.numel() > 0:
-        _refuse(op, p, "be a dense tensor, but is one without memory")
+        _refuse(op, p, "be a dense tensor in CPU or CUDA memory, but is one without memory")
     return plain(x.dtype), tuple(x.shape), x.stride(), address
 
 
