@@ -97,7 +97,7 @@ def elements(folder: Path) -> str:
 def divisions(folder: Path) -> str:
     """The best three of each case, and the chosen one."""
     cases = defaultdict(list)
-    for section in "variants", "ordered":
+    for section in "variants", "resident":
         for row in records(folder, section):
             if "variant" in row and "share" in row:
                 best = row["graph"] or row["us"]
@@ -106,7 +106,7 @@ def divisions(folder: Path) -> str:
                 )
     lines = []
     for key, found in sorted(cases.items()):
-        chosen = min((us for us, name in found if name in ("chosen", "two launches")), default=0)
+        chosen = min((us for us, name in found if name == "chosen"), default=0)
         best = "; ".join(f"{name} {us:.1f}" for us, name in sorted(found)[:3])
         lines.append((*key, f"{chosen:.1f}", best))
     return table(("", "shape", "dtype", "layout", "chosen, µs", "best, µs"), lines)

@@ -10,7 +10,7 @@ MODULES = {
     "checking": ("smoke", "matrix", "determinism", "sanitizer"),
     "using": ("ways", "unet"),
     "measuring": ("copy", "elementwise", "group_norm", "compiled"),
-    "tuning": ("variants", "ordered", "warm"),
+    "tuning": ("variants", "resident", "warm"),
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other divisions of group norm than the chosen one, timed; the launch in order."""
+"""Other divisions of group norm than the chosen one, timed; groups kept in registers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from openaclnn.triton import group_norm as kernels
 from .measuring import OPERANDS, SHAPES, Case, ours, speed_of_copy, tensors
 from .timing import cast, measured, sync
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "chosen": {},
+TWO_SWEEPS = {"resident": 0}
+CHANGES: dict[str, dict[str, Any]] = {
     "block 2048": {"block": 2048, "block_last": 2048},
     "block 8192": {"block": 8192, "block_last": 8192},
     "64 registers": {"registers": 64},
@@ -27,23 +27,28 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "sweeps": {"whole_forward": 0, "whole_gradient": 0},
     "whole": {"whole_forward": 65536, "whole_gradient": 65536, "whole_row_bytes": 0},
 }
-ORDERED = {
-    f"ordered {mib} MiB, {tiles} tiles": {
-        "ordered_from": 0, "ordered_bytes": mib << 20, "tiles": tiles,
+VARIANTS = {"chosen": {}} | {name: TWO_SWEEPS | changes for name, changes in CHANGES.items()}
+RESIDENT: dict[str, dict[str, Any]] = {"chosen": {}, "two launches": TWO_SWEEPS} | {
+    f"{elements} elements, {threads} threads{'' if fetch else ', no fetch'}": {
+        "resident": elements, "resident_threads": threads, "resident_fetch": fetch,
     }
-    for mib, tiles in ((8, 4), (4, 4), (16, 4), (8, 1), (4, 1), (8, 8))
-} | {"ordered 8 MiB, 64 registers": {"ordered_from": 0, "registers": 64}
+    for elements, threads, fetch in (
+        (8192, 512, False), (8192, 256, True), (8192, 768, True),
+        (4096, 512, True), (4096, 512, False), (4096, 768, True),
+    )
 }  # fmt: skip
 
 
-def timed(run: Any, case: Case, labels: dict[str, Any], kind: str, variants: Any) -> None:
+def timed(
+    run: Any, case: Case, labels: dict[str, Any], kind: str, variants: Any, seconds: float = 0.06
+) -> None:
     speed = speed_of_copy(run)
     least = (2 if kind == "forward" else 3) * case.size
     for name, changes in variants.items():
         with run.attempt(**labels, kind=kind, variant=name):
             kernels.tuning = kernels.Tuning(**changes)
             calls = calls_of(case, kind)
-            found = measured(calls, run.device, 0.06)
+            found = measured(calls, run.device, seconds)
             best = min(v for v in (found["graph"], found["us"]) if v)
             share = least / (best * 1e-6) / speed
             run.record(**labels, kind=kind, variant=name, **found, share=share)
@@ -74,13 +79,18 @@ def variants(run: Any) -> None:
 
 def warm(run: Any) -> None:
     """Compiles what the sections of times call, into Triton's cache on disk."""
-    work = [(*place, name) for place in places(run.dry) for name in VARIANTS]
-    work += [(shape, layout, dtype, "chosen")
-             for shape in (() if run.dry else SHAPES)
-             for layout in ("nchw", "channels_last") for dtype in ("bf16", "fp32")]  # fmt: skip
+    large = () if run.dry else SHAPES
+    work: list[tuple[Any, str, str, str]] = [
+        (shape, "nchw", dtype, name)
+        for shape, dtype, name in itertools.product(large, ("bf16", "fp32"), RESIDENT)
+    ]
+    work += [(shape, "channels_last", dtype, "chosen")
+             for shape in large for dtype in ("bf16", "fp32")]  # fmt: skip
+    work += [(*place, name) for place in places(run.dry) for name in VARIANTS]
+    known = RESIDENT | VARIANTS
     for shape, layout, dtype, name in work[run.shard :: run.shards]:
         with run.attempt(shape=shape, layout=layout, dtype=dtype, variant=name):
-            kernels.tuning = kernels.Tuning(**VARIANTS[name])
+            kernels.tuning = kernels.Tuning(**known[name])
             case = Case(shape, dtype, layout, run.device, dry=True)
             case.gradient()[0]()
         if run.out_of_time():
@@ -96,28 +106,42 @@ def calls_of(case: Case, kind: str) -> Any:
     return case.forward() if kind == "forward" else case.gradient()
 
 
-def ordered(run: Any) -> None:
-    """Both sweeps in one launch: right, the same bits in every run, and how fast. Programs wait for
-    others; if one hangs, the process of this section is ended."""
-    shapes = ((1, 32, 4, 4),) if run.dry else (SHAPES[2], SHAPES[3], SHAPES[4], SHAPES[0])
-    sweeps = {"whole_forward": 0, "whole_gradient": 0}
+def different_runs(run: Any, case: Case, kind: str) -> int:
+    """How many of 30 runs differ from the first."""
+    call, words = calls_of(case, kind)[0], torch.int16
+    first = [y.clone() for y in call()]
+    return sum(
+        any((a.view(words) != b.view(words)).any() for a, b in zip(call(), first, strict=True))
+        for _ in range(2 if run.dry else 30)
+    )
+
+
+def far(run: Any, case: Case, kind: str) -> list[float]:
+    """The largest difference from two launches of each result, of its largest value."""
+    found = [y.float() for y in calls_of(case, kind)[0]()]
+    kernels.tuning = kernels.Tuning(**TWO_SWEEPS)
+    expected = [y.float() for y in calls_of(case, kind)[0]()]
+    pairs = zip(found, expected, strict=True)
+    return [float((a - b).abs().max() / b.abs().max()) for a, b in pairs]
+
+
+def resident(run: Any) -> None:
+    """One launch that keeps groups in registers: the same bits in every run, the results of two
+    launches, and how fast. Programs wait for others; if one hangs, the process of this section is
+    ended."""
+    shapes = (
+        ((1, 32, 4, 4),) if run.dry else (SHAPES[2], SHAPES[3], SHAPES[4], SHAPES[0], SHAPES[1])
+    )
     for shape, dtype in itertools.product(shapes, ("fp32", "bf16")):
         labels = {"shape": shape, "dtype": dtype, "layout": "nchw"}
         case = Case(shape, dtype, "nchw", run.device, run.dry)
         for kind in ("gradient", "forward"):
             with run.attempt(**labels, what="bits"):
-                kernels.tuning = kernels.Tuning(**sweeps)
-                expected = [y.clone() for y in calls_of(case, kind)[0]()]
-                kernels.tuning = kernels.Tuning(**sweeps, ordered_from=0)
-                call, different, words = calls_of(case, kind)[0], 0, torch.int16
-                for _ in range(2 if run.dry else 30):
-                    pairs = zip(call(), expected, strict=True)
-                    different += any((a.view(words) != b.view(words)).any() for a, b in pairs)
-                run.record(**labels, kind=kind, runs=30, different=different)
-                run.say(f"{kind} {labels}: {different} of 30 runs differ from the two launches")
-        for kind in ("gradient", "forward"):
-            others = {name: {**changes, **sweeps} for name, changes in ORDERED.items()}
-            timed(run, case, labels, kind, {"two launches": sweeps} | others)
+                kernels.tuning = kernels.Tuning()
+                different, away = different_runs(run, case, kind), far(run, case, kind)
+                run.record(**labels, kind=kind, runs=30, different=different, away=away)
+                run.say(f"{kind} {labels}: {different} of 30 runs differ; from two launches {away}")
+            timed(run, case, labels, kind, RESIDENT, 0.03)
         del case
         gc.collect()
         if run.out_of_time():

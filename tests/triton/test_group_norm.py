@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.support import SEED, all_rows, assert_accurate, text
-from tests.triton.interpreting import to_torch, torch
+from tests.triton.interpreting import no_wait, to_torch, torch
 
 from openaclnn.reference.evaluation import (
     REFERENCES,
@@ -17,20 +17,22 @@ from openaclnn.reference.evaluation import (
     sample,
 )
 from openaclnn.reference.layouts import CASE_LAYOUTS
-from openaclnn.triton import group_norm
+from openaclnn.triton import group_norm, group_norm_division, group_norm_resident
 
 OPS = {
     op.python: op for op in (p.values[0] for p in all_rows(lambda op: op.family == "group_norm"))
 }
 FORWARD, GRADIENT = OPS["group_norm_swish"], OPS["group_norm_swish_grad"]
 SMALL = {"block": 64, "block_last": 64, "channels_last": 8, "programs": 1}
+NEVER_WHOLE = {"whole_forward": 0, "whole_gradient": 0}
 DIVISIONS = {
     "whole": {"whole_row_bytes": 0},
     "whole, many groups": {"whole_row_bytes": 0, "elements_a_warp": 4096},
-    "sweeps": {"whole_forward": 0, "whole_gradient": 0, **SMALL},
-    "tiles": {"whole_forward": 0, "whole_gradient": 0, **SMALL, "block": 16, "block_last": 32},
-    "ordered": {
-        "whole_forward": 0, "whole_gradient": 0, **SMALL, "ordered_from": 0, "ordered_bytes": 2048,
+    "sweeps": {**NEVER_WHOLE, **SMALL},
+    "tiles": {**NEVER_WHOLE, **SMALL, "block": 16, "block_last": 32},
+    "resident": {**NEVER_WHOLE, "resident": 64, "resident_threads": 64, "resident_fetch": False},
+    "resident, all at once": {
+        **NEVER_WHOLE, "resident": 64, "resident_threads": 1024, "resident_fetch": False,
     },
 }  # fmt: skip
 KERNELS = {  # that the division must come to, by layout
@@ -38,9 +40,12 @@ KERNELS = {  # that the division must come to, by layout
     "whole, many groups": ({"whole"}, {"whole", "combine"}),
     "sweeps": ({"sums", "apply", "combine"}, {"sums", "apply", "combine"}),
     "tiles": ({"sums", "apply", "combine"}, {"sums", "apply", "combine"}),
-    "ordered": (
-        {"ordered_forward", "sums", "apply", "combine"},
-        {"ordered_gradient", "sums", "apply", "combine"},
+    **dict.fromkeys(
+        ("resident", "resident, all at once"),
+        (
+            {"resident_forward", "sums", "apply", "combine"},
+            {"resident_gradient", "sums", "apply", "combine"},
+        ),
     ),
 }
 
@@ -55,9 +60,19 @@ def _quiet():
 def divided(monkeypatch):
     """Sets a division; returns what was launched."""
     launched = []
-    original = group_norm.Prepared
+    original, call = group_norm.Prepared, group_norm_division.Launch.__call__
+
+    def twice(launch, *tensors):
+        """Programs that would wait find in `parts` what the same launch stored before."""
+        if launch.kernel.__name__.startswith("resident"):
+            call(launch, *[t.clone() for t in tensors[:-2]], *tensors[-2:])
+        call(launch, *tensors)
 
     def choose(name):
+        if name.startswith("resident"):
+            monkeypatch.setattr(group_norm_division, "WAITING", True)
+            monkeypatch.setattr(group_norm_resident, "wait", no_wait)
+            monkeypatch.setattr(group_norm_division.Launch, "__call__", twice)
         monkeypatch.setattr(group_norm, "tuning", group_norm.Tuning(**DIVISIONS[name]))
         monkeypatch.setattr(group_norm, "_prepared", Found(launched))
         return launched
@@ -133,7 +148,8 @@ def test_divisions(op, division, layout, divided):
             assert_accurate(op, inputs, attributes, found, SEED)
     assert set(launched) <= KERNELS[division][op is GRADIENT]
     if layout == "contiguous":
-        assert (division == "ordered") == any(name.startswith("ordered") for name in launched)
+        resident = any(name.startswith("resident") for name in launched)
+        assert division.startswith("resident") == resident
         assert ("whole" in launched) == division.startswith("whole")
 
 
@@ -213,18 +229,20 @@ def test_large_values_of_swish(divided):
 
 
 def test_one_writer_each(divided):
-    """The same bits in whatever order the programs run, since none adds to what another wrote."""
+    """The same bits however the programs share the items, since none adds to what another wrote."""
     for op in OPS.values():
         attributes = REFERENCES[op.kernel].attributes[0]
         inputs = sample(op, (2, 12, 5, 7), "FLOAT", SEED, attributes)
-        divided("sweeps")
-        expected = run(op, inputs, attributes)
-        divided("ordered")
-        for got, wanted in zip(run(op, inputs, attributes), expected, strict=True):
+        found = []
+        for division in "resident", "resident, all at once":
+            divided(division)
+            found.append(run(op, inputs, attributes))
+        assert_accurate(op, inputs, attributes, found[0], SEED)
+        for got, wanted in zip(*found, strict=True):
             assert (got.view(np.uint32) == wanted.view(np.uint32)).all()
 
 
-@pytest.mark.parametrize("division", ["whole", "sweeps", "ordered"])
+@pytest.mark.parametrize("division", ["whole", "sweeps", "resident"])
 @pytest.mark.parametrize("op", OPS.values(), ids=OPS)
 def test_output_over_an_input(op, division, divided):
     divided(division)
@@ -255,7 +273,7 @@ def test_a_result_over_gamma(divided):
             assert (named[got].numpy() == wanted).all()
 
 
-@pytest.mark.parametrize("division", ["whole", "sweeps", "ordered"])
+@pytest.mark.parametrize("division", ["whole", "sweeps", "resident"])
 def test_gradients_that_nobody_wants(division, divided):
     attributes = REFERENCES[GRADIENT.kernel].attributes[0]
     inputs = sample(GRADIENT, (2, 12, 5, 7), "FLOAT", SEED, attributes)

@@ -84,8 +84,8 @@ def _find(
     return found
 
 
-def _counters(x: Tensor, groups: int) -> Tensor:
-    return torch.zeros(groups * x.shape[0] + 1, dtype=torch.int32, device=x.device)
+def _counters(x: Tensor, count: int) -> Tensor:
+    return torch.zeros(count, dtype=torch.int32, device=x.device)
 
 
 def run(op: Op, named: dict[str, Any]) -> None:
@@ -112,9 +112,9 @@ def _forward(named: dict[str, Any]) -> None:
     first, *others = found.launches
     if first.is_whole:
         first(x, gamma, beta, y, mean, rstd)
-    elif found.ordered:
+    elif found.counters:
         parts = torch.empty(found.parts, dtype=found.dtype, device=x.device)
-        first(x, gamma, beta, y, mean, rstd, parts, _counters(x, groups))
+        first(x, gamma, beta, y, mean, rstd, parts, _counters(x, found.counters))
     else:
         parts = torch.empty(found.parts, dtype=found.dtype, device=x.device)
         statistics = parts  # of no use where `apply` combines the parts itself
@@ -148,10 +148,13 @@ def _gradient(named: dict[str, Any]) -> None:
     )  # fmt: skip
     first, *others = found.launches
     parts = torch.empty(found.parts, dtype=found.dtype, device=x.device)
-    if found.ordered:
-        first(dy, mean, rstd, x, gamma, beta, dx, parts, _counters(x, groups))
+    if found.counters:
+        counters = _counters(x, found.counters)
+        first(dy, mean, rstd, x, gamma, beta, dx, dgamma, dbeta, parts, counters)
     elif first.is_whole:
         first(dy, mean, rstd, x, gamma, beta, dx, parts)
+        for launch in others:
+            launch(parts, gamma, parts, dgamma, dbeta)
     else:
         first(dy, mean, rstd, x, gamma, beta, parts)
         statistics = parts  # of no use where `apply` combines the parts itself
@@ -159,8 +162,6 @@ def _gradient(named: dict[str, Any]) -> None:
             statistics = torch.empty(found.statistics, dtype=found.dtype, device=x.device)
             others[0](parts, gamma, statistics, dgamma, dbeta)
         others[-1](dy, mean, rstd, x, gamma, beta, dx, dgamma, dbeta, parts, statistics)
-    if others and (found.ordered or first.is_whole):
-        others[0](parts, gamma, parts, dgamma, dbeta)
     for name, made in written.items():
         if made is not named[name]:
             named[name].copy_(made)

@@ -12,7 +12,7 @@ import triton.language as tl
 
 from . import group_norm_forward as forward
 from . import group_norm_gradient as gradient
-from .group_norm_ordered import ordered_forward, ordered_gradient
+from .group_norm_resident import resident_forward, resident_gradient
 from .launching import INTERPRETED, Launch
 
 
@@ -32,10 +32,12 @@ class Tuning:
     programs: int = 8  # for each multiprocessor, before a program gets more than one tile
     programs_last: int = 4  # the same with channels last
     tiles: int = 4  # of a program at most; with channels last, no limit
-    ordered_from: int = 1 << 60  # bytes read, from which one launch does both sweeps in order
-    ordered_bytes: int = 8 << 20  # read between a sweep and the next over the same groups
+    resident: int = 8192  # elements that a program of `resident` keeps in registers; 0: no such
+    resident_threads: int = 512  # of a multiprocessor; they share 65536 registers
+    resident_fetch: bool = True  # whether a program that waits fetches its next item
 
 
+WAITING = not INTERPRETED  # programs of the interpreter run one after the other
 FEW = {"num_warps": 4}
 
 
@@ -115,13 +117,35 @@ class Division:
             "BK": min(_power(self.D * splits), 1024), **self.row(self.C if self.last else self.P),
         }  # fmt: skip
 
-    def lag(self, read: int, items: int) -> int | None:
-        """How many items the second sweep is behind, where a launch does both, reading so much."""
+    def resident(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Sizes and options where the programs of one launch keep whole groups in registers."""
         t = self.tuning
-        if self.last or read < t.ordered_from:
+        size = t.resident // self.wide
+        if self.last or not size or not WAITING:
             return None
-        together = max(1, t.ordered_bytes * self.groups // read)
-        return min(together, self.groups) * (items // self.groups)
+
+        def rows(bp: int) -> int:
+            return min(_power(self.D), size // bp)
+
+        def items(bp: int) -> int:
+            return -(-self.D // rows(bp)) * -(-self.P // bp)
+
+        longest = min(_power(self.P), size)
+        bp = min((longest >> i for i in range(8) if longest >> i), key=items)
+        warps = self.warps(size, 1024)
+        most = t.resident_threads // (32 * warps) * self.processors
+        programs = min(self.groups * items(bp), most)
+        if items(bp) > programs:
+            return None
+        splits = -(-self.P // bp)
+        sizes = {
+            "BR": rows(bp), "BP": bp, "S": splits, "RB": -(-self.D // rows(bp)),
+            "items": self.groups * items(bp), "programs": programs, "FETCH": t.resident_fetch,
+            "BK": min(_power(self.D * splits), 1024), **self.row(self.P),
+        }  # fmt: skip
+        registers = min(65536 // t.resident_threads // 8 * 8, 255)
+        options = {"num_warps": warps, "maxnreg": registers, "launch_cooperative_grid": True}
+        return sizes, options
 
     def warps(self, elements: int, each: int) -> int:
         return max(1, min(16, _power(self.wide * elements // each)))
@@ -151,7 +175,7 @@ class Prepared:
     parts: int
     statistics: int
     dtype: torch.dtype  # of both
-    ordered: bool = False
+    counters: int = 0  # of `resident`
 
 
 def _of_two_sweeps(
@@ -169,10 +193,12 @@ def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepa
         warps = d.warps(bg * whole["BD"] * whole["BP"], d.tuning.elements_a_warp)
         launch = Launch(forward.whole, -(-d.groups // bg), constants | whole, {"num_warps": warps})
         return Prepared([launch], 0, 0, torch.float64)
+    if (found := d.resident()) is not None:
+        sizes, options = constants | found[0], found[1]
+        launch = Launch(resident_forward, sizes["programs"], sizes, options)
+        parts = 2 * d.N * d.C * sizes["S"]
+        return Prepared([launch], parts, 0, torch.float64, counters=d.groups)
     sizes, parts, options = _of_two_sweeps(d, constants)
-    if (lag := d.lag(d.size, sizes["items"])) is not None:
-        launch = Launch(ordered_forward, 2 * sizes["items"], sizes | {"LAG": lag}, options)
-        return Prepared([launch], parts, 0, torch.float64, ordered=True)
     launches = [Launch(forward.sums, sizes["items"], sizes, options)]
     if d.last:
         launches.append(Launch(forward.combine, d.groups, sizes, FEW))
@@ -202,16 +228,16 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
             sizes = constants | sums | {"S": 1, "BK": 1, "groups": 0}
             launches.append(Launch(gradient.combine, programs, sizes, FEW))
         return Prepared(launches, 2 * d.N * d.C, 0, dtype)
+    if (found := d.resident()) is not None:
+        sizes, options = constants | found[0], found[1]
+        sums, programs = finishing(sizes["S"])
+        sizes |= sums | {"finishing": programs}
+        launch = Launch(resident_gradient, sizes["programs"], sizes, options)
+        return Prepared([launch], 2 * d.N * d.C * sizes["S"], 0, dtype, counters=d.groups + 1)
     sizes, parts, options = _of_two_sweeps(d, constants)
     sums, programs = finishing(sizes["S"])
     sizes |= sums
     items = sizes["items"]
-    if (lag := d.lag(2 * d.size, items)) is not None:
-        sizes["LAG"] = lag
-        launches = [Launch(ordered_gradient, 2 * items, sizes, options)]
-        if programs:
-            launches.append(Launch(gradient.combine, programs, sizes | {"groups": 0}, FEW))
-        return Prepared(launches, parts, 0, dtype, ordered=True)
     launches = [Launch(gradient.sums, items, sizes, options)]
     if d.last:
         launches.append(Launch(gradient.combine, d.groups + programs, sizes, FEW))
