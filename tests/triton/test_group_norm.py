@@ -166,7 +166,8 @@ def test_layouts_that_are_copied(op, layout):
 
 @pytest.mark.parametrize("division", ["whole", "sweeps"])
 @pytest.mark.parametrize(
-    ("op", "kind"), [(FORWARD, "far"), (GRADIENT, "far"), (GRADIENT, "like sign")]
+    ("op", "kind"),
+    [(FORWARD, "far"), (GRADIENT, "far"), (GRADIENT, "like sign"), (GRADIENT, "tails")],
 )
 def test_sums_that_cancel(op, kind, division, divided):
     divided(division)
