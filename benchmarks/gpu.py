@@ -27,9 +27,9 @@ BEGIN = time.perf_counter()
 # Checks, which run beside one another, in so many processes; kernels are compiled on all CPUs.
 CHECKS = {"matrix": 6, "warm": 4, "ways": 1, "determinism": 1, "sanitizer": 3}
 # Times: one after the other, what matters most first.
-TIMES = ("copy", "group_norm", "ordered", "compiled", "elementwise", "variants", "unet")
+TIMES = ("copy", "group_norm", "ordered", "compiled", "elementwise", "blocks", "variants", "unet")
 SECTIONS = ("smoke", *CHECKS, *TIMES)
-LIMITS = {"compiled": 100, "variants": 60}  # seconds
+LIMITS = {"compiled": 100, "variants": 60, "blocks": 40}  # seconds
 
 
 def limit_of(args: argparse.Namespace, section: str) -> float:
