@@ -27,9 +27,11 @@ BEGIN = time.perf_counter()
 # Checks, which run beside one another, in so many processes; kernels are compiled on all CPUs.
 CHECKS = {"matrix": 6, "warm": 6, "ways": 1, "determinism": 1, "sanitizer": 3}
 # Times: one after the other, what matters most first.
-TIMES = ("copy", "resident", "group_norm", "compiled", "elementwise", "variants", "unet")
+TIMES = (
+    "copy", "resident", "group_norm", "compiled", "elementwise", "blocks", "variants", "unet"
+)  # fmt: skip
 SECTIONS = ("smoke", *CHECKS, *TIMES)
-LIMITS = {"compiled": 100, "resident": 60, "variants": 60}  # seconds
+LIMITS = {"compiled": 100, "resident": 60, "variants": 60, "blocks": 40}  # seconds
 
 
 def limit_of(args: argparse.Namespace, section: str) -> float:

@@ -11,6 +11,7 @@ MODULES = {
     "using": ("ways", "unet"),
     "measuring": ("copy", "elementwise", "group_norm", "compiled"),
     "tuning": ("variants", "resident", "warm"),
+    "blocks": ("blocks",),
 }
 
 

@@ -11,6 +11,7 @@ import torch
 
 from openaclnn.triton import group_norm as kernels
 
+from .blocks import BLOCKS, ROWS, divided
 from .measuring import OPERANDS, SHAPES, Case, ours, speed_of_copy, tensors
 from .timing import cast, measured, sync
 
@@ -99,6 +100,11 @@ def warm(run: Any) -> None:
     for name, dtype in rows[run.shard :: run.shards]:
         with run.attempt(op=name, dtype=dtype):
             ours(name, tensors(1 << 10, cast(dtype), run.device), run.device)()
+    for block in list(BLOCKS)[run.shard :: run.shards]:
+        for name, dtype in ROWS:
+            labels = {"op": name, "dtype": dtype, "block": block}
+            with run.attempt(**labels), divided(cast(dtype).itemsize, block):
+                ours(name, tensors(1 << 13, cast(dtype), run.device), run.device)()
     run.say(f"{len(work[run.shard :: run.shards])} compiled")
 
 

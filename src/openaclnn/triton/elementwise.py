@@ -16,14 +16,49 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from triton.language.target_info import current_target
+from triton.runtime.jit import constexpr_function
 
 from ..rows.schema import Op
 from ..rows.table import OPS
 from .forms import ATTRIBUTES, form_of
 from .launch import OPTIONS, View, collapse
+from .numbers import INTERPRETED
 
 _ROWS = {op.name: op for op in OPS}
-BLOCK = 1024  # 8 elements for each of 128 threads: one or two accesses of 16 bytes
+# Elements of a program and its warps, by the bytes of an element of the output.
+BLOCKS = {2: (1024, 4), 4: (1024, 4), 8: (1024, 4)}
+
+
+@constexpr_function
+def narrow(of: Any, dtype: Any) -> bool:
+    """Whether this GPU has instructions that round to this dtype, and find NaN, in pairs."""
+    if INTERPRETED.value or of != tl.float32 or dtype not in (tl.float16, tl.bfloat16):
+        return False
+    return dtype == tl.float16 or current_target().arch >= 90
+
+
+@triton.jit
+def pairs(y, dtype: tl.constexpr):
+    """y in 16 bits. Instructions give 0x7FFF as NaN, of which the canonical one has fewer bits."""
+    if dtype == tl.bfloat16:
+        return tl.inline_asm_elementwise(
+            """{ .reg .b32 n;
+            cvt.rn.bf16x2.f32 $0, $2, $1;
+            set.nan.u32.bf16x2 n, $0, $0;
+            and.b32 n, n, 0x003F003F;
+            xor.b32 $0, $0, n; }""",
+            "=&r,f,f", [y], dtype=tl.bfloat16, is_pure=True, pack=2,
+        )  # fmt: skip
+    else:
+        return tl.inline_asm_elementwise(
+            """{ .reg .b32 n;
+            cvt.rn.f16x2.f32 $0, $2, $1;
+            set.nan.u32.f16x2 n, $0, $0;
+            and.b32 n, n, 0x01FF01FF;
+            xor.b32 $0, $0, n; }""",
+            "=&r,f,f", [y], dtype=tl.float16, is_pure=True, pack=2,
+        )  # fmt: skip
 
 
 @triton.jit
@@ -51,7 +86,11 @@ def number(p, dtype: tl.constexpr):
 
 @triton.jit
 def value_of(x, y, p, formula: tl.constexpr, compute: tl.constexpr, dtype: tl.constexpr):
-    return rounded(formula(x.to(compute), y.to(compute), p), dtype)
+    result = formula(x.to(compute), y.to(compute), p)
+    if narrow(result.dtype, dtype):
+        return pairs(result, dtype)
+    else:
+        return rounded(result, dtype)
 
 
 @triton.jit(do_not_specialize=["count"])  # all blocks but the last are whole, whatever it is
@@ -109,6 +148,13 @@ def strided(
     tl.store(out + at_out, y, mask=within)
 
 
+def half_of(dtypes: tuple[torch.dtype, ...]) -> str:
+    """Which forms of 16 bits compute: fp16 where all tensors are, bf16 for others of 16 bits."""
+    if any(x not in (torch.float16, torch.bfloat16) for x in dtypes):
+        return ""
+    return "bf16" if torch.bfloat16 in dtypes else "fp16"
+
+
 @functools.lru_cache(maxsize=4096)
 def _launcher(
     name: str, dtypes: tuple[torch.dtype, ...], views: tuple[View, ...], patterns: bytes
@@ -117,17 +163,19 @@ def _launcher(
     the output first, and of the attributes their bits as doubles."""
     double = torch.float64 in dtypes[1:]
     layout = collapse(views)
-    form = form_of(_ROWS[name], patterns, double, dtypes[0] in (torch.float16, torch.bfloat16))
+    form = form_of(_ROWS[name], patterns, double, half_of(dtypes))
     numbers = (*form.numbers, *(0.0,) * (ATTRIBUTES - len(form.numbers)))
     count = math.prod(views[0][0])
-    grid = (triton.cdiv(count, BLOCK),)
+    block, warps = BLOCKS[dtypes[0].itemsize]
+    grid = (triton.cdiv(count, block),)
     options: dict[str, Any] = {
         "formula": form.formula,
         "inputs": len(views) - 1,
         "compute": tl.float64 if double else tl.float32,
         "numbers": tl.float64 if form.in_double else tl.float32,
         "index": tl.int64 if layout.is_large else tl.int32,
-        "block": BLOCK,
+        "block": block,
+        "num_warps": warps,
         **OPTIONS,
     }
     if count == 0:

@@ -21,8 +21,8 @@ from .form import (
     grad_by_eps,
     log_odds,
     parts,
-    positive_parts,
     product,
+    short,
     shrink_bound,
     within,
 )
@@ -32,39 +32,36 @@ ATTRIBUTES = 8  # the most numbers that a formula takes
 _LOG2E = float.fromhex("0x1.71547652b82fep0")
 
 
-def _leaky_relu(a: Sequence[float], half: bool) -> Form:
+def _leaky_relu(a: Sequence[float], half: str) -> Form:
     return Form(formulas.leaky_relu, (f32(a[0]),))
 
 
-def _leaky_relu_backward(a: Sequence[float], half: bool) -> Form:
+def _leaky_relu_backward(a: Sequence[float], half: str) -> Form:
     return Form(formulas.leaky_relu_backward, (f32(a[0]),))
 
 
-def _hardshrink(a: Sequence[float], half: bool) -> Form:
+def _hardshrink(a: Sequence[float], half: str) -> Form:
     return Form(formulas.hardshrink, (shrink_bound(f32(a[0])),))
 
 
-def _hardshrink_backward(a: Sequence[float], half: bool) -> Form:
+def _hardshrink_backward(a: Sequence[float], half: str) -> Form:
     return Form(formulas.hardshrink_backward, (shrink_bound(f32(a[0])),))
 
 
-def _elu(a: Sequence[float], half: bool) -> Form:
+def _elu(a: Sequence[float], half: str) -> Form:
     alpha, scale, rate = a
     factor = product(scale, alpha)
     usual = rate > 0 and within(rate, 2.0**-60, 2.0**60) and within(factor, 2.0**-60, 2.0**60)
     if half and usual:
-        slope = f32(factor * rate)
-        steep = abs(factor) > 2.0**5
-        linear = f32(-(2.0**-60) / rate) if steep or slope == f32(scale) else 0.0
-        bounds = f32(-25 / rate), linear
-        numbers = f32(scale), f32(factor), *bounds, *positive_parts(rate * _LOG2E), slope
-        return Form(formulas.elu_half_steep if steep else formulas.elu_half, numbers)
+        numbers = f32(scale), f32(factor), f32(factor * rate), f32(rate * _LOG2E)
+        even = numbers[2] == numbers[0]
+        return Form(formulas.elu_half_even if even else formulas.elu_half, numbers)
     if not half and usual and rate == 1 and factor > 0:
         return Form(formulas.elu, (f32(scale), *parts(factor)))
     return Form(formulas.elu_wide, (scale, factor, product(rate, _LOG2E)), in_double=True)
 
 
-def _elu_backward(a: Sequence[float], half: bool) -> Form:
+def _elu_backward(a: Sequence[float], half: str) -> Form:
     alpha, scale, rate, is_result = a
     numbers: tuple[float, ...]
     if is_result:
@@ -75,12 +72,18 @@ def _elu_backward(a: Sequence[float], half: bool) -> Form:
             return Form(formulas.elu_backward_result_half, numbers)
         return Form(formulas.elu_backward_result_wide, (scale, rate, shift), in_double=True)
     factor = product(scale, alpha, rate)
-    most = 2.0**24 if half else 2.0**38
+    most = {"": 2.0**38, "bf16": 2.0**6, "fp16": 2.0**24}[half]
     if rate > 0 and within(rate, 2.0**-60, 2.0**60) and within(factor, 2.0**-20, most):
-        bounds = f32(-152 / rate), f32((-199 if half else -221.5) / rate)
-        if half:
-            numbers = f32(scale), f32(factor), *positive_parts(rate * _LOG2E), *bounds
-            return Form(formulas.elu_backward_half, numbers)
+        if half == "bf16":
+            shift = 7.0 if factor <= 4 else 9.0
+            numbers = f32(scale), f32(factor * 4.0**-shift), f32(rate * _LOG2E / 2), shift
+            return Form(formulas.elu_backward_bf16, numbers)
+        if half == "fp16":
+            high = short(rate * _LOG2E)
+            low = (rate * _LOG2E - high) / _LOG2E
+            numbers = f32(scale), f32(factor), high, f32(low), f32(-100 / high)
+            return Form(formulas.elu_backward_fp16, numbers)
+        bounds = f32(-152 / rate), f32(-221.5 / rate)
         numbers = f32(scale), *parts(factor * 2.0**32), f32(rate), *bounds
         return Form(formulas.elu_backward, numbers)
     return Form(formulas.elu_backward_wide, (scale, factor, product(rate, _LOG2E)), in_double=True)
@@ -113,26 +116,27 @@ def up_to_complement(eps: float) -> float:
     return math.nextafter(near, -math.inf) if 1 - near < eps else near
 
 
-def _logit(a: Sequence[float], half: bool) -> Form:
+def _logit(a: Sequence[float], half: str) -> Form:
     (eps,) = a
+    scale = (1.0 if half == "fp16" else 256.0,) if half else ()
     if eps < 0:
         return (
-            Form(formulas_logit.logit_open_half, (-1.0, 2.0))
+            Form(formulas_logit.logit_open_half, scale)
             if half
-            else Form(formulas_logit.logit_open, ())
+            else Form(formulas_logit.logit_open, scale)
         )
     least = f32(log_odds(eps))
     if math.isnan(least):
         return Form(formulas_logit.nan, ())
     formula = formulas_logit.logit_half if half else formulas_logit.logit
     if eps > 0.5:
-        return Form(formula, (0.5, 0.5, least, least))  # the lower bound wins
+        return Form(formula, (*scale, 0.5, 0.5, least, least))  # the lower bound wins
     low = max(-float_above(-eps), 0.0)
     high = min(float_above(up_to_complement(eps)), 1.0)
-    return Form(formula, (low, high, least, 0.0 - least))
+    return Form(formula, (*scale, low, high, least, 0.0 - least))
 
 
-def _logit_grad(a: Sequence[float], half: bool) -> Form:
+def _logit_grad(a: Sequence[float], half: str) -> Form:
     (eps,) = a
     constant = grad_by_eps(eps)
     if constant is not None:
@@ -148,7 +152,7 @@ def _logit_grad(a: Sequence[float], half: bool) -> Form:
     return Form(formulas_logit.logit_grad_wide, (low, outside, high), in_double=True)
 
 
-FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
+FLOAT: dict[str, Callable[[Sequence[float], str], Form]] = {
     "leaky_relu": _leaky_relu,
     "leaky_relu_backward": _leaky_relu_backward,
     "hardshrink": _hardshrink,
@@ -160,8 +164,9 @@ FLOAT: dict[str, Callable[[Sequence[float], bool], Form]] = {
 }
 
 
-def form_of(op: Op, patterns: bytes, double: bool, half: bool) -> Form:
-    """For attributes by their bits, which tell -0 from 0. Scalars are rounded to fp32, unless the
+def form_of(op: Op, patterns: bytes, double: bool, half: str) -> Form:
+    """For attributes by their bits, which tell -0 from 0. `half`: the dtype of the call, where
+    inputs and output have 16 bits. Scalars are rounded to fp32, unless the
     call computes in double."""
     attributes = struct.unpack(f"{len(op.attributes)}d", patterns)
     if double:

@@ -16,18 +16,17 @@ from .numbers import (
     LN2_LOW,
     as_float,
     as_word,
-    exp2_half,
-    exp2m1_half,
+    exp2m1_over,
     exp_tail,
     expm1_tail,
     filled,
     like,
     nan_like,
+    near_exp2,
     negative,
     power_in_two,
     power_of_2,
     reduce,
-    reduce_2,
 )
 
 # ---- the piecewise linear ones ----
@@ -82,25 +81,20 @@ def elu(x, y, p):
 
 
 @triton.jit
-def elu_below(x, p):
-    """p: scale, scale alpha, bound, linear, high, low, where high + low is inputScale log2(e): the
-    result up to `linear`, and below `bound` that at it."""
-    t = tl.where(x > p[3], p[3], x)  # -0 stays
-    t = tl.maximum(t, like(t, p[2]), propagate_nan=tl.PropagateNan.ALL)
-    r, _, power_bits = reduce_2(t, p[4], p[5])
-    power = as_float(power_bits)
-    return tl.fma(power, exp2m1_half(r), negative(1.0 - power)) * p[1]
-
-
-@triton.jit
 def elu_half(x, y, p):
-    return tl.where(x > p[3], p[0] * x, elu_below(x, p))
+    """p: scale, scale alpha, slope, inputScale log2(e), where slope is scale alpha inputScale."""
+    u = tl.minimum(x, filled(x, 0.0)) * p[3]  # 0 for NaN
+    far = tl.fma(near_exp2(u), like(x, p[1]), like(x, 0.0 - p[1]))
+    near = tl.where(x > 0, p[0], p[2]) * x * exp2m1_over(u)  # scale x above 0
+    return tl.where(u > -0.7, near, far)
 
 
 @triton.jit
-def elu_half_steep(x, y, p):
-    """p[6]: the slope from `linear` to 0, of a large scale alpha."""
-    return tl.where(x > p[3], tl.where(x > 0, p[0], p[6]) * x, elu_below(x, p))
+def elu_half_even(x, y, p):
+    """The same where the slope is the scale."""
+    u = tl.minimum(x, filled(x, 0.0)) * p[3]
+    far = tl.fma(near_exp2(u), like(x, p[1]), like(x, 0.0 - p[1]))
+    return tl.where(u > -0.7, p[0] * x * exp2m1_over(u), far)
 
 
 @triton.jit
@@ -156,20 +150,26 @@ def elu_backward(g, x, p):
 
 
 @triton.jit
-def elu_backward_half(g, x, p):
-    """p: scale, factor, high, low, bound, lower, where factor is scale alpha inputScale > 0, and
-    high + low inputScale log2(e) > 0."""
-    scale, factor = p[0], p[1]
-    large = tl.abs(g) >= 2.0**50
-    bound = tl.where(large, p[5], p[4])
-    less = tl.where(large, g * 2.0**-62, g)
-    more = tl.where(large, filled(g, 62.0), filled(g, 0.0))
-    t = tl.where(x < bound, bound, x)
-    r, n, _ = reduce_2(t, p[2], p[3])
-    first, second = power_in_two(n + more, -100.0)
-    e = exp2_half(r) * first
+def elu_backward_bf16(g, x, p):
+    """p: scale, 2^-2s factor, inputScale log2(e) / 2, s, where factor is scale alpha inputScale.
+
+    The power is 2^-2s e e. A finite x gives no 0, and so an infinite g no NaN; -inf gives 0.
+    """
+    least = tl.fma(x, filled(x, 2.0**-149), filled(x, -125.0))
+    u = tl.fma(x, like(x, p[2]), like(x, p[3]))
+    e = near_exp2(tl.maximum(u, least))  # NaN where both are
+    return tl.where(x > 0, p[0] * g, g * (e * p[1]) * e)
+
+
+@triton.jit
+def elu_backward_fp16(g, x, p):
+    """p: scale, factor, high, low, bound, where high + low log2(e) is inputScale log2(e), and high
+    has 13 bits: its product is exact."""
+    t = tl.maximum(x, like(x, p[4]), propagate_nan=tl.PropagateNan.ALL)
+    e = near_exp2(t * p[2])
+    e = tl.fma(e, t * p[3], e)
     exists = tl.where(x == float("-inf"), filled(x, 0.0), e)  # 0 times an infinite g is NaN
-    return tl.where(x > 0, scale * g, exists * factor * less * second)
+    return tl.where(x > 0, p[0] * g, g * (exists * p[1]))
 
 
 @triton.jit

@@ -64,20 +64,16 @@ def log_odds(z):
     return as_float(as_word(result) ^ (as_word(0.5 - z) & -0x80000000))
 
 
-# The same to |f| = 1/3: 2^-27.3
-_B1, _B2 = hexadecimal("0x1.1f2472p-3"), hexadecimal("0x1.1eacd6p-3")
-_B3, _B4 = hexadecimal("0x1.99d318p-3"), hexadecimal("0x1.5554fep-2")
-
-
 @triton.jit
-def log_odds_half(z):
-    """From -1 to 2. Where z / (1 - z) is between 1/2 and 2, the result is 2 atanh(2 z - 1)."""
-    c = 1.0 - z
-    f = z - c
-    far = near_log2(z * near_reciprocal(c)) * _LN2
+def log_odds_half(z, p):
+    """NaN outside of 0 to 1. p[0]: a power of 2, by which z and 1 - z are normal numbers. For |f| =
+    |2 z - 1| < 0.2 the result is 2 atanh(f)."""
+    scaled = tl.fma(z, like(z, 0.0 - p[0]), like(z, p[0]))
+    far = (near_log2(z * p[0]) - near_log2(scaled)) * _LN2
+    f = tl.fma(z, filled(z, 2.0), filled(z, -1.0))
     s, twice = f * f, f + f
-    q = horner(horner(horner(filled(s, _B1), s, _B2), s, _B3), s, _B4)
-    return tl.where(tl.abs(f) < 0.3333, tl.fma(twice * s, q, twice), far)
+    q = horner(horner(filled(s, _A1), s, _A2), s, _A3)
+    return tl.where(tl.abs(f) < 0.2, tl.fma(twice * s, q, twice), far)
 
 
 @triton.jit
@@ -95,7 +91,8 @@ def logit(x, y, p):
 
 @triton.jit
 def logit_half(x, y, p):
-    return clamp(log_odds_half(clamp(x, p[0], p[1])), p[2], p[3])
+    """p: the scale, and what `logit` has."""
+    return clamp(log_odds_half(clamp(x, p[1], p[2]), p), p[3], p[4])
 
 
 @triton.jit
@@ -105,8 +102,8 @@ def logit_open(x, y, p):
 
 @triton.jit
 def logit_open_half(x, y, p):
-    """p: -1, 2."""
-    return log_odds_half(clamp(x, p[0], p[1]))
+    """p: the scale."""
+    return log_odds_half(x, p)
 
 
 @triton.jit
@@ -125,10 +122,10 @@ def logit_grad(x, dy, p):
     m = tl.where(x < 1.0 - x, x, 1.0 - x)
     deep = m < 2.0**-51
     more = tl.where(deep, filled(x, 2.0**24), filled(x, 1.0))
-    f = tl.where(deep, filled(x, -0.0), m)
+    f = tl.where(deep, filled(x, 0.0), negative(m))  # -m: Triton's -0.0 is 0
     wide = m * more
-    d = tl.fma(negative(f), wide, wide)
-    d_low = tl.fma(negative(f), wide, wide - d)
+    d = tl.fma(f, wide, wide)
+    d_low = tl.fma(f, wide, wide - d)
     inverse = tl.div_rn(filled(x, 1 - 2.0**-22), d)
     e = tl.fma(d_low, negative(inverse), tl.fma(d, negative(inverse), filled(x, 1.0)))
     e = tl.where(e == e, e, filled(x, 2.0**-20))  # d is 0 and `inverse` infinite
@@ -140,8 +137,8 @@ def logit_grad(x, dy, p):
 
 @triton.jit
 def logit_grad_half(x, dy, p):
-    """p: low, outside, high."""
-    result = tl.div_rn(dy, x * (1.0 - x))
+    """p: low, outside, high. By 2^8, all denominators and reciprocals are normal numbers."""
+    result = dy * near_reciprocal(x * tl.fma(x, filled(x, -256.0), filled(x, 256.0))) * 256.0
     result = tl.where(x > p[2], p[1], result)
     return tl.where(x < p[0], p[1], result)
 

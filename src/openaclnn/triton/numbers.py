@@ -29,13 +29,8 @@ _M1, _M2 = hexadecimal("0x1.9e7d64p-13"), hexadecimal("0x1.6d3aa0p-10")
 _M3, _M4 = hexadecimal("0x1.1112d4p-7"), hexadecimal("0x1.5554f8p-5")
 _M5 = hexadecimal("0x1.555554p-3")
 
-_H1, _H2 = hexadecimal("0x1.5f76c6p-10"), hexadecimal("0x1.3cedbcp-7")
-_H3, _H4 = hexadecimal("0x1.c6ae66p-5"), hexadecimal("0x1.ebf9b2p-3")
-_H5 = hexadecimal("0x1.62e432p-1")
-
-_N1, _N2 = hexadecimal("0x1.446ca6p-13"), hexadecimal("0x1.5f08bep-10")
-_N3, _N4 = hexadecimal("0x1.3b29e4p-7"), hexadecimal("0x1.c6af6cp-5")
-_N5, _N6 = hexadecimal("0x1.ebfbe0p-3"), hexadecimal("0x1.62e430p-1")
+_Q1, _Q2 = hexadecimal("0x1.9e6736p-10"), hexadecimal("0x1.c04028p-7")
+_Q3, _Q4 = hexadecimal("0x1.47cd9cp-4"), hexadecimal("0x1.62e352p-2")
 
 _SHIFT_F64 = hexadecimal("0x1.8p52")
 _P1, _P2 = hexadecimal("0x1.00dc67a00d4e2p-16"), hexadecimal("0x1.44402310dd4a7p-13")
@@ -86,12 +81,24 @@ def near_reciprocal(x):
 
 @triton.jit
 def near_log2(x):
-    """log2(x), relative error 2^-22 outside of 1/2 to 2; rounded once in the interpreter."""
+    """log2(x) for x >= 2^-126, relative error 2^-22, absolute between 1/2 and 2; rounded once in
+    the interpreter."""
     if INTERPRETED:
         return tl.log2(x)
     else:
         return tl.inline_asm_elementwise(
-            "lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
+
+
+@triton.jit
+def near_exp2(x):
+    """2^x, relative error 2^-22, and 0 for x < -126; rounded once in the interpreter."""
+    if INTERPRETED:
+        return tl.where(x < -126, filled(x, 0.0), tl.exp2(x))
+    else:
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
         )
 
 
@@ -129,28 +136,10 @@ def expm1_tail(r):
 
 
 @triton.jit
-def reduce_2(x, high, low):
-    """r, n and the bits of 2^n: x (high + low) = n + r, |r| <= 0.5001, r rounded at 2^-25; for
-    |x (high + low)| < 126."""
-    high = like(x, high)
-    shifted = tl.fma(x, high, filled(x, _SHIFT))
-    n = shifted - _SHIFT
-    r = tl.fma(x, like(x, low), tl.fma(x, high, negative(n)))
-    return r, n, as_word(shifted) << 23
-
-
-@triton.jit
-def exp2_half(f):
-    """2^f, relative error 2^-22.6."""
-    p = horner(horner(horner(filled(f, _H1), f, _H2), f, _H3), f, _H4)
-    return horner(horner(p, f, _H5), f, 1.0)
-
-
-@triton.jit
-def exp2m1_half(f):
-    """2^f - 1, relative error 2^-25.5."""
-    p = horner(horner(horner(filled(f, _N1), f, _N2), f, _N3), f, _N4)
-    return f * horner(horner(p, f, _N5), f, _N6)
+def exp2m1_over(u):
+    """(2^u - 1) / (u ln2) for -0.7 <= u <= 0, relative error 2^-23.6; 1 at 0."""
+    q = horner(horner(horner(filled(u, _Q1), u, _Q2), u, _Q3), u, _Q4)
+    return horner(q, u, 1.0)
 
 
 @triton.jit
