@@ -103,7 +103,7 @@ def judge(found, tmp_path, wide=True):
         for kernel in all_of_name:
             registers, spilled = usage(kernel, tmp_path)
             ptx = kernel.asm["ptx"]
-            allowed = 32 if name == "resident_gradient" else SPILLED  # once for 8192 elements
+            allowed = 48 if name == "resident_gradient" else SPILLED  # Triton 3.9; 3.6: none
             assert spilled <= allowed, f"{name}: {spilled} bytes of local memory"
             assert registers <= 255
             if wide and name != "combine":

@@ -120,8 +120,8 @@ class Division:
     def resident(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Sizes and options where the programs of one launch keep whole groups in registers."""
         t = self.tuning
-        size = t.resident // self.wide
-        if self.last or not size or not WAITING:
+        size = t.resident
+        if self.last or self.itemsize == 8 or not size or not WAITING:  # fp64: too many registers
             return None
 
         def rows(bp: int) -> int:
