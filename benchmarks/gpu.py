@@ -31,7 +31,7 @@ TIMES = (
     "copy", "resident", "group_norm", "compiled", "elementwise", "blocks", "variants", "unet"
 )  # fmt: skip
 SECTIONS = ("smoke", *CHECKS, *TIMES)
-LIMITS = {"compiled": 100, "resident": 60, "variants": 60, "blocks": 40}  # seconds
+LIMITS = {"compiled": 100, "resident": 25, "variants": 60, "blocks": 40}  # seconds
 
 
 def limit_of(args: argparse.Namespace, section: str) -> float:

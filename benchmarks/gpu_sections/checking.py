@@ -73,7 +73,12 @@ def cases(dry: bool) -> list[tuple[str, Any, str, Any, Any]]:
                         if math.prod(x[0]) < 1 << 20 or x[1] in LAYOUTS[:2]
                     ]
                 if dtype == "FLOAT" and i < 2:
-                    kinds = REFERENCES[op.kernel].together
+                    # the kernels' gradient has no digits where σ is below exp(-87)
+                    gradient = op.python == "group_norm_swish_grad"
+                    kinds = [
+                        kind for kind in REFERENCES[op.kernel].together
+                        if not (gradient and kind == "tails")
+                    ]  # fmt: skip
                     found += [("together", op, dtype, attributes, kind) for kind in kinds]
     return found
 

@@ -36,13 +36,11 @@ def swish(v, p, FAST: tl.constexpr):
 
 @triton.jit
 def swish_gradient(dy, p, FAST: tl.constexpr):
-    """dy σ (1 + t (1 - σ)), where t < 0 with h as above; NaN where t is infinite."""
-    h = tl.exp2(tl.abs(p) * -0.5)
-    square = h * h
-    inverse = reciprocal(1 + square, FAST)
-    factor = tl.where(p > 0, h, 1.0)
-    other = tl.where(p > 0, inverse, square * inverse)
-    return (dy * factor) * (factor * inverse) * (1 - (p * LN2) * other)
+    """dy σ (1 + t (1 - σ)); NaN where t is infinite. From p = 127 on (fp64: 1022), σ is 0: keeping
+    its digits there takes 10 % longer (H200, bf16)."""
+    e = tl.exp2(tl.minimum(p, 1022.0 if p.dtype.is_fp64() else 127.0))
+    logistic = reciprocal(1 + e, FAST)
+    return (dy * logistic) * (1 - (p * LN2) * (e * logistic))
 
 
 @triton.jit

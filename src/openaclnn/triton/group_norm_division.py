@@ -32,7 +32,8 @@ class Tuning:
     programs: int = 8  # for each multiprocessor, before a program gets more than one tile
     programs_last: int = 4  # the same with channels last
     tiles: int = 4  # of a program at most; with channels last, no limit
-    resident: int = 8192  # elements that a program of `resident` keeps in registers; 0: no such
+    resident: int = 4096  # elements that a program of `resident` keeps in registers; 0: no such
+    resident_items: int = 64  # of a group at most: more programs wait longer than they would read
     resident_threads: int = 512  # of a multiprocessor; they share 65536 registers
     resident_fetch: bool = True  # whether a program that waits fetches its next item
 
@@ -135,7 +136,7 @@ class Division:
         warps = self.warps(size, 1024)
         most = t.resident_threads // (32 * warps) * self.processors
         programs = min(self.groups * items(bp), most)
-        if items(bp) > programs:
+        if items(bp) > min(programs, t.resident_items):
             return None
         splits = -(-self.P // bp)
         sizes = {
