@@ -38,7 +38,7 @@ Dims row_major(const Dims& shape) {
 // the space stays untouched.
 class Arguments {
  public:
-  // Tensors lie where they are, or one behind the other in memory that nobody reads.
+  // Imagined: tensors without an address lie one behind the other in memory that nobody reads.
   enum class Memory : uint8_t { real, imagined };
 
   Arguments(const Operator& op, const openaclnn_value* values, Memory memory = Memory::real)
@@ -84,7 +84,7 @@ class Arguments {
     for (int d = 0; d < tensor->shape.rank; ++d) {
       if (tensor->shape[d] == 1) tensor->strides[d] = 1;  // it is never used
     }
-    if (memory_ == Memory::imagined) {
+    if (memory_ == Memory::imagined && given.data == nullptr) {
       place(tensor);
       return tensor;
     }

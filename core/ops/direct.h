@@ -16,10 +16,11 @@
 //   repeat nothing of it: PyTorch's kernels and autograd, XLA's custom calls and `_core.rows()`
 //   read the same data.
 // * A value for each parameter, in the order of the row, is an openaclnn_value; tensors are views.
-// * openaclnn_check places the tensors one behind the other in memory that nobody reads and runs
-//   phase 1 itself, so it refuses what a call would refuse, in the same words. Addresses, and with
-//   them overlap between tensors, are the only thing it cannot see. PyTorch's fake kernels, the
-//   tracing of JAX and `openaclnn.compare` ask it; a call does not, since it plans anyway.
+// * openaclnn_check runs phase 1 itself, so it refuses what a call would refuse, in the same words.
+//   It reads no memory: tensors may lie on another device, whose addresses it compares, and those
+//   without an address are placed one behind the other, where none overlaps another. PyTorch's
+//   kernels for CUDA, its fake kernels, the tracing of JAX and `openaclnn.compare` ask it; a call
+//   on the CPU does not, since it plans anyway.
 // * Symbolic sizes have no phase 1. Bindings infer their outputs from the shapes of the row
 //   (src/openaclnn/rows/shapes.py), and the kernel checks the call when it runs.
 // * A sentence has the names of C. openaclnn_python_sentence gives it those of Python.
@@ -83,7 +84,7 @@ struct Row {
 extern "C" {
 
 struct openaclnn_view {
-  void* data;            // of element (0, ..., 0); openaclnn_check does not look at it
+  void* data;            // of element (0, ..., 0); NULL: of openaclnn_check only
   const int64_t* shape;  // `rank` of them
   const int64_t*
       strides;  // likewise, in elements, not negative; openaclnn_check: NULL is row-major

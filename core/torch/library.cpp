@@ -33,7 +33,7 @@ CppFunction kernel(DispatchKey key, Arguments&&... arguments) {
                                     std::forward<Arguments>(arguments)...)));
 }
 
-// Refusals name tensors of these backends.
+// Refusals name tensors of these backends. Those of CUDA compute in src/openaclnn/torch/cuda.py.
 constexpr DispatchKey kStrange[] = {
     DispatchKey::SparseCPU,
     DispatchKey::SparseCsrCPU,
@@ -44,7 +44,6 @@ constexpr DispatchKey kStrange[] = {
     DispatchKey::NestedTensorCUDA,
     DispatchKey::SparseCUDA,
     DispatchKey::SparseCsrCUDA,
-    DispatchKey::CUDA,
     DispatchKey::XPU,
     DispatchKey::MPS,
     DispatchKey::PrivateUse1,

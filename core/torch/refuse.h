@@ -34,16 +34,17 @@ inline std::string strange_kind(const at::Tensor& tensor) {
   if (tensor.is_nested()) return "a nested one";
   if (tensor.is_quantized()) return "a quantised one";
   if (tensor.layout() != at::kStrided) return "one of layout torch." + c10::str(tensor.layout());
-  if (!tensor.device().is_cpu()) return "on the device " + tensor.device().str();
+  if (!tensor.device().is_cpu() && !tensor.device().is_cuda())
+    return "on the device " + tensor.device().str();
   if (!tensor.has_storage()) return "one without memory";
   return "";
 }
 
 inline void refuse_strange(const Row& row, const Parameter& parameter, const at::Tensor& tensor) {
-  refuse(row, parameter, "be a dense tensor in CPU memory, but is " + strange_kind(tensor));
+  refuse(row, parameter, "be a dense tensor in CPU or CUDA memory, but is " + strange_kind(tensor));
 }
 
-// The kernel of a row for all other backends names the tensor that is not on the CPU.
+// The kernel of a row for all other backends names the tensor that none can read.
 class Refuse final : public c10::OperatorKernel {
  public:
   explicit Refuse(const Row& row) : row_(row) {}
@@ -62,7 +63,8 @@ class Refuse final : public c10::OperatorKernel {
       if (value.isTensor() && !strange_kind(value.toTensor()).empty())
         refuse_strange(row_, parameter, value.toTensor());
     }
-    TORCH_CHECK_VALUE(false, row_.python, ": tensors must be dense and in CPU memory");
+    TORCH_CHECK_VALUE(false, row_.python,
+                      ": tensors must be dense and in the memory of one device");
   }
 
  private:

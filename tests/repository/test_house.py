@@ -77,7 +77,8 @@ MAY_IMPORT = {
     "verify": "rows report reference top",
     "aten": "rows report top",
     "torch_npu": "rows report aten top",
-    "torch": "rows report top",
+    "triton": "rows",
+    "torch": "rows report triton top",
     "jax": "rows top",
     "commands": "rows report reference plotting demo bench verify aten torch_npu top",
 }

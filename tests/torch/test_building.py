@@ -243,7 +243,7 @@ ValueError: group_norm_swish: activate_swish must be True where a gradient is re
 ValueError: group_norm_swish: num_groups must divide the 6 channels of x, but got 4
 ValueError: leaky_relu: x must have dtype float32, float16, float64 or bfloat16 on Atlas A2 \
 training / Atlas 800I A2 inference, but got int32
-ValueError: elu: input must be a dense tensor in CPU memory, but is a nested one
+ValueError: elu: input must be a dense tensor in CPU or CUDA memory, but is a nested one
 NotImplementedError: elu_backward: there is no gradient by self_or_result, a second derivative
 NotImplementedError: group_norm_swish_grad: there is no gradient by dy
 """

@@ -14,7 +14,7 @@ import openaclnn.torch as ot
 from openaclnn.torch.dtypes import plain
 
 o = torch.ops.openaclnn
-DENSE = "must be a dense tensor in CPU memory, but is "
+DENSE = "must be a dense tensor in CPU or CUDA memory, but is "
 
 
 def refused(function) -> str:

@@ -103,7 +103,8 @@ std::string in_python(const Row& row, const std::string& sentence) {
   return text.c_str();
 }
 
-// The values of a call as metadata: a tensor is (dtype, shape) or (dtype, shape, strides).
+// The values of a call as metadata: a tensor is (dtype, shape), (dtype, shape, strides) or
+// (dtype, shape, strides, address).
 class Metadata {
  public:
   Metadata(const Row& row, const nb::args& values) : row_(row) {
@@ -135,17 +136,19 @@ class Metadata {
   void view(int i, nb::handle value) {
     nb::tuple given;
     std::string dtype;
-    const bool good = nb::try_cast(value, given) && (given.size() == 2 || given.size() == 3) &&
+    uintptr_t address = 0;
+    const bool good = nb::try_cast(value, given) && given.size() >= 2 && given.size() <= 4 &&
                       nb::try_cast(nb::handle(given[0]), dtype) &&
                       nb::try_cast(nb::handle(given[1]), shape_[i]) &&
-                      (given.size() == 2 || nb::try_cast(nb::handle(given[2]), strides_[i]));
-    if (!good) throw nb::type_error("a tensor is (dtype, shape) or (dtype, shape, strides)");
-    if (given.size() == 3 && strides_[i].size() != shape_[i].size())
+                      (given.size() < 3 || nb::try_cast(nb::handle(given[2]), strides_[i])) &&
+                      (given.size() < 4 || nb::try_cast(nb::handle(given[3]), address));
+    if (!good) throw nb::type_error("a tensor is (dtype, shape), strides and address optional");
+    if (given.size() > 2 && strides_[i].size() != shape_[i].size())
       throw nb::type_error("a stride for each size");
     openaclnn_view& view = view_[i];
-    view.data = nullptr;
+    view.data = reinterpret_cast<void*>(address);
     view.shape = shape_[i].data();
-    view.strides = given.size() == 3 ? strides_[i].data() : nullptr;
+    view.strides = given.size() > 2 ? strides_[i].data() : nullptr;
     view.rank = static_cast<int32_t>(shape_[i].size());
     view.dtype = openaclnn_dtype(dtype.c_str());
     if (view.dtype == ACL_DT_UNDEFINED) {
@@ -189,11 +192,13 @@ nb::list check_call(int index, const nb::args& values, bool everything) {
 void define_metadata(nb::module_& m) {
   m.attr("MAX_RANK") = kMaxRank;
   m.def("rows", &rows, "What each row is, in the order of table.py.");
-  m.def("check", &check_call, nb::arg("index"), nb::arg("values"), nb::kw_only(),
-        nb::arg("everything") = false,
-        "Phase 1 on metadata: a tensor is (dtype, shape) or (dtype, shape, strides), an output to "
-        "be made None. Returns (dtype, shape) of the outputs that are made. A refusal is a "
-        "ValueError with the names of Python; `everything`: as product any.");
+  m.def(
+      "check", &check_call, nb::arg("index"), nb::arg("values"), nb::kw_only(),
+      nb::arg("everything") = false,
+      "Phase 1 on metadata: a tensor is (dtype, shape), (dtype, shape, strides) or (dtype, shape, "
+      "strides, address), an output to be made None. Returns (dtype, shape) of the outputs that "
+      "are made. A refusal is a "
+      "ValueError with the names of Python; `everything`: as product any.");
   m.def(
       "python_sentence",
       [](int index, const std::string& sentence) {

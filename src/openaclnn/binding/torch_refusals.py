@@ -85,7 +85,8 @@ def _subclass(tensor: Any, written: bool) -> str | None:
 def _elsewhere(tensor: Any, written: bool) -> str | None:
     if tensor.device.type == "cpu":
         return None
-    here = "pass a tensor with values" if tensor.device.type == "meta" else "pass x.cpu()"
+    other = {"meta": "pass a tensor with values", "cuda": "import openaclnn.torch, or pass x.cpu()"}
+    here = other.get(tensor.device.type, "pass x.cpu()")
     return f"be in CPU memory, but is on device {tensor.device}: {here}"
 
 

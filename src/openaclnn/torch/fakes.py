@@ -33,7 +33,7 @@ def _same(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(guard_or_false(m == n) for m, n in pairs)
 
 
-def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
+def empty_output(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
     """Laid out like the first dense input of its shape, else like the first of its shape."""
     alike = [x for x in inputs if _same(x.shape, shape)]
     if not alike:
@@ -43,8 +43,8 @@ def _empty(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
     return torch.empty_like(like, dtype=dtype)
 
 
-def _check_devices(op: Op, tensors: list[tuple[Parameter, Any]]) -> None:
-    """A meta tensor brings all of its call here, and the others would never be read."""
+def check_devices(op: Op, tensors: list[tuple[Parameter, Any]]) -> None:
+    """A tensor on a device brings all of its call there, and the others could not be read."""
     (first, one), *rest = tensors
     for p, x in rest:
         if x.device != one.device:
@@ -104,7 +104,7 @@ def _is_symbolic(op: Op, named: dict[str, Any]) -> bool:
     return any(isinstance(n, torch.SymInt) for n in (*sizes, *values))
 
 
-def _named(op: Op, positional: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+def named_values(op: Op, positional: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
     """What is given, by C name; the dispatcher leaves defaults away."""
     named = {p.name: p.default for p in given(op)}
     named |= {p.name: x for p, x in zip(given(op), positional, strict=False)}
@@ -115,8 +115,8 @@ def fake(op: Op) -> Callable[..., Any]:
     """An operator that makes its outputs or works in place."""
 
     def run(*positional: Any, **keywords: Any) -> Any:
-        named = _named(op, positional, keywords)
-        _check_devices(op, [(p, named[p.name]) for p in op.input_tensors])
+        named = named_values(op, positional, keywords)
+        check_devices(op, [(p, named[p.name]) for p in op.input_tensors])
         found = _check(op, named)
         if op.inplace:
             return next(named[p.name] for p in op.parameters if p.role == "inout")
@@ -125,7 +125,7 @@ def fake(op: Op) -> Callable[..., Any]:
             shapes = _symbolic_shapes(op, named)
         inputs = [named[p.name] for p in op.input_tensors]
         results = [
-            None if x is None else _empty(inputs, shape, getattr(torch, x[0]))
+            None if x is None else empty_output(inputs, shape, getattr(torch, x[0]))
             for x, shape in zip(found, shapes, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results)
@@ -138,8 +138,8 @@ def fake_out(op: Op) -> Callable[..., Any]:
 
     def run(*positional: Any, **keywords: Any) -> Any:
         outs = {p.name: keywords[argument_name(op, p)] for p in made(op)}
-        named = _named(op, positional, keywords) | outs
-        _check_devices(op, [(p, named[p.name]) for p in op.tensors])
+        named = named_values(op, positional, keywords) | outs
+        check_devices(op, [(p, named[p.name]) for p in op.tensors])
         _check(op, named)
         written = tuple(outs.values())
         return written[0] if len(written) == 1 else written

@@ -21,7 +21,7 @@ def _refuse(
     name = next(k for k, x in values.items() if isinstance(x, torch.Tensor) and x.is_nested)
     operator = overload._schema.name.partition("::")[2]
     raise ValueError(
-        f"{operator}: {name} must be a dense tensor in CPU memory, but is a nested one"
+        f"{operator}: {name} must be a dense tensor in CPU or CUDA memory, but is a nested one"
     )
 
 

@@ -8,7 +8,7 @@ import warnings
 
 import torch
 
-from . import fallback
+from . import cuda, fallback
 from .batching import register_vmaps
 from .building import BuildError, build
 from .fakes import register_fakes
@@ -46,6 +46,7 @@ def register() -> None:
             RuntimeWarning,
             stacklevel=4,
         )
+    cuda.register()
     register_fakes()
     register_vmaps()
     when_imported("torch.distributed.tensor", register_sharding)

@@ -191,7 +191,7 @@ def _refusal(parent: Module, activation: str, norms: list[str]) -> str | None:
         except ValueError as error:
             return str(error)
         for parameter in norm.parameters():
-            if parameter.device.type not in ("cpu", "meta"):
+            if parameter.device.type not in ("cpu", "cuda", "meta"):
                 return f"its parameters are on {parameter.device}"
             if parameter.dtype not in NAMES or parameter.dtype == torch.float64:
                 return f"its parameters are {plain(parameter.dtype)}"

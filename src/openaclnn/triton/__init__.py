@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows on NVIDIA GPUs: kernels in Triton.
+
+openaclnn.torch imports this package with the first CUDA tensor; it needs the package triton.
+Phase 1 has passed, and outputs are allocated.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..rows.schema import Op
+from . import elementwise, group_norm
+
+
+def _group_norm(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    return functools.partial(group_norm.run, op, named)
+
+
+FAMILIES = {"elementwise": elementwise.prepare, "group_norm": _group_norm}
+
+
+def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
+    """What enqueues the row on the current stream of the current device, each time it is called.
+
+    `named` has by C name a tensor of that device or a number for each parameter; None for an
+    output that is not wanted.
+    """
+    return FAMILIES[op.family](op, named)
+
+
+def compute(op: Op, named: dict[str, Any]) -> None:
+    prepare(op, named)()

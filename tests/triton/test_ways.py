@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways into the kernels for CUDA tensors, in Triton's interpreter: they stand in for those of
+the CPU, below autograd, modules, torch.compile and plans."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from tests.support import SEED
+from tests.triton.interpreting import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import openaclnn
+import openaclnn.torch as ot
+from openaclnn import triton as kernels
+from openaclnn.reference.evaluation import REFERENCES, sample
+from openaclnn.rows.gradients import differentiable
+from openaclnn.rows.table import OPS
+from openaclnn.torch import cuda
+from openaclnn.triton import elementwise
+
+POINTWISE = [op for op in OPS if op.pointwise]
+by_name = {op.python: op for op in OPS}
+
+
+class _OnTheDevice(TorchDispatchMode):
+    """Calls the kernels for CUDA tensors where the dispatcher would: below autograd."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.namespace != "openaclnn":
+            return function(*args, **(kwargs or {}))
+        return cuda.kernel(by_name[function._opname])(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """The rows that were computed."""
+    seen = []
+
+    def prepare(op, named):
+        seen.append(op.python)
+        return elementwise.prepare(op, named)
+
+    monkeypatch.setitem(kernels.FAMILIES, "elementwise", prepare)
+    with np.errstate(all="ignore"), _OnTheDevice():
+        yield seen
+
+
+def inputs_of(op, dtype="FLOAT", shape=(3, 41)):
+    arrays = sample(op, shape, dtype, SEED, REFERENCES[op.kernel].attributes[0])
+    return [torch.from_numpy(np.nan_to_num(x)) for x in arrays]
+
+
+def values(op, tensors):
+    named = {p.name: x for p, x in zip(op.input_tensors, tensors, strict=True)}
+    attributes = REFERENCES[op.kernel].attributes[0]
+    named |= {p.name: attributes[p.python_name] for p in op.attributes}
+    return [named[p.name] for p in op.parameters if p.role != "output"]
+
+
+@pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
+def test_operators(op, launches):
+    tensors = inputs_of(op)
+    expected = getattr(openaclnn, op.python)(*values(op, [x.clone() for x in tensors]))
+    operator = getattr(torch.ops.openaclnn, op.python)
+    result = operator(*values(op, [x.clone() for x in tensors]))
+    torch.testing.assert_close(result, expected, rtol=3e-7, atol=0, equal_nan=True)
+    if not op.inplace:
+        out = torch.empty(result.shape)
+        assert operator.out(*values(op, tensors), out=out) is out
+        assert torch.equal(out.view(torch.int32), result.view(torch.int32))
+    assert set(launches) == {op.python}
+
+
+@pytest.mark.parametrize("op", [op for op in POINTWISE if op.gradient], ids=lambda op: op.name)
+def test_gradients(op, launches):
+    tensors = inputs_of(op)
+    for p, x in zip(op.input_tensors, tensors, strict=True):
+        x.requires_grad_(p in differentiable(op))
+    given = [x * 1 for x in tensors] if op.inplace else tensors
+    getattr(torch.ops.openaclnn, op.python)(*values(op, given)).sum().backward()
+    rows = {row.python for row in OPS if row.name == op.gradient.row}
+    assert rows <= set(launches)
+    assert any(x.grad is not None for x in tensors)
+
+
+def test_modules_that_are_replaced(launches):
+    torch.manual_seed(SEED)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 8), torch.nn.ELU(), torch.nn.Linear(8, 8), torch.nn.LeakyReLU(0.1)
+    )
+    x = torch.randn(5, 8)
+    expected = model(x)
+    ot.replace(model)
+    torch.testing.assert_close(model(x), expected)
+    model(x).sum().backward()
+    assert {"elu", "leaky_relu", "elu_backward", "leaky_relu_backward"} <= set(launches)
+
+
+def test_torch_compile(monkeypatch):
+    """The graph calls the kernel of the device, for which that of the CPU stands in."""
+
+    def function(x):
+        return ot.elu(ot.leaky_relu(x, 0.1), 0.5) * 2
+
+    x = torch.randn(4, 33, requires_grad=True)
+    expected = function(x)
+    seen = []
+    library = torch.library.Library("openaclnn", "IMPL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of each kernel that is replaced
+        for name in ("elu", "leaky_relu"):
+            kernel = cuda.kernel(by_name[name])
+            library.impl(name, lambda *a, k=kernel, n=name: (seen.append(n), k(*a))[1], "CPU")
+    try:
+        found = torch.compile(function, backend="aot_eager", fullgraph=True)(x)
+    finally:
+        library._destroy()
+    torch.testing.assert_close(found, expected, rtol=3e-7, atol=0)
+    assert seen == ["leaky_relu", "elu"]
+
+
+def test_vmap(launches):
+    x = torch.randn(3, 5)
+    found = torch.vmap(lambda row: torch.ops.openaclnn.elu(row))(x)
+    assert torch.equal(found, torch.ops.openaclnn.elu(x))
+    assert launches
+
+
+def test_empty_tensors():
+    assert torch.ops.openaclnn.elu(torch.empty(0, 3)).shape == (0, 3)
+
+
+def test_a_plan_runs_on_what_its_tensors_hold(launches):
+    op = by_name["leaky_relu"]
+    x, out = torch.tensor([-1.0, 2.0]), torch.empty(2)
+    plan = cuda.Plan(OPS.index(op), x, 0.5, out)
+    assert (plan.name, plan.workspace_size) == ("aclnnLeakyRelu", 0)
+    assert launches == ["leaky_relu"]  # prepared once
+    plan.run()
+    assert out.tolist() == [-0.5, 2.0]
+    x.copy_(torch.tensor([-4.0, -8.0]))
+    plan.run()
+    assert out.tolist() == [-2.0, -4.0]
+    assert launches == ["leaky_relu"]
+    with pytest.raises(TypeError, match=r"stream must be a torch.cuda.Stream .* but got Stream"):
+        plan.run(openaclnn.Stream())
+
+
+def test_large_operands_take_64_bits(monkeypatch):
+    """The same bits with indices of 64 bits, flat and strided."""
+    from openaclnn.triton import launch
+
+    op = by_name["leaky_relu_backward"]
+    g, x = torch.randn(7, 33), torch.randn(7, 33)
+    cases = [(g, x), (g.mT, x.mT.contiguous()), (g[:1], x)]
+    kernel = cuda.kernel(op)
+    expected = [kernel(*pair, 0.1, False) for pair in cases]
+    monkeypatch.setattr(launch, "LARGE", 1)
+    elementwise._launcher.cache_clear()
+    for pair, want in zip(cases, expected, strict=True):
+        assert torch.equal(kernel(*pair, 0.1, False), want)
+    elementwise._launcher.cache_clear()
