@@ -88,25 +88,6 @@ inline V exp2_half(V f) {
 // ---- double, with errors of 2^-31: more than enough for results in float, whose intermediates
 // stay within the range of double ----
 
-// 2^u = scale * (1 + fraction), |u| <= 1022. Multiplications and additions only: FMA would give
-// other bits.
-struct Power {
-  double scale, fraction;
-};
-
-inline Power power_of_2(double u) {
-  const double shifted = u + kShiftF64;
-  const double f = u - (shifted - kShiftF64);
-  double q = 0x1.00dc67a00d4e2p-16;  // (2^f - 1) / f, |f| <= 1/2, relative error 2^-31.7
-  q = q * f + 0x1.44402310dd4a7p-13;
-  q = q * f + 0x1.5d874c5573d54p-10;
-  q = q * f + 0x1.3b2a1b4d30e8ep-7;
-  q = q * f + 0x1.c6b08dc5fddb2p-5;
-  q = q * f + 0x1.ebfbe04610fcdp-3;
-  q = q * f + 0x1.62e42fef95e69p-1;
-  return {double_of((bits_of(shifted) << 52) + (uint64_t{1023} << 52)), q * f};
-}
-
 inline constexpr double kLog2e = 0x1.71547652b82fep0;
 
 // ---- double, for `exact` formulas: a few ulp. (GCC vectorises fused products, but for v2) ----
