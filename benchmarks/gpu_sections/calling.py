@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from openaclnn.reference.comparing import worst_elements
 
 import openaclnn
 from openaclnn.reference import judging
-from openaclnn.reference.comparing import worst_elements
 from openaclnn.reference.standards import Standard, verdict
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS
