@@ -18,7 +18,7 @@ void* open_beside() {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
   void* const aten = dlopen((folder + "libopenaclnn_aten.so").c_str(), RTLD_LAZY);
   if (aten == nullptr) return nullptr;
-  const auto load = reinterpret_cast<void* (*)()>(dlsym(aten, "openaclnn_aten_backend"));
+  const auto load = reinterpret_cast<void* (*)()>(dlsym(aten, "openaclnn_aten_load_backend"));
   return load == nullptr ? nullptr : load();
 }
 

@@ -82,6 +82,6 @@ Status find_backend(const char* call, const Backend** found) {
 
 // The library itself, for collectives and operators by type (core/acl/backend.cpp); NULL without
 // it.
-extern "C" __attribute__((visibility("default"))) void* openaclnn_aten_backend() {
+extern "C" __attribute__((visibility("default"))) void* openaclnn_aten_load_backend() {
   return openaclnn::aten::loaded_once().library;
 }

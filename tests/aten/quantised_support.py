@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import torch
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_rounding import ulp
-from tests.aten.aten_samples import CODES, ROWS, Library, Refused
-from torch import Tensor
+from tests.aten.aten_samples import CODES, ROWS, Library, Refused, torch
 
+Tensor = torch.Tensor
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 HALVES = (torch.float16, torch.bfloat16)
 INT4 = 29

@@ -2,6 +2,7 @@
 // The parameters of FlashAttentionScore, with sequences of several lengths too (TND), and of its
 // gradient, in all versions. The output softmaxOut and the gradient of pse are not written, as on
 // the device.
+#include "core/runtime/no_destructor.h"
 #include "core/torch/aten/composites/attention_training.h"
 
 namespace openaclnn::aten {
@@ -96,8 +97,8 @@ void var_len_attention(Tensor q, Tensor k, Tensor v, MASKS, Ints prefix, Ints q_
 // ---- gradients ----
 
 const Out& unwritten() {
-  static const Out none({}, "");
-  return none;
+  static constinit NoDestructor<Out> none;
+  return none.get([] { return Out({}, ""); });
 }
 
 void flash_attention_grad(Tensor q, Tensor k, Tensor v, Tensor dy, MASKS, STATISTICS, Ints prefix,
