@@ -17,9 +17,10 @@ constexpr int32_t kMajor = 8, kMinor = 5, kPatch = 0;
 
 // Directory names below share/info, with dashes.
 constexpr std::string_view kPackages[] = {
-    "runtime",    "compiler", "hccl",     "hcomm",       "toolkit",    "opp",
-    "opp-kernel", "ops",      "ops-math", "ops-nn",      "ops-cv",     "ops-transformer",
-    "cann",       "nnae",     "ge",       "ge-compiler", "asc-devkit", "bisheng-compiler"};
+    "runtime",         "compiler", "hccl",       "hcomm",    "toolkit",     "opp",
+    "opp-kernel",      "ops",      "ops-legacy", "ops-math", "ops-nn",      "ops-cv",
+    "ops-transformer", "cann",     "nnae",       "ge",       "ge-compiler", "asc-devkit",
+    "bisheng-compiler"};
 
 Status check_package(const char* call, const char* given) {
   std::string name = given;

@@ -24,6 +24,7 @@ WORKING = {
     "aclInit": "as for C programs, and says once that no NPU computes here",
     "aclopCompileAndExecute": "as for C programs; a failure is that of the stream",
     "aclopCompileAndExecuteV2": "the same",
+    "aclrtSetStreamFailureMode": "accepts both modes; a stream goes on after a failure",
     "aclmdlRICaptureGetInfo": "says that no stream is being captured",
     "MsprofGetHashId": "the FNV-1a hash",
     "MsprofSysCycleTime": "the steady clock in nanoseconds",
