@@ -25,14 +25,12 @@ struct SharedBlock {
 };
 
 struct SharedMemory {
-  SharedMemory() { hold_across_fork(mutex); }
-
   static SharedMemory& get() {
     static constinit NoDestructor<SharedMemory> memory;
     return memory.get();
   }
 
-  std::mutex mutex;
+  ForkSafeLock mutex;  // others are taken under it, so it is not one of hold_across_fork
   std::map<std::string, SharedBlock> exported, imported;  // by key
 };
 

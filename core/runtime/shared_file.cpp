@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -90,10 +89,10 @@ Status SharedFile::open(const char* call, const char* key, std::shared_ptr<Share
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", process, number);
   const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  struct stat facts{};
+  // Pipes and sockets have no end to seek. (fstat is a symbol only since glibc 2.33.)
+  const off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
   SharedHeader* page = nullptr;
-  if (file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
-      facts.st_size >= static_cast<off_t>(kSharedPage)) {
+  if (size >= static_cast<off_t>(kSharedPage)) {
     page = map_header(file);
   }
   const auto refuse = [&](const char* why) {
@@ -102,7 +101,7 @@ Status SharedFile::open(const char* call, const char* key, std::shared_ptr<Share
     return unknown_key(call, why);
   };
   if (page == nullptr || page->token != token ||
-      page->size != static_cast<uint64_t>(facts.st_size) - kSharedPage) {
+      page->size != static_cast<uint64_t>(size) - kSharedPage) {
     return refuse("is not exported any more, or its process has ended");
   }
   if (!is_listed(*page)) return refuse("is for other processes: this one is not in its list");
