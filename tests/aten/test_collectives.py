@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from tests.aten.aten_support import ROOT, alone, command
 
-SOURCE = ROOT / "tests" / "aten" / "collectives" / "collectives.cpp"
+SOURCE = ROOT / "tests" / "aten" / "programs" / "collectives.cpp"
 WORDS = ("-std=c++17", "-Wall", "-Wextra", "-Werror", "-lhccl")
 
 pytestmark = pytest.mark.programs
