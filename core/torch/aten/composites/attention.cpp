@@ -2,7 +2,6 @@
 // The parameters of FlashAttentionScore, with sequences of several lengths too (TND), and of its
 // gradient, in all versions. The output softmaxOut and the gradient of pse are not written, as on
 // the device.
-#include "core/runtime/no_destructor.h"
 #include "core/torch/aten/composites/attention_training.h"
 
 namespace openaclnn::aten {
@@ -96,10 +95,7 @@ void var_len_attention(Tensor q, Tensor k, Tensor v, MASKS, Ints prefix, Ints q_
 
 // ---- gradients ----
 
-const Out& unwritten() {
-  static constinit NoDestructor<Out> none;
-  return none.get([] { return Out({}, ""); });
-}
+Out unwritten() { return Out({}, ""); }
 
 void flash_attention_grad(Tensor q, Tensor k, Tensor v, Tensor dy, MASKS, STATISTICS, Ints prefix,
                           TAIL, Out dq, Out dk, Out dv, Out dpse) {
