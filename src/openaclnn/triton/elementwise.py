@@ -35,7 +35,7 @@ def narrow(of: Any, dtype: Any) -> bool:
     """Whether this GPU has instructions that round to this dtype, and find NaN, in pairs."""
     if INTERPRETED.value or of != tl.float32 or dtype not in (tl.float16, tl.bfloat16):
         return False
-    return dtype == tl.float16 or current_target().arch >= 90
+    return bool(dtype == tl.float16 or current_target().arch >= 90)
 
 
 @triton.jit
