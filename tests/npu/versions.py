@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 from dataclasses import astuple, dataclass
@@ -29,7 +28,6 @@ PAGE = ROOT / "docs" / "npu_device.md"
 START, END = "<!-- versions: python -m tests.npu.versions -->\n", "<!-- end of versions -->\n"
 HEAD = "| torch_npu | torch | tests/npu/device | PyTorch's samples, float32 |\n|---|---|---|---|\n"
 PACKAGES = ("pyyaml", "pytest", "pytest-xdist", "ml_dtypes", "expecttest", "hypothesis")
-PASSED = re.compile(r"float32 (forward|backward): (.*)")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..report.text_table import Paint
 from ..rows.table import OPS
 from .environment import environment
 from .installed import problem, torch_npu
-from .names import NEWEST, OLDEST, VERSION
+from .names import OLDEST, VERSION
 
 PROBE = (
     "import torch; x = torch.ones(3, device='npu') * 2; print(torch.npu.device_count(), "
@@ -31,7 +31,7 @@ def check(paint: Paint) -> int:
 
     build = "" if own is None else f", a build for {own.accelerator or 'the CPU'}"
     line("torch", "not installed" if own is None else own.version + build)
-    tested = "" if wheel in (None, VERSION) else f"; openaclnn works with {OLDEST} to {NEWEST}"
+    tested = "" if wheel in (None, VERSION) else f"; openaclnn works with {OLDEST} to {VERSION}"
     line("torch_npu", (wheel or "not installed") + tested)
     line("compiler", command[0] if command else "none; install g++ or clang++, or set CXX")
     if own is not None:

@@ -183,27 +183,6 @@ struct FinalizeRouting {
   }
 };
 
-void grouped_finalize_routing(Tensor x, Tensor weight, Tensor scale, Tensor bias, Tensor per_token,
-                              Tensor groups, Tensor shared, Tensor logit, Tensor row_index,
-                              int64_t dtype, double shared_weight, int64_t shared_offset,
-                              bool transpose_x, bool transpose_weight, int64_t list_type, Out y) {
-  FinalizeRouting{x,
-                  weight,
-                  {bias, scale, {}, per_token},
-                  groups,
-                  shared,
-                  logit,
-                  row_index,
-                  dtype,
-                  shared_weight,
-                  shared_offset,
-                  transpose_x,
-                  transpose_weight,
-                  list_type,
-                  y}
-      .run();
-}
-
 void grouped_finalize_routing_v2(Tensor x, Tensor weight, Tensor scale, Tensor bias, Tensor offset,
                                  Tensor antiquant_scale, Tensor antiquant_offset, Tensor per_token,
                                  Tensor groups, Tensor shared, Tensor logit, Tensor row_index,
@@ -227,6 +206,15 @@ void grouped_finalize_routing_v2(Tensor x, Tensor weight, Tensor scale, Tensor b
                   list_type,
                   y}
       .run();
+}
+
+void grouped_finalize_routing(Tensor x, Tensor weight, Tensor scale, Tensor bias, Tensor per_token,
+                              Tensor groups, Tensor shared, Tensor logit, Tensor row_index,
+                              int64_t dtype, double shared_weight, int64_t shared_offset,
+                              bool transpose_x, bool transpose_weight, int64_t list_type, Out y) {
+  grouped_finalize_routing_v2(x, weight, scale, bias, {}, {}, {}, per_token, groups, shared, logit,
+                              row_index, dtype, shared_weight, shared_offset, transpose_x,
+                              transpose_weight, list_type, y);
 }
 
 void grouped_finalize_routing_v3(Tensor x, Tensor weight, Tensor scale, Tensor bias, Tensor offset,

@@ -19,12 +19,12 @@ Ints sequence_lengths(const Tensor& lengths, int64_t tokens) {
   return counts;
 }
 
-// For each token, with the state S of its sequence and head: S = S exp(g), S += beta (v - S k) kᵀ,
-// out = S q scale. A sequence goes on from the state of its last accepted token, and every token
-// leaves a state at its own index.
-void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, Tensor state,
-                           Tensor lengths, Tensor places, Tensor decay, Tensor key_decay,
-                           Tensor accepted, double scale, Out out) {
+// The sizes of key [T, Nk, Dk] and value [T, Nv, Dv].
+struct DeltaSizes {
+  int64_t tokens, heads_of_k, size_k, heads_of_v, size_v;
+};
+DeltaSizes delta_sizes(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const Tensor& beta) {
   check_rank(key, "key", 3, 3);
   check_rank(value, "value", 3, 3);
   const int64_t tokens = key.size(0), heads_of_k = key.size(1), size_k = key.size(2);
@@ -35,6 +35,17 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
   check_shape(query, "query", key.sizes());
   check_shape(value, "value", {tokens, heads_of_v, size_v});
   check_shape(beta, "beta", {tokens, heads_of_v});
+  return {tokens, heads_of_k, size_k, heads_of_v, size_v};
+}
+
+// For each token, with the state S of its sequence and head: S = S exp(g), S += beta (v - S k) kᵀ,
+// out = S q scale. A sequence goes on from the state of its last accepted token, and every token
+// leaves a state at its own index.
+void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, Tensor state,
+                           Tensor lengths, Tensor places, Tensor decay, Tensor key_decay,
+                           Tensor accepted, double scale, Out out) {
+  const auto [tokens, heads_of_k, size_k, heads_of_v, size_v] =
+      delta_sizes(query, key, value, beta);
   check_rank(state, "state", 4, 4);
   check_shape(state, "state", {state.size(0), heads_of_v, size_v, size_k});
   check_rank(lengths, "actualSeqLengths", 1, 1);
@@ -77,16 +88,8 @@ void recurrent_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, 
 // The same without states of tokens: each sequence begins with its own state and leaves its last.
 void chunk_gated_delta(Tensor query, Tensor key, Tensor value, Tensor beta, Tensor state,
                        Tensor lengths, double scale, Tensor decay, Out out, Out last) {
-  check_rank(key, "key", 3, 3);
-  check_rank(value, "value", 3, 3);
-  const int64_t tokens = key.size(0), heads_of_k = key.size(1), size_k = key.size(2);
-  const int64_t heads_of_v = value.size(1), size_v = value.size(2);
-  require(heads_of_k > 0 && heads_of_v % heads_of_k == 0,
-          "the heads of value must be a multiple of those of key, but are ", heads_of_v, " and ",
-          heads_of_k);
-  check_shape(query, "query", key.sizes());
-  check_shape(value, "value", {tokens, heads_of_v, size_v});
-  check_shape(beta, "beta", {tokens, heads_of_v});
+  const auto [tokens, heads_of_k, size_k, heads_of_v, size_v] =
+      delta_sizes(query, key, value, beta);
   check_rank(lengths, "actualSeqLengths", 1, 1);
   check_shape(state, "initialState", {lengths.size(0), heads_of_v, size_v, size_k});
   check_optional(decay, "g", {tokens, heads_of_v});
