@@ -13,7 +13,7 @@
 #include "core/base/view.h"
 #include "core/ops/foreign.h"
 #include "core/ops/launch.h"
-#include "core/ops/listed.h"
+#include "core/base/listed.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/product.h"
@@ -45,14 +45,6 @@ Status check_product(const Operator& op, int product) {
   return fail(ACLNN_ERR_INNER_FIND_KERNEL_ERROR, Reason::not_supported, op.name,
               "the product must be %s, but is %s", listed(having, "or").c_str(),
               products[product].title);
-}
-
-std::string dtype_list(uint64_t dtypes) {
-  std::vector<std::string> names;
-  for (int d = 0; d < 64; ++d) {
-    if ((dtypes >> d & 1) != 0) names.push_back(dtype_name(static_cast<aclDataType>(d)));
-  }
-  return listed(names, "or");
 }
 
 Element element_of(aclDataType dtype) {

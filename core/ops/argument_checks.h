@@ -3,8 +3,6 @@
 // sentence.
 #pragma once
 
-#include <string>
-
 #include "core/ops/operator.h"
 
 namespace openaclnn {
@@ -17,7 +15,6 @@ Status check_dtypes(const Operator& op, const Argument* arguments, int product);
 uint64_t accepted_dtypes(const Row& row, int product);
 Status check_view(const Operator& op, const Parameter& parameter, const Tensor& tensor);
 Status check_overlap(const Operator& op, const Argument* arguments);
-std::string dtype_list(uint64_t dtypes);  // "FLOAT, FLOAT16 or DOUBLE"
-Element element_of(aclDataType dtype);    // of a float dtype
+Element element_of(aclDataType dtype);  // of a float dtype
 
 }  // namespace openaclnn

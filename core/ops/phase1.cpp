@@ -18,7 +18,7 @@
 #include "core/base/view.h"
 #include "core/ops/foreign.h"
 #include "core/ops/launch.h"
-#include "core/ops/listed.h"
+#include "core/base/listed.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/arithmetic.h"
 #include "core/runtime/product.h"

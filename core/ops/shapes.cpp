@@ -7,7 +7,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/view.h"
-#include "core/ops/listed.h"
+#include "core/base/listed.h"
 
 namespace openaclnn {
 namespace {

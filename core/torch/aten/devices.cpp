@@ -6,6 +6,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/base/dtype.h"
+#include "core/base/listed.h"
 #include "core/runtime/product.h"
 #include "core/torch/aten/call.h"
 
@@ -13,22 +14,6 @@ namespace openaclnn::aten {
 namespace {
 
 constexpr const char* kHint = "; product any leaves this to ATen";
-
-// "a, b or c"
-std::string either(const std::vector<std::string>& items) {
-  std::string text;
-  for (size_t i = 0; i < items.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == items.size() ? " or " : ", ") + items[i];
-  return text;
-}
-
-std::string dtype_list(uint64_t dtypes) {
-  std::vector<std::string> names;
-  for (int dtype = 0; dtype < 64; ++dtype) {
-    if ((dtypes >> dtype & 1) != 0) names.emplace_back(dtype_name(static_cast<aclDataType>(dtype)));
-  }
-  return names.empty() ? "no dtype that it has" : either(names);
-}
 
 // "0 to 8", "3 or 4"
 std::string rank_list(uint64_t ranks) {
@@ -39,7 +24,7 @@ std::string rank_list(uint64_t ranks) {
   for (int rank = first; rank <= last; ++rank) {
     if ((ranks >> rank & 1) != 0) numbers.push_back(std::to_string(rank));
   }
-  return either(numbers);
+  return listed(numbers, "or");
 }
 
 // A tensor of a list is named by its position.
@@ -58,8 +43,9 @@ void check_tensor(const Subject& subject, const Tensor& tensor) {
   const DeviceRule& rule = subject.rule;
   const aclDataType dtype = acl_dtype(tensor.scalar_type());
   if (dtype == ACL_DT_UNDEFINED || (rule.dtypes >> dtype & 1) == 0)
-    throw Refusal(c10::str(subject.name(), " must have dtype ", dtype_list(rule.dtypes), " on ",
-                           subject.product.title, ", but got ", dtype_name(dtype), kHint),
+    throw Refusal(c10::str(subject.name(), " must have dtype ",
+                           rule.dtypes == 0 ? "no dtype that it has" : dtype_list(rule.dtypes),
+                           " on ", subject.product.title, ", but got ", dtype_name(dtype), kHint),
                   Reason::wrong_dtype);
   if (rule.like >= 0) {
     const Tensor other = subject.call.tensor(static_cast<size_t>(rule.like));
@@ -93,8 +79,8 @@ void check_device(const Call& call, int product) {
     }
     throw Refusal(having.empty() ? c10::str("no product but any has it; the product is ",
                                             products[product].title)
-                                 : c10::str("the product must be ", either(having), ", but is ",
-                                            products[product].title),
+                                 : c10::str("the product must be ", listed(having, "or"),
+                                            ", but is ", products[product].title),
                   Reason::not_supported, ACLNN_ERR_INNER_FIND_KERNEL_ERROR);
   }
   for (const DeviceRule* rule = own.rules; rule != own.rules + own.count; ++rule) {

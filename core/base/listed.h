@@ -2,8 +2,11 @@
 // Lists in sentences.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/base/dtype.h"
 
 namespace openaclnn {
 
@@ -15,6 +18,15 @@ inline std::string listed(const std::vector<std::string>& items, const char* wor
     text += items[i];
   }
   return text;
+}
+
+// "FLOAT, FLOAT16 or DOUBLE" of a set with bit d for aclDataType d.
+inline std::string dtype_list(uint64_t dtypes) {
+  std::vector<std::string> names;
+  for (int d = 0; d < 64; ++d) {
+    if ((dtypes >> d & 1) != 0) names.emplace_back(dtype_name(static_cast<aclDataType>(d)));
+  }
+  return listed(names, "or");
 }
 
 }  // namespace openaclnn
