@@ -50,8 +50,8 @@ def compared_elsewhere() -> re.Pattern[str]:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     found.add(node.value)
                 elif isinstance(node, ast.JoinedStr):
-                    parts = (p.value if isinstance(p, ast.Constant) else r"\w*" for p in node.values)
-                    found.add("".join(map(str, parts)))
+                    fixed = (getattr(part, "value", None) for part in node.values)
+                    found.add("".join(v if isinstance(v, str) else r"\w*" for v in fixed))
     names = (name for name in found if re.fullmatch(r"(aclnn)?[A-Z][a-z]\w*(\\w\*)?", name))
     return re.compile("|".join(f"(aclnn)?{name}" for name in names))
 
