@@ -198,7 +198,7 @@ def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | 
     return None
 
 
-# A refusal of core/torch/aten/devices.cpp, without what would be accepted.
+# A refusal of core/torch/aten/products.cpp, without what would be accepted.
 REFUSED = re.compile(
     r"(aclnn\w+: \S+) must have (dtype|the dtype of \w+|[\d, or t]+ dims)\b.* (?:got|shape) "
     r"(\w+|\[[^]]*\]); product any"
