@@ -25,7 +25,7 @@ from openaclnn import triton as kernels
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.table import OPS
 from openaclnn.triton import group_norm
-from openaclnn.triton.forms import FLOAT
+from openaclnn.triton.forms import FORMS
 
 TOOL = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 DTYPES = {"FLOAT": torch.float32, "BFLOAT16": torch.bfloat16, "FLOAT16": torch.float16,
@@ -164,7 +164,7 @@ def test_resident(dtype, elements, compiled, tmp_path, monkeypatch):
             assert re.search(order, kernel.asm["ptx"])
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.kernel in FLOAT], ids=lambda op: op.python)
+@pytest.mark.parametrize("op", [op for op in OPS if op.kernel in FORMS], ids=lambda op: op.python)
 def test_elementwise(op, compiled, tmp_path):
     if compiled.capability == 80:
         pytest.skip("compiled for the newer generation only")

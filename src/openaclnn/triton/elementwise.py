@@ -86,7 +86,9 @@ def number(p, dtype: tl.constexpr):
 
 @triton.jit
 def value_of(x, y, p, formula: tl.constexpr, compute: tl.constexpr, dtype: tl.constexpr):
-    result = formula(x.to(compute), y.to(compute), p)
+    """A formula computes in the dtype of its numbers, which may have more digits than `compute`."""
+    exact: tl.constexpr = p[0].dtype
+    result = formula(x.to(compute).to(exact), y.to(compute).to(exact), p).to(compute)
     if narrow(result.dtype, dtype):
         return pairs(result, dtype)
     else:
@@ -172,7 +174,7 @@ def _launcher(
         "formula": form.formula,
         "inputs": len(views) - 1,
         "compute": tl.float64 if double else tl.float32,
-        "numbers": tl.float64 if form.in_double else tl.float32,
+        "numbers": tl.float64 if double or form.in_double else tl.float32,
         "index": tl.int64 if layout.is_large else tl.int32,
         "block": block,
         "num_warps": warps,
