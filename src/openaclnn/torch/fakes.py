@@ -34,7 +34,7 @@ def _same(a: Shape, b: Shape) -> bool:
 
 
 def _is_dense(x: Any) -> bool:
-    return torch._prims_common.is_non_overlapping_and_dense_or_false(x)
+    return bool(torch._prims_common.is_non_overlapping_and_dense_or_false(x))
 
 
 def empty_output(
