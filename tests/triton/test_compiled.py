@@ -24,7 +24,7 @@ from triton.runtime.jit import JITFunction
 from openaclnn import triton as kernels
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.table import OPS
-from openaclnn.triton import group_norm
+from openaclnn.triton import elementwise, group_norm
 from openaclnn.triton.forms import FORMS
 from openaclnn.triton.group_norm_division import Division
 
@@ -83,6 +83,7 @@ def compiled(request, monkeypatch):
 
     monkeypatch.setattr(JITFunction, "run", compile_only)
     monkeypatch.setattr(group_norm, "_prepared", {})
+    elementwise._launcher.cache_clear()
     monkeypatch.setattr(group_norm, "_MULTIPROCESSORS", 132)
     before = triton.runtime.driver._active
     triton.runtime.driver.set_active(Driver(request.param))

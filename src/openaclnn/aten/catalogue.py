@@ -132,9 +132,9 @@ def on_products(row: Row) -> list[list[str]]:
     if entry is None:
         return []
     return [
-        ["products", device_text.products_text(entry)],
-        *([name, device_text.readable(rule)] for name, rule in entry.rules.items()),
-        ["results", device_text.determinism_text(entry)],
+        ["products", product_text.products_text(entry)],
+        *([name, product_text.readable(rule)] for name, rule in entry.rules.items()),
+        ["results", product_text.determinism_text(entry)],
     ]
 
 
@@ -149,9 +149,9 @@ def show(row: Row, paint: Paint) -> None:
         print(textwrap.indent("\n".join(columns(arguments)), "    "))
         print(textwrap.indent(textwrap.fill(LEGEND, 90), "    "))
     if facts := on_products(row):
-        print(f"\n{paint('Devices', 'bold')}")
+        print(f"\n{paint('Products', 'bold')}")
         print(textwrap.indent("\n".join(columns(facts)), "    "))
-        print(textwrap.indent(textwrap.fill(device_text.LEGEND, 90), "    "))
+        print(textwrap.indent(textwrap.fill(product_text.LEGEND, 90), "    "))
     print(f"\n{paint('Limits', 'bold')}")
     print(textwrap.indent(textwrap.fill(limits(row), 90), "    "))
 
@@ -179,7 +179,7 @@ def page() -> str:
         "For C and C++ programs that are built with `openaclnn cc --aten` "
         "([how](../../docs/aten_programs.md)), and for the device `npu`. "
         f"Everywhere {GENERAL}. In shapes, {LEGEND}. The tables of products say what a product "
-        f"accepts; dtypes by sets are {device_text.LEGEND}.\n"
+        f"accepts; dtypes by sets are {product_text.LEGEND}.\n"
     )
     return text + "".join(f"\n{section(functions()[name])}" for name in sorted(functions()))
 

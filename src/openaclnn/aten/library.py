@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..compiled import Library
 from ..settings import home
-from .products.source import source as product_rules
 from .installed import torch
+from .products.source import source as product_rules
 from .source import source
 
 SONAME = "libaclnn_math.so"
