@@ -256,7 +256,7 @@ def test_what_is_accepted_is_documented_everywhere(
     """By `openaclnn ops`, by help() and on the reference page."""
     function = getattr(openaclnn, op.python)
     helped = " ".join(function.__doc__.split())
-    monkeypatch.syspath_prepend(ROOT / "tools" / "docs")
+    monkeypatch.syspath_prepend(ROOT / "tools" / "build")
     page = importlib.import_module("reference_pages").page(op)
     printed = " ".join(shown("ops", op.name).split())
     assert max(map(len, function.__doc__.splitlines())) <= 100
