@@ -131,7 +131,7 @@ def test_c_lines_and_build_line(tmp_path: Path) -> None:
 
 
 def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`openaclnn ...` in a process of its own."""
+    """`openaclnn ...` in its own process."""
     main = "import sys; from openaclnn.commands.cli import main; sys.exit(main())"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENACLNN_")}
     done = subprocess.run(

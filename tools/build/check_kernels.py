@@ -177,7 +177,7 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
                     has, not_has = (set(part.split()) for part in f"{marks}|".split("|")[:2])
                     if has <= names and not names & not_has:
                         del conversions[conversion]
-    # An object without such loops converts in a way of its own, or not at all, as the table.
+    # An object without such loops converts in its own way, or not at all, as the table.
     for conversion in conversions if forms([obj]) else {}:
         subject = f"{conversion} of kernels_{level}, {obj.name},"
         yield f"{subject} has no loop that works in {register[1:]} registers."
