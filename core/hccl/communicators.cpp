@@ -50,6 +50,7 @@ struct Job {
   Shared communicator;
   const Collective collective;
   std::vector<Range> ranges;  // for check mode
+  Fault fault;
 
   void observe(const Stream& stream) const {
     openaclnn_works(collective.call, ranges.data(), static_cast<int>(ranges.size()),
@@ -65,6 +66,7 @@ struct Job {
           {code_of(result), reason_of(result), call + (" of " + communicator->name), sentence});
     };
     try {
+      commit(fault);
       communicator->perform(here);
     } catch (const Failure& failure) {
       failed(failure.code, failure.what());
@@ -197,7 +199,8 @@ void submit(Shared communicator, Collective collective, void* stream) {
   const bool records = openaclnn_records(stream);
   if (!ranges.empty() && !records)
     openaclnn_works(call, ranges.data(), static_cast<int>(ranges.size()), stream);
-  auto* job = new Job{std::move(communicator), std::move(collective), std::move(ranges)};
+  const Fault fault = fault_of(communicator->rank);
+  auto* job = new Job{std::move(communicator), std::move(collective), std::move(ranges), fault};
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
   const auto drop = [](void* own) { delete static_cast<Job*>(own); };
   Task task = {run, drop, job, call};
