@@ -25,10 +25,12 @@ except RuntimeError as error:
 
 from .building import build, cache
 from .functions import elu, group_norm_swish, hardshrink, leaky_relu, logit
+from .graph_pass import fuse_pass
 from .modules import ELU, GroupNormSiLU, GroupNormSwish, Hardshrink, LeakyReLU
 from .recording import start
 from .registration import register
-from .replacing import Replacement, replace
+from .replacement import Replacement
+from .replacing import register_replacement, replace
 
 register()
 start()
@@ -44,9 +46,11 @@ __all__ = [
     "build",
     "cache",
     "elu",
+    "fuse_pass",
     "group_norm_swish",
     "hardshrink",
     "leaky_relu",
     "logit",
+    "register_replacement",
     "replace",
 ]
