@@ -34,7 +34,7 @@ def _is_silu(act: Any) -> bool:
     return act in SILU
 
 
-def silu_of_norm(act: Callable[[Any], Any], norm: Callable[[Any], Any], x: torch.Tensor) -> Any:
+def silu_of_norm(act: Callable[[Any], Any], norm: Any, x: torch.Tensor) -> Any:
     """act(norm(x)), in one pass where these still are what they were when the call was written."""
     if (
         type(norm) is torch.nn.GroupNorm

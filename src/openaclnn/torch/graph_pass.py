@@ -7,12 +7,14 @@ import operator
 from typing import Any
 
 import torch
-from torch.fx import Graph, GraphModule, Node
+from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
+from torch.fx import Graph, Node
 from torch.nn import functional
 
+from ..settings import config
 from .dtypes import NAMES
-from .fused_call import DEVICES
 from .functions import group_norm_swish
+from .fused_call import DEVICES
 
 aten = torch.ops.aten
 GROUP_NORM = {functional.group_norm, torch.group_norm, aten.group_norm.default}
@@ -21,26 +23,32 @@ SIGMOID = {torch.sigmoid, functional.sigmoid, torch.special.expit, aten.sigmoid.
 TIMES = {operator.mul, operator.imul, torch.mul, torch.multiply, aten.mul.Tensor}
 
 
-def fuse_pass(graph: Graph | GraphModule) -> None:
+class FusePass(CustomGraphPass):
     """Each group norm that only a SiLU uses becomes one call with it, in the graph itself.
 
         torch.compile(model, options={"pre_grad_custom_pass": openaclnn.torch.fuse_pass})
 
     The graphs are those before autograd: what Dynamo gives a backend, and torch.export.export.
     """
-    given = graph if isinstance(graph, Graph) else graph.graph
-    nodes = [(node, norm) for node in given.nodes if (norm := _norm_before(node)) is not None]
-    for node, norm in nodes:
-        x, groups, weight, bias, eps = _arguments(norm)
-        with given.inserting_before(norm):
-            made = given.call_function(group_norm_swish, (x, groups, weight, bias, eps))
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
-        for old in (node, *(u for u in list(norm.users) if u is not node), norm):
-            given.erase_node(old)
-    given.lint()
-    if nodes and isinstance(graph, GraphModule):
-        graph.recompile()
+
+    def __call__(self, graph: Graph) -> None:
+        pairs = [(node, norm) for node in graph.nodes if (norm := _norm_before(node)) is not None]
+        for node, norm in pairs:
+            with graph.inserting_before(norm):
+                made = graph.call_function(group_norm_swish, _arguments(norm))
+            made.meta = dict(node.meta)
+            node.replace_all_uses_with(made)
+            for old in (node, *(u for u in list(norm.users) if u is not node), norm):
+                graph.erase_node(old)
+        graph.lint()
+
+    def uuid(self) -> bytes:
+        """What compiled graphs in torch's cache depend on."""
+        found: bytes = get_hash_for_files((__file__,), str(config()["version"]))
+        return found
+
+
+fuse_pass = FusePass()
 
 
 def _is_call(node: Any, functions: set[Any]) -> bool:
@@ -59,9 +67,9 @@ def _norm_before(node: Node) -> Node | None:
                 "call_method",
                 "sigmoid",
             )
-            if (is_method or _is_call(gate, SIGMOID)) and gate.args == (x,):  # type: ignore[union-attr]
+            if (is_method or _is_call(gate, SIGMOID)) and gate.args == (x,):
                 norm, users = x, 2
-                if len(gate.users) != 1:  # type: ignore[union-attr]
+                if len(gate.users) != 1:
                     return None
     if not _is_call(norm, GROUP_NORM) or len(norm.users) != users:
         return None

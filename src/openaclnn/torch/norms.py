@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -74,6 +75,12 @@ class Norms:
     done: set[int] = field(default_factory=set)
     apart: dict[int, str] = field(default_factory=dict)  # Sequentials whose members a method takes
     names: dict[int, str] = field(default_factory=dict)  # of the norms
+    refusals: dict[int, str | None] = field(default_factory=dict)
+
+    def refusal(self, norm: GroupNorm) -> str | None:
+        if id(norm) not in self.refusals:
+            self.refusals[id(norm)] = refusal(norm)
+        return self.refusals[id(norm)]
 
     def run(self) -> None:
         modules = list(self.model.named_modules())
@@ -119,7 +126,7 @@ class _Holder:
     def __init__(self, norms: Norms, parent: Module) -> None:
         self.norms, self.parent = norms, parent
         kind = type(parent)
-        self.old: frozenset[Pair] = getattr(kind, "_openaclnn_pairs", frozenset())
+        self.old: frozenset[Pair] = vars(kind).get("_openaclnn_pairs", frozenset())
         self.kind = kind.__mro__[1] if self.old else kind
 
     def run(self, words: set[str]) -> None:
@@ -139,7 +146,7 @@ class _Holder:
                 self.norms.why |= {id(m): text for m in children}
                 continue
             self._look(source, where, calls)
-            for norm, act in fuse(source, lambda n, a, s=source: self._accepts(s, n, a))[1]:
+            for norm, act in fuse(source, functools.partial(self._accepts, source))[1]:
                 found = value_of(norm, source, self.parent)
                 text = "SiLU" if isinstance(act, ast.BinOp) else ast.unparse(act)
                 fused.setdefault(id(found), []).append((text.removeprefix("self."), where))
@@ -150,15 +157,14 @@ class _Holder:
         if pairs != self.old:
             made = rewritten(self.kind, frozenset(changed), frozenset(pairs))
             self.parent.__class__ = made
-        for norm, places in fused.items():
-            self.norms.done.add(norm)
-            self.norms.why.pop(norm, None)
-            act, where = places[0]
-            some = f", in {len(places)} of {calls[norm]} calls" if len(places) < calls[norm] else ""
+        for key, places in fused.items():
+            self.norms.done.add(key)
+            self.norms.why.pop(key, None)
+            follower, where = places[0]
+            some = f", in {len(places)} of {calls[key]} calls" if len(places) < calls[key] else ""
             if pairs != self.old:
-                self.norms.report.replaced[self.norms.names[norm]] = (
-                    f"one call with {act} in {where}{some}"
-                )
+                done = f"one call with {follower} in {where}{some}"
+                self.norms.report.replaced[self.norms.names[key]] = done
 
     def _accepts(self, source: Source, norm: ast.expr, act: ast.expr) -> bool:
         module = value_of(norm, source, self.parent)
@@ -166,7 +172,7 @@ class _Holder:
             return False
         if not is_silu(act, source, self.parent):
             return False
-        why = refusal(module)
+        why = self.norms.refusal(module)
         if (p := peculiar(module)) is not None:
             why = f"it {p}"
         follower = None if isinstance(act, ast.BinOp) else value_of(act, source, self.parent)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 NO_SILU = "no SiLU alone takes its result"
 ADVICE = (
-    "A GroupNorm whose SiLU does not show in the source of its module: call "
-    "openaclnn.torch.group_norm_swish there, or register_replacement, or compile with fuse_pass."
+    "If a SiLU follows one of these all the same, call openaclnn.torch.group_norm_swish there, "
+    "use register_replacement for its class, or compile with fuse_pass."
 )
 
 

@@ -91,10 +91,11 @@ class _Fuser(ast.NodeTransformer):
             found = activation_call(s.value) if isinstance(s, ast.Assign) else None
             if found is None or v is None or not isinstance(branch, ast.If):
                 continue
-            if isinstance(found[1], ast.Name) and found[1].id == v:
-                if any(self._ends_in_norm(b, v, found[0]) for b in _branches(branch)):
-                    _append(branch, s)
-                    del statements[i]
+            if not isinstance(found[1], ast.Name) or found[1].id != v:
+                continue
+            if any(self._ends_in_norm(b, v, found[0]) for b in _branches(branch)):
+                _append(branch, s)
+                del statements[i]
 
     def _ends_in_norm(self, statements: list[ast.stmt], v: str, activation: ast.expr) -> bool:
         last = statements[-1] if statements else None
@@ -179,7 +180,7 @@ def _is_private(node: ast.AST) -> bool:
 
 def fuse(source: Source, accept: Accept) -> tuple[ast.FunctionDef, list[tuple[ast.expr, ast.expr]]]:
     """The method with one call for each norm and activation, and these."""
-    tree = copy.deepcopy(source.tree)
+    tree = source.copy()
     nodes = list(ast.walk(tree))
     if any(isinstance(n, ast.Global | ast.Nonlocal) or _is_private(n) for n in nodes):
         return tree, []
@@ -255,7 +256,7 @@ def accepting(pairs: frozenset[Pair]) -> Accept:
 
 
 @functools.cache
-def rewritten(kind: type[Module], names: frozenset[str], pairs: frozenset[Pair]) -> type[Module]:
+def rewritten(kind: Any, names: frozenset[str], pairs: frozenset[Pair]) -> type[Module]:
     """The class with these methods written again for these pairs of norm and activation."""
     made: dict[str, Any] = {}
     for name in sorted(names):
@@ -266,13 +267,14 @@ def rewritten(kind: type[Module], names: frozenset[str], pairs: frozenset[Pair])
 
     def reduce(self: Any, protocol: Any) -> Any:
         """Copies and pickles name the class from which this one is derived."""
-        _, _, *state = kind.__reduce_ex__(self, protocol)
-        return _restored, (kind, names, pairs), *state
+        reduced: Any = kind.__reduce_ex__(self, protocol)
+        return _restored, (kind, names, pairs), *reduced[2:]
 
     made |= {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made |= {"__doc__": kind.__doc__, "__reduce_ex__": reduce, "_openaclnn_pairs": pairs}
-    return type(kind)(kind.__name__, (kind,), made)
+    made_class: type[Module] = type(kind)(kind.__name__, (kind,), made)
+    return made_class
 
 
-def _restored(kind: type[Module], names: frozenset[str], pairs: frozenset[Pair]) -> Any:
+def _restored(kind: Any, names: frozenset[str], pairs: frozenset[Pair]) -> Any:
     return object.__new__(rewritten(kind, names, pairs))

@@ -28,6 +28,12 @@ class Source:
 
     function: FunctionType
     tree: ast.FunctionDef
+    text: str
+    first: int  # line
+
+    def copy(self) -> ast.FunctionDef:
+        tree: ast.FunctionDef = _parsed(self.text, self.first)
+        return tree
 
     @property
     def parameters(self) -> list[str]:
@@ -48,13 +54,17 @@ def source_of(function: Any) -> Source | None:
     raw = inspect.unwrap(function)
     try:
         lines, first = inspect.getsourcelines(raw)
-        (tree,) = ast.parse(textwrap.dedent("".join(lines))).body
+        text = textwrap.dedent("".join(lines))
+        tree = _parsed(text, first)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
-    if not isinstance(raw, FunctionType) or not isinstance(tree, ast.FunctionDef):
-        return None
-    ast.increment_lineno(tree, first - 1)
-    return Source(raw, tree)
+    is_function = isinstance(raw, FunctionType) and isinstance(tree, ast.FunctionDef)
+    return Source(raw, tree, text, first) if is_function else None
+
+
+def _parsed(text: str, first: int) -> Any:
+    (tree,) = ast.parse(text).body
+    return ast.increment_lineno(tree, first - 1)
 
 
 def _member(holder: Any, name: str) -> Any:
@@ -70,9 +80,9 @@ def value_of(expression: ast.expr, source: Source, self: Any) -> Any:
     if isinstance(expression, ast.Attribute):
         return _member(value_of(expression.value, source, self), expression.attr)
     if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
-        holder = value_of(expression.value, source, self)
+        holder, key = value_of(expression.value, source, self), expression.slice.value
         try:
-            return holder[expression.slice.value] if isinstance(holder, CONTAINERS) else None
+            return holder[key] if isinstance(holder, CONTAINERS) else None  # type: ignore[index]
         except (LookupError, TypeError):
             return None
     if not isinstance(expression, ast.Name):
@@ -125,8 +135,9 @@ def _is_gate(gate: ast.Call, x: ast.Name, source: Source, self: Any) -> bool:
 def is_silu(activation: ast.expr, source: Source, self: Any) -> bool:
     """Whether the first part of what `activation_call` returns is a SiLU."""
     if isinstance(activation, ast.BinOp):
-        sides = activation.left, activation.right
-        x, gate = sides if isinstance(sides[0], ast.Name) else sides[::-1]
+        x, gate = activation.left, activation.right
+        if isinstance(gate, ast.Name):
+            x, gate = gate, x
         is_call = isinstance(x, ast.Name) and isinstance(gate, ast.Call)
         return is_call and _is_gate(gate, x, source, self)  # type: ignore[arg-type]
     value = value_of(activation, source, self)
@@ -157,10 +168,10 @@ def _returns_silu(function: Any, is_method: bool) -> bool:
         return False
     returned = body[0].value if isinstance(body[0], ast.Return) else None
     found = None if returned is None else activation_call(returned)
-    if found is None or not isinstance(found[1], ast.Name):
+    if found is None:
         return False
     activation, x = found
-    if x.id != source.parameters[-1]:
+    if not isinstance(x, ast.Name) or x.id != source.parameters[-1]:
         return False
     if isinstance(activation, ast.BinOp):
         return is_silu(activation, source, None)
