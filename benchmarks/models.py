@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from unet import UNet
 
-CHANNELS = (64, 128, 192, 256)
+CHANNELS = (64, 64, 128, 128)
 
 
 class Sample(nn.Module):
