@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training step of a small diffusion UNet, with and without openaclnn.torch.replace.
+"""A training step of diffusion UNets, with and without openaclnn.torch.replace.
 
-    python benchmarks/training.py --out benchmarks/records/training.jsonl
+    pip install diffusers && python benchmarks/training.py --out benchmarks/records/training.jsonl
 
 A step is forward, backward and AdamW. Two models with the same weights take turns in one process,
 step by step; a ratio is the median of the ratios of pairs. With one thread the clock is that of the
@@ -13,6 +13,7 @@ SiLU in a step without `replace`, which limits the gain.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import subprocess
@@ -20,13 +21,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from bench import COMMIT, command
-from record import write
+from models import MODELS
+from record import read, write
 from torch import nn
-from unet import Data, UNet
+from unet import Data
 
 import openaclnn
 import openaclnn.torch as ot
@@ -36,20 +38,32 @@ from openaclnn.torch import registration
 LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 DTYPES = ("fp32", "bf16")
 KINDS = ("torch", "replaced")
+WAYS = ("eager", "compiled")
 WARM_UP = 2  # steps that are not timed
 FUSED = ("group_norm", "silu")  # in the names of ATen's operators
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 
+class Case(NamedTuple):
+    """What is measured with and without `replace`."""
+
+    model: str
+    way: str
+    layout: str
+    dtype: str
+
+
 class Training:
     """A model with its optimizer and its data."""
 
-    def __init__(self, kind: str, layout: str, dtype: str, args: argparse.Namespace) -> None:
+    def __init__(self, kind: str, case: Case, args: argparse.Namespace) -> None:
         torch.manual_seed(0)
-        self.layout, self.dtype = LAYOUTS[layout], dtype
-        self.model: nn.Module = UNet().to(memory_format=self.layout)
+        self.layout, self.dtype = LAYOUTS[case.layout], case.dtype
+        self.model: nn.Module = MODELS[case.model]().to(memory_format=self.layout)
         if kind == "replaced":
             ot.replace(self.model)
+        if case.way == "compiled":
+            self.model.compile(dynamic=False)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
         self.data, self.count = Data(args.batch, args.size), 0
 
@@ -67,9 +81,9 @@ class Training:
         return float(loss.detach())
 
 
-def interleaved(layout: str, dtype: str, args: argparse.Namespace) -> tuple[Any, Any]:
+def interleaved(case: Case, args: argparse.Namespace) -> tuple[Any, Any]:
     """Losses and seconds of every step, by kind."""
-    trainings = {k: Training(k, layout, dtype, args) for k in KINDS}
+    trainings = {k: Training(k, case, args) for k in KINDS}
     losses: dict[str, list[float]] = {k: [] for k in KINDS}
     seconds: dict[str, list[float]] = {k: [] for k in KINDS}
     clock = time.process_time if args.threads == 1 else time.perf_counter
@@ -82,9 +96,9 @@ def interleaved(layout: str, dtype: str, args: argparse.Namespace) -> tuple[Any,
     return losses, {k: s[WARM_UP:] for k, s in seconds.items()}
 
 
-def share(layout: str, dtype: str, args: argparse.Namespace) -> float:
+def share(case: Case, args: argparse.Namespace) -> float:
     """The part of torch's step that GroupNorm and SiLU take, forward and backward."""
-    training = Training("torch", layout, dtype, args)
+    training = Training("torch", case._replace(way="eager"), args)
     training.step(training.batch())
     batch = training.batch()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
@@ -98,9 +112,9 @@ def held(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) << 10
 
 
-def peak(kind: str, layout: str, dtype: str, args: argparse.Namespace) -> int:
+def peak(kind: str, case: Case, args: argparse.Namespace) -> int:
     """The bytes that the third step takes above what model and optimizer hold."""
-    training = Training(kind, layout, dtype, args)
+    training = Training(kind, case, args)
     for _ in range(WARM_UP):
         training.step(training.batch())
     training.optimizer.zero_grad()
@@ -111,57 +125,71 @@ def peak(kind: str, layout: str, dtype: str, args: argparse.Namespace) -> int:
     return held("VmHWM") - before
 
 
-def peak_of_a_process(kind: str, layout: str, dtype: str, args: argparse.Namespace) -> int:
-    words = [sys.executable, __file__, "--peak", kind, layout, dtype, "--batch", str(args.batch)]
+def peak_of_a_process(kind: str, case: Case, args: argparse.Namespace) -> int:
+    words = [sys.executable, __file__, "--peak", kind, *case, "--batch", str(args.batch)]
     words += ["--size", str(args.size), "--threads", str(args.threads)]
     done = subprocess.run(words, env=os.environ | ALLOCATOR, check=True, capture_output=True)
     return int(done.stdout)
 
 
-def cases(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    for dtype in DTYPES:
-        for layout in LAYOUTS:
-            losses, seconds = interleaved(layout, dtype, args)
-            pairs = zip(*(seconds[k] for k in KINDS), strict=True)
-            quartiles = statistics.quantiles([a / b for a, b in pairs], n=4)
-            peaks = {
-                k: [peak_of_a_process(k, layout, dtype, args) for _ in range(3)] for k in KINDS
-            }
-            case = {
-                "layout": layout,
-                "dtype": dtype,
-                "losses": losses,
-                "seconds": {k: statistics.median(s) for k, s in seconds.items()},
-                "faster": quartiles[1],
-                "quartiles": quartiles,
-                "share": share(layout, dtype, args),
-                "peak": {k: statistics.median(p) for k, p in peaks.items()},
-            }
-            print({k: v for k, v in case.items() if k != "losses"}, flush=True)
-            yield case
+def cases(args: argparse.Namespace, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for words in itertools.product(args.models, args.ways, LAYOUTS, DTYPES):
+        case = Case(*words)
+        losses, seconds = interleaved(case, args)
+        pairs = zip(*(seconds[k] for k in KINDS), strict=True)
+        quartiles = statistics.quantiles([a / b for a, b in pairs], n=4)
+        peaks = {
+            k: [peak_of_a_process(k, case, args) for _ in range(args.processes)] for k in KINDS
+        }
+        found = {
+            **case._asdict(),
+            "losses": losses,
+            "seconds": {k: statistics.median(s) for k, s in seconds.items()},
+            "faster": quartiles[1],
+            "quartiles": quartiles,
+            "share": share(case, args),
+            "peak": {k: statistics.median(p) for k, p in peaks.items()},
+            "weights": 4 * sum(p.numel() for p in MODELS[case.model]().parameters()),  # bytes
+            **{name: getattr(args, name) for name in ("steps", "batch", "size", "processes")},
+            "date": facts["date"],
+            "command": command(),
+        }
+        print({k: v for k, v in found.items() if k != "losses"}, flush=True)
+        yield found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name, default in {"steps": 62, "batch": 16, "size": 32, "threads": 2}.items():
+    for name, default in {
+        "steps": 62,
+        "batch": 16,
+        "size": 32,
+        "threads": 2,
+        "processes": 3,
+    }.items():
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["eager"])
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--peak", nargs=3, metavar=("KIND", "LAYOUT", "DTYPE"))
+    parser.add_argument("--more", action="store_true", help="add to the cases in OUT")
+    parser.add_argument("--peak", nargs=5, metavar=("KIND", "MODEL", "WAY", "LAYOUT", "DTYPE"))
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     openaclnn.set_num_threads(args.threads)
     if args.peak:
-        print(peak(*args.peak, args))
+        kind, *words = args.peak
+        print(peak(kind, Case(*words), args))
         return
     facts = about(os.getloadavg()[0]) | {
         "torch": torch.__version__,
         "operators": registration.kind,
-        "weights": 4 * sum(p.numel() for p in UNet().parameters()),  # bytes; AdamW holds twice that
-        **{name: getattr(args, name) for name in ("steps", "batch", "size", "threads")},
-        "command": command(),
+        "threads": args.threads,
         "commit": COMMIT,
     }
-    found = list(cases(args))
+    found = list(cases(args, facts))
+    if args.out and args.more:
+        _, *before = read(args.out)
+        found = [*before, *found]
     if args.out:
         write(args.out, [facts, *found])
 

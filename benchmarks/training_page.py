@@ -23,27 +23,32 @@ TEXT = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # A training step
 
-On a small diffusion UNet, `openaclnn.torch.replace(model)` cuts the peak memory of a training step by {less} and its \
-time by {shorter}.
+`openaclnn.torch.replace(model)` makes one call of each GroupNorm and the SiLU after it. What a training step gains \
+depends on how much of it these two are:
 
-![losses, time and peak memory of both](training/unet.svg)
+{summary}
+![losses of a small UNet, time and peak memory of all](training/unet.svg)
 
 {table}
 * `times as fast` is the median of the ratios of pairs of steps, with the quartiles. Both models take turns in one \
 process. `if free` is the limit: how many times as fast a step would be if GroupNorm and SiLU, which take {share} of \
-torch's steps by the profiler, took no time. Most of the rest is convolutions, which both sides leave to oneDNN.
-* `MiB` is the peak memory during a step, gradients included, minus what the process held before it: the median of \
-three processes. `with weights` adds the weights and AdamW's moments on both sides, as in a whole training run. \
+torch's steps by the profiler, took no time. Most of the rest is convolutions and attention, which both sides leave to \
+oneDNN.
+* `MiB` is the peak memory during a step, gradients included, minus what the process held before it, in a process that \
+measures nothing else. `with weights` adds the weights and AdamW's moments on both sides, as in a whole training run. \
 `replace` saves memory that autograd keeps: torch keeps the inputs of GroupNorm and of SiLU, openaclnn the input of the \
 pair and the statistics.
 * `losses differ by` is the largest distance between the two loss curves at a step, relative to the loss. The two \
 models round in different places: torch rounds once more between GroupNorm and SiLU, and adds in another order.
 
-The UNet ([benchmarks/unet.py](../benchmarks/unet.py)) has residual blocks, attention and {weights:.1f} million \
-weights; it gets batches of {batch} random images of {size} x {size}. A step is forward, backward and AdamW. \
-`{command}` measured the figures, and `python benchmarks/training_page.py` wrote the page from them; the first script \
-explains its method. Measured on {date:.10}, {cpu}, {clock}, load {load_average_before:.1f} before; torch {torch}, \
-openaclnn {openaclnn} ({kernels} kernels).
+`UNet` ([benchmarks/unet.py](../benchmarks/unet.py)) has residual blocks and attention; the other models are diffusers', \
+with their default blocks and fewer channels ([benchmarks/models.py](../benchmarks/models.py)). In \
+UNet2DConditionModel, attention and feed-forward layers at the full resolution take most of the time and memory. A step \
+is forward, backward and AdamW, in CPU time if there is one thread.
+
+{measured}
+`python benchmarks/training_page.py` wrote the page from these; `training.py` explains its method. Measured on {cpu}, \
+{clock}; torch {torch}, openaclnn {openaclnn} ({kernels} kernels).
 """  # noqa: E501
 
 
@@ -63,48 +68,77 @@ def limit(case: dict[str, Any]) -> float:
     return float(1 / (1 - case["share"]))
 
 
-def span(values: list[float]) -> str:
-    return f"{min(values):.0%} to {max(values):.0%}"
+def span(values: list[float], form: str = ".0%") -> str:
+    low, high = f"{min(values):{form}}", f"{max(values):{form}}"
+    return low if low == high else f"{low} to {high}"
 
 
-def table(cases: Sequence[dict[str, Any]], weights: int) -> str:
-    head = ["dtype", "layout", "ms, torch", "replaced", "times as fast", "if free"]
+def by_model(cases: Sequence[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for c in cases:
+        groups.setdefault((c["model"], c["way"]), []).append(c)
+    return groups
+
+
+def summary(cases: Sequence[dict[str, Any]]) -> str:
+    head = ["model", "", "peak memory", "times as fast", "if both took no time"]
+    rows = []
+    for (model, way), own in by_model(cases).items():
+        memory = f"{span([less(c) for c in own])} less"
+        faster = span([c["faster"] for c in own], ".2f")
+        rows.append([model, way, memory, faster, span([limit(c) for c in own], ".2f")])
+    return markdown(head, rows, 2)
+
+
+def measured(cases: Sequence[dict[str, Any]]) -> str:
+    head = ["measured by", "on", "million weights", "images in a batch", "processes for memory"]
+    rows = {}
+    for c in cases:
+        images = f"{c['batch']} of {c['size']} x {c['size']}"
+        row = [f"`{c['command']}`", c["date"][:10], f"{c['weights'] / 4e6:.1f}", images]
+        rows[c["command"], c["model"]] = [*row, str(c["processes"])]
+    return markdown(head, list(rows.values()), 2)
+
+
+def table(cases: Sequence[dict[str, Any]]) -> str:
+    head = ["model", "", "dtype", "layout", "ms, torch", "replaced", "times as fast", "if free"]
     head += ["MiB, torch", "replaced", "less", "with weights", "losses differ by"]
     rows = []
     for c in cases:
         low, _, high = c["quartiles"]
-        row = [c["dtype"], c["layout"], *(f"{1e3 * s:.0f}" for s in c["seconds"].values())]
+        row = [c["model"], c["way"], c["dtype"], c["layout"]]
+        row += [f"{1e3 * s:.0f}" for s in c["seconds"].values()]
         row += [f"{c['faster']:.2f} ({low:.2f} to {high:.2f})", f"{limit(c):.2f}"]
         row += [*(f"{p / MIB:.0f}" for p in c["peak"].values()), f"{less(c):.0%}"]
-        row += [f"{less(c, 3 * weights):.0%}", f"{distance(c):.1e}"]  # AdamW holds two moments
+        row += [f"{less(c, 3 * c['weights']):.0%}", f"{distance(c):.1e}"]
         rows.append(row)
-    return markdown(head, rows, 2)
+    return markdown(head, rows, 4)
 
 
 def page(about: dict[str, Any], *cases: dict[str, Any]) -> str:
     one = about["threads"] == 1
     facts = about | {
-        "less": span([less(c) for c in cases]),
-        "shorter": span([1 - 1 / c["faster"] for c in cases]),
+        "summary": summary(cases),
         "share": span([c["share"] for c in cases]),
-        "table": table(cases, about["weights"]),
-        "weights": about["weights"] / 4e6,
-        "clock": "one thread, in CPU time" if one else f"{about['threads']} threads",
+        "table": table(cases),
+        "measured": measured(cases),
+        "clock": "one thread" if one else f"{about['threads']} threads",
     }
     return TEXT.format(**facts)
 
 
 def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
-    """Losses above, time and memory below."""
+    """Losses of the first model above, time and memory of all below."""
     from matplotlib.figure import Figure
 
-    names = [f"{c['dtype']}\n{c['layout']}" for c in cases]
-    figure = Figure(figsize=(10, 5.5), layout="constrained")
-    axes = figure.subplot_mosaic("abcd;eeff")
-    for key, name, case in zip("abcd", names, cases, strict=True):
+    names = [f"{c['model']}\n{c['way']}, {c['dtype']}\n{c['layout']}" for c in cases]
+    figure = Figure(figsize=(14, 9), layout="constrained")
+    axes = figure.subplot_mosaic("abcd;eeee;ffff")
+    for key, case in zip("abcd", cases, strict=False):
+        name = f"{case['model']}, {case['dtype']}, {case['layout']}"
         for kind, style in (("torch", "-"), ("replaced", "--")):
             axes[key].plot(case["losses"][kind], style, color=COLOURS[kind], label=kind)
-        axes[key].set_title(name.replace("\n", ", "), fontsize=9, loc="left")
+        axes[key].set_title(name, fontsize=9, loc="left")
         axes[key].set_xlabel("step", fontsize=8)
         axes[key].sharey(axes["a"])
     axes["a"].set_ylabel("loss", fontsize=9)
@@ -115,7 +149,7 @@ def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
             places = [i + side for i in range(len(cases))]
             drawn = axes[key].bar(places, values, 0.38, color=COLOURS[kind], label=kind)
             axes[key].bar_label(drawn, fmt="%.0f", fontsize=8)
-        axes[key].set_xticks(range(len(cases)), names, fontsize=8)
+        axes[key].set_xticks(range(len(cases)), names, fontsize=7)
         axes[key].margins(y=0.1)
         axes[key].set_title(title, fontsize=9, loc="left")
     lines = axes["a"].get_legend_handles_labels()

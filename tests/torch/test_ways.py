@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""replace(model) sees every way through a forward, or leaves the norms of the module."""
+"""replace(model) reads in the source of a method which norms a SiLU alone follows."""
 
 from __future__ import annotations
+
+import functools
 
 import pytest
 from tests.torch.replace_support import Residual, check, images
@@ -9,178 +11,217 @@ from tests.torch.torch_support import torch
 
 import openaclnn.torch as ot
 
-nn = torch.nn
+nn, functional = torch.nn, torch.nn.functional
 
 
-class Untraceable(Residual):
+def nonlinearity(x):
+    """As VQGAN writes it."""
+    return x * torch.sigmoid(x)
+
+
+def shifted(x):
+    return x * torch.sigmoid(x + 1)
+
+
+class Swish(nn.Module):
     def forward(self, x):
-        return self.act(self.norm1(x)) if x.sum() > -1e9 else x
+        return functional.silu(x)
 
 
-class NotInTraining(Residual):
-    def forward(self, x):
-        h = self.norm1(x)
-        return self.act(h * 2 if self.training else h) + self.act(self.norm2(x))
+def passing(function):
+    @functools.wraps(function)
+    def wrapped(*arguments, **named):
+        return function(*arguments, **named)
+
+    return wrapped
 
 
-class NotWithoutSkip(Residual):
-    def forward(self, x, scale=None, skip=None):
-        h = self.norm1(x)
-        if scale is not None and skip is None:
-            h = h * scale
-        return self.act(h if skip is not None else h + x)
+# ---- both norms are followed ----
 
 
-class Indifferent(Residual):
-    """What depends on the call is no matter of the norms."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("steps", torch.zeros(()))
-
-    def forward(self, x, *, skip=None):
-        h = self.conv1(self.act(self.norm1(x)))
-        if self.training:
-            self.steps.add_(1)
-            self.steps += 1
-            self.last = h
-            h = h * 0.9 + 0 * torch.rand(())
-        return self.act(self.norm2(h if skip is None else h + skip))
-
-
-class Picky(Residual):
-    """Calls that it refuses are no ways through it."""
-
-    def forward(self, x, emb=None, mask=None):
-        if mask is None:
-            raise ValueError("mask must be given")
-        return self.act(self.norm1(x) + emb[:, :6] * mask)
-
-
-class Direct(Residual):
-    """A hook would not see the second call, and neither does a trace."""
-
-    def forward(self, x):
-        return self.act(self.norm1(x)) + self.norm1.forward(x)
-
-
-class DirectActivation(Residual):
-    def forward(self, x):
-        return self.act(self.norm1(x)) + self.act.forward(x)
-
-
-class Elsewhere(Residual):
-    """A norm that a replacement would not reach."""
-
-    def __init__(self):
-        super().__init__()
-        self.norms = [self.norm1]
-
-    def forward(self, x):
-        return self.act(self.norms[0](x))
-
-
-SOME = (
-    "act follows it in some calls only: the forward depends on training, on gradients or on an "
-    "argument"
-)
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_replace_sees_every_way_through_a_forward(training):
-    model = Indifferent().train(training)
-    state = torch.get_rng_state()
-    check(model, ["norm1", "norm2"], {})
-    assert model.steps == (4 if training else 0)  # of the calls, not of replace
-    assert type(getattr(model, "last", images())) is torch.Tensor
-    assert training or torch.equal(torch.get_rng_state(), state)
-    report = ot.replace(Picky().train(training))
-    assert report.left["norm1"] == "no SiLU alone takes its result"
-    check(NotInTraining().train(training), [], {"norm1": SOME, "norm2": SOME})
-    check(NotWithoutSkip().train(training), [], {"norm1": SOME, "norm2": "no SiLU alone"})
-
-
-def without_emb(self, x, emb):
+def in_branches(self, x, skip=None):
+    """diffusers' ResnetBlock2D: one activation, for the time embedding too."""
     h = self.norm1(x)
-    return h if emb is None else self.act(h) + emb
+    h = self.act(h)
+    t = self.act(x.mean((2, 3)))[:, :, None, None]
+    if x.shape[0] > 100:
+        h = h + t
+        h = self.norm2(h)
+    elif len(x.shape) == 3:
+        h = self.norm2(h)
+        h = h * 2
+    else:
+        h = self.norm2(h + t)
+    h = self.act(h)
+    return self.conv1(h)
 
 
-def not_recorded(self, x):
+def by_functions(self, x):
+    h = functional.silu(self.norm1(x), inplace=True)
+    h = self.norm2(h)
+    return nonlinearity(h)
+
+
+def by_products(self, x):
     h = self.norm1(x)
-    return self.act(h) if torch.is_grad_enabled() else h
-
-
-def by_type(self, x):
-    h = self.norm1(x)
-    return h if isinstance(x, torch.Tensor) else self.act(h)
-
-
-def by_type_in_torch(self, x):
-    h = self.norm1(x)
-    return h if torch.is_tensor(x) else self.act(h)
+    h = h * torch.sigmoid(h)
+    n = self.norm2(h)
+    return n.sigmoid() * n
 
 
 def by_value(self, x):
-    """Swallows the error of a trace, so that the trace ends well."""
+    if x.sum() > 1e9:
+        return self.act(self.norm2(x))
     try:
-        large = bool(x.mean() > 100)
-    except Exception:
-        large = False
-    return self.norm1(x) if large else self.act(self.norm1(x))
-
-
-def by_row(self, x):
-    """Does the same."""
-    try:
-        x = sum(x)
-    except Exception:
         return self.act(self.norm1(x))
-    return self.norm1(x)
+    except ValueError:
+        return x
 
 
-def unfinished(self, x):
-    """The tracer runs it, and reports an error without a text by its type."""
-    raise NotImplementedError
+def with_variables(self, x):
+    n1 = self.norm1(x)
+    other = self.conv1(x)
+    x = other + self.act(n1)
+    n2 = self.norm2(x)
+    return self.conv2(self.act(n2)) + x
 
 
-def needs_emb(self, x, emb, *, size=None):
-    """Calls without emb are no ways through it, and no question here decides."""
-    batch, _, *_ = x.shape[0], x.shape[1], emb.shape
-    h = self.act(self.norm1(x) if isinstance(self.conv1, nn.Conv2d) else x)
-    return self.act(self.norm2(h)).view(batch, -1) + emb[:, :6]
+def in_a_closure(self, x):
+    def inner(x):
+        return self.act(self.norm1(x))
+
+    return sum(self.act(self.norm2(y)) for y in [inner(x), x])
 
 
-WAYS = [
-    (without_emb, SOME),
-    (not_recorded, SOME),
-    (by_type, "in training: it asks for the type of a value"),
-    (by_type_in_torch, "in training: it asks for the type of a value"),
-    (by_value, "in training: it decides by the value of a tensor"),
-    (by_row, "in training: it loops over a tensor"),
-    (unfinished, "in training: NotImplementedError"),
-    (needs_emb, None),
+@passing
+def decorated(self, x, *, factor: torch.Tensor | int = 2):
+    return self.act(self.norm1(x)) * factor + self.act(self.norm2(x))
+
+
+# ---- norm1 is not ----
+
+
+def two_users(self, x):
+    n = self.norm1(x)
+    return n + self.act(n) + self.act(self.norm2(x))
+
+
+def between(self, x):
+    h = self.norm1(x)
+    h = h * 2
+    return self.act(h) + self.act(self.norm2(x))
+
+
+def another_activation(self, x):
+    return functional.gelu(self.norm1(x)) + shifted(self.norm1(x)) + self.act(self.norm2(x))
+
+
+def used_later(self, x):
+    h = self.norm1(x)
+    y = self.act(h)
+    return y + h + self.act(self.norm2(x))
+
+
+def captured(self, x):
+    h = self.norm1(x)
+    later = lambda: h  # noqa: E731
+    y = self.act(h) + self.act(self.norm2(x))
+    return y + later()
+
+
+def by_another_name(self, x, nonlinearity=torch.tanh):
+    return nonlinearity(self.norm1(x)) + self.act(self.norm2(x))
+
+
+def without_gradient(self, x):
+    h = self.norm1(x)
+    with torch.no_grad():
+        y = self.act(h)
+    return y + self.act(self.norm2(x))
+
+
+def direct(self, x):
+    return self.act(self.norm1.forward(x)) + self.act(self.norm2(x))
+
+
+BOTH = [in_branches, by_functions, by_products, by_value, with_variables, in_a_closure, decorated]
+ONE = [
+    *(two_users, between, another_activation, used_later, captured, by_another_name),
+    *(without_gradient, direct),
 ]
 
 
-@pytest.mark.parametrize(("forward", "why"), WAYS, ids=lambda x: getattr(x, "__name__", ""))
-def test_replace_sees_that_a_forward_has_several_ways(forward, why):
-    model = type("Block", (Residual,), {"forward": forward})()
-    report = ot.replace(model)
-    if why is None:
-        assert set(report.replaced) == {"norm1", "norm2"}
-    else:
-        assert why in report.left["norm1"]
-        assert type(model.act) is nn.SiLU
+def block(forward):
+    kind = type("Block", (Residual,), {"forward": forward, "__module__": __name__})
+    return kind()
 
 
-@pytest.mark.parametrize(
-    ("kind", "why"),
-    [
-        (Untraceable, {"norm1": "torch.fx cannot trace", "norm2": "torch.fx cannot trace"}),
-        (Direct, dict.fromkeys(["norm1", "norm2"], "it calls norm1.forward itself")),
-        (DirectActivation, dict.fromkeys(["norm1", "norm2"], "it calls act.forward itself")),
-        (Elsewhere, dict.fromkeys(["norm1", "norm2"], "torch.fx cannot trace")),
-    ],
-)
-def test_replace_leaves_what_a_trace_cannot_see(kind, why):
-    check(kind(), [], why)
+@pytest.mark.parametrize("forward", [*BOTH, *ONE], ids=lambda f: f.__name__)
+def test_what_the_source_proves(forward):
+    left = {} if forward in BOTH else {"norm1": "no SiLU alone takes its result"}
+    report = check(block(forward), ["norm1", "norm2"][len(left) :], left)
+    if forward is in_branches:
+        assert report.replaced["norm2"] == "one call with act in Block.forward, in 2 of 3 calls"
+    assert ("register_replacement" in str(report)) == bool(left)
+
+
+class Inner(Residual):
+    """What a new class could lose: super(), other methods, activations of other kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.act = Swish()
+        self.norms = nn.ModuleList([self.norm1, nn.GroupNorm(1, 6)])
+
+    def forward(self, x):
+        return super().forward(x) + self.act(self.norms[1](x)) + self.last(x)
+
+    def last(self, x):
+        return functional.silu(self.norms[0](x))
+
+
+def test_other_methods():
+    report = check(Inner(), ["norm1", "norms.1"], {"norm2": "no SiLU alone takes its result"})
+    assert report.replaced["norm1"] == "one call with functional.silu in Inner.last"
+
+
+def test_no_source():
+    made = {}
+    exec("def forward(self, x):\n    return self.act(self.norm1(x))", made)
+    check(block(made["forward"]), [], {"norm1": "Python has no source", "norm2": "Python has no"})
+
+
+def test_one_call_computes_both(monkeypatch):
+    called = []
+    fused_call = ot.replacing.Norms.__module__.replace("norms", "fused_call")
+    own = ot.group_norm_swish
+    monkeypatch.setattr(f"{fused_call}.group_norm_swish", lambda *a: called.append(a[1]) or own(*a))
+    model = block(in_branches)
+    ot.replace(model)
+    model(images())
+    assert called == [2, 3]
+
+
+@pytest.mark.parametrize("forward", [in_branches, by_products, two_users])
+def test_pass_of_compiled_graphs(forward):
+    """What the pass makes of Dynamo's graph, with gradients."""
+    graphs = []
+
+    def backend(module, _):
+        ot.fuse_pass(module.graph)
+        module.recompile()
+        graphs.append(module.graph)
+        return module
+
+    torch._dynamo.reset()
+    model, ends = block(forward), []
+    for way in (model, torch.compile(model, backend=backend)):
+        model.zero_grad()
+        y = way(images())
+        y.square().sum().backward()
+        ends.append([y.detach(), *(p.grad for p in model.parameters() if p.grad is not None)])
+    for a, b in zip(*ends, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+    (graph,) = graphs
+    fused = [n for n in graph.nodes if n.target is ot.group_norm_swish]
+    assert len(fused) == (1 if forward is two_users else 2)

@@ -235,7 +235,11 @@ GN = "group_norm_swish"
         ((X, "elu"), {}, TypeError, "compare: elu takes x, alpha, .*, but x is missing"),
         ((X, "elu", X), {"slope": 1}, TypeError, "compare: elu takes .*, but got 'slope'"),
         ((X, "elu", X), {"x": X}, TypeError, "compare: elu takes .*, but got 'x' twice"),
-        ((X, "elu", X), {"alpha": X}, TypeError, "compare: alpha must be a number, but got "),
+        ((X, "elu", X), {"alpha": X}, TypeError, r"compare: elu takes .*; alpha must be a number, "
+         r"but is an array of shape \[1000\]: is an attribute missing before it\?"),
+        ((X, GN, *NORMED[:2], 2), {}, TypeError, "compare: .*; beta must be an array or a tensor, "
+         "but is the number 2: is beta missing?"),
+        ((X, GN, X), {}, TypeError, "compare: .*, but gamma and beta and num_groups are missing"),
         ((X, "eluu", X), {}, ValueError, "no operator 'eluu'; did you mean aclnnElu"),
         ((X, "elu", None), {}, TypeError, "x must be an array or a tensor, but got None"),
         ((None, "elu", X), {}, TypeError, "out must be an array or a tensor, but got None"),

@@ -140,3 +140,20 @@ def test_wrong_use_is_one_sentence(given, sentence, tmp_path, monkeypatch, capsy
     printed = capsys.readouterr().err
     assert printed.startswith(f"openaclnn compare: {sentence}")
     assert printed.count("\n") == 1
+
+
+def test_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x = np.linspace(-4, 4, 100, dtype=np.float32)
+    np.save("x.npy", x)
+    np.save("y.npy", openaclnn.elu(x))
+    for file, status, verdict in (("y.npy", 0, "passed"), ("x.npy", 1, "failed")):
+        command = ["compare", file, "x.npy", "--op", "elu", "--html"]
+        assert main([*command, "page.html"]) == status
+        assert capsys.readouterr().out.startswith(f"{verdict.upper()} aclnnElu")
+        page = Path("page.html").read_text(encoding="utf-8")
+        assert f"<title>openaclnn compare: aclnnElu {verdict}</title>" in page
+        assert ("The worst elements" in page, "<td" in page) == (True, True)
+    assert main([*command, "missing/page.html"]) == 2
+    assert main([*command, "-"]) == 1
+    assert capsys.readouterr().out.startswith("<!doctype html>")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..report.output import unwritable, write_text
 from ..report.text_table import Paint
 from ..rows.schema import Op
 from .arguments import WRONG_USE as WRONG_USE
@@ -46,6 +47,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--dtype", help="of raw bits, and of results in a wider array: fp16, bf16, fp32, fp64")
     add("--worst", type=int, default=5, metavar="N", help="worst elements to show (5)")
     add("--json", action="store_true", help="print JSON instead of text (takes no FILE)")
+    add("--html", metavar="FILE", help="the same as HTML, which needs no other file")
     add_attributes(sub)
 
 
@@ -105,7 +107,10 @@ def _sorted(op: Op, files: Sequence[str]) -> tuple[Any, list[Any]]:
 
 def run(arguments: argparse.Namespace, _: Paint) -> int:
     from ..reference.compare import compare  # needs the references; other commands do not
+    from .compare_page import page
 
+    if unwritable("compare", "--html", arguments.html):
+        return WRONG_USE
     try:
         op = operator(arguments.op)
         mine, inputs = _sorted(op, arguments.files)
@@ -121,7 +126,10 @@ def run(arguments: argparse.Namespace, _: Paint) -> int:
     except (WrongUse, TypeError, ValueError) as error:
         print(f"openaclnn compare: {str(error).removeprefix('compare: ')}", file=sys.stderr)
         return WRONG_USE
-    print(json.dumps(found.as_data(), indent=2) if arguments.json else found)
+    shown = json.dumps(found.as_data(), indent=2) if arguments.json else found
+    print(shown, file=sys.stderr if arguments.html == "-" else sys.stdout)
+    if arguments.html:
+        write_text(arguments.html, page(found))
     if found.is_empty:
         return WRONG_USE
     return 0 if found else 1

@@ -88,18 +88,24 @@ def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[s
     given |= {
         p.python_name: p.default for p in taken if p.has_default and p.python_name not in given
     }
-    missing = [key for key in names if key not in given]
-    if missing:
-        raise TypeError(f"{takes}, but {' and '.join(missing)} is missing")
     for p in op.input_tensors:  # a number here is the attribute that follows a forgotten input
-        value = given[p.python_name]
+        value = given.get(p.python_name)
         if isinstance(value, int | float | np.generic):
             raise TypeError(
                 f"{takes}; {p.python_name} must be an array or a tensor, but is the number "
                 f"{value}: is {p.python_name} missing?"
             )
+    missing = [key for key in names if key not in given]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise TypeError(f"{takes}, but {' and '.join(missing)} {verb} missing")
     for p in op.attributes:
         value = given[p.python_name]
+        if hasattr(value, "shape") and not isinstance(value, np.generic):
+            raise TypeError(
+                f"{takes}; {p.python_name} must be a number, but is an array of shape "
+                f"{list(value.shape)}: is an attribute missing before it?"
+            )
         number = isinstance(value, int | float | bool | np.generic)
         if not (number or (p.kind == "text" and (value is None or isinstance(value, str)))):
             raise TypeError(f"compare: {p.python_name} must be a number, but got {value!r}")

@@ -3,7 +3,8 @@
 
     import openaclnn.torch as ot
     y = ot.group_norm_swish(x, 32, norm.weight, norm.bias)     # functions of torch.nn.functional
-    print(ot.replace(model))                                   # modules, in a model that is there
+    print(ot.replace(model))                                   # in a model that is there
+    torch.compile(model, options={"pre_grad_custom_pass": ot.fuse_pass})
     torch.ops.openaclnn.elu_backward(g, 1.0, 1.0, 1.0, False, x)   # every row as an operator
 
 The first import compiles the kernels for the torch that is installed and keeps them in the user's
@@ -11,6 +12,8 @@ cache; `python -m openaclnn.torch` does so ahead of time.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 try:
     import torch
@@ -28,11 +31,25 @@ from .functions import elu, group_norm_swish, hardshrink, leaky_relu, logit
 from .modules import ELU, GroupNormSiLU, GroupNormSwish, Hardshrink, LeakyReLU
 from .recording import start
 from .registration import register
-from .replacing import Replacement, replace
+from .replacement import Replacement
+from .replacing import register_replacement, replace
+
+if TYPE_CHECKING:
+    from .graph_pass import fuse_pass
 
 register()
 start()
 del register, start, torch
+
+
+def __getattr__(name: str) -> Any:
+    """Imports `fuse_pass` when it is asked for, as it takes seconds to import Inductor."""
+    if name == "fuse_pass":
+        from .graph_pass import fuse_pass
+
+        return fuse_pass
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "ELU",
@@ -44,9 +61,11 @@ __all__ = [
     "build",
     "cache",
     "elu",
+    "fuse_pass",
     "group_norm_swish",
     "hardshrink",
     "leaky_relu",
     "logit",
+    "register_replacement",
     "replace",
 ]

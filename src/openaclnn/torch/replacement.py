@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `replace` did to a model, for people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+NO_SILU = "no SiLU alone takes its result"
+ADVICE = (
+    "If a SiLU follows one of these all the same, call openaclnn.torch.group_norm_swish there, "
+    "use register_replacement for its class, or compile with fuse_pass."
+)
+
+
+@dataclass
+class Replacement:
+    """What `replace` did, by name of the module, and what it left, with the reason."""
+
+    replaced: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = _grouped(self.replaced)
+        lines += _grouped({k: f"left as it is, because {why}" for k, why in self.left.items()})
+        if any(why.startswith(NO_SILU) for why in self.left.values()):
+            lines.append(ADVICE)
+        return "\n".join(lines) or "nothing to replace"
+
+
+def _grouped(texts: dict[str, str]) -> list[str]:
+    """One line for all names that differ in numbers only and say the same."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, text in texts.items():
+        key = tuple(re.sub(r"(?<![^.])\d+(?![^.])", "*", part) for part in (name, text))
+        groups.setdefault((key[0], key[1]), []).append(name)
+    lines = []
+    for (pattern, text), names in groups.items():
+        if len(names) == 1:
+            lines.append(f"{names[0]}: {texts[names[0]]}")
+        else:
+            lines.append(f"{pattern} ({len(names)}): {text}")
+    return lines
