@@ -47,8 +47,15 @@ def libraries() -> list[Path]:
     ]
 
 
+def modules() -> Path:
+    """Where Python finds the module acl."""
+    return home() / "python" / "site-packages"
+
+
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with all that a process needs."""
-    path = [str(folder) for folder in folders()]
-    path += [base["LD_LIBRARY_PATH"]] if base.get("LD_LIBRARY_PATH") else []
-    return {**base, **settings(base), "LD_LIBRARY_PATH": ":".join(path)}
+    found = {**base, **settings(base)}
+    for name, parts in (("LD_LIBRARY_PATH", folders()), ("PYTHONPATH", [modules()])):
+        before = [base[name]] if base.get(name) else []
+        found[name] = ":".join([*map(str, parts), *before])
+    return found
