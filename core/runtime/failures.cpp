@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "acl/acl_rt.h"
@@ -24,6 +25,8 @@ using namespace openaclnn;
 namespace {
 
 constexpr uint32_t kInvalid = 0xffffffff;  // "no such information"
+
+constinit thread_local const rtExceptionInfo* reported = nullptr;
 
 struct ExceptionCallbacks {
   ExceptionCallbacks() { hold_across_fork(mutex); }
@@ -48,7 +51,14 @@ void report(const FailedTask& task) {
   }
   rtExceptionInfo info{task};
   info.task.device = static_cast<uint32_t>(current_device());
+  const rtExceptionInfo* const outer = std::exchange(reported, &info);
   for (const auto callback : called) callback(&info);
+  reported = outer;
+}
+
+// What this thread reports now, or nullptr: a saved or foreign address is not read.
+const FailedTask* task_of(const aclrtExceptionInfo* info) {
+  return info == nullptr || info != reported ? nullptr : &info->task;
 }
 
 // Calls change(callbacks) and listens to failures where a callback is left.
@@ -192,23 +202,28 @@ aclError aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callbac
 }
 
 uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info == nullptr ? kInvalid : info->task.task;
+  const FailedTask* const failed = task_of(info);
+  return failed == nullptr ? kInvalid : failed->task;
 }
 
 uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info == nullptr ? kInvalid : info->task.stream;
+  const FailedTask* const failed = task_of(info);
+  return failed == nullptr ? kInvalid : failed->stream;
 }
 
 uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info == nullptr ? kInvalid : info->task.thread;
+  const FailedTask* const failed = task_of(info);
+  return failed == nullptr ? kInvalid : failed->thread;
 }
 
 uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info == nullptr ? kInvalid : info->task.device;
+  const FailedTask* const failed = task_of(info);
+  return failed == nullptr ? kInvalid : failed->device;
 }
 
 uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo* info) {
-  return info == nullptr ? kInvalid : static_cast<uint32_t>(info->task.code);
+  const FailedTask* const failed = task_of(info);
+  return failed == nullptr ? kInvalid : static_cast<uint32_t>(failed->code);
 }
 
 // No task of a CPU has the arguments or the handle of a kernel.

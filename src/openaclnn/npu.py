@@ -6,7 +6,8 @@
 
     torch.randn(4, device="npu")
 
-The import loads the libraries that the wheel names, so that the loader finds them by name. Where
+The import loads the libraries that the wheel names, so that the loader finds them by name, and puts
+the module acl on the path. Where
 torch_npu has been imported already, or failed to be, it is too late: `openaclnn npu -- COMMAND`
 sets the environment of a whole process instead.
 """
@@ -20,7 +21,7 @@ import sys
 
 from .aten.library import built_library
 from .compiled import BuildError
-from .torch_npu.environment import libraries, settings
+from .torch_npu.environment import libraries, modules, settings
 from .torch_npu.installed import problem
 
 
@@ -41,6 +42,7 @@ def _load() -> None:
     except BuildError as error:
         raise NpuError(f"openaclnn.npu: {error}") from None
     os.environ.update(settings(os.environ))
+    sys.path.insert(0, str(modules()))
     for library in libraries():
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     importlib.import_module("torch_npu")  # and torch, whose libraries the operators need

@@ -199,6 +199,7 @@ def test_every_example_is_tested() -> None:
         "two_phase.py",
         "torch_tensors.py",
         "sharded_training.py",
+        "pyacl_leaky_relu.py",
         "CMakeLists.txt",
     }
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == tested

@@ -188,6 +188,7 @@ void faults() {
 struct Failed {
   std::atomic<int> single{0}, listed{0};
   uint32_t task = 0, stream = 0, thread = 0, device = 9, code = 0;
+  aclrtExceptionInfo* info = nullptr;
 } failed;
 
 void single(aclrtExceptionInfo* info) {
@@ -202,6 +203,8 @@ void single(aclrtExceptionInfo* info) {
   aclrtFuncHandle function = nullptr;
   CHECK_EQ(aclrtGetArgsFromExceptionInfo(info, &arguments, &length), -1);
   CHECK_EQ(aclrtGetFuncHandleFromExceptionInfo(info, &function), -1);
+  CHECK_EQ(aclrtGetTaskIdFromExceptionInfo(reinterpret_cast<aclrtExceptionInfo*>(8)), 0xffffffffu);
+  failed.info = info;
 }
 void listed(aclrtExceptionInfo*) { ++failed.listed; }
 
@@ -238,6 +241,7 @@ void exceptions() {
   CHECK_EQ(aclrtWaitAndResetNotify(notify, stream, 1), 0);
   CHECK_EQ(aclrtSynchronizeStream(stream), 107020);
   CHECK_EQ(failed.single + failed.listed, 2);
+  CHECK_EQ(aclrtGetTaskIdFromExceptionInfo(failed.info), 0xffffffffu);  // after the callback
   CHECK_EQ(aclrtGetTaskIdFromExceptionInfo(nullptr), 0xffffffffu);
   CHECK_EQ(aclrtGetStreamIdFromExceptionInfo(nullptr), 0xffffffffu);
   CHECK_EQ(aclrtGetThreadIdFromExceptionInfo(nullptr), 0xffffffffu);

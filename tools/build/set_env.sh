@@ -20,5 +20,6 @@ export LD_LIBRARY_PATH="$_openaclnn_here/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PA
 export LIBRARY_PATH="$_openaclnn_here/lib64${LIBRARY_PATH:+:$LIBRARY_PATH}"
 export CMAKE_PREFIX_PATH="$_openaclnn_here${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
 export PKG_CONFIG_PATH="$_openaclnn_here/share/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
-# No PYTHONPATH: nothing here is for Python, whose package lies where pip put it.
+# For the module acl alone: the package openaclnn lies where pip put it.
+export PYTHONPATH="$_openaclnn_here/python/site-packages${PYTHONPATH:+:$PYTHONPATH}"
 unset _openaclnn_here _openaclnn_file

@@ -54,6 +54,7 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
         ("LIBRARY_PATH", "/lib64"),
         ("CMAKE_PREFIX_PATH", ""),
         ("PKG_CONFIG_PATH", "/share/pkgconfig"),
+        ("PYTHONPATH", "/python/site-packages"),
     ):
         before = base.get(name)
         # `openaclnn npu` has put folders before it that must stay there.

@@ -47,12 +47,16 @@ def libraries() -> list[Path]:
     ]
 
 
+def modules() -> Path:
+    """Where Python finds the module acl."""
+    return home() / "python" / "site-packages"
+
+
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with all that a process needs."""
-    path = [str(folder) for folder in folders()]
-    path += [base["LD_LIBRARY_PATH"]] if base.get("LD_LIBRARY_PATH") else []
-    found = {**base, **settings(base), "LD_LIBRARY_PATH": ":".join(path)}
-    programs = str(home() / "bin")  # npu-smi
-    if programs not in found.get("PATH", "").split(":"):
-        found["PATH"] = ":".join(filter(None, (programs, found.get("PATH"))))
+    found = {**base, **settings(base)}
+    paths = {"LD_LIBRARY_PATH": folders(), "PYTHONPATH": [modules()], "PATH": [home() / "bin"]}
+    for name, parts in paths.items():  # bin has npu-smi
+        before = found.get(name, "").split(":") if found.get(name) else []
+        found[name] = ":".join([*(str(p) for p in parts if str(p) not in before), *before])
     return found

@@ -131,6 +131,7 @@ struct Unpacked<function> {
 extern const Composite antialiased_composites[];
 extern const Composite attention_composites[];
 extern const Composite attention_merge_composites[];
+extern const Composite by_type_composites[];
 extern const Composite cache_composites[];
 extern const Composite cache_norm_rope_composites[];
 extern const Composite convolution_composites[];

@@ -9,6 +9,7 @@ const Composite* find_composite(const char* name) {
   for (const Composite* table : {antialiased_composites,
                                  attention_composites,
                                  attention_merge_composites,
+                                 by_type_composites,
                                  cache_composites,
                                  cache_norm_rope_composites,
                                  convolution_composites,

@@ -94,6 +94,14 @@ void strided_slice(Tensor self, Ints begin, Ints end, Ints strides, int64_t begi
   out = y;
 }
 
+// The type: its positions are tensors.
+void strided_slice_by_type(Tensor x, Tensor begin, Tensor end, Tensor strides, int64_t begin_mask,
+                           int64_t end_mask, int64_t ellipsis_mask, int64_t new_mask,
+                           int64_t shrink_mask, Out out) {
+  strided_slice(x, numbers_in(begin), numbers_in(end), numbers_in(strides), begin_mask, end_mask,
+                ellipsis_mask, new_mask, shrink_mask, out);
+}
+
 void as_strided(Tensor self, Ints size, Ints stride, Ints offset, Out out) {
   require(size.size() == stride.size(), "size and stride must have as many numbers as each other, ",
           "but have ", size.size(), " and ", stride.size());
@@ -117,10 +125,9 @@ void as_strided(Tensor self, Ints size, Ints stride, Ints offset, Out out) {
                                           : x.as_strided(size, stride, offset[0]);
 }
 
-Ints numbers_in(const Tensor& tensor) {
-  need_data(tensor);
-  const Tensor wide = tensor.to(at::kLong).contiguous();
-  return {wide.const_data_ptr<int64_t>(), wide.const_data_ptr<int64_t>() + wide.numel()};
+// The type: its numbers are tensors.
+void as_strided_by_type(Tensor x, Tensor size, Tensor stride, Tensor offset, Out out) {
+  as_strided(x, numbers_in(size), numbers_in(stride), {number_in(offset)}, out);
 }
 
 // Copies dst, and over it the elements of src at one set of strides to those of another.
@@ -258,8 +265,17 @@ void gather_v3(Tensor self, int64_t dim, Tensor index, int64_t batch_dims, int64
 }  // namespace
 
 const Composite slice_composites[] = {
-    ENTRY(slice_v2),  ENTRY(strided_slice), ENTRY(as_strided),     ENTRY(view_copy), ENTRY(flatten),
-    ENTRY(gather_nd), ENTRY(scatter_nd),    ENTRY(tf_scatter_add), ENTRY(gather_v3), {},
+    ENTRY(slice_v2),
+    ENTRY(strided_slice),
+    ENTRY(as_strided),
+    ENTRY(view_copy),
+    ENTRY(flatten),
+    ENTRY(gather_nd),
+    ENTRY(scatter_nd),
+    ENTRY(tf_scatter_add),
+    ENTRY(gather_v3),
+    ENTRY(strided_slice_by_type),
+    {},
 };
 
 }  // namespace openaclnn::aten

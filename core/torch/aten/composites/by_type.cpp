@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of the interface before aclnn (types.txt) whose inputs or attributes are not those of
+// an operator of ATen: sizes that are tensors, attributes for four dims.
+#include "core/torch/aten/composites/checks.h"
+
+namespace openaclnn::aten {
+namespace {
+
+// ---- sizes and positions as tensors ----
+
+void transpose_by_type(Tensor x, Tensor perm, Out out) { out = x.permute(numbers_in(perm)); }
+
+void broadcast_by_type(Tensor x, Tensor, Out out) { out = x.expand(out.tensor().sizes()); }
+
+// size -1: to the end of the dim.
+void slice_by_type(Tensor x, Tensor offsets, Tensor size, Out out) {
+  const Ints from = numbers_in(offsets), counts = numbers_in(size);
+  const auto rank = static_cast<size_t>(x.dim());
+  require(from.size() == rank && counts.size() == rank,
+          "offsets and size must have a number for each dim of x, whose shape is ", x.sizes(),
+          ", but have ", from.size(), " and ", counts.size());
+  Tensor y = x;
+  for (size_t i = 0; i < rank; ++i) {
+    const auto dim = static_cast<int64_t>(i);
+    const int64_t whole = x.size(dim), at = from[i];
+    const bool starts = at >= 0 && at <= whole;
+    const int64_t count = counts[i] == -1 && starts ? whole - at : counts[i];
+    require(starts && count >= 0 && count <= whole - at, "offsets and size must stay within dim ",
+            dim, " of x, which has ", whole, ", but are ", at, " and ", counts[i]);
+    y = y.narrow(dim, at, count);
+  }
+  out = y;
+}
+
+// paddings has a pair for each dim, from the first on.
+Tensor padded(const Tensor& x, const Tensor& paddings, const at::Scalar& value) {
+  const Ints pairs = numbers_in(paddings);
+  require(pairs.size() == 2 * static_cast<size_t>(x.dim()),
+          "paddings must have a pair for each dim of x, whose shape is ", x.sizes(), ", but has ",
+          pairs.size(), " numbers");
+  Ints last_first;
+  for (size_t i = pairs.size(); i > 0; i -= 2) {
+    last_first.insert(last_first.end(), {pairs[i - 2], pairs[i - 1]});
+  }
+  return at::constant_pad_nd(x, last_first, value);
+}
+
+void pad_by_type(Tensor x, Tensor paddings, Out out) { out = padded(x, paddings, 0); }
+
+void pad_v3(Tensor x, Tensor paddings, Tensor constant_values, Text mode, bool paddings_contiguous,
+            Out out) {
+  require(mode == "constant", "mode must be constant, but is ", mode);
+  require(paddings_contiguous, "paddings_contiguous must be true");
+  if (!constant_values.defined()) {
+    out = padded(x, paddings, 0);
+  } else {
+    need_data(constant_values);
+    require(constant_values.numel() == 1, "constant_values must have one element, but has ",
+            constant_values.numel());
+    out = padded(x, paddings, constant_values.item());
+  }
+}
+
+// ---- products ----
+
+void matmul_by_type(Tensor x1, Tensor x2, Tensor bias, bool transpose_x1, bool transpose_x2,
+                    Out out) {
+  check_rank(x1, "x1", 2, 8);
+  check_rank(x2, "x2", 2, 8);
+  const Tensor a = transpose_x1 ? x1.mT() : x1, b = transpose_x2 ? x2.mT() : x2;
+  if (!bias.defined()) {
+    out = at::matmul(a, b);
+  } else {
+    out = at::matmul(at_least_float(a), at_least_float(b)) + at_least_float(bias);
+  }
+}
+
+void batch_matmul_by_type(Tensor x1, Tensor x2, bool adj_x1, bool adj_x2, Out out) {
+  matmul_by_type(x1, x2, {}, adj_x1, adj_x2, out);
+}
+
+// strides and dilations have numbers for N, C, H and W; pads are top, bottom, left, right.
+void conv2d_by_type(Tensor x, Tensor filter, Tensor bias, Ints strides, Ints pads, Ints dilations,
+                    int64_t groups, Text data_format, Out out) {
+  require(data_format == "NCHW", "data_format must be NCHW, but is ", data_format);
+  require(strides.size() == 4 && pads.size() == 4 && dilations.size() == 4,
+          "strides, pads and dilations must have 4 numbers, but have ", strides.size(), ", ",
+          pads.size(), " and ", dilations.size());
+  check_rank(x, "x", 4, 4);
+  const Tensor padded = at::constant_pad_nd(x, {pads[2], pads[3], pads[0], pads[1]}, 0);
+  const Ints steps{strides[2], strides[3]}, dilated{dilations[2], dilations[3]}, none{0, 0};
+  out = at::conv2d(padded, filter, bias.defined() ? std::optional(bias) : std::nullopt, steps, none,
+                   dilated, groups);
+}
+
+// ---- along a dim ----
+
+void arg_max_with_value(Tensor x, int64_t dimension, bool keep_dims, Out indice, Out values) {
+  const auto [found, at] = at::max(x, dimension, keep_dims);
+  indice = at;
+  values = found;
+}
+
+void arg_min_with_value(Tensor x, int64_t dimension, bool keep_dims, Out indice, Out values) {
+  const auto [found, at] = at::min(x, dimension, keep_dims);
+  indice = at;
+  values = found;
+}
+
+int64_t only_axis(const Ints& axes) {
+  require(axes.size() == 1, "axes must have one number, but has ", axes.size());
+  return axes[0];
+}
+
+void softmax_by_type(Tensor x, Ints axes, Out out) {
+  out = at::softmax(at_least_float(x), only_axis(axes));
+}
+
+void log_softmax_by_type(Tensor x, Ints axes, Out out) {
+  out = at::log_softmax(at_least_float(x), only_axis(axes));
+}
+
+// Over the dims from begin_norm_axis on; mean and rstd in the shape of their outputs.
+void layer_norm_v3(Tensor x, Tensor gamma, Tensor beta, int64_t begin_norm_axis, double epsilon,
+                   Out y, Out mean, Out rstd) {
+  const int64_t first = begin_norm_axis < 0 ? begin_norm_axis + x.dim() : begin_norm_axis;
+  require(first >= 0 && first < x.dim(), "begin_norm_axis must be a dim of x, whose shape is ",
+          x.sizes(), ", but is ", begin_norm_axis);
+  const auto shape = x.sizes().slice(static_cast<size_t>(first));
+  const auto [result, m, r] =
+      at::native_layer_norm(at_least_float(x), shape, at_least_float(gamma).reshape(shape),
+                            at_least_float(beta).reshape(shape), epsilon);
+  y = result;
+  mean = m.reshape(mean.tensor().sizes());
+  rstd = r.reshape(rstd.tensor().sizes());
+}
+
+// ---- others ----
+
+void swish_by_type(Tensor x, double scale, Out out) { out = x * at::sigmoid(x * scale); }
+
+// The overflows of a device: none, because an overflow is an infinity in the result.
+void no_overflow(Out out) { out = at::zeros_like(out.tensor()); }
+void no_overflow_at(Tensor, Out out) { no_overflow(out); }
+
+}  // namespace
+
+const Composite by_type_composites[] = {
+    ENTRY(transpose_by_type),
+    ENTRY(broadcast_by_type),
+    ENTRY(slice_by_type),
+    ENTRY(pad_by_type),
+    ENTRY(pad_v3),
+    ENTRY(matmul_by_type),
+    ENTRY(batch_matmul_by_type),
+    ENTRY(conv2d_by_type),
+    ENTRY(arg_max_with_value),
+    ENTRY(arg_min_with_value),
+    ENTRY(softmax_by_type),
+    ENTRY(log_softmax_by_type),
+    ENTRY(layer_norm_v3),
+    ENTRY(swish_by_type),
+    ENTRY(no_overflow),
+    ENTRY(no_overflow_at),
+    {},
+};
+
+}  // namespace openaclnn::aten
