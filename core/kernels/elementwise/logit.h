@@ -75,7 +75,25 @@ inline V log_odds_single(V z) {
   return fused(as_signed(k), ln2, f + rest);
 }
 
-// Without a clamp that binds between 2^-100 and 1: `exact` computes what is outside.
+// With eps < 0, the default: infinite at 0 and 1, which rounded probabilities often are, and NaN
+// outside.
+struct logit_unclamped : logit_exact {
+  static constexpr bool special_results = true;
+  static constexpr uint32_t kLeast = bits_of(0x1p-100f);
+
+  Lanes needs_exact(FloatRegister x) const {  // 0 < x < 2^-100
+    return above(bits_of(x) - kLeast, 0 - kLeast);
+  }
+  FloatRegister fast(FloatRegister x) const {
+    using V = FloatRegister;
+    const float infinity = __builtin_inff();
+    const V y = log_odds_single(float_of(larger_signed(bits_of(x), all_words(kLeast))));
+    const V low = x == 0 ? all_of<V>(-infinity) : y, high = x == 1 ? all_of<V>(infinity) : low;
+    return select(above(bits_of(x + 0), bits_of(1.0f)), all_of<V>(__builtin_nanf("")), high);
+  }
+};
+
+// With an eps >= 0 that does not bind between 2^-100 and 1: `exact` computes what is outside.
 struct logit_open : logit_exact {
   uint32_t least, range;  // the bits of the least float that passes; how many follow it
   logit_open(const logit_exact& e, float low, float high)
@@ -118,7 +136,7 @@ struct logit {
     if (!(e.eps < 0.5)) return use(logit_constant{logit_exact::value_of(e.eps)});
     if constexpr (!__is_same(M, Double)) {
       const float most = float_of(bits_of(1.0f) - 1);
-      if (e.eps < 0) return use(logit_open(e, 0, most));
+      if (e.eps < 0) return use(logit_unclamped{e});
       const float above = float_above(up_to_complement(e.eps));
       const logit_clamped clamped{e, static_cast<float>(e.eps), above < 1 ? above : 1,
                                   static_cast<float>(0 - e.at_eps)};
