@@ -291,8 +291,9 @@ def test_wrong_use_is_one_sentence(words, sentence, tmp_path, monkeypatch, capsy
 def test_references_draw_numbers():
     """What is timed has no special values: NaN and subnormals may be slower."""
     for op in (row.values[0] if hasattr(row, "values") else row for row in all_rows()):
-        data = arrays(Case(op, "FLOAT", (2, 12, 5, 7), default_attributes(op)))
-        assert all(math.isfinite(float(abs(x).max())) for x in data.inputs), op.name
+        for dtype in {"FLOAT", "FLOAT16"} & set(op.dtypes):
+            data = arrays(Case(op, dtype, (2, 12, 5, 7), default_attributes(op)))
+            assert all(math.isfinite(float(abs(x).max())) for x in data.inputs), op.name
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

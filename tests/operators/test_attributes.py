@@ -170,5 +170,15 @@ def digest() -> str:
     return sha.hexdigest()
 
 
+@pytest.mark.parametrize("rate", [2.0**-60, 1.0, 2.0**60])
+@pytest.mark.parametrize("factor", [2.0**-60, 2.0**-10, 2.0**60])
+def test_elu_at_the_ends_of_its_fast_form(factor, rate):
+    """Zeros keep their sign, and subnormal inputs their digits."""
+    (op,) = (op for op in OPS if op.python == "elu")
+    x = np.array([0.0, -0.0, -1e-45, -1e-40, -1.2e-38, -1e-36, -1.0], np.float32).repeat(40)
+    attributes = elus(factor, 1.0, rate)
+    assert_accurate(op, [x], attributes, call(op, [x], attributes, np.empty_like(x)), SEED)
+
+
 if __name__ == "__main__":
     print(openaclnn.config()["kernels"], digest())

@@ -63,7 +63,7 @@ CHECKED = [
 ]
 CONSTANT = r"run_double<logit_grad_constant"  # no arithmetic: eps is 1 or more
 # Without FMA, these take fused multiply-adds in double from libm, one value at a time.
-FUSED = r"(compute_exact|run_double)<(elu_(?!backward_result)|logit_(exact|open|clamped))|exact_"
+FUSED = r"(compute_exact|run_double)<(elu_(?!backward_result)|logit_(?!grad|constant))|exact_"
 EXEMPT = {"v2": rf"{CONSTANT}|{FUSED}", "v3": CONSTANT, "v4": CONSTANT}
 
 Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands

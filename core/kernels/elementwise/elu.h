@@ -31,9 +31,10 @@ struct elu_exact {
 };
 
 struct elu_range {
-  float bound, near;
+  float bound, near;  // `near` is normal: were it -0, an input of -0 would not be above it
   elu_range(double rate, double least)
-      : bound(static_cast<float>(-25 / rate)), near(static_cast<float>(-least / rate)) {}
+      : bound(static_cast<float>(-25 / rate)),
+        near(static_cast<float>(-least / rate < -0x1p-126 ? -least / rate : -0x1p-126)) {}
 
   // The bits of negative numbers, read as words, are above those of positive ones, and rise with
   // the magnitude.

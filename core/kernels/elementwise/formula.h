@@ -9,8 +9,9 @@
 //     };
 //
 // with one argument for each input; no branches, no libm. A result of `fast` that is infinite or
-// NaN always counts as possibly wrong. Every value takes the result that is right for it, so bits
-// do not depend on its neighbours. DOUBLE tensors run `exact`.
+// NaN counts as possibly wrong too, unless `static constexpr bool special_results = true` says that
+// `fast` gives infinities, and the canonical NaN, where they are due. Every value takes the result
+// that is right for it, so bits do not depend on its neighbours. DOUBLE tensors run `exact`.
 //
 // Without `fast`, `exact` computes everything. Without `exact`, `fast` is right for every value,
 // of V = double too. A formula with several forms offers
@@ -53,6 +54,13 @@ concept HasExact =
 template <class F, class... In>
 concept HasFast =
     requires(const F& f, const In&... in) { f.fast((static_cast<void>(in), FloatRegister{})...); };
+
+// Whether `needs_exact` alone decides.
+template <class F>
+inline constexpr bool special_results_of = false;
+template <class F>
+  requires requires { F::special_results; }
+inline constexpr bool special_results_of<F> = F::special_results;
 
 template <class F, class... X>
 [[gnu::always_inline]] inline Lanes needs_exact(const F& f, X... x) {

@@ -75,7 +75,25 @@ inline V log_odds_single(V z) {
   return fused(as_signed(k), ln2, f + rest);
 }
 
-// Without a clamp that binds between 2^-100 and 1: `exact` computes what is outside.
+// With eps < 0, the default: infinite at 0 and 1, which rounded probabilities often are, and NaN
+// outside.
+struct logit_unclamped : logit_exact {
+  static constexpr bool special_results = true;
+  static constexpr uint32_t kLeast = bits_of(0x1p-100f);
+
+  Lanes needs_exact(FloatRegister x) const {  // 0 < x < 2^-100
+    return above(bits_of(x) - kLeast, 0 - kLeast);
+  }
+  FloatRegister fast(FloatRegister x) const {
+    using V = FloatRegister;
+    const float infinity = __builtin_inff();
+    const V y = log_odds_single(float_of(larger_signed(bits_of(x), all_words(kLeast))));
+    const V low = x == 0 ? all_of<V>(-infinity) : y, high = x == 1 ? all_of<V>(infinity) : low;
+    return select(above(bits_of(x + 0), bits_of(1.0f)), all_of<V>(__builtin_nanf("")), high);
+  }
+};
+
+// With an eps >= 0 that does not bind between 2^-100 and 1: `exact` computes what is outside.
 struct logit_open : logit_exact {
   uint32_t least, range;  // the bits of the least float that passes; how many follow it
   logit_open(const logit_exact& e, float low, float high)
@@ -89,25 +107,25 @@ struct logit_open : logit_exact {
   }
 };
 
-// With 2^-24 < eps < 1/2. `low` is the float nearest to eps, whose own result is good enough; the
-// logarithm rises, so that it is enough to clamp what is above at_high afterwards. Words are
-// clamped, not floats (registers.h).
+// With 2^-24 < eps < 1/2. Inputs are clamped to the nearest floats outside of the bounds, and then
+// results, since the logarithm rises. Words are clamped, not floats (conditions.h).
 struct logit_clamped : logit_exact {
-  float low, high, at_high;
+  float low, high, at_low, at_high;
+  explicit logit_clamped(const logit_exact& e)
+      : logit_exact(e),
+        low(float_up_to(e.eps)),
+        high(float_above(up_to_complement(e.eps))),
+        at_low(static_cast<float>(e.at_eps)),
+        at_high(-at_low) {}
 
-  // Both results at the bounds are within an ulp, with a little to spare.
-  bool holds() const {
-    const float at_low = log_odds_single(all_of<FloatRegister>(low))[0];
-    const auto nearest = static_cast<float>(at_eps);
-    const float ulp = magnitude(nearest - float_of(bits_of(nearest) ^ 1));
-    return high < 1 && nearest < 0 && magnitude(at_low - at_eps) <= 0.9 * ulp;
-  }
+  bool holds() const { return low > 0 && high < 1 && at_low < 0; }
   Lanes needs_exact(FloatRegister x) const { return is_nan(x); }
   FloatRegister fast(FloatRegister x) const {
     using V = FloatRegister;
     const auto above = larger_signed(bits_of(x), bits_of(all_of<V>(low)));
     const V z = float_of(smaller_signed(above, bits_of(all_of<V>(high))));
-    return float_of(smaller_signed(bits_of(log_odds_single(z)), bits_of(all_of<V>(at_high))));
+    const auto y = smaller_signed(bits_of(log_odds_single(z)), bits_of(all_of<V>(at_high)));
+    return float_of(smaller(y, bits_of(all_of<V>(at_low))));  // negative words are the largest
   }
 };
 
@@ -118,10 +136,8 @@ struct logit {
     if (!(e.eps < 0.5)) return use(logit_constant{logit_exact::value_of(e.eps)});
     if constexpr (!__is_same(M, Double)) {
       const float most = float_of(bits_of(1.0f) - 1);
-      if (e.eps < 0) return use(logit_open(e, 0, most));
-      const float above = float_above(up_to_complement(e.eps));
-      const logit_clamped clamped{e, static_cast<float>(e.eps), above < 1 ? above : 1,
-                                  static_cast<float>(0 - e.at_eps)};
+      if (e.eps < 0) return use(logit_unclamped{e});
+      const logit_clamped clamped(e);
       if (clamped.holds()) return use(clamped);
       const float high = float_up_to(up_to_complement(e.eps));
       use(logit_open(e, float_from(e.eps), high < 1 ? high : most));

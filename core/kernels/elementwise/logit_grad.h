@@ -40,9 +40,10 @@ struct logit_grad_exact {
 //     dy / D = dy inverse + dy inverse e + …,    2^-23 < e < 2^-21.
 // Both terms have the sign of dy, and only their sum rounds. Where the result is below 2^-104, the
 // second term may be subnormal and lose up to 2^-150. For results of 16 bits dy / d does. `open`:
-// eps < 0, where `exact` computes what is outside.
+// eps < 0, the default: infinite at 0 and 1, as rounded probabilities often are, and NaN outside.
 template <bool half, bool open>
 struct logit_grad_float : logit_grad_exact {
+  static constexpr bool special_results = open;
   // Below, m^2 might be subnormal.
   static constexpr float kTiny = 0x1p-51f;
   float least, bound;  // results are 0 for m < least; smaller m are replaced by the bound
@@ -64,14 +65,23 @@ struct logit_grad_float : logit_grad_exact {
     return float_of(smaller_signed(bits_of(x), bits_of(1 - x)));
   }
   Lanes needs_exact(FloatRegister x, FloatRegister) const {
-    return not_at_least(open ? nearer(x) : magnitude(nearer(x)), tiny);
+    if constexpr (open) return above(bits_of(nearer(x)) - bits_of(kTiny), 0 - bits_of(kTiny));
+    return not_at_least(magnitude(nearer(x)), tiny);
   }
   FloatRegister fast(FloatRegister x, FloatRegister dy) const {
     using V = FloatRegister;
-    const V m = float_of(larger_signed(bits_of(nearer(x)), bits_of(all_of<V>(bound))));
+    const V near = nearer(x);
+    const V m = float_of(larger_signed(bits_of(near), bits_of(all_of<V>(bound))));
+    if constexpr (half && open) return special(near, dy / fused_minus(near, near, near));
     const V d = fused_minus(m, m, m);
     const V y = half ? dy / d : quotient(dy, d, fused_minus(m, m, m - d));
-    return open ? y : select(below(nearer(x), least), V{}, y);
+    if constexpr (!open) return select(below(near, least), V{}, y);
+    const V infinite = dy * copy_sign(all_of<V>(__builtin_inff()), near);
+    return special(near, near == 0 ? infinite : y);
+  }
+  static FloatRegister special(FloatRegister m, FloatRegister y) {
+    const auto nan = all_of<FloatRegister>(__builtin_nanf(""));
+    return select(not_at_least(m, 0) | is_nan(y), nan, y);
   }
   template <class V>
   static V quotient(V dy, V d, V d_low) {

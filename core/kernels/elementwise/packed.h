@@ -67,7 +67,8 @@ template <class Type, class F, class... In>
     };
     const Registers<K> y = compute(load_some<Type, K>(in.at(i), count, in.at(i)[count - 1])...);
     // The sum of finite results may overflow: then they are computed again, with the same bits.
-    if (!always_right && any(needs | infinite_or_nan(sum_of(y)))) return false;
+    if constexpr (!always_right && !special_results_of<F>) needs |= infinite_or_nan(sum_of(y));
+    if (!always_right && any(needs)) return false;
     store_some<Type>(out + i, y, count, stream);
     return true;
   };
@@ -95,9 +96,10 @@ template <class F, class... X>
   if constexpr (HasFast<F, X...>) {
     for (int64_t i = 0; i < n; i += kRegisterFloats) {
       const FloatRegister fast = f.fast(load_register<FloatRegister>(x + i)...);
-      const Lanes needs = needs_exact(f, load_register<FloatRegister>(x + i)...);
+      Lanes needs = needs_exact(f, load_register<FloatRegister>(x + i)...);
+      if constexpr (!special_results_of<F>) needs |= infinite_or_nan(fast);
       const auto exact = load_register<FloatRegister>(y + i);
-      store_register(y + i, select(needs | infinite_or_nan(fast), exact, fast));
+      store_register(y + i, select(needs, exact, fast));
     }
   }
 }
