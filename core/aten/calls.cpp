@@ -91,7 +91,9 @@ int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* 
 }  // namespace
 
 int32_t plan_for_c(int index, const Value* values, uint64_t* workspace_size, void** executor) {
-  return traced_plan(rows[index], values, workspace_size, executor, plan_now);
+  return traced_plan(rows[index], values, workspace_size, executor, plan_now, [](void* made) {
+    (void)aclDestroyAclOpExecutor(static_cast<aclOpExecutor*>(made));
+  });
 }
 
 int32_t run_for_c(int index, void* workspace, uint64_t workspace_size, void* executor,

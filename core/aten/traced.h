@@ -16,9 +16,11 @@ using PlanCall = int32_t (*)(const Row& row, const Value* values, uint64_t* work
 using RunCall = int32_t (*)(const Row& row, void* workspace, uint64_t workspace_size,
                             void* executor, void* stream);
 
+using DropCall = void (*)(void* executor);  // forgets one that PlanCall made
+
 struct Tracer {
   int32_t (*plan)(const Row& row, const Value* values, uint64_t* workspace_size, void** executor,
-                  PlanCall call);
+                  PlanCall call, DropCall drop);
   int32_t (*run)(const Row& row, void* workspace, uint64_t workspace_size, void* executor,
                  void* stream, RunCall call);
 };
@@ -31,8 +33,8 @@ inline const Tracer* tracer() {
 }
 
 inline int32_t traced_plan(const Row& row, const Value* values, uint64_t* workspace_size,
-                           void** executor, PlanCall call) {
-  if (tracer() != nullptr) return tracer()->plan(row, values, workspace_size, executor, call);
+                           void** executor, PlanCall call, DropCall drop) {
+  if (tracer() != nullptr) return tracer()->plan(row, values, workspace_size, executor, call, drop);
   return call(row, values, workspace_size, executor);
 }
 

@@ -8,6 +8,7 @@
 #include "aclnn/aclnn_base.h"
 #include "core/base/plan_observer.h"
 #include "core/ops/launch.h"
+#include "core/runtime/product.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/stream.h"
 
@@ -35,7 +36,9 @@ void compute(const void* call, void*, int64_t, int64_t) {
 
 }  // namespace
 
-bool refusals_deferred() { return deferred.load(std::memory_order_relaxed); }
+bool refusals_deferred() {
+  return deferred.load(std::memory_order_relaxed) && !openaclnn_is_on_product();
+}
 
 void ForeignWork::add(std::string name, const aclTensor* tensor, bool written) {
   names_.push_back(std::move(name));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "acl/acl_rt.h"
 #include "aclnn/aclnn_base.h"
@@ -29,6 +30,11 @@ constexpr const char* kDefault = "A2";
 constexpr int kUnchosen = -1;
 std::atomic<int> chosen = kUnchosen;
 
+// The product of this thread in openaclnn_call_on_product. The counter spares phase 1 the
+// thread-local variable while nobody makes such calls.
+thread_local int of_thread = kUnchosen;
+std::atomic<int> calls_on_products = 0;
+
 int index_of(const char* key) {
   for (int i = 0; i < product_count; ++i) {
     if (std::strcmp(products[i].key, key) == 0) return i;
@@ -48,6 +54,8 @@ std::string all_keys() {
 }  // namespace
 
 int current_product() {
+  if (calls_on_products.load(std::memory_order_relaxed) != 0 && of_thread != kUnchosen) [[unlikely]]
+    return of_thread;
   int index = chosen.load(std::memory_order_relaxed);
   if (index != kUnchosen) return index;
   const char* wish = std::getenv("OPENACLNN_PRODUCT");
@@ -80,6 +88,24 @@ Status set_product(const char* key) {
 }  // namespace openaclnn
 
 using namespace openaclnn;
+
+int32_t openaclnn_call_on_product(const char* key, int32_t (*call)(void* argument), void* argument,
+                                  char* sentence, size_t size) {
+  const int index = index_of(key);
+  if (index == kUnchosen) return -1;
+  const FailuresSetAside aside;
+  const int before = std::exchange(of_thread, index);
+  calls_on_products.fetch_add(1, std::memory_order_relaxed);
+  const int32_t result = call(argument);
+  calls_on_products.fetch_sub(1, std::memory_order_relaxed);
+  of_thread = before;
+  if (result != 0) openaclnn_newest_sentence(sentence, size);
+  return result;
+}
+
+bool openaclnn_is_on_product() { return of_thread != kUnchosen; }
+
+const char* openaclnn_product_key() { return products[current_product()].key; }
 
 const char* aclrtGetSocName() {
   static constinit NoDestructor<const char*> copy;  // setenv may invalidate getenv's pointer

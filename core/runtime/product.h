@@ -2,6 +2,7 @@
 // The imitated product: which operators and dtypes are accepted. It never changes a result.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/runtime/status.h"
@@ -23,3 +24,12 @@ int current_product();  // index into products: A2, or OPENACLNN_PRODUCT, or wha
 Status set_product(const char* key);
 
 }  // namespace openaclnn
+
+// Makes the call with another product, for the report of a run: it leaves neither an error of this
+// thread nor a report of check mode. Copies its sentence if it fails; -1: no such product.
+extern "C" int32_t openaclnn_call_on_product(const char* key, int32_t (*call)(void* argument),
+                                             void* argument, char* sentence, size_t size);
+// Whether this thread is within such a call.
+extern "C" bool openaclnn_is_on_product();
+// The key of the current product, or of a call on another one.
+extern "C" const char* openaclnn_product_key();

@@ -74,6 +74,7 @@ std::mutex sharing;
 thread_local int32_t last_of_runtime = 0;
 
 thread_local bool unreported = false;  // the observer was not yet notified of the newest failure
+thread_local bool set_aside = false;   // within FailuresSetAside
 
 void note_code(int32_t code) {
   if (code % 100000 / 1000 == 7) last_of_runtime = code;
@@ -187,7 +188,7 @@ namespace {
 constexpr int32_t kOfTheFailure = -1;  // the code that it was recorded with
 
 void notify_observer(int32_t code, const Caller* caller) {
-  if (observer == nullptr || !std::exchange(unreported, false)) return;
+  if (observer == nullptr || !std::exchange(unreported, false) || set_aside) return;
   Record own_copy{};
   {
     const Seen seen;
@@ -226,6 +227,27 @@ TakenFailure take_failure(int32_t code) {
     failure = {code, newest->cause, std::string(newest->call()), newest->sentence()};
   seen->count = 0;
   return failure;
+}
+
+struct FailuresSetAside::State {
+  Records records;
+  int32_t last_of_runtime;
+  bool unreported, set_aside;
+};
+
+FailuresSetAside::FailuresSetAside() : before_(new State) {
+  const Seen seen;
+  *before_ = {*seen.operator->(), last_of_runtime, unreported, set_aside};
+  seen->count = 0;
+  set_aside = true;
+}
+
+FailuresSetAside::~FailuresSetAside() {
+  const Seen seen;
+  *seen.operator->() = before_->records;
+  last_of_runtime = before_->last_of_runtime;
+  unreported = before_->unreported;
+  set_aside = before_->set_aside;
 }
 
 void withdraw(int32_t code) {

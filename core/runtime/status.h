@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -85,6 +86,19 @@ struct TakenFailure {
 // The newest of this thread, behind a call that returned the code; forgets all pending ones.
 TakenFailure take_failure(int32_t code);
 Status fail(const TakenFailure& failure);
+
+// RAII: this thread has no pending failures, and afterwards those that it had before. Check mode
+// reports none of those in between.
+class FailuresSetAside {
+ public:
+  FailuresSetAside();
+  ~FailuresSetAside();
+  FailuresSetAside(const FailuresSetAside&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> before_;
+};
 
 // Returns this thread's newest sentence, or "", and clears all pending ones.
 std::string take_sentence();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/runtime/observer.h"
+#include "core/runtime/product.h"
 #include "core/runtime/status.h"
 #include "core/trace/recorder.h"
 
@@ -20,6 +21,31 @@ class Call {
     if (arguments_.size() <= position) arguments_.resize(position + 1);
     arguments_[position] = {argument, std::move(value)};
   }
+  // A tensor, for the report of a run too.
+  void tensor(const char* argument, const aclTensor* tensor);
+  void tensors(const char* argument, const aclTensorList* list);
+  // Before phase 1: plan(&workspace_size, &executor) makes the call, drop(executor) forgets it.
+  template <class Plan, class Drop>
+  void judge(const char* function, Plan plan, Drop drop) {
+    Recorder& recorder = Recorder::get();
+    if (!recorder.reports()) return;
+    auto once = [&]() -> int32_t {
+      uint64_t workspace_size = 0;
+      aclOpExecutor* executor = nullptr;
+      const int32_t result = plan(&workspace_size, &executor);
+      if (result == 0) drop(executor);
+      return result;
+    };
+    tallied_ = recorder.tally(
+        Tallied::Kind::function, function, signature_, [&](const std::string& product) {
+          char sentence[1000] = "";
+          const auto call = [](void* own) { return (*static_cast<decltype(once)*>(own))(); };
+          const int32_t code =
+              openaclnn_call_on_product(product.c_str(), call, &once, sentence, sizeof sentence);
+          return Verdict{product, code, sentence};
+        });
+  }
+
   // Before phase 2: the call submits work to the stream.
   void submits(const void* stream, const aclOpExecutor* executor) {
     submission_ =
@@ -32,12 +58,17 @@ class Call {
   // Phase 1 made the executor from these arguments. Leaves out workspaceSize and executor, which
   // every operator has at the end.
   void plans(const aclOpExecutor* executor) {
-    Recorder::get().know_plan(executor, {arguments_.begin(), arguments_.end() - 2});
+    Recorder::get().know_plan(executor, {arguments_.begin(), arguments_.end() - 2}, tallied_);
   }
   void returned(const std::string& result, bool good) {
-    if (submission_ != 0 && !good) Recorder::get().withdraw(submission_);
     char sentence[1000] = ": ";
     if (!good) openaclnn_newest_sentence(sentence + 2, sizeof sentence - 2);
+    if (submission_ != 0 && !good) {
+      Recorder::get().refuse(submission_, sentence + 2);
+      Recorder::get().withdraw(submission_);
+    }
+    if (tallied_ != nullptr)
+      Recorder::get().planned(tallied_, good ? "" : sentence + 2, begin_, end_);
     Recorder::get().called(name_, arguments_, good ? result : result + sentence, begin_, end_,
                            good ? submission_ : 0);
   }
@@ -45,6 +76,8 @@ class Call {
  private:
   const char* name_;
   Arguments arguments_;
+  Signature signature_;
+  Tallied* tallied_ = nullptr;
   uint64_t submission_ = 0;
   int64_t begin_ = 0, end_ = 0;
 };

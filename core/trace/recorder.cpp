@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/runtime/no_destructor.h"
 #include "core/trace/output.h"
@@ -64,6 +65,9 @@ void Recorder::leave_to_parent() {
   if (json_ != nullptr) std::fclose(json_);
   text_ = json_ = nullptr;
   opened_ = true;
+  process_ = getpid();
+  figures_.clear();
+  tally_.restart();
   mutex_.unlock();
 }
 
@@ -81,11 +85,13 @@ void Recorder::Figures::add(int64_t nanoseconds) {
 
 // Opens the files at the first call: a process that makes none leaves no files.
 void Recorder::open() {
+  tally_.open();
   if (opened_) return;
   opened_ = true;
   leave_mark("");
   const char* path = std::getenv("OPENACLNN_TRACE_TEXT");
-  text_ = path == nullptr || *path == '\0' ? stderr : open_file("OPENACLNN_TRACE_TEXT");
+  const bool named = path != nullptr && *path != '\0';
+  text_ = named ? open_file("OPENACLNN_TRACE_TEXT") : tally_.wanted() ? nullptr : stderr;
   json_ = open_file("OPENACLNN_TRACE_JSON");
   if (json_ != nullptr) std::fputs("[\n", json_);
   name_process(Track::host, program_name() + ": calls of acl, by thread");
@@ -201,8 +207,9 @@ uint64_t Recorder::submit(const char* name, const void* identity, const aclOpExe
                           const Arguments& arguments) {
   std::lock_guard lock(mutex_);
   const auto plan = plans_.find(executor);
-  submitted_[identity].push_back(
-      {++submissions_, name, plan == plans_.end() ? arguments : plan->second});
+  const bool known = plan != plans_.end();
+  submitted_[identity].push_back({++submissions_, name, known ? plan->second.arguments : arguments,
+                                  known ? plan->second.tallied : nullptr});
   return submissions_;
 }
 
@@ -217,15 +224,15 @@ void Recorder::withdraw(uint64_t submission) {
   }
 }
 
-void Recorder::know_plan(const aclOpExecutor* executor, Arguments arguments) {
+void Recorder::know_plan(const aclOpExecutor* executor, Arguments arguments, Tallied* tallied) {
   std::lock_guard lock(mutex_);
-  plans_[executor] = std::move(arguments);
+  plans_[executor] = {std::move(arguments), tallied};
 }
 
 Arguments Recorder::arguments_of(const aclOpExecutor* plan) {
   std::lock_guard lock(mutex_);
   const auto found = plans_.find(plan);
-  return found == plans_.end() ? Arguments() : found->second;
+  return found == plans_.end() ? Arguments() : found->second.arguments;
 }
 
 void Recorder::called(const char* name, const Arguments& arguments, const std::string& result,
@@ -233,11 +240,15 @@ void Recorder::called(const char* name, const Arguments& arguments, const std::s
   std::lock_guard lock(mutex_);
   open();
   const int thread = thread_number();
-  const std::string what = std::string(name) + "(" + listed(arguments) + ")";
-  line("host", thread, begin, end, result.empty() ? what : what + " = " + result);
-  Arguments fields = arguments;
-  if (!result.empty()) fields.emplace_back("returned", result);
-  event(Track::host, thread, name, begin, end, fields);
+  if (text_ != nullptr) {
+    const std::string what = std::string(name) + "(" + listed(arguments) + ")";
+    line("host", thread, begin, end, result.empty() ? what : what + " = " + result);
+  }
+  if (json_ != nullptr) {
+    Arguments fields = arguments;
+    if (!result.empty()) fields.emplace_back("returned", result);
+    event(Track::host, thread, name, begin, end, fields);
+  }
   if (submission != 0) arrow("submits", "\"s\"", Track::host, thread, begin, submission);
   follow_event(name, arguments, thread, begin);
   figures_[{0, name}].add(end - begin);
@@ -252,9 +263,12 @@ void Recorder::worked(const void* identity, const char* name, int64_t begin, int
   const auto found = std::find_if(waiting.begin(), waiting.end(),
                                   [=](const Submission& s) { return s.name == name; });
   const Arguments arguments = found == waiting.end() ? Arguments() : found->arguments;
-  line("stream", number, begin, end,
-       arguments.empty() ? name : std::string(name) + "(" + listed(arguments) + ")");
-  event(Track::stream, number, name, begin, end, arguments);
+  if (text_ != nullptr) {
+    line("stream", number, begin, end,
+         arguments.empty() ? name : std::string(name) + "(" + listed(arguments) + ")");
+  }
+  if (json_ != nullptr) event(Track::stream, number, name, begin, end, arguments);
+  if (found != waiting.end() && found->tallied != nullptr) found->tallied->worked += end - begin;
   figures_[{number, name}].add(end - begin);
   if (found == waiting.end()) return;
   arrow("submits", "\"f\", \"bp\": \"e\"", Track::stream, number, begin, found->number);
@@ -282,8 +296,74 @@ void Recorder::write_table() {
   }
 }
 
+Tallied* Recorder::tally(Tallied::Kind kind, const std::string& name, const Signature& signature,
+                         const CallOn& call_on) {
+  Tallied* own;
+  {
+    std::lock_guard lock(mutex_);
+    own = tally_.find(kind, name, signature);
+    if (std::exchange(own->judged, true)) return own;
+  }
+  std::vector<Verdict> verdicts;
+  for (const std::string& product : tally_.products()) {
+    if (Verdict verdict = call_on(product); verdict.code != 0)
+      verdicts.push_back(std::move(verdict));
+  }
+  std::lock_guard lock(mutex_);
+  own->verdicts = std::move(verdicts);
+  return own;
+}
+
+void Recorder::planned(Tallied* own, const std::string& refusal, int64_t begin, int64_t end) {
+  std::lock_guard lock(mutex_);
+  ++own->calls;
+  own->planned += end - begin;
+  if (refusal.empty()) return;
+  ++own->refused;
+  own->sentence = refusal;
+}
+
+void Recorder::fell_back(const std::string& name, const Signature& signature, int64_t begin,
+                         int64_t end) {
+  std::lock_guard lock(mutex_);
+  open();
+  line("host", thread_number(), begin, end, name + " on the CPU");
+  event(Track::host, thread_number(), name + " on the CPU", begin, end, {});
+  if (!tally_.wanted()) return;
+  Tallied* own = tally_.find(Tallied::Kind::fallback, name, signature);
+  ++own->calls;
+  own->worked += end - begin;
+}
+
+void Recorder::refuse(uint64_t submission, const std::string& sentence) {
+  std::lock_guard lock(mutex_);
+  for (auto& [identity, waiting] : submitted_) {
+    for (const Submission& own : waiting) {
+      if (own.number != submission || own.tallied == nullptr) continue;
+      ++own.tallied->refused;
+      own.tallied->sentence = sentence;
+    }
+  }
+}
+
+void Recorder::write_report() {
+  std::vector<Tally::Call> calls;
+  for (const auto& [key, own] : figures_) {
+    if (key.first == 0) calls.push_back({key.second, own.count, own.total});
+  }
+  tally_.write(calls, program_name());
+}
+
+// A child of vfork has this memory, but another process.
+void Recorder::leave() {
+  if (!tally_.wanted() || getpid() != process_) return;
+  std::lock_guard lock(mutex_);
+  write_report();
+}
+
 void Recorder::finish() {
   std::lock_guard lock(mutex_);
+  write_report();
   if (!opened_) return;
   errno = 0;
   if (text_ != nullptr) {

@@ -24,12 +24,16 @@
 // one of that stream and name, and an arrow connects both in the trace file. know_plan() remembers
 // the arguments of phase 1 by executor, so that the work shows them too.
 //
-// The files are opened at the first call and written line by line; a child of fork writes nothing.
+// The files are opened at the first call and written line by line; a child of fork writes nothing
+// but its part of a report (tally.h), which every process writes at its end.
 #pragma once
+
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -39,6 +43,7 @@
 
 #include "aclnn/aclnn_base.h"
 #include "core/runtime/observer.h"
+#include "core/trace/tally.h"
 
 namespace openaclnn::trace {
 
@@ -57,18 +62,35 @@ class Recorder {
   uint64_t submit(const char* name, const void* stream, const aclOpExecutor* executor,
                   const Arguments& arguments);
   void withdraw(uint64_t submission);  // phase 2 refused it
-  void know_plan(const aclOpExecutor* executor, Arguments arguments);
+  void know_plan(const aclOpExecutor* executor, Arguments arguments, Tallied* tallied = nullptr);
   Arguments arguments_of(const aclOpExecutor* plan);  // empty if it is not known
   void called(const char* name, const Arguments& arguments, const std::string& result,
               int64_t begin, int64_t end, uint64_t submission);
+  // ---- for the report of a run ----
+  bool reports() const { return tally_.wanted(); }
+  // The entry of a function, as phase 1 gets its arguments; on its first call judges it:
+  // call_on(product) is the sentence of its refusal there, or code 0.
+  using CallOn = std::function<Verdict(const std::string& product)>;
+  Tallied* tally(Tallied::Kind kind, const std::string& name, const Signature& signature,
+                 const CallOn& call_on);
+  void planned(Tallied* own, const std::string& refusal, int64_t begin, int64_t end);
+  void fell_back(const std::string& name, const Signature& signature, int64_t begin, int64_t end);
+  void refuse(uint64_t submission, const std::string& sentence);  // in phase 2
+
   void worked(const void* stream, const char* name, int64_t begin, int64_t end);
   void finish();
+  void leave();  // before _exit, which runs no destructors: writes the report
 
  private:
   struct Submission {
     uint64_t number;
     std::string name;
     Arguments arguments;
+    Tallied* tallied;
+  };
+  struct Plan {
+    Arguments arguments;
+    Tallied* tallied;
   };
   struct CallStart {  // where a call began
     int thread;
@@ -96,6 +118,7 @@ class Recorder {
   void name_track(Track track, int number, const std::string& name);
   void write_event(const std::string& fields);
   void write_table();
+  void write_report();
 
   std::mutex mutex_;
   int64_t start_ = 0;
@@ -106,7 +129,9 @@ class Recorder {
   uint64_t submissions_ = 0;
   std::unordered_map<const void*, int> streams_;
   std::unordered_map<const void*, std::deque<Submission>> submitted_;
-  std::unordered_map<const aclOpExecutor*, Arguments> plans_;
+  std::unordered_map<const aclOpExecutor*, Plan> plans_;
+  Tally tally_;
+  pid_t process_ = getpid();
   std::unordered_map<std::string, CallStart> records_;      // of each event, the newest
   std::map<std::pair<int, std::string>, Figures> figures_;  // by stream, 0 for calls of the host
 };

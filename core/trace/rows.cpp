@@ -27,14 +27,24 @@ std::string shown(const aten::Parameter& parameter, const Value& value) {
 }
 
 int32_t plan(const Row& row, const Value* values, uint64_t* workspace_size, void** executor,
-             aten::PlanCall real) {
+             aten::PlanCall real, aten::DropCall drop) {
   Call call(lasting(std::string(row.name) + "GetWorkspaceSize"));
   size_t count = 0;
   for (int i = 0; i < row.parameter_count; ++i) {
     const aten::Parameter& parameter = row.parameters[i];
     if (row.inplace && parameter.written) continue;
     call.set(count++, parameter.name, shown(parameter, values[i]));
+    if (parameter.kind == aten::Kind::tensor)
+      call.tensor(parameter.name, static_cast<const aclTensor*>(values[i].pointer));
+    if (parameter.kind == aten::Kind::tensors)
+      call.tensors(parameter.name, static_cast<const aclTensorList*>(values[i].pointer));
   }
+  call.judge(
+      row.name,
+      [&](uint64_t* size, aclOpExecutor** made) {
+        return real(row, values, size, reinterpret_cast<void**>(made));
+      },
+      drop);
   call.begin();
   const int32_t result = real(row, values, workspace_size, executor);
   call.end();

@@ -181,6 +181,12 @@ void know_tensor(const aclTensor* tensor) {
   known.tensors.insert(tensor);
 }
 
+bool is_known(const aclTensor* tensor) {
+  Known& known = Known::get();
+  std::lock_guard lock(known.mutex);
+  return known.tensors.count(tensor) != 0;
+}
+
 void forget_tensor(const aclTensor* tensor) {
   Known& known = Known::get();
   std::lock_guard lock(known.mutex);

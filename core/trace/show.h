@@ -52,6 +52,7 @@ std::string show_result(T* result) {
 // Learns from calls which handles are alive.
 void know_tensor(const aclTensor* tensor);
 void forget_tensor(const aclTensor* tensor);
+bool is_known(const aclTensor* tensor);
 void know_scalar(const aclScalar* scalar, std::string text);
 
 }  // namespace openaclnn::trace

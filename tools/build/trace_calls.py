@@ -103,7 +103,26 @@ def before(own: Function) -> str:
         text += f"  if ({SUBMITS[own.name]}) call.submits(stream, nullptr);\n"
     if own.name == "aclDestroyTensor":
         text += "  forget_tensor(tensor);\n"
+    if names[-2:] == ["workspaceSize", "executor"]:
+        text += judged(own)
     return text
+
+
+def judged(own: Function) -> str:
+    """What the report of a run needs of phase 1: its tensors, and how to call it on a product."""
+    tensors = "".join(
+        f'  call.tensor("{p.name}", {p.name});\n'
+        for p in own.parameters
+        if p.type in ("const aclTensor*", "aclTensor*")
+    )
+    arguments = ", ".join(p.name for p in own.parameters)
+    return (
+        f'{tensors}  call.judge("{own.name.removesuffix("GetWorkspaceSize")}",\n'
+        "      [&](uint64_t* workspaceSize, aclOpExecutor** executor) {\n"
+        f"        return openaclnn_{own.name}({arguments});\n"
+        "      },\n"
+        "      [](aclOpExecutor* made) { (void)openaclnn_aclDestroyAclOpExecutor(made); });\n"
+    )
 
 
 def after(own: Function) -> str:

@@ -13,6 +13,7 @@
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/product.h"
 #include "core/runtime/status.h"
 #include "core/torch/aten/composite.h"
 #include "core/torch/aten/compute.h"
@@ -90,7 +91,7 @@ static int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace
     return ACLNN_SUCCESS;
   };
   return guarded(row, [&] {
-    const bool deferred = npu::phase1_queued();
+    const bool deferred = npu::phase1_queued() && !openaclnn_is_on_product();
     const int32_t code = guarded(row, [&] {
       Call call = prepared(row, values);
       if (!deferred) {
@@ -174,7 +175,10 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
 }
 
 int32_t plan_for_npu(int index, const Value* values, uint64_t* workspace_size, void** executor) {
-  return traced_plan(rows[index], values, workspace_size, executor, plan_now);
+  return traced_plan(rows[index], values, workspace_size, executor, plan_now, [](void* made) {
+    HandlePool<Call>::Hold found(calls(), made);
+    found.withdraw(HandlePool<Call>::End::consumed);
+  });
 }
 
 int32_t run_for_npu(int index, void* workspace, uint64_t workspace_size, void* executor,
