@@ -49,6 +49,7 @@ void* read_at(void* address) { return address == nullptr ? nullptr : openaclnn_r
 struct Job {
   Shared communicator;
   Collective collective;
+  Fault fault;
 
   void run() {
     collective.send = read_at(collective.send), collective.receive = read_at(collective.receive);
@@ -59,6 +60,7 @@ struct Job {
           {code_of(result), reason_of(result), call + (" of " + communicator->name), sentence});
     };
     try {
+      commit(fault);
       communicator->perform(collective);
     } catch (const Failure& failure) {
       failed(failure.code, failure.what());
@@ -190,7 +192,8 @@ void submit(Shared communicator, Collective collective, void* stream) {
     const std::vector<Range> ranges = ranges_of(collective, *communicator);
     openaclnn_works(call, ranges.data(), static_cast<int>(ranges.size()), stream);
   }
-  auto* job = new Job{std::move(communicator), std::move(collective)};
+  const Fault fault = fault_of(communicator->rank);
+  auto* job = new Job{std::move(communicator), std::move(collective), fault};
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
   const auto drop = [](void* own) { delete static_cast<Job*>(own); };
   if (openaclnn_hand_over(stream, run, drop, job) != 0)

@@ -41,6 +41,14 @@ const Timeouts& timeouts();
 
 Shared find(void* comm);
 
+// ---- faults for tests of recovery (faults.cpp) ----
+
+enum class Fault : uint8_t { none, error, silent };
+// That of the next call of this process, whose rank it is.
+Fault fault_of(uint32_t rank);
+// In the task of the call: throws Failure unless there is none.
+void commit(Fault fault);
+
 // Submits the call as a task of the stream.
 void submit(Shared communicator, Collective collective, void* stream);
 

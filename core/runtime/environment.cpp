@@ -28,4 +28,17 @@ int64_t environment_number(const char* name, int64_t low, int64_t high, int64_t 
   return otherwise;
 }
 
+uint64_t environment_bytes(const char* name, uint64_t otherwise) {
+  constexpr const char* kUnits[] = {"", "KiB", "MiB", "GiB", "TiB"};
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text, text + std::strlen(text), value);
+  for (unsigned i = 0; error == std::errc() && value > 0 && i < 5; ++i) {
+    if (std::strcmp(stop, kUnits[i]) == 0 && value <= UINT64_MAX >> 10 * i) return value << 10 * i;
+  }
+  warn_environment(name, "a size such as 64GiB or 512MiB", text, "no limit");
+  return otherwise;
+}
+
 }  // namespace openaclnn

@@ -40,7 +40,7 @@ bool attribute(int name, int64_t* value) {
     case ACL_DEV_ATTR_CUBE_CORE_NUM:
     case ACL_DEV_ATTR_VECTOR_CORE_NUM: *value = num_threads(); return true;
     case ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE:
-      *value = static_cast<int64_t>(total_memory());
+      *value = static_cast<int64_t>(device_memory());
       return true;
     case ACL_DEV_ATTR_L2_CACHE_SIZE: *value = cache_bytes(); return true;
     case ACL_DEV_ATTR_DEVICE_FORM_FACTOR: *value = ACL_DEVICE_FORM_FACTOR_PCIE_CARD; return true;

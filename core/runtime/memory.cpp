@@ -53,17 +53,8 @@ struct Allocations {
     void* base;                             // what the allocator gave
     bool shared = false, imported = false;  // with other processes, from one
   };
-  // Counts the bytes of device memory.
-  void count(const Block& block, bool made) {
-    if (block.kind == MemoryKind::host) return;
-    MemoryUse& use = uses[block.device];
-    use.current += made ? block.size : -block.size;
-    use.peak = std::max(use.peak, use.current);
-  }
-
   std::mutex mutex;
   std::map<uintptr_t, Block> blocks;
-  MemoryUse uses[kMaxDevices];
 };
 
 ObjectKind object_kind(MemoryKind kind) {
@@ -101,6 +92,9 @@ void give_pages_back(void* address, size_t size) {
   (void)mmap(address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+// What device memory counts as; 0 for the host's.
+size_t booked(size_t reserved, MemoryKind kind) { return kind == MemoryKind::host ? 0 : reserved; }
+
 void give_back(void* base, MemoryKind kind) {
   is_observed(kind) ? observer->give_back(base) : std::free(base);
 }
@@ -120,22 +114,28 @@ size_t free_memory() { return pages(_SC_AVPHYS_PAGES); }
 
 Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, void** address) {
   const size_t reserved = (size + kMemoryUnit - 1) / kMemoryUnit * kMemoryUnit + spare;
+  const int32_t device = current_device();
+  if (Status status = book_memory(call, device, size, booked(reserved, kind)); !status.ok())
+    return status;
   void* base = nullptr;
   void* block = size > total_memory() ? nullptr : obtain(call, size, reserved, kind, &base);
   if (block == nullptr) {
+    unbook_memory(device, booked(reserved, kind));
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
                 "out of memory: %zu bytes", size);
   }
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
-    const auto drop = [kind](void* own) { give_back(own, kind); };
+    const auto drop = [&](void* own) {
+      give_back(own, kind);
+      unbook_memory(device, booked(reserved, kind));
+    };
     std::unique_ptr<void, decltype(drop)> owned(base, drop);
-    const int32_t device = current_device();
+    if (kind != MemoryKind::host) fill_fresh(reachable(block), reserved);
     {
       Allocations& allocations = Allocations::get();
       std::lock_guard lock(allocations.mutex);
       Allocations::Block& own = allocations.blocks[reinterpret_cast<uintptr_t>(block)];
       own = {reserved, size, kind, device, base};
-      allocations.count(own, true);
     }
     if (kind != MemoryKind::device) notify_made(call, object_kind(kind), block);
     *address = block;
@@ -179,7 +179,7 @@ Status release(const char* call, void* address, MemoryKind kind) {
     if (found->second.shared) give_pages_back(address, whole_pages(found->second.size));
     base = found->second.base;
     kind = made;
-    allocations.count(found->second, false);
+    unbook_memory(found->second.device, booked(found->second.size, kind));
     allocations.blocks.erase(found);
   }
   notify_ending(call, object_kind(kind), address);
@@ -256,12 +256,6 @@ void forget_imported(const void* address) {
   Allocations& allocations = Allocations::get();
   std::lock_guard lock(allocations.mutex);
   allocations.blocks.erase(reinterpret_cast<uintptr_t>(address));
-}
-
-MemoryUse memory_use(int32_t device) {
-  Allocations& allocations = Allocations::get();
-  std::lock_guard lock(allocations.mutex);
-  return allocations.uses[device];
 }
 
 bool is_shared(const void* address) {

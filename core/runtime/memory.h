@@ -56,7 +56,17 @@ bool has_shared_pages(const void* address);  // of a live allocation that begins
 void note_imported(void* address, size_t size);
 void forget_imported(const void* address);
 
-// Bytes of device memory that a device has, and had at most.
+// ---- the memory of a device (device_memory.cpp) ----
+
+// Takes `bytes` of a device's memory, for an allocation of `asked`; fails beyond its limit.
+Status book_memory(const char* call, int32_t device, size_t asked, size_t bytes);
+void unbook_memory(int32_t device, size_t bytes);
+// What fresh device memory holds, where OPENACLNN_FILL says it.
+void fill_fresh(void* address, size_t bytes);
+size_t device_memory();  // OPENACLNN_DEVICE_MEMORY, or that of this machine
+size_t free_device_memory(int32_t device);
+
+// Bytes of device memory that are allocated, and were at most.
 struct MemoryUse {
   uint64_t current = 0, peak = 0;
 };

@@ -119,9 +119,10 @@ aclError aclrtGetMemInfo(aclrtMemAttr, size_t* free, size_t* total) {
   if (status.ok()) status = not_null("aclrtGetMemInfo", "total", total);
   if (!status.ok()) return status.code();
 
-  if (!current_context()) return no_context("aclrtGetMemInfo").code();
-  *free = free_memory();
-  *total = total_memory();
+  const PinnedContext context = current_context();
+  if (!context) return no_context("aclrtGetMemInfo").code();
+  *free = free_device_memory(context->device);
+  *total = device_memory();
   return ACL_SUCCESS;
 }
 

@@ -116,17 +116,21 @@ void give_up(void* home, size_t size, int file) {
 
 Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
   constexpr const char* call = "aclrtMallocPhysical";
+  if (Status status = book_memory(call, device, size, size); !status.ok()) return status;
   int file = -1;
   void* home = size > total_memory() ? MAP_FAILED : obtain(size, &file);
   if (home == MAP_FAILED) {
+    unbook_memory(device, size);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
                 "out of memory: %zu bytes", size);
   }
   PhysicalMemory* made = physical_memory().create(size, device, home, file);
   if (made == nullptr) {
+    unbook_memory(device, size);
     give_up(home, size, file);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");
   }
+  fill_fresh(home, size);
   notify_made(call, ObjectKind::physical_memory, made);
   *handle = made;
   return {};
@@ -171,6 +175,7 @@ Status leave_home(const char* call, PhysicalMemory& memory) {
   }
   give_up(memory.home, memory.size, memory.file);
   memory.home = nullptr;
+  unbook_memory(memory.device, memory.size);
   return {};
 }
 

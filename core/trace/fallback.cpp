@@ -56,7 +56,8 @@ extern "C" __attribute__((visibility("default"))) void openaclnn_trace_cpu_fallb
 
 void openaclnn_trace_cpu_fallback(const void* op, void* stack, bool error_on_views, uint16_t key) {
   using namespace openaclnn::trace;
-  static const auto real = reinterpret_cast<Fallback>(in_library("libtorch_cpu.so", CPU_FALLBACK));
+  static constinit openaclnn::NoDestructor<Fallback> real;
   const Watched watched(op, stack);
-  real(op, stack, error_on_views, key);
+  real.get([] { return reinterpret_cast<Fallback>(in_library("libtorch_cpu.so", CPU_FALLBACK)); })(
+      op, stack, error_on_views, key);
 }

@@ -17,6 +17,7 @@ from typing import Any
 from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..report.text_table import Paint
 from ..rows.libraries import LIBRARIES
+from ..settings import home
 from .programs import NOT_FOUND, NoDirectory, become, directory, environment, refuse
 
 MISTAKES_MADE = (
@@ -136,6 +137,15 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
     return status
 
 
+def preloaded(variables: Mapping[str, str], root: Path | None = None) -> str:
+    """LD_PRELOAD with the traced libraries of an installation directory."""
+    folder = (root or home()) / "lib64" / "trace"
+    before = variables.get("LD_PRELOAD")
+    return ":".join(
+        [*(str(folder / f"lib{n}.so") for n in LIBRARIES), *([before] if before else [])]
+    )
+
+
 def trace(arguments: argparse.Namespace, _: Paint) -> int:
     for option, path in (("-o", arguments.output), ("--text", arguments.text)):
         if unwritable("trace", option, path):
@@ -145,10 +155,7 @@ def trace(arguments: argparse.Namespace, _: Paint) -> int:
     except NoDirectory as error:
         return refuse("trace", error)
     variables = environment(os.environ, root)
-    folder = root / "lib64" / "trace"
-    before = variables.get("LD_PRELOAD")
-    libraries = [str(folder / f"lib{name}.so") for name in LIBRARIES] + ([before] if before else [])
-    variables["LD_PRELOAD"] = ":".join(libraries)
+    variables["LD_PRELOAD"] = preloaded(variables, root)
     for variable, path in (("TEXT", arguments.text), ("JSON", arguments.output)):
         variables[f"OPENACLNN_TRACE_{variable}"] = str(Path(path).absolute()) if path else ""
     words = arguments.program

@@ -7,13 +7,20 @@ import argparse
 import os
 import shlex
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ..aten.library import built_library
 from ..compiled import BuildError
+from ..report.output import NOT_WRITTEN, NotWritten, unwritable, write_json, write_text
 from ..report.text_table import Paint
+from ..settings import config, products
 from ..torch_npu.environment import DEFAULTS, environment
 from ..torch_npu.installed import problem
+from . import run_page, run_report
+from .check_trace import as_shell, preloaded, run_beside
 from .programs import become
 
 WRONG_USE = 2  # exit status, as argparse has it
@@ -35,14 +42,78 @@ def trouble() -> str | None:
     return None
 
 
-def start(words: Sequence[str]) -> int:
-    if found := trouble():
-        return refuse(found)
+def notice() -> None:
+    """Says what openaclnn chooses."""
     if os.environ.get("OPENACLNN_NPU_NOTICE", "1") != "0":
         chosen = [f"{name}={value}" for name, value in DEFAULTS.items() if name not in os.environ]
         if chosen:
             print(f"openaclnn npu: {' '.join(chosen)}, unless you set it", file=sys.stderr)
+
+
+def start(words: Sequence[str]) -> int:
+    if found := trouble():
+        return refuse(found)
+    notice()
     return become("npu", words, environment(os.environ))
+
+
+def report_run(words: Sequence[str], destination: str, products: Sequence[str]) -> int:
+    """Runs the program and writes the report, in the form that the suffix names."""
+    if unwritable("npu", "--report", destination):
+        return WRONG_USE
+    if found := trouble():
+        return refuse(found)
+    notice()
+    with tempfile.TemporaryDirectory() as folder:
+        variables = environment({**os.environ, "LD_PRELOAD": preloaded(os.environ)})
+        variables |= {"OPENACLNN_REPORT": folder, "OPENACLNN_REPORT_PRODUCTS": ",".join(products)}
+        begin = time.monotonic()
+        ended = run_beside("npu", words, variables, output_to_error=destination == "-")
+        found_here = run_report.report(
+            Path(folder),
+            products,
+            command=list(words),
+            status=as_shell(ended),
+            seconds=time.monotonic() - begin,
+            openaclnn=config()["version"],
+        )
+    try:
+        if destination.endswith(".json"):
+            write_json(destination, found_here)
+        elif destination.endswith((".html", ".htm")):
+            write_text(destination, run_page.page(found_here))
+        else:
+            write_text(destination, run_report.as_text(found_here))
+    except NotWritten as error:
+        print(f"openaclnn npu: {error}", file=sys.stderr)
+        return as_shell(ended) or NOT_WRITTEN
+    print(f"openaclnn npu: {run_report.headline(found_here)[1]}", file=sys.stderr)
+    return as_shell(ended)
+
+
+def options(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """--report and --product with their values, and the words after them."""
+    found: dict[str, str] = {}
+    rest = list(words)
+    while rest and (name := rest[0].split("=", 1)[0]) in ("--report", "--product"):
+        word = rest.pop(0)
+        if "=" in word:
+            found[name] = word.split("=", 1)[1]
+        elif rest:
+            found[name] = rest.pop(0)
+        else:
+            found[name] = ""
+    return found, rest
+
+
+def chosen_products(given: str | None) -> tuple[str, ...] | None:
+    """The products to judge, by default the one in force; None: there is no such product."""
+    known = tuple(p.key for p in products())
+    if given is None:
+        current = config()["product"]
+        return (current,) if current in known else known
+    keys = tuple(given.split(","))
+    return keys if set(keys) <= set(known) else None
 
 
 def show_exports() -> int:
@@ -55,7 +126,7 @@ def show_exports() -> int:
 
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:
-    words = arguments.words
+    given, words = options(arguments.words)
     if not words or words[0] in ("-h", "--help"):
         print(arguments.help)
         return 0 if words else WRONG_USE
@@ -71,7 +142,15 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
         words = words[1:]
     if not words or words[0].startswith("-"):
         return refuse("a command must follow, as in: openaclnn npu -- python train.py")
-    return start(words)
+    if not given:
+        return start(words)
+    if "--report" not in given:
+        return refuse("--product needs --report FILE: it names the products of the report")
+    judged = chosen_products(given.get("--product"))
+    if judged is None:
+        keys = ", ".join(p.key for p in products())
+        return refuse(f"--product must be some of {keys}, but is {given['--product']!r}")
+    return report_run(words, given["--report"], judged)
 
 
 def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -86,10 +165,16 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn npu -- pytest tests\n"
         "  openaclnn npu --check               what is installed, and whether it runs\n"
         "  openaclnn npu --demo                train a small model, beside the same on device cpu\n"
-        '  eval "$(openaclnn npu --shell)"     set the environment of this shell\n\n'
+        '  eval "$(openaclnn npu --shell)"     set the environment of this shell\n'
+        "  openaclnn npu --report report.html -- pytest tests\n\n"
+        "--report FILE   also write what the run called: refused calls, calls that fall back to\n"
+        "                the CPU, dtypes, determinism, time, memory. A page (.html), data (.json)\n"
+        "                or text; - is standard output, and the program's goes to standard error\n"
+        "--product KEY   the product that the report judges the calls for, or several: 910,A2;\n"
+        "                by default the one in force\n\n"
         "In a program: import openaclnn.npu before torch.\n"
         "OPENACLNN_DEVICES is the number of devices, OPENACLNN_NPU_NOTICE=0 silences the notices.",
-        forwards="[--check | --demo | --shell] [-- COMMAND ...]",
+        forwards="[--check | --demo | --shell | --report FILE [--product KEY]] [-- COMMAND ...]",
     )
     npu.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     npu.set_defaults(help=npu.format_help().rstrip())

@@ -51,4 +51,8 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with all that a process needs."""
     path = [str(folder) for folder in folders()]
     path += [base["LD_LIBRARY_PATH"]] if base.get("LD_LIBRARY_PATH") else []
-    return {**base, **settings(base), "LD_LIBRARY_PATH": ":".join(path)}
+    found = {**base, **settings(base), "LD_LIBRARY_PATH": ":".join(path)}
+    programs = str(home() / "bin")  # npu-smi
+    if programs not in found.get("PATH", "").split(":"):
+        found["PATH"] = ":".join(filter(None, (programs, found.get("PATH"))))
+    return found

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of each device in bytes: what is in use, the limit of OPENACLNN_DEVICE_MEMORY, and
+// what fresh memory holds (OPENACLNN_FILL).
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/runtime/device.h"
+#include "core/runtime/environment.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/no_destructor.h"
+
+namespace openaclnn {
+namespace {
+
+struct Use {
+  std::atomic<uint64_t> current, peak;
+};
+Use uses[kMaxDevices];
+
+// 0: none
+uint64_t limit() {
+  static constinit NoDestructor<uint64_t> found;
+  return found.get([] { return environment_bytes("OPENACLNN_DEVICE_MEMORY", 0); });
+}
+
+bool fills_with_nan() {
+  static constinit NoDestructor<bool> found;
+  return found.get([] {
+    const char* text = std::getenv("OPENACLNN_FILL");
+    if (text == nullptr || *text == '\0') return false;
+    const bool is = std::strcmp(text, "nan") == 0;
+    if (!is) warn_environment("OPENACLNN_FILL", "nan", text, "no filling");
+    return is;
+  });
+}
+
+}  // namespace
+
+Status book_memory(const char* call, int32_t device, size_t asked, size_t bytes) {
+  Use& use = uses[device];
+  const uint64_t most = limit() == 0 ? UINT64_MAX : limit();
+  uint64_t before = use.current.load(std::memory_order_relaxed);
+  do {
+    if (before > most || bytes > most - before) {
+      return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::out_of_memory, call,
+                  "out of memory: %zu bytes; device %d has %llu of %llu bytes left "
+                  "(OPENACLNN_DEVICE_MEMORY)",
+                  asked, device, static_cast<unsigned long long>(before > most ? 0 : most - before),
+                  static_cast<unsigned long long>(most));
+    }
+  } while (!use.current.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  uint64_t peak = use.peak.load(std::memory_order_relaxed);
+  while (peak < before + bytes &&
+         !use.peak.compare_exchange_weak(peak, before + bytes, std::memory_order_relaxed)) {
+  }
+  return {};
+}
+
+void unbook_memory(int32_t device, size_t bytes) {
+  uses[device].current.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+MemoryUse memory_use(int32_t device) {
+  return {uses[device].current.load(std::memory_order_relaxed),
+          uses[device].peak.load(std::memory_order_relaxed)};
+}
+
+size_t device_memory() { return limit() == 0 ? total_memory() : limit(); }
+
+size_t free_device_memory(int32_t device) {
+  if (limit() == 0) return free_memory();
+  const uint64_t current = memory_use(device).current;
+  return current < limit() ? limit() - current : 0;
+}
+
+// All bits set are NaN in every floating-point type, -1 in signed integers.
+void fill_fresh(void* address, size_t bytes) {
+  if (fills_with_nan()) std::memset(address, 0xff, bytes);
+}
+
+}  // namespace openaclnn
