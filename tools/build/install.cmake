@@ -2,6 +2,7 @@
 # ---- an installation directory laid out like CANN's ----
 set(HOME_DIR openaclnn/home)
 install(TARGETS openaclnn ${NAMES} LIBRARY DESTINATION ${HOME_DIR}/lib64)
+install(TARGETS npu_smi RUNTIME DESTINATION ${HOME_DIR}/bin)
 install(TARGETS openaclnn_trace ${TRACE_NAMES} LIBRARY DESTINATION ${HOME_DIR}/lib64/trace)
 install(TARGETS trace_cust_opapi LIBRARY DESTINATION ${HOME_DIR}/lib64/trace/op_api/lib)
 install(TARGETS openaclnn_npu ${NPU_TARGETS} LIBRARY DESTINATION ${HOME_DIR}/lib64/npu)

@@ -50,7 +50,7 @@ def _fill(folder: Path, torch: Path, library: Path) -> None:
     _link(folder / "lib64" / library.name, library)
     _link(folder / "opp", root / "opp")
     _link(folder / "share" / "docs", root / "share" / "docs")
-    for name in ("set_env.sh", "bin/setenv.bash"):
+    for name in ("set_env.sh", "bin/setenv.bash", "bin/npu-smi"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(root / name, folder / name)
     for name in ("cmake", "pkgconfig"):
