@@ -28,12 +28,6 @@ def page(found: Mapping[str, Any]) -> str:
         f"openaclnn {found['openaclnn']}, product {found['product']}",
     ]
     sections = [
-        _section(
-            "refused",
-            "Refused in this run",
-            "Calls that raised an error here. A device of this product would raise it too.",
-            _sentences(found["refused"], "refused"),
-        ),
         *(
             _section(
                 f"product-{key}",
@@ -42,6 +36,13 @@ def page(found: Mapping[str, Any]) -> str:
                 _sentences(rows, "calls"),
             )
             for key, rows in found["products"].items()
+        ),
+        _section(
+            "refused",
+            "Also refused in this run",
+            "Calls that raised an error, beside those above: wrong shapes, wrong values, what "
+            "openaclnn lacks.",
+            _sentences(found["refused"], "refused"),
         ),
         _section(
             "fallbacks",
@@ -107,7 +108,12 @@ def page(found: Mapping[str, Any]) -> str:
     if missing(found):
         sections.insert(0, f'<p class="hint">{escape(missing(found))}</p>')
     return document(
-        "npu", verdict, sentence, facts, "\n".join(sections), ("refused", "what was refused")
+        "npu",
+        verdict,
+        sentence,
+        facts,
+        "\n".join(sections),
+        (f"product-{next(iter(found['products']))}", "what is refused"),
     )
 
 

@@ -98,16 +98,17 @@ def report(folder: Path, products: Sequence[str], **facts: Any) -> dict[str, Any
     for document in documents:
         for use in document["memory"]:
             peaks[use["device"]] = max(peaks.get(use["device"], 0), use["peak"])
+    current = documents[0]["product"] if documents else None
     by_time = sorted(counted, key=lambda c: -(c.planned + c.worked))
     return {
         **facts,
-        "product": documents[0]["product"] if documents else None,
+        "product": current,
         "processes": len(documents),
         "lost_processes": lost,
         "refused": [
             c.as_data(refused=c.refused, sentence=c.sentence)
             for c in sorted(functions, key=lambda c: -c.refused)
-            if c.refused
+            if c.refused and not (current in products and current in c.verdicts)
         ],
         "products": {
             product: [
@@ -123,7 +124,9 @@ def report(folder: Path, products: Sequence[str], **facts: Any) -> dict[str, Any
             if c.kind == "fallback"
         ],
         "nondeterministic": [
-            c.as_data() for c in by_time if c.kind == "function" and deterministic(c.name) is False
+            c.as_data(calls=c.calls - c.refused)
+            for c in functions
+            if c.calls > c.refused and deterministic(c.name) is False
         ],
         "determinism_unknown": sorted({c.name for c in functions if deterministic(c.name) is None}),
         "waits": waits(documents),
@@ -191,7 +194,7 @@ def as_text(found: Mapping[str, Any]) -> str:
             lines.extend([title, *(f"  {line}" for line in columns(rows, align)), ""])
 
     section(
-        "refused in this run",
+        "also refused in this run",
         [[r["function"], r["dtypes"], str(r["refused"]), r["sentence"]] for r in found["refused"]],
         "llrl",
     )
