@@ -90,6 +90,8 @@ FAILURES = {
     "sleeps longer than the group waits": ("TIMEOUT=5", "2", FAILING, "sleeps"),
     "killed, of four": ("4", FAILING, "killed"),
     "killed, no result read": ("2", FAILING, "killed", "unread"),
+    "told to fail": ("OPENACLNN_HCCL_FAULT=1:2:error", "2", FAILING, "fault"),
+    "told to be silent": ("OPENACLNN_HCCL_FAULT=1:2:silent", *SECONDS, "2", FAILING, "fault"),
 }
 
 
@@ -111,6 +113,8 @@ def failures() -> dict[str, tuple[int, str]]:
         ("leaves", "another rank ended or failed: "),
         ("sleeps", "timed out after HCCL_EXEC_TIMEOUT = 5 s: a rank did not take part"),
         ("missing", "timed out after HCCL_CONNECT_TIMEOUT = 5 s: rank 1 of 2"),
+        ("told to fail", "another rank ended or failed: "),
+        ("told to be silent", "timed out after HCCL_EXEC_TIMEOUT = 5 s: a rank did not take part"),
     ],
 )
 def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence, failures):
@@ -120,6 +124,16 @@ def test_a_failing_rank_ends_the_others_with_a_sentence(way, sentence, failures)
     assert raised is not None, text
     assert sentence in raised[2], text
     assert "rank 0 has" not in text  # no result that only looks like one
+
+
+@pytest.mark.parametrize(
+    ("way", "sentence"),
+    [("told to fail", "failed, as "), ("told to be silent", "took no part, as ")],
+)
+def test_a_rank_fails_at_the_call_that_the_variable_names(way, sentence, failures):
+    raised = re.search(r"rank 1 after \d+ s: (.*?)(?=^\[rank|\Z)", failures[way][1], re.M | re.S)
+    assert raised is not None, failures[way][1]
+    assert f"{sentence}OPENACLNN_HCCL_FAULT says" in raised[1]
 
 
 SUM = "(sum of Float)"

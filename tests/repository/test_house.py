@@ -39,6 +39,7 @@ MAY_INCLUDE = {
     "core/acl": "core/runtime",
     "core/hccl": "core/runtime core/acl",
     "core/npu": "core/runtime",
+    "core/smi": "",
     "core/names": "",
     "core/torch": "core/ops",
     "core/jax": "core/ops",
@@ -57,7 +58,8 @@ MAY_INCLUDE = {
     **{
         folder: ""
         for folder in (
-            "tests/c", "tests/bits", "tests/abi/styles", "tests/aten/programs", "tests/aten/fuzz",
+            "tests/c", "tests/trace", "tests/bits", "tests/abi/styles", "tests/aten/programs",
+            "tests/aten/fuzz",
             "tests/npu/device", "tests/verify", "examples", "examples/aten",
             "examples/mistakes", "include", "tools/release/wheel", "benchmarks",
         )

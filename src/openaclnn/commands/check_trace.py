@@ -138,12 +138,13 @@ def check(arguments: argparse.Namespace, _: Paint) -> int:
 
 
 def preloaded(variables: Mapping[str, str], root: Path | None = None) -> str:
-    """LD_PRELOAD with the traced libraries of an installation directory."""
+    """LD_PRELOAD with the traced libraries of an installation directory. The last of them has what
+    libc and PyTorch have too; the loader would find theirs first if it only came as a dependency.
+    """
     folder = (root or home()) / "lib64" / "trace"
+    names = [*LIBRARIES, "openaclnn_trace"]
     before = variables.get("LD_PRELOAD")
-    return ":".join(
-        [*(str(folder / f"lib{n}.so") for n in LIBRARIES), *([before] if before else [])]
-    )
+    return ":".join([*(str(folder / f"lib{name}.so") for name in names), *filter(None, [before])])
 
 
 def trace(arguments: argparse.Namespace, _: Paint) -> int:

@@ -181,7 +181,7 @@ def missing(found: Mapping[str, Any]) -> str:
     if not lost:
         return ""
     return (
-        f"{plural(len(lost), 'process').replace('processs', 'processes')} ended by a signal and "
+        f"{len(lost)} process{'' if len(lost) == 1 else 'es'} ended by a signal and "
         f"left no figures: {', '.join(lost)}"
     )
 
