@@ -127,7 +127,7 @@ def show_exports() -> int:
 
 def run(arguments: argparse.Namespace, paint: Paint) -> int:
     given, words = options(arguments.words)
-    if not words or words[0] in ("-h", "--help"):
+    if not arguments.words or words[:1] in (["-h"], ["--help"]):
         print(arguments.help)
         return 0 if words else WRONG_USE
     if words == ["--shell"]:
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
         return check(paint)
     if words == ["--demo"]:
         return start([sys.executable, "-m", "openaclnn.torch_npu.demo"])
-    if words[0] == "--":
+    if words[:1] == ["--"]:
         words = words[1:]
     if not words or words[0].startswith("-"):
         return refuse("a command must follow, as in: openaclnn npu -- python train.py")
