@@ -27,7 +27,12 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 INVENTED = re.compile(r"softmax|NAME|KIND|commands/header|test_header_command|unrecorded_event")
 INVENTED_COMMANDS = {"header"}
 # Variables that the library and its commands use among themselves.
-INTERNAL = {"OPENACLNN_CHECK_SEEN", "OPENACLNN_TRACE_SEEN"}
+INTERNAL = {
+    "OPENACLNN_CHECK_SEEN",
+    "OPENACLNN_REPORT",
+    "OPENACLNN_REPORT_PRODUCTS",
+    "OPENACLNN_TRACE_SEEN",
+}
 
 
 @each_page
