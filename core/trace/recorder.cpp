@@ -252,6 +252,7 @@ void Recorder::called(const char* name, const Arguments& arguments, const std::s
   if (submission != 0) arrow("submits", "\"s\"", Track::host, thread, begin, submission);
   follow_event(name, arguments, thread, begin);
   figures_[{0, name}].add(end - begin);
+  if (tally_.is_due(end)) write_report(false);
 }
 
 // Streams run in order, so this is the oldest submission under this name.
@@ -298,7 +299,7 @@ void Recorder::write_table() {
 
 void Recorder::finish() {
   std::lock_guard lock(mutex_);
-  write_report();
+  write_report(true);
   if (!opened_) return;
   errno = 0;
   if (text_ != nullptr) {

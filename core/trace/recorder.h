@@ -118,7 +118,7 @@ class Recorder {
   void name_track(Track track, int number, const std::string& name);
   void write_event(const std::string& fields);
   void write_table();
-  void write_report();
+  void write_report(bool complete);
 
   std::mutex mutex_;
   int64_t start_ = 0;

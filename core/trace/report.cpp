@@ -63,19 +63,19 @@ void Recorder::refuse(uint64_t submission, const std::string& sentence) {
   }
 }
 
-void Recorder::write_report() {
+void Recorder::write_report(bool complete) {
   std::vector<Tally::Call> calls;
   for (const auto& [key, own] : figures_) {
     if (key.first == 0) calls.push_back({key.second, own.count, own.total});
   }
-  tally_.write(calls, program_invocation_short_name);
+  tally_.write(calls, program_invocation_short_name, complete);
 }
 
 // A child of vfork has this memory, but another process.
 void Recorder::leave() {
   if (!tally_.wanted() || getpid() != process_) return;
   std::lock_guard lock(mutex_);
-  write_report();
+  write_report(true);
 }
 
 }  // namespace openaclnn::trace

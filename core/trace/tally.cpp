@@ -94,22 +94,34 @@ void Tally::open() {
 // Plans and submissions of the parent point to the entries.
 void Tally::restart() {
   path_.clear();
+  written_ = 0;
   for (auto& [key, own] : entries_) {
     own.calls = own.refused = 0;
     own.planned = own.worked = 0;
   }
 }
 
-void Tally::write(const std::vector<Call>& calls, const std::string& program) {
+bool Tally::is_due(int64_t now) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  if (path_.empty() || now - written_ < kSecond) return false;
+  written_ = now;
+  return true;
+}
+
+void Tally::write(const std::vector<Call>& calls, const std::string& program, bool complete) {
   if (path_.empty()) return;
-  FILE* file = std::fopen(path_.c_str(), "w");
+  const std::string beside = path_ + ".part";  // whoever sees the file sees all of it
+  FILE* file = std::fopen(beside.c_str(), "w");
   if (file == nullptr) {
     std::fprintf(stderr, "openaclnn npu: %s could not be written: %s\n", path_.c_str(),
                  std::strerror(errno));
     return;
   }
-  std::fprintf(file, "{\"process\": %d, \"program\": %s, \"product\": %s, \"entries\": [", getpid(),
-               quoted(program).c_str(), quoted(openaclnn_product_key()).c_str());
+  std::fprintf(file,
+               "{\"process\": %d, \"program\": %s, \"product\": %s, \"complete\": %s, "
+               "\"entries\": [",
+               getpid(), quoted(program).c_str(), quoted(openaclnn_product_key()).c_str(),
+               complete ? "true" : "false");
   const char* separator = "\n";
   for (const auto& [key, own] : entries_) {
     if (own.calls == 0) continue;
@@ -127,7 +139,8 @@ void Tally::write(const std::vector<Call>& calls, const std::string& program) {
   std::fputs("],\n\"memory\": [", file);
   write_memory(file);
   std::fputs("]}\n", file);
-  std::fclose(file);
+  const bool whole = std::ferror(file) == 0;
+  if (std::fclose(file) == 0 && whole) (void)std::rename(beside.c_str(), path_.c_str());
 }
 
 }  // namespace openaclnn::trace

@@ -55,10 +55,13 @@ class Tally {
     uint64_t count;
     int64_t total;
   };
-  void write(const std::vector<Call>& calls, const std::string& program);
+  // Written every second, and at the end: what a signal ends has all but its last second.
+  bool is_due(int64_t now);
+  void write(const std::vector<Call>& calls, const std::string& program, bool complete);
 
  private:
   std::string folder_, path_;
+  int64_t written_ = 0;
   std::vector<std::string> products_;
   std::map<std::string, Tallied> entries_;
 };

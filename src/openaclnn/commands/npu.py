@@ -69,12 +69,14 @@ def report_run(words: Sequence[str], destination: str, products: Sequence[str]) 
         variables |= {"OPENACLNN_REPORT": folder, "OPENACLNN_REPORT_PRODUCTS": ",".join(products)}
         begin = time.monotonic()
         ended = run_beside("npu", words, variables, output_to_error=destination == "-")
+        seconds = time.monotonic() - begin
+        run_report.wait_for_processes(Path(folder))
         found_here = run_report.report(
             Path(folder),
             products,
             command=list(words),
             status=as_shell(ended),
-            seconds=time.monotonic() - begin,
+            seconds=seconds,
             openaclnn=config()["version"],
         )
     try:

@@ -5,6 +5,7 @@ document with the worst first, and as text."""
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,8 +58,26 @@ def dtypes_text(tensors: Iterable[Sequence[Any]]) -> str:
     return ", ".join([usual, *others])
 
 
+def is_running(process: str) -> bool:
+    try:
+        state = Path("/proc", process, "stat").read_text(encoding="utf-8").rpartition(")")[2]
+    except OSError:
+        return False
+    return state.split()[0] not in "ZX"  # a zombie, dead
+
+
+def wait_for_processes(folder: Path, seconds: float = 20) -> None:
+    """Workers of pytest-xdist end after the program: waits for those that have not written yet."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        texts = {path.stem: path.read_bytes() for path in folder.glob("*.json")}
+        if not any(b'"complete": true' not in texts[p] and is_running(p) for p in texts):
+            return
+        time.sleep(0.05)
+
+
 def merged(files: Sequence[Path]) -> tuple[list[Counted], list[dict[str, Any]], list[str]]:
-    """What was counted, the documents of the processes, and the processes without one."""
+    """What was counted, the documents of the processes, and the processes with a part of one."""
     found: dict[tuple[str, str, str], Counted] = {}
     documents, lost = [], []
     for path in files:
@@ -67,6 +86,8 @@ def merged(files: Sequence[Path]) -> tuple[list[Counted], list[dict[str, Any]], 
             lost.append(path.stem)
             continue
         documents.append(json.loads(text))
+        if not documents[-1]["complete"]:
+            lost.append(path.stem)
         for entry in documents[-1]["entries"]:
             key = entry["kind"], entry["name"], dtypes_text(entry["tensors"])
             found.setdefault(key, Counted(*key)).add(entry)
@@ -180,9 +201,10 @@ def missing(found: Mapping[str, Any]) -> str:
     lost = found["lost_processes"]
     if not lost:
         return ""
+    processes = f"{len(lost)} process{'' if len(lost) == 1 else 'es'}"
     return (
-        f"{len(lost)} process{'' if len(lost) == 1 else 'es'} ended by a signal and "
-        f"left no figures: {', '.join(lost)}"
+        f"{processes} ended by a signal, or still run, and lack the figures of the last second: "
+        f"{', '.join(lost)}"
     )
 
 
