@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..aten.devices import entries
+from ..aten.products import entries
 from ..report.text_table import columns
 
 WAITS = ("aclrtSynchronize", "aclrtMemcpy", "aclrtMemset")  # without Async: the host waits

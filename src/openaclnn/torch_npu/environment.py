@@ -56,7 +56,8 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with all that a process needs."""
     found = {**base, **settings(base)}
     paths = {"LD_LIBRARY_PATH": folders(), "PYTHONPATH": [modules()], "PATH": [home() / "bin"]}
-    for name, parts in paths.items():  # bin has npu-smi
-        before = found.get(name, "").split(":") if found.get(name) else []
-        found[name] = ":".join([*(str(p) for p in parts if str(p) not in before), *before])
+    for name, folders_of in paths.items():  # bin has npu-smi
+        first = [str(folder) for folder in folders_of]
+        before = found[name].split(":") if found.get(name) else []
+        found[name] = ":".join([*first, *(path for path in before if path not in first)])
     return found
