@@ -141,7 +141,9 @@ def test_help_names_only_pages_that_are_there(capsys):
 
 def test_links_of_the_installed_pages_lead_somewhere():
     """Except for links into the sources, which only a checkout has."""
-    sources = re.compile(r"[a-z]+:|\.\./(core|src|python|tests|tools|benchmarks)\b|[\w/]+\.(svg|png)$")
+    sources = re.compile(
+        r"[a-z]+:|\.\./(core|src|python|tests|tools|benchmarks)\b|[\w/]+\.(svg|png)$"
+    )
     followed = 0
     for page in INSTALLED.glob("*.md"):
         for link in re.findall(r"\]\(([^)#\s]+)", without_diffs(page.read_text("utf-8"))):

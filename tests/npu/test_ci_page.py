@@ -51,8 +51,8 @@ COMMAND = f'openaclnn() {{ {sys.executable} -m openaclnn "$@"; }}\n'
 def run(command, folder, **variables):
     variables |= {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
     return subprocess.run(
-        ["bash", "-ec", COMMAND + command], cwd=folder, env=environment(**variables), capture_output=True,
-        text=True,
+        ["bash", "-ec", COMMAND + command], cwd=folder, env=environment(**variables),
+        capture_output=True, text=True,
     )  # fmt: skip
 
 
