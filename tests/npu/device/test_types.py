@@ -88,6 +88,11 @@ CASES = [
      {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
       "shrink_axis_mask": 0}, [X[::2].flip(1)[:, :3]]),
     ("Pad", [X, ints(1, 2, 0, 3)], {}, [F.pad(X, (0, 3, 1, 2))]),
+    ("PadV3", [X, ints(0, 1, 2, 0), torch.tensor([1.5])],
+     {"mode": "constant", "paddings_contiguous": True}, [F.pad(X, (2, 0, 0, 1), value=1.5)]),
+    ("OnesLike", [X], {}, [torch.ones(3, 4)]),
+    ("ZerosLike", [X], {}, [torch.zeros(3, 4)]),
+    ("AsStrided", [X, ints(2, 2), ints(4, 2), ints(5)], {}, [X[1:, 1::2]]),
     ("MatMul", [X, Y], {"transpose_x1": False, "transpose_x2": True}, [X @ Y.T]),
     ("MatMulV2", [X, Y, X[0]], {"transpose_x1": True, "transpose_x2": False}, [X.T @ Y + X[0]]),
     ("BatchMatMul", [SCORES, SCORES], {"adj_x1": False, "adj_x2": True}, [SCORES @ SCORES.mT]),
@@ -127,6 +132,9 @@ def test_a_type_by_value(case):
         ("Slice", [X, ints(1, 0), ints(3, 3)], {}, (3, 3), "must stay within dim 0 of x"),
         ("Slice", [X, ints(1), ints(1)], {}, (3, 3), "must have a number for each dim of x"),
         ("Pad", [X, ints(1, 2)], {}, (3, 4), "must have a pair for each dim of x"),
+        ("PadV3", [X, ints(0, 0, 0, 0)], {"mode": "reflect", "paddings_contiguous": True}, (3, 4),
+         "mode must be constant"),
+        ("AsStrided", [X, ints(2, 2), ints(4, 2), ints(9)], {}, (2, 2), "must stay within"),
         ("Transpose", [X, ints(0, 2)], {}, (3, 4), "perm|dims|Dimension"),
         ("BroadcastTo", [X, ints(5, 4)], {}, (5, 4), "expand"),
         ("SoftmaxV2", [X], {"axes": [0, 1]}, (3, 4), "axes must have one number"),
@@ -163,7 +171,6 @@ COMPILED = {
     "transpose": lambda x, y: x.T.contiguous(),
     "pad": lambda x, y: F.pad(x, (1, 2)),
     "cast": lambda x, y: (x * 9).int(),
-    "layer_norm": lambda x, y: F.layer_norm(x, (4,)),
 }
 
 

@@ -265,17 +265,10 @@ void gather_v3(Tensor self, int64_t dim, Tensor index, int64_t batch_dims, int64
 }  // namespace
 
 const Composite slice_composites[] = {
-    ENTRY(slice_v2),
-    ENTRY(strided_slice),
-    ENTRY(as_strided),
-    ENTRY(view_copy),
-    ENTRY(flatten),
-    ENTRY(gather_nd),
-    ENTRY(scatter_nd),
-    ENTRY(tf_scatter_add),
-    ENTRY(gather_v3),
-    ENTRY(strided_slice_by_type),
-    {},
+    ENTRY(slice_v2),       ENTRY(strided_slice),      ENTRY(strided_slice_by_type),
+    ENTRY(as_strided),     ENTRY(as_strided_by_type), ENTRY(view_copy),
+    ENTRY(flatten),        ENTRY(gather_nd),          ENTRY(scatter_nd),
+    ENTRY(tf_scatter_add), ENTRY(gather_v3),          {},
 };
 
 }  // namespace openaclnn::aten
