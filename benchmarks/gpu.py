@@ -91,7 +91,7 @@ def machine(dry: bool) -> dict[str, Any]:
 
 
 def run_section(args: argparse.Namespace, name: str) -> int:
-    """In a process of its own, which a crash or a hang ends."""
+    """In its own process, which a crash or a hang ends."""
     from gpu_sections import sections
 
     run = Run(args, name)

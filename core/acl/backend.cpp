@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// How the C functions of this room find the library in which ATen computes; core/aten/backend.cpp
+// is how the rows of ATen find it.
 #include "core/acl/backend.h"
 
 #include <dlfcn.h>

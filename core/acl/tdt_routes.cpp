@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routes: a thread for each takes messages from the source and gives them to the destination.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <thread>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
 
 #include "core/acl/description.h"
+#include "core/acl/tdt_forwarding.h"
 #include "core/acl/tdt_queue.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/fork.h"
@@ -34,49 +37,6 @@ HandlePool<acltdtQueueRouteList>& lists() { return pool_of<acltdtQueueRouteList>
 HandlePool<acltdtQueueRouteQueryInfo>& queries() {
   return pool_of<acltdtQueueRouteQueryInfo>(1 << 12);
 }
-
-// One route at work.
-class Forwarding {
- public:
-  Forwarding(uint32_t source, uint32_t destination, std::shared_ptr<TdtQueue> from,
-             std::shared_ptr<TdtQueue> to)
-      : source_(source), destination_(destination), from_(std::move(from)), to_(std::move(to)) {
-    thread_ = std::thread([this] { forward(); });
-  }
-  ~Forwarding() {
-    stopping_ = true;
-    thread_.join();
-  }
-
-  bool is(uint32_t source, uint32_t destination) const {
-    return source_ == source && destination_ == destination;
-  }
-  uint32_t source() const { return source_; }
-  uint32_t destination() const { return destination_; }
-
- private:
-  void forward() {
-    constexpr int64_t kLook = 10;  // milliseconds
-    while (!stopping_) {
-      QueueMessage message;
-      const auto take = [&](QueueMessage& first) {
-        message = std::move(first);
-        return true;
-      };
-      const QueueResult taken = from_->pop(Deadline::in_milliseconds(kLook), take);
-      if (taken == QueueResult::stopped) return;
-      QueueResult given = taken == QueueResult::done ? QueueResult::full : QueueResult::done;
-      while (given == QueueResult::full && !stopping_)
-        given = to_->push(message, Deadline::in_milliseconds(kLook));
-      if (given == QueueResult::stopped) return;
-    }
-  }
-
-  const uint32_t source_, destination_;
-  const std::shared_ptr<TdtQueue> from_, to_;
-  std::atomic<bool> stopping_ = false;
-  std::thread thread_;
-};
 
 struct Bound {
   Bound() {

@@ -60,17 +60,18 @@ Status input_shape(const Operator& op, const Operands& operands, Dims* shape) {
   return {};
 }
 
+// "out must have the shape of self [2, 3], but got [3, 2]"
 Status check_shapes(const Operator& op, const Operands& operands, Dims* shape) {
   if (Status status = input_shape(op, operands, shape); !status.ok()) return status;
   const char* first = op.parameters[operands.parameter[0]].name;
-  const Dims& out = operands.tensor[operands.inputs]->shape;
-  if (!(out == *shape)) {
+  const Dims& got = operands.tensor[operands.inputs]->shape;
+  if (!(got == *shape)) {
     const char* name = op.parameters[operands.parameter[operands.inputs]].name;
     const std::string whose = op.shapes == Shapes::same ? std::string("shape of ") + first
                                                         : "broadcast shape of the inputs";
     return fail(ACLNN_ERR_PARAM_INVALID, Reason::wrong_shape, op.name,
                 "%s must have the %s %s, but got %s", name, whose.c_str(), to_text(*shape).c_str(),
-                to_text(out).c_str());
+                to_text(got).c_str());
   }
   return {};
 }

@@ -27,12 +27,12 @@ constexpr int64_t kLeastChannelsLast = 16;
 void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   const int64_t width = g.channels / g.groups;
   const auto size = static_cast<int64_t>(dtype_size(g.x->dtype));
-  const bool channels_last = interleaved(call, call.x) || interleaved(call, call.out) ||
-                             (g.dy != nullptr && interleaved(call, call.dy));
+  const bool some_interleaved = interleaved(call, call.x) || interleaved(call, call.out) ||
+                                (g.dy != nullptr && interleaved(call, call.dy));
   call.group_batch = 1;
   if (call.positions < kSmallSpatial) {
     call.group_batch = std::max<int64_t>(1, small_spatial_channels(call.positions) / width);
-  } else if (channels_last) {
+  } else if (some_interleaved) {
     call.group_batch = std::clamp<int64_t>(128 / (width * size), 1,
                                            kMaxGroupBatch);  // two cache lines of each position
   }
@@ -40,11 +40,11 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   const auto last = [&](const GroupNormTensor& t) {
     return t.side == Side::channels && t.position[0] >= g.channels;
   };
-  const bool by_position = channels_last && call.positions >= kSmallSpatial &&
-                           g.channels >= kLeastChannelsLast && last(call.x) && last(call.out) &&
-                           (g.dy == nullptr || last(call.dy));
-  call.columns = channels_last ? kPiece : 2 * kPiece;  // of a tile: whole pieces
-  if (by_position) {
+  const bool channels_last = some_interleaved && call.positions >= kSmallSpatial &&
+                             g.channels >= kLeastChannelsLast && last(call.x) && last(call.out) &&
+                             (g.dy == nullptr || last(call.dy));
+  call.columns = some_interleaved ? kPiece : 2 * kPiece;  // of a tile: whole pieces
+  if (channels_last) {
     call.layout = Layout::channels;
     const int64_t blocks = (g.channels + kMaxRows - 1) / kMaxRows;
     const int64_t even = (g.channels + blocks - 1) / blocks;
@@ -53,7 +53,7 @@ void fill_blocking(GroupNormCall& call, const GroupNorm& g) {
   }
   const int64_t channels = call.group_batch * width,
                 blocks = (channels + kTileRows - 1) / kTileRows;
-  call.rows = channels_last ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
+  call.rows = some_interleaved ? std::min((channels + blocks - 1) / blocks, kTileRows) : 1;
   const auto dense = [](const GroupNormTensor& t) { return t.side == Side::positions; };
   const bool all = dense(call.x) && dense(call.out) && (g.dy == nullptr || dense(call.dy));
   call.layout = all && call.rows == 1 ? Layout::rows : Layout::gathered;

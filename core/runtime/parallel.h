@@ -46,7 +46,7 @@ inline constexpr int kMaxThreads = 256;
 // where the region is not for torch's threads:
 //   * the process has no torch, or one older than 2.10;
 //   * the thread does not call torch, as far as we know. Each thread that starts an OpenMP region
-//     gets a team of its own, so a thread that never calls torch would add a team for nothing. The
+//     gets its own team, so a thread that never calls torch would add a team for nothing. The
 //     main thread counts as one that calls torch, other threads when they say so (below);
 //   * the process was forked and did not exec since: torch's OpenMP hangs in such a child;
 //   * OPENACLNN_TORCH_THREADS is 0.

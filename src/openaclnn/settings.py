@@ -44,7 +44,7 @@ def set_num_threads(count: int) -> None:
         raise TypeError(f"set_num_threads: count must be an integer, but got {count!r}") from None
     if threads < 1:
         raise ValueError(f"set_num_threads: count must be at least 1, but got {threads}")
-    _core.set_num_threads(min(threads, 2**31 - 1))  # the core has a lower limit of its own
+    _core.set_num_threads(min(threads, 2**31 - 1))  # the core has its own lower limit
 
 
 def home() -> Path:

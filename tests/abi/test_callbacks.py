@@ -2,7 +2,7 @@
 """Python code that runs inside a call: conversions that raise, re-enter, or move the memory of
 other arguments.
 
-Memory is moved in a process of its own, this file as a program, where freed memory is overwritten:
+Memory is moved in its own process, this file as a program, where freed memory is overwritten:
 a call that read an address before it ran such code computes something else, or dies.
 """
 
@@ -186,7 +186,7 @@ def test_calls_inside_of_conversions(op):
 def move_numpy(x):
     """The same values elsewhere: the old memory is freed."""
     shape = x.shape
-    x.resize((1 << 16,), refcheck=False)  # 256 KiB: a mapping of its own
+    x.resize((1 << 16,), refcheck=False)  # 256 KiB: its own mapping
     x.resize(shape, refcheck=False)
 
 

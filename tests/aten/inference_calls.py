@@ -29,7 +29,7 @@ def drawn(*shape: int, seed: int = 1, dtype: torch.dtype = HALF) -> Tensor:
 
 def infer(version: int = 4, *, out: Tensor, lse: Tensor | None = None, **given: Any):
     """Calls FusedInferAttentionScore with NULL for what is not given."""
-    name = "aclnnFusedInferAttentionScore" + ("" if version == 1 else f"V{version}")
+    name = f"aclnnFusedInferAttentionScore{'' if version == 1 else f'V{version}'}"
     given = {**DEFAULTS, **given, "attentionOut": out, "softmaxLse": lse}
     names = [p.name for p in ROWS[name].given]
     assert given.keys() - DEFAULTS.keys() <= set(names)

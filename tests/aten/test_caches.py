@@ -186,7 +186,7 @@ def test_keys_are_normalised_rotated_and_cached(version, mode, quantised):
         caches.append(torch.full(plain.shape, 9).to(dtype))
     outs = [torch.full(t.shape, 77, dtype=HALF) for t in (key, other)]
     given = [scales[0], scales[1]] if quantised else [None, None]
-    call("aclnnKvRmsNormRopeCache" + ("" if version == 1 else "V2"), kv, gamma, cos, sin, index,
+    call(f"aclnnKvRmsNormRopeCache{'' if version == 1 else 'V2'}", kv, gamma, cos, sin, index,
          *caches, *given, None, None, *([v] if version == 2 else []), 1e-5, mode, True,
          *outs)  # fmt: skip
     for got, wanted in zip(caches + outs, [*expected, key, other], strict=True):
@@ -261,7 +261,7 @@ def test_rope_from_a_table_of_positions(kinds, halved, dtype):
 
     outs = [torch.full_like(x, 77) for x in (query, key)]
     mode = [] if kinds == "sections" else [int(kinds == "interleaved")]
-    call("aclnnRopeWithSinCosCache" + ("V2" if mode else ""), positions, query, key, table,
+    call(f"aclnnRopeWithSinCosCache{'V2' if mode else ''}", positions, query, key, table,
          sections, size, halved, *mode, *outs)  # fmt: skip
     for got, x in zip(outs, (query, key), strict=True):
         assert miss(got, turned(x), 3e-6) == ""

@@ -137,7 +137,7 @@ def flags() -> Tensor:
 
 
 def pairs_of(routing: Tensor, capacity: int | None) -> list[tuple[int, int]]:
-    """(token, expert) of each row; without enough tokens of its own an expert takes others."""
+    """(token, expert) of each row; an expert without enough tokens takes others."""
     found = []
     for e in range(EXPERTS):
         own = [t for t in range(TOKENS) if routing[t, e]]

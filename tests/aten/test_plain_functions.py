@@ -318,8 +318,9 @@ def test_random_numbers_follow_their_seed_and_their_distribution():
     assert drawn[0].mean() == pytest.approx(0.5, abs=0.03)
     part = call("aclnnSimThreadExponential", torch.zeros(8), 3, 2.0, 1, 2)[0]
     assert (part > 0).tolist() == [True] * 3 + [False] * 5
-    ones = call("aclnnBernoulli", x, 0.3, 1, 2, x.clone())[0]
-    assert ones.mean() == pytest.approx(0.3, abs=0.03)
+    for name, p in (("Bernoulli", 0.3), ("BernoulliTensor", torch.full_like(x, 0.3))):
+        ones = call(f"aclnn{name}", x, p, 1, 2, x.clone())[0]
+        assert ones.mean() == pytest.approx(0.3, abs=0.03)
 
 
 def test_dropout_always_has_a_mask_in_its_third_version():

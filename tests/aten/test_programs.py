@@ -2,7 +2,7 @@
 """C and C++ programs that use operators that ATen computes: `openaclnn home --aten`, and the
 commands that accept `--aten`.
 
-tests/aten has the calls of a plain C++ client, each compared with numbers of its own.
+tests/aten has the calls of a plain C++ client, each compared with its own numbers.
 """
 
 from __future__ import annotations

@@ -234,8 +234,8 @@ def test_products_of_permuted_batches(dtype):
     (got,) = call(name, a.transpose(0, 1).contiguous(), b.mT.contiguous(), None, None, [1, 0, 2],
                   [0, 2, 1], [1, 0, 2], 0, 2, empty(2, M, 2 * N, dtype=dtype))  # fmt: skip
     assert miss(got, torch.stack([y[:, :2].flatten(1), y[:, 2:].flatten(1)])) == ""
-    (got,) = call(f"{name}WeightNz", a, tiles(b, 16), None, None, [0, 1, 2], [0, 1, 2], [1, 0, 2],
-                  0, 1, empty(M, 4, N, dtype=dtype))  # fmt: skip
+    (got,) = call("aclnnTransposeBatchMatMulWeightNz", a, tiles(b, 16), None, None, [0, 1, 2],
+                  [0, 1, 2], [1, 0, 2], 0, 1, empty(M, 4, N, dtype=dtype))  # fmt: skip
     assert miss(got, y) == ""
     if dtype == torch.float16:
         scale = random(4 * N, low=2, high=9)

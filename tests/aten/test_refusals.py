@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of functions that ATen computes which are wrong, unusual or at the edge: each is a refusal
 with a status and a sentence of the caller's words, or has its value. Cases of one table share a
-process; a call that kills it fails the test of its table.
+process; a call that kills it fails the test of its table. `-k` selects tables, not functions.
 """
 
 from __future__ import annotations

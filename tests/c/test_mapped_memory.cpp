@@ -258,7 +258,7 @@ void threads() {
   CHECK_EQ(aclrtResetDevice(0), 0);
 }
 
-// Parent and child have the same memory, and mappings of their own.
+// Parent and child have the same memory, and their own mappings.
 void forks() {
   CHECK_EQ(aclrtSetDevice(0), 0);
   char* base = reserve(2 * kGranule);

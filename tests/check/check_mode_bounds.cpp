@@ -5,7 +5,7 @@
 //
 //   case allocator way allocated used status        bytes; the status of the call
 //
-// Each case has a process of its own, since a mistake is reported once for its place. With any
+// Each case has its own process, since a mistake is reported once for its place. With any
 // argument operators are left out: without check mode nothing keeps them inside an allocation.
 #include <sys/wait.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 //
 //   check_mode_values FIRST_SEED COUNT right|wrong
 //
-// Each seed has a process of its own, since a mistake is reported once for its place.
+// Each seed has its own process, since a mistake is reported once for its place.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -131,7 +131,7 @@ def test_c_lines_and_build_line(tmp_path: Path) -> None:
 
 
 def command(*arguments: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`openaclnn ...` in a process of its own."""
+    """`openaclnn ...` in its own process."""
     main = "import sys; from openaclnn.commands.cli import main; sys.exit(main())"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENACLNN_")}
     done = subprocess.run(
@@ -256,7 +256,7 @@ def test_what_is_accepted_is_documented_everywhere(
     """By `openaclnn ops`, by help() and on the reference page."""
     function = getattr(openaclnn, op.python)
     helped = " ".join(function.__doc__.split())
-    monkeypatch.syspath_prepend(ROOT / "tools" / "docs")
+    monkeypatch.syspath_prepend(ROOT / "tools" / "build")
     page = importlib.import_module("reference_pages").page(op)
     printed = " ".join(shown("ops", op.name).split())
     assert max(map(len, function.__doc__.splitlines())) <= 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of arrays in and out: NumPy and DLPack. torch has a file of its own."""
+"""Kinds of arrays in and out: NumPy and DLPack. torch has its own file."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def test_a_plan_whose_tensor_moved(move):
 
 
 def test_flush_denormal_changes_nothing():
-    """Threads of the pool have arithmetic of their own; bits must not depend on who computes."""
+    """Threads of the pool have their own arithmetic; bits must not depend on who computes."""
     n = 1 << 20
     x = np.full(n, -1e-40, np.float32)
     openaclnn.set_num_threads(2)

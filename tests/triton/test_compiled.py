@@ -24,8 +24,9 @@ from triton.runtime.jit import JITFunction
 from openaclnn import triton as kernels
 from openaclnn.reference.evaluation import REFERENCES
 from openaclnn.rows.table import OPS
-from openaclnn.triton import group_norm
-from openaclnn.triton.forms import FLOAT
+from openaclnn.triton import elementwise, group_norm
+from openaclnn.triton.forms import FORMS
+from openaclnn.triton.group_norm_division import Division
 
 TOOL = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 DTYPES = {"FLOAT": torch.float32, "BFLOAT16": torch.bfloat16, "FLOAT16": torch.float16,
@@ -76,11 +77,13 @@ def compiled(request, monkeypatch):
 
     def compile_only(self, *args, grid, warmup, **options):
         kernel = run(self, *args, grid=grid, warmup=True, **options)
-        found.setdefault(self.__name__, []).append(kernel)
+        if kernel not in found.setdefault(self.__name__, []):
+            found[self.__name__].append(kernel)
         return kernel
 
     monkeypatch.setattr(JITFunction, "run", compile_only)
     monkeypatch.setattr(group_norm, "_prepared", {})
+    elementwise._launcher.cache_clear()
     monkeypatch.setattr(group_norm, "_MULTIPROCESSORS", 132)
     before = triton.runtime.driver._active
     triton.runtime.driver.set_active(Driver(request.param))
@@ -149,7 +152,7 @@ def test_group_norm(op, dtype, last, compiled, tmp_path):
 @pytest.mark.parametrize("dtype", ["FLOAT", "BFLOAT16"])
 def test_resident(dtype, elements, compiled, tmp_path, monkeypatch):
     """All programs fit on the multiprocessors; counters are released and acquired."""
-    tuning = group_norm.Tuning(resident=elements)
+    tuning = group_norm.Tuning(resident=elements, resident_items=256)  # of "splits"
     monkeypatch.setattr(group_norm, "tuning", tuning)
     for op in GROUP_NORM:
         for name in "sweeps", "several rows", "splits":
@@ -164,12 +167,19 @@ def test_resident(dtype, elements, compiled, tmp_path, monkeypatch):
             assert re.search(order, kernel.asm["ptx"])
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.kernel in FLOAT], ids=lambda op: op.python)
+def test_resident_items():
+    """A group of many items takes two launches."""
+    sizes = 1, 128, 512 * 512, 32, False, 4, 132
+    assert Division(*sizes, group_norm.Tuning()).resident() is None
+    assert Division(*sizes, group_norm.Tuning(resident_items=256)).resident() is not None
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.kernel in FORMS], ids=lambda op: op.python)
 def test_elementwise(op, compiled, tmp_path):
     if compiled.capability == 80:
         pytest.skip("compiled for the newer generation only")
-    for dtype in op.dtypes:
-        for attributes in REFERENCES[op.kernel].attributes[:1]:
+    for dtype in DTYPES:  # DOUBLE also where no product has it
+        for attributes in REFERENCES[op.kernel].attributes:
             tensors = {p.name: torch.empty(1 << 16, dtype=DTYPES[dtype]) for p in op.tensors}
             named = tensors | {p.name: attributes[p.python_name] for p in op.attributes}
             kernels.prepare(op, named)()

@@ -19,7 +19,7 @@ from openaclnn.reference.evaluation import REFERENCES, sample
 from openaclnn.rows.gradients import differentiable
 from openaclnn.rows.table import OPS
 from openaclnn.torch import cuda
-from openaclnn.triton import elementwise
+from openaclnn.triton import elementwise, group_norm
 
 POINTWISE = [op for op in OPS if op.pointwise]
 by_name = {op.python: op for op in OPS}
@@ -147,6 +147,19 @@ def test_a_plan_runs_on_what_its_tensors_hold(launches):
     assert launches == ["leaky_relu"]
     with pytest.raises(TypeError, match=r"stream must be a torch.cuda.Stream .* but got Stream"):
         plan.run(openaclnn.Stream())
+
+
+def test_launches_are_of_one_alignment(monkeypatch):
+    """A kernel is compiled for the addresses that are multiples of 16, each by itself."""
+    memory = torch.randn(80)
+    on, off = memory[:64], memory[1:65]
+    pairs = (on, off), (off, on), (off, off)
+    elementwise._launcher.cache_clear()
+    monkeypatch.setattr(group_norm, "_prepared", {})
+    for pair in pairs:
+        cuda.kernel(by_name["leaky_relu_backward"])(*pair, 0.1, False)
+        cuda.kernel(by_name["group_norm_swish"])(torch.randn(1, 64, 2), *pair, 8)
+    assert elementwise._launcher.cache_info().currsize == len(group_norm._prepared) == len(pairs)
 
 
 def test_large_operands_take_64_bits(monkeypatch):

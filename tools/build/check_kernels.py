@@ -7,16 +7,15 @@
 Symbols: each object defines <its file>_<level> and nothing else that the linker can
 see. A weak symbol could replace baseline code by an AVX-512 copy of the same function.
 
-Loops: run_blocks of every form of a formula that has one, the element loops of group norm, and
-every half conversion, wherever else it is, have a loop that computes in and stores from registers
-of the level's full width: xmm for v2, ymm for v3, zmm for v4. A run_blocks has no scalar loop.
-(One instruction of v3 converts a full register to fp16, and stores half a register. The fused
-multiply-add in double, which v2 takes from libm, is exempt. The loops of
-run_registers_summed and run_registers_quick are in registers as they are written; that of
-`general` is not checked.)
+Loops: run_fast and run_double of every form, and the array conversions of halves, have a loop that
+computes in and stores from registers of the level's full width: xmm for v2, ymm for v3, zmm for
+v4. So have loops that only the compiler's vectoriser makes wide: compute_exact of every form, the
+exact form of group norm, its small-spatial sums. Element-wise forms have no scalar loop besides.
+(One instruction of v3 converts a full register to fp16, and stores half a register. Loops of group
+norm that are written in registers are not checked.)
 
 The self-test compiles the kernels with -O0 and an inline function, and expects
-a finding for every formula, for every conversion, and for the symbols.
+a finding for every form, for every conversion, and for the symbols.
 """
 
 from __future__ import annotations
@@ -50,24 +49,22 @@ CONVERSIONS = {
     "v4": {"bf16 to float": "permw", "float to bf16": "permt2w paddd"} | F16C,
 }
 
-# No arithmetic in the loop, and fma calls.
-CONSTANT = ("logit_grad_constant<float>", "logit_nan")
-EXEMPT = {
-    (level, f"{type} {form}")
-    for level in REGISTER
-    for type in ("F32", "F16", "Bf16")
-    for form in CONSTANT
-} | {
-    # v2 takes fused multiply-adds in double from libm. The gradient of elu in DOUBLE is there for
-    # gradient checks, and GCC 12 leaves its choices among infinities scalar.
-    *(("v2", f"F64 elu_double{form}") for form in ("_single", "<false>", "<true>")),
-    *(("v2", f"F64 {form}") for form in ("logit_double", "logit_grad_double")),
-    ("v2", "F64 elu_backward_result_double"),
-    *((level, "F64 elu_backward_double") for level in REGISTER),
-    *((level, "F64 logit_grad_constant<double>") for level in REGISTER),  # no arithmetic
-    # Masks of 32 and 64 bits, which SSE has no conversions for; rare values only.
-    ("v2", "ShortGradient::input_gradient_general"),
-}
+# The functions that are checked. Element-wise forms have no scalar loop; the others may have one
+# for the last values.
+FORM = r"\w+(?:<[\w, ]+>)?"
+ELEMENTWISE = [rf"run_fast<\w+, {FORM}", rf"compute_exact<{FORM}", rf"run_double<{FORM}"]
+CHECKED = [
+    *ELEMENTWISE,
+    r"narrow<double",
+    r"exact_normalise",
+    r"exact_terms",
+    r"SmallSpatialForward::(?:moments|find_distances|finish)",
+    r"SmallSpatialGradient::(?:sum|finish|input_gradient)",
+]
+CONSTANT = r"run_double<logit_grad_constant"  # no arithmetic: eps is 1 or more
+# Without FMA, these take fused multiply-adds in double from libm, one value at a time.
+FUSED = r"(compute_exact|run_double)<(elu_(?!backward_result)|logit_(exact|open|clamped))|exact_"
+EXEMPT = {"v2": rf"{CONSTANT}|{FUSED}", "v3": CONSTANT, "v4": CONSTANT}
 
 Code = list[tuple[int, str, str]]  # address, mnemonic without the v of AVX, operands
 
@@ -149,25 +146,13 @@ def check_symbols(level: str, objects: list[Path]) -> Iterator[str]:
             yield f"kernels_{level} shows the linker {name}; it may show {only} only."
 
 
-SPACE = re.compile(r"openaclnn::\w+::\(anonymous namespace\)::")
-FORM = re.compile(r"\brun_blocks<(F32|F16|Bf16|F64), (\w+(?:<[\w()]+>)?), ")
-
-
-# Other loops that the compiler vectorises; the rest of group norm is in registers as it is written.
-OTHERS = re.compile(
-    r"::(make_canonical(?=<[^>]*F32>)"
-    r"|group_norm_(?:terms_general|gradient_general|values_general)"
-    r"|ShortGradient::(?:terms_general(?=<false>)|input_gradient\w*))[(<]"
-)
+SPACE = re.compile(r"openaclnn::(\w+::\(anonymous namespace\)::)?")
 
 
 def form_of(name: str) -> str | None:
-    """`F16 elu_wide` of run_blocks<F16, elu_wide, …>(…)."""
-    other = OTHERS.search(name)
-    if other:
-        return other[1]
-    match = FORM.search(SPACE.sub("", name))
-    return match and " ".join(match.groups())
+    """`run_fast<F16, elu_unit>` of long run_fast<F16, elu_unit, …>(…)."""
+    match = re.search(rf"\b(?:{'|'.join(CHECKED)})(?=[,>(])", SPACE.sub("", name))
+    return match and match[0] + (">" if "<" in match[0] else "")
 
 
 def check_loops(level: str, obj: Path) -> Iterator[str]:
@@ -176,24 +161,24 @@ def check_loops(level: str, obj: Path) -> Iterator[str]:
     for name, code in functions(obj):
         loops = innermost_loops(code)
         form = form_of(name)
-        if form and (level, form) not in EXEMPT:
+        works = [wide(loop, register) | converted(loop, register) for loop in loops]
+        computes = [any(PACKED.fullmatch(n) for n in names) for names in works]
+        if form and not re.match(EXEMPT[level], form):
             subject = f"{form} of kernels_{level}"
-            narrow = [loop for loop in loops if not wide(loop, register)]
-            if not any(PACKED.fullmatch(n) for loop in loops for n in wide(loop, register)):
+            if not any(computes):
                 yield f"{subject} has no loop that computes in {register[1:]} registers."
-            elif "run_blocks<" in name and any(
-                SCALAR.fullmatch(n) for loop in narrow for _, n, _ in loop
-            ):
+            scalar = [any(SCALAR.fullmatch(n) for _, n, _ in loop) for loop in loops]
+            left = any(s and not c for s, c in zip(scalar, computes, strict=True))
+            if left and re.match("|".join(ELEMENTWISE), form):
                 yield f"{subject} has a scalar loop beside a vectorised one."
-        elif "run_registers_" not in name:  # conversions are where the compiler put them
-            for loop in loops:
-                names = wide(loop, register) | converted(loop, register)
+        elif "run_fast<" not in name:  # conversions are where the compiler put them
+            for names in works:
                 for conversion, marks in list(conversions.items()):
                     has, not_has = (set(part.split()) for part in f"{marks}|".split("|")[:2])
                     if has <= names and not names & not_has:
                         del conversions[conversion]
-    # An object without such loops converts in a way of its own, or not at all, as the table.
-    for conversion in conversions if forms(level, [obj]) else {}:
+    # An object without such loops converts in its own way, or not at all, as the table.
+    for conversion in conversions if forms([obj]) else {}:
         subject = f"{conversion} of kernels_{level}, {obj.name},"
         yield f"{subject} has no loop that works in {register[1:]} registers."
 
@@ -202,9 +187,14 @@ def check(level: str, objects: list[Path]) -> list[str]:
     findings = list(check_symbols(level, objects))
     for obj in objects if level in REGISTER else []:
         findings += check_loops(level, obj)
-    if level in REGISTER and not forms(level, objects):
-        findings.append(f"kernels_{level} has no loops that this check looks for.")
-    return findings
+    return findings + list(check_kinds(level, objects))
+
+
+def check_kinds(level: str, objects: list[Path]) -> Iterator[str]:
+    found = forms(objects)
+    for kind in CHECKED if level in REGISTER else []:
+        if not any(re.match(kind, form) for form in found):
+            yield f"kernels_{level} has no {kind}, which this check looks for."
 
 
 def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
@@ -227,9 +217,9 @@ def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
             command[command.index("-c") + 1] = str(source)
             command += ["-O0"]
             subprocess.run(command, check=True, cwd=entry["directory"])
-        findings = check(level, broken)
+        findings = check(level, broken) + list(check_kinds(level, []))
     text = "\n".join(findings)
-    expected = forms(level, objects) if level in REGISTER else []
+    expected = checked(level, objects) + (CHECKED if level in REGISTER else [])
     for name in (Path(obj.stem).stem for obj in objects):
         expected += [f"weak symbol _ZZ{len(name) + 5}{name}_leakv"]
         expected += [f"shows the linker _Z{len(name) + 7}{name}_secondv"]
@@ -239,10 +229,15 @@ def self_test(build: Path, level: str, objects: list[Path]) -> Iterator[str]:
             yield f"self-test of kernels_{level}: the broken object was not reported for {what}."
 
 
-def forms(level: str, objects: list[Path]) -> list[str]:
+def forms(objects: list[Path]) -> set[str]:
     names = [name for obj in objects for name, _ in disassembled(obj)]
-    found = sorted({form for name in names if (form := form_of(name))})
-    return [form for form in found if (level, form) not in EXEMPT]
+    return {form for name in names if (form := form_of(name))}
+
+
+def checked(level: str, objects: list[Path]) -> list[str]:
+    """The forms whose loops are checked; of levels without registers none."""
+    exempt = EXEMPT.get(level, "")
+    return [form for form in sorted(forms(objects)) if not re.match(exempt, form)]
 
 
 def main() -> int:
@@ -264,9 +259,8 @@ def main() -> int:
             findings += self_test(arguments.build, level, objects)
         else:
             findings += check(level, objects)
-            checked = forms(level, objects)
-            loops = f"loops of {len(checked)} forms" if level in REGISTER else "no loops"
-            print(f"kernels_{level}: symbols and {loops} checked")
+            count = len(checked(level, objects))
+            print(f"kernels_{level}: symbols and loops of {count} forms checked")
     good = "every check fails where it should" if arguments.self_test else "nothing found"
     print("\n".join(findings) or good)
     return 1 if findings else 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop over channels: of tensors whose channels are contiguous, kMaxRows of them at a time,
+// The loop over channels, of normalise.h, gradient_sums.h and input_gradient.h (moments.h has its
+// own, add_channel_moments): of tensors whose channels are contiguous, kMaxRows of them at a time,
 // position by position. Sums use the lanes of rows, one set for each channel, so results have the
 // same bits.
 #pragma once

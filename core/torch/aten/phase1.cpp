@@ -6,7 +6,7 @@
 #include <typeinfo>
 
 #include "core/torch/aten/compute.h"
-#include "core/torch/aten/devices.h"
+#include "core/torch/aten/products.h"
 #include "core/torch/aten/limits.h"
 #include "core/torch/aten/sentences.h"
 #include "core/torch/aten/resolve.h"
@@ -158,7 +158,7 @@ void check_call(Call& call) {
   std::atomic<uint64_t>& place = place_of(key);
   if (place.load(std::memory_order_relaxed) == key) return;
   check_missing(call);
-  if (product >= 0) check_device(call, product);
+  if (product >= 0) check_product(call, product);
   check_limits(call);
   const Resolved& found = resolved(*call.row);
   Call made;

@@ -41,7 +41,7 @@ class Row:
 
     @property
     def is_type(self) -> bool:
-        """An operator of the interface before aclnn, by type: it has no functions of its own."""
+        """An operator of the interface before aclnn, by type: it has no functions."""
         return not self.name.startswith("acl")
 
     @property

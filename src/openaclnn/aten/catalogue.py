@@ -8,8 +8,8 @@ import textwrap
 from typing import Any
 
 from ..report.text_table import Paint, columns
-from . import Row, devices
-from .devices import text as device_text
+from . import Row, products
+from .products import text as product_text
 from .prototypes import PLAIN, functions, gathered, headers, prototypes
 
 GENERAL = (
@@ -122,19 +122,19 @@ def as_data(row: Row) -> dict[str, Any]:
         "computed_by": computed_by(row),
         "arguments": {p.name: p.accepts for p in row.given if p.accepts},
         "limits": limits(row),
-        "devices": device_text.as_data(entry) if (entry := devices.entry_of(row)) else None,
+        "product_rules": product_text.as_data(entry) if (entry := products.entry_of(row)) else None,
     }
 
 
-def on_devices(row: Row) -> list[list[str]]:
+def on_products(row: Row) -> list[list[str]]:
     """What products accept: facts with a name each; none where nothing is known."""
-    entry = devices.entry_of(row)
+    entry = products.entry_of(row)
     if entry is None:
         return []
     return [
-        ["products", device_text.products_text(entry)],
-        *([name, device_text.readable(rule)] for name, rule in entry.rules.items()),
-        ["results", device_text.determinism_text(entry)],
+        ["products", product_text.products_text(entry)],
+        *([name, product_text.readable(rule)] for name, rule in entry.rules.items()),
+        ["results", product_text.determinism_text(entry)],
     ]
 
 
@@ -148,10 +148,10 @@ def show(row: Row, paint: Paint) -> None:
         print(f"\n{paint('Arguments', 'bold')}")
         print(textwrap.indent("\n".join(columns(arguments)), "    "))
         print(textwrap.indent(textwrap.fill(LEGEND, 90), "    "))
-    if facts := on_devices(row):
-        print(f"\n{paint('Devices', 'bold')}")
+    if facts := on_products(row):
+        print(f"\n{paint('Products', 'bold')}")
         print(textwrap.indent("\n".join(columns(facts)), "    "))
-        print(textwrap.indent(textwrap.fill(device_text.LEGEND, 90), "    "))
+        print(textwrap.indent(textwrap.fill(product_text.LEGEND, 90), "    "))
     print(f"\n{paint('Limits', 'bold')}")
     print(textwrap.indent(textwrap.fill(limits(row), 90), "    "))
 
@@ -178,8 +178,8 @@ def page() -> str:
         "# Operators that ATen computes\n\n"
         "For C and C++ programs that are built with `openaclnn cc --aten` "
         "([how](../../docs/aten_programs.md)), and for the device `npu`. "
-        f"Everywhere {GENERAL}. In shapes, {LEGEND}. The tables of devices say what a product "
-        f"accepts; dtypes by sets are {device_text.LEGEND}.\n"
+        f"Everywhere {GENERAL}. In shapes, {LEGEND}. The tables of products say what a product "
+        f"accepts; dtypes by sets are {product_text.LEGEND}.\n"
     )
     return text + "".join(f"\n{section(functions()[name])}" for name in sorted(functions()))
 
@@ -193,7 +193,7 @@ def section(row: Row) -> str:
     if arguments := accepted(row):
         lines = "".join(f"| `{name}` | {accepts} |\n" for name, accepts in arguments)
         text += f"\n| argument | accepts |\n| --- | --- |\n{lines}"
-    if facts := on_devices(row):
+    if facts := on_products(row):
         lines = "".join(f"| {name} | {fact} |\n" for name, fact in facts)
-        text += f"\n| devices | |\n| --- | --- |\n{lines}"
+        text += f"\n| product rules | |\n| --- | --- |\n{lines}"
     return text

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..compiled import Library
 from ..settings import home
-from .devices.source import source as device_rules
 from .installed import torch
+from .products.source import source as product_rules
 from .source import source
 
 SONAME = "libaclnn_math.so"
@@ -22,7 +22,7 @@ def library() -> Library:
     own = torch()
     assert own is not None  # installed.problem() comes first
     sources = home() / "share" / "aten"
-    generated = {"rows.cpp": source(), "device_rules.cpp": device_rules()}
+    generated = {"rows.cpp": source(), "product_rules.cpp": product_rules()}
     # One unit of each folder: torch's headers take three quarters of the time of each file.
     for folder in ("aten", "aten/composites", "hccl"):
         files = sorted((sources / "core" / "torch" / folder).glob("*.cpp"))

@@ -185,7 +185,7 @@ PyStream::Pending::~Pending() {
 }  // namespace
 
 void define_plans(nb::module_& m) {
-  nb::class_<PyStream>(m, "Stream", "An in-order queue of work with a thread of its own.",
+  nb::class_<PyStream>(m, "Stream", "An in-order queue of work with its own thread.",
                        nb::is_weak_referenceable(), collected<PyStream>())
       .def(
           "__init__",

@@ -29,7 +29,7 @@ WRONG_USE = 2  # exit status, as argparse has it
 def run_beside(
     what: str, words: Sequence[str], variables: dict[str, str], *, output_to_error: bool = False
 ) -> int:
-    """How the program ended, -N by signal N; it runs in a process of its own.
+    """How the program ended, -N by signal N; it runs in its own process.
 
     `output_to_error`: what it writes to standard output goes to standard error.
     """

@@ -60,8 +60,9 @@ def _about(p: Parameter) -> str:
 
 def show_operator(op: Op, paint: Paint) -> None:
     accepted = {"dtypes": ", ".join(op.dtypes)}
-    if "BFLOAT16" in op.dtypes:
-        accepted["dtypes"] += " (BFLOAT16 where the product has it)"
+    without = [p.key for p in PRODUCTS if p.key in op.products and not p.bfloat16]
+    if "BFLOAT16" in op.dtypes and without:
+        accepted["dtypes"] += f" (BFLOAT16 not on {', '.join(without)})"
     if not op.inplace:
         castable = op.output == "castable"
         accepted["output"] = "any float dtype" if castable else "the dtype of the first input"

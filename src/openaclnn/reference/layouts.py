@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same values elsewhere in memory. Tests and `openaclnn verify` put tensors there.
 
-Each gives a view of memory of its own, which begins where the root of the view does; what lies
+Each gives a view of its own memory, which begins where the root of the view does; what lies
 between the elements is 1.
 """
 

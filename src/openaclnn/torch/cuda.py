@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..rows.calling import argument_name, made
 from ..rows.schema import Op, Parameter
 from ..rows.table import OPS
 from .dtypes import plain
-from .fakes import check_devices, empty_output, named_values
+from .fakes import binder, check_devices, empty_output
 from .schemas import NAMESPACE
 
 _libraries: list[Any] = []  # registrations live as long as the library object
@@ -46,7 +47,7 @@ def _described(op: Op, p: Parameter, x: Any) -> tuple[str, Any, Any, int]:
     address = x.data_ptr()
     if address == 0 and x.numel() > 0:
         _refuse(op, p, "be a dense tensor in CPU or CUDA memory, but is one without memory")
-    return plain(x.dtype), tuple(x.shape), x.stride(), address
+    return plain(x.dtype), x.shape, x.stride(), address
 
 
 def _number(op: Op, p: Parameter, value: Any) -> Any:
@@ -55,16 +56,25 @@ def _number(op: Op, p: Parameter, value: Any) -> Any:
     return value
 
 
-def check(op: Op, named: dict[str, Any]) -> list[tuple[str, tuple[int, ...]] | None]:
-    """Phase 1. Returns dtype and shape of each output that is to be made."""
-    check_devices(op, [(p, named[p.name]) for p in op.tensors if named.get(p.name) is not None])
-    taken = []
-    for p in op.parameters:
-        value = named.get(p.name)
-        if value is not None:
-            value = (_described if p.kind == "tensor" else _number)(op, p, value)
-        taken.append(value)
-    return _core.check(OPS.index(op), *taken)
+Checked = list[tuple[str, tuple[int, ...]] | None]
+
+
+def checker(op: Op) -> Callable[[dict[str, Any]], Checked]:
+    """Phase 1 of the row: from values by C name to dtype and shape of each output that is to be
+    made."""
+    index = OPS.index(op)  # compares rows
+    describers = [(p, _described if p.kind == "tensor" else _number) for p in op.parameters]
+
+    def check(named: dict[str, Any]) -> Checked:
+        values = [(p, named.get(p.name), describe) for p, describe in describers]
+        check_devices(
+            op, [(p, x) for p, x, describe in values if describe is _described and x is not None]
+        )
+        return _core.check(
+            index, *(None if x is None else describe(op, p, x) for p, x, describe in values)
+        )
+
+    return check
 
 
 def guard(device: torch.device) -> Any:
@@ -74,16 +84,20 @@ def guard(device: torch.device) -> Any:
 
 def kernel(op: Op) -> Callable[..., Any]:
     """The kernel of every overload of the row."""
-    outputs = made(op)
+    bind, check = binder(op), checker(op)
+    outputs = [(p.name, argument_name(op, p)) for p in made(op)]
+    is_dense = torch.ops.aten.is_non_overlapping_and_dense.default
 
     def run(*positional: Any, **keywords: Any) -> Any:
-        named = named_values(op, positional, keywords)
-        named |= {p.name: keywords.get(argument_name(op, p)) for p in outputs}
-        shapes = check(op, named)
+        named = bind(positional, keywords)
+        for name, argument in outputs:
+            named[name] = keywords.get(argument)
+        shapes = check(named)
         inputs = [named[p.name] for p in op.input_tensors]
-        for p, found in zip(outputs, shapes, strict=True):
+        for (name, _), found in zip(outputs, shapes, strict=True):
             if found is not None:
-                named[p.name] = empty_output(inputs, found[1], getattr(torch, found[0]))
+                dtype, shape = getattr(torch, found[0]), found[1]
+                named[name] = empty_output(inputs, shape, dtype, operator.eq, is_dense)
         with guard(inputs[0].device):
             _kernels().compute(op, named)
         results = tuple(named[p.name] for p in op.outputs)
@@ -108,7 +122,7 @@ class Plan:
                 )
             if x.requires_grad and torch.is_grad_enabled():
                 _refuse(self._op, p, "not require a gradient, which plans never record")
-        missing = [x is not None for x in check(self._op, named)]
+        missing = [x is not None for x in checker(self._op)(named)]
         if any(missing):
             _refuse(self._op, made(self._op)[missing.index(True)], "be given to a plan")
         self._device = next(named[p.name].device for p in self._op.tensors)

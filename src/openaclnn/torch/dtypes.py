@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from ..rows.dtypes import DTYPES
@@ -11,5 +13,6 @@ TORCH: dict[str, torch.dtype] = {n: getattr(torch, d.python) for n, d in DTYPES.
 NAMES = {dtype: name for name, dtype in TORCH.items()}
 
 
+@functools.cache
 def plain(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")

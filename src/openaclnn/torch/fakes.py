@@ -33,12 +33,20 @@ def _same(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(guard_or_false(m == n) for m, n in pairs)
 
 
-def empty_output(inputs: list[Any], shape: Shape, dtype: torch.dtype) -> Any:
-    """Laid out like the first dense input of its shape, else like the first of its shape."""
-    alike = [x for x in inputs if _same(x.shape, shape)]
+def _is_dense(x: Any) -> bool:
+    return bool(torch._prims_common.is_non_overlapping_and_dense_or_false(x))
+
+
+def empty_output(
+    inputs: list[Any], shape: Shape, dtype: torch.dtype,
+    same: Callable[[Shape, Shape], bool] = _same,
+    is_dense: Callable[[Any], bool] = _is_dense,
+) -> Any:  # fmt: skip
+    """Laid out like the first dense input of its shape, else like the first of its shape. The two
+    questions by default take symbolic sizes."""
+    alike = [x for x in inputs if same(x.shape, shape)]
     if not alike:
         return torch.empty(shape, dtype=dtype, device=inputs[0].device)
-    is_dense = torch._prims_common.is_non_overlapping_and_dense_or_false
     like = alike[0] if len(alike) == 1 else next(filter(is_dense, alike), alike[0])
     return torch.empty_like(like, dtype=dtype)
 
@@ -104,18 +112,29 @@ def _is_symbolic(op: Op, named: dict[str, Any]) -> bool:
     return any(isinstance(n, torch.SymInt) for n in (*sizes, *values))
 
 
-def named_values(op: Op, positional: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    """What is given, by C name; the dispatcher leaves defaults away."""
-    named = {p.name: p.default for p in given(op)}
-    named |= {p.name: x for p, x in zip(given(op), positional, strict=False)}
-    return named | {p.name: keywords[p.python_name] for p in given(op) if p.python_name in keywords}
+def binder(op: Op) -> Callable[[Sequence[Any], dict[str, Any]], dict[str, Any]]:
+    """What makes of a call's arguments what is given, by C name; the dispatcher leaves defaults
+    away."""
+    defaults = {p.name: p.default for p in given(op)}
+    names = [(p.name, p.python_name) for p in given(op)]
+
+    def bind(positional: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+        named = dict(defaults)
+        for (name, _), x in zip(names, positional, strict=False):
+            named[name] = x
+        if keywords:
+            named |= {name: keywords[python] for name, python in names if python in keywords}
+        return named
+
+    return bind
 
 
 def fake(op: Op) -> Callable[..., Any]:
     """An operator that makes its outputs or works in place."""
+    bind = binder(op)
 
     def run(*positional: Any, **keywords: Any) -> Any:
-        named = named_values(op, positional, keywords)
+        named = bind(positional, keywords)
         check_devices(op, [(p, named[p.name]) for p in op.input_tensors])
         found = _check(op, named)
         if op.inplace:
@@ -135,10 +154,11 @@ def fake(op: Op) -> Callable[..., Any]:
 
 def fake_out(op: Op) -> Callable[..., Any]:
     """The overload with out=: it returns the tensors that it writes."""
+    bind = binder(op)
 
     def run(*positional: Any, **keywords: Any) -> Any:
         outs = {p.name: keywords[argument_name(op, p)] for p in made(op)}
-        named = named_values(op, positional, keywords) | outs
+        named = bind(positional, keywords) | outs
         check_devices(op, [(p, named[p.name]) for p in op.tensors])
         _check(op, named)
         written = tuple(outs.values())

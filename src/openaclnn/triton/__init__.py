@@ -13,7 +13,7 @@ from typing import Any
 
 from ..rows.schema import Op
 from . import elementwise, group_norm
-from .forms import FLOAT
+from .forms import FORMS
 
 
 def _group_norm(op: Op, named: dict[str, Any]) -> Callable[[], None]:
@@ -29,7 +29,7 @@ def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
     `named` has by C name a tensor of that device or a number for each parameter; None for an
     output that is not wanted.
     """
-    if op.family not in FAMILIES or (op.pointwise and op.kernel not in FLOAT):
+    if op.family not in FAMILIES or (op.pointwise and op.kernel not in FORMS):
         raise NotImplementedError(
             f"{op.python}: CUDA tensors have no kernel for it; move them to the CPU"
         )

@@ -23,6 +23,7 @@ from ..rows.schema import Op
 from ..rows.table import OPS
 from .forms import ATTRIBUTES, form_of
 from .launch import OPTIONS, View, collapse
+from .launching import Launch, aligned
 from .numbers import INTERPRETED
 
 _ROWS = {op.name: op for op in OPS}
@@ -86,7 +87,9 @@ def number(p, dtype: tl.constexpr):
 
 @triton.jit
 def value_of(x, y, p, formula: tl.constexpr, compute: tl.constexpr, dtype: tl.constexpr):
-    result = formula(x.to(compute), y.to(compute), p)
+    """A formula computes in the dtype of its numbers, which may have more digits than `compute`."""
+    exact: tl.constexpr = p[0].dtype
+    result = formula(x.to(compute).to(exact), y.to(compute).to(exact), p).to(compute)
     if narrow(result.dtype, dtype):
         return pairs(result, dtype)
     else:
@@ -157,37 +160,37 @@ def half_of(dtypes: tuple[torch.dtype, ...]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _launcher(
-    name: str, dtypes: tuple[torch.dtype, ...], views: tuple[View, ...], patterns: bytes
-) -> Callable[[Any, Any, Any], None]:
-    """What launches the kernel on the tensors of a call; of them it knows all but the addresses,
-    the output first, and of the attributes their bits as doubles."""
+    name: str, device: torch.device, dtypes: tuple[torch.dtype, ...], views: tuple[View, ...],
+    addresses: tuple[bool, ...], patterns: bytes,
+) -> Callable[[Any, Any, Any], None]:  # fmt: skip
+    """What launches the kernel on the tensors of a call. It knows all of them, the output first,
+    but their addresses, of which it knows which are aligned, and the bits of the attributes as
+    doubles."""
     double = torch.float64 in dtypes[1:]
     layout = collapse(views)
     form = form_of(_ROWS[name], patterns, double, half_of(dtypes))
     numbers = (*form.numbers, *(0.0,) * (ATTRIBUTES - len(form.numbers)))
     count = math.prod(views[0][0])
     block, warps = BLOCKS[dtypes[0].itemsize]
-    grid = (triton.cdiv(count, block),)
-    options: dict[str, Any] = {
+    sizes: dict[str, Any] = {
+        **{f"p{i}": x for i, x in enumerate(numbers)},
+        "count": count,
         "formula": form.formula,
         "inputs": len(views) - 1,
         "compute": tl.float64 if double else tl.float32,
-        "numbers": tl.float64 if form.in_double else tl.float32,
+        "numbers": tl.float64 if double or form.in_double else tl.float32,
         "index": tl.int64 if layout.is_large else tl.int32,
         "block": block,
-        "num_warps": warps,
-        **OPTIONS,
     }
     if count == 0:
         return lambda a, b, out: None
+    grid, options = triton.cdiv(count, block), {"num_warps": warps, **OPTIONS}
     if layout.is_flat:
-        run = flat[grid]
-        return lambda a, b, out: run(a, b, out, count, *numbers, **options)
+        return Launch(flat, grid, sizes, options)
     ours, *theirs = layout.strides
-    walk = count, layout.shape, theirs[0], theirs[-1], ours
-    run = strided[grid]
-    rank = len(layout.shape)
-    return lambda a, b, out: run(a, b, out, *walk, *numbers, rank=rank, **options)
+    sizes |= {"shape": layout.shape, "rank": len(layout.shape)}
+    sizes |= {"a_strides": theirs[0], "b_strides": theirs[-1], "out_strides": ours}
+    return Launch(strided, grid, sizes, options)
 
 
 def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
@@ -198,8 +201,10 @@ def prepare(op: Op, named: dict[str, Any]) -> Callable[[], None]:
     tensors = (out, *inputs)
     launch = _launcher(
         op.name,
-        tuple(x.dtype for x in tensors),
-        tuple((x.shape, x.stride()) for x in tensors),
+        out.device,
+        tuple([x.dtype for x in tensors]),
+        tuple([(x.shape, x.stride()) for x in tensors]),
+        aligned(tensors),
         struct.pack(f"{len(attributes)}d", *attributes),
     )
     return functools.partial(launch, inputs[0], inputs[-1], out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 class Form:
     formula: Any
     numbers: tuple[float, ...]
-    in_double: bool = False  # whether it takes the numbers as doubles
+    in_double: bool = False  # whether it computes in fp64 even for inputs of fewer digits
 
 
 def f32(x: float) -> float:
@@ -30,6 +31,13 @@ def parts(x: float) -> tuple[float, float]:
     """x as high + low in fp32."""
     high = f32(x)
     return high, f32(x - high)
+
+
+def lost(x: float, y: float, rounded: float) -> float:
+    """What the product x y has lost by rounding."""
+    if not math.isfinite(rounded):
+        return 0.0
+    return float(Fraction(x) * Fraction(y) - Fraction(rounded))
 
 
 def short(x: float) -> float:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which formula computes a kernel with these attributes, and the numbers it takes.
 
-The attributes decide, as in core/kernels/elementwise: a form in float where it keeps its promise
-for every input, else one in double.
+The attributes decide, as in core/kernels/elementwise: a formula in fp32 where it keeps its promise
+for every input, else one of exact.py.
 """
 
 from __future__ import annotations
@@ -14,38 +14,43 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..rows.schema import Op
-from . import formulas, formulas_logit
+from . import exact, formulas, formulas_logit
 from .form import (
     Form,
     f32,
     grad_by_eps,
     log_odds,
+    lost,
     parts,
     product,
     short,
     shrink_bound,
     within,
 )
-from .forms_double import DOUBLE
 
 ATTRIBUTES = 8  # the most numbers that a formula takes
 _LOG2E = float.fromhex("0x1.71547652b82fep0")
 
 
 def _leaky_relu(a: Sequence[float], half: str) -> Form:
-    return Form(formulas.leaky_relu, (f32(a[0]),))
+    return Form(formulas.leaky_relu, (a[0],))
 
 
 def _leaky_relu_backward(a: Sequence[float], half: str) -> Form:
-    return Form(formulas.leaky_relu_backward, (f32(a[0]),))
+    return Form(formulas.leaky_relu_backward, (a[0],))
 
 
 def _hardshrink(a: Sequence[float], half: str) -> Form:
-    return Form(formulas.hardshrink, (shrink_bound(f32(a[0])),))
+    return Form(formulas.hardshrink, (shrink_bound(a[0]),))
 
 
 def _hardshrink_backward(a: Sequence[float], half: str) -> Form:
-    return Form(formulas.hardshrink_backward, (shrink_bound(f32(a[0])),))
+    return Form(formulas.hardshrink_backward, (shrink_bound(a[0]),))
+
+
+def _elu_exact(a: Sequence[float]) -> Form:
+    alpha, scale, rate = a
+    return Form(exact.elu, (scale, product(scale, alpha), rate), in_double=True)
 
 
 def _elu(a: Sequence[float], half: str) -> Form:
@@ -58,7 +63,16 @@ def _elu(a: Sequence[float], half: str) -> Form:
         return Form(formulas.elu_half_even if even else formulas.elu_half, numbers)
     if not half and usual and rate == 1 and factor > 0:
         return Form(formulas.elu, (f32(scale), *parts(factor)))
-    return Form(formulas.elu_wide, (scale, factor, product(rate, _LOG2E)), in_double=True)
+    return _elu_exact(a)
+
+
+def _elu_backward_exact(a: Sequence[float]) -> Form:
+    alpha, scale, rate, is_result = a
+    shift = product(scale, alpha)
+    if is_result:
+        low = lost(scale, alpha, shift) or -0.0  # adding it keeps the sign of a zero
+        return Form(exact.elu_backward_result, (scale, rate, shift, low), in_double=True)
+    return Form(exact.elu_backward, (scale, product(shift, rate), rate), in_double=True)
 
 
 def _elu_backward(a: Sequence[float], half: str) -> Form:
@@ -70,7 +84,7 @@ def _elu_backward(a: Sequence[float], half: str) -> Form:
         if half and not slow and within(shift, 2.0**-20, 2.0**100):
             numbers = f32(scale), f32(rate), *parts(shift)
             return Form(formulas.elu_backward_result_half, numbers)
-        return Form(formulas.elu_backward_result_wide, (scale, rate, shift), in_double=True)
+        return _elu_backward_exact(a)
     factor = product(scale, alpha, rate)
     most = {"": 2.0**38, "bf16": 2.0**6, "fp16": 2.0**24}[half]
     if rate > 0 and within(rate, 2.0**-60, 2.0**60) and within(factor, 2.0**-20, most):
@@ -86,7 +100,7 @@ def _elu_backward(a: Sequence[float], half: str) -> Form:
         bounds = f32(-152 / rate), f32(-221.5 / rate)
         numbers = f32(scale), *parts(factor * 2.0**32), f32(rate), *bounds
         return Form(formulas.elu_backward, numbers)
-    return Form(formulas.elu_backward_wide, (scale, factor, product(rate, _LOG2E)), in_double=True)
+    return _elu_backward_exact(a)
 
 
 def _next(x: float) -> float:
@@ -116,6 +130,13 @@ def up_to_complement(eps: float) -> float:
     return math.nextafter(near, -math.inf) if 1 - near < eps else near
 
 
+def _logit_exact(a: Sequence[float]) -> Form:
+    (eps,) = a
+    if not eps < 0.5:
+        return Form(formulas_logit.logit_constant, (log_odds(eps),), in_double=True)
+    return Form(exact.logit, (eps,), in_double=True)
+
+
 def _logit(a: Sequence[float], half: str) -> Form:
     (eps,) = a
     scale = (1.0 if half == "fp16" else 256.0,) if half else ()
@@ -126,14 +147,21 @@ def _logit(a: Sequence[float], half: str) -> Form:
             else Form(formulas_logit.logit_open, scale)
         )
     least = f32(log_odds(eps))
-    if math.isnan(least):
-        return Form(formulas_logit.nan, ())
+    if not eps < 0.5:
+        return Form(formulas_logit.logit_constant, (least,))
     formula = formulas_logit.logit_half if half else formulas_logit.logit
-    if eps > 0.5:
-        return Form(formula, (*scale, 0.5, 0.5, least, least))  # the lower bound wins
     low = max(-float_above(-eps), 0.0)
     high = min(float_above(up_to_complement(eps)), 1.0)
     return Form(formula, (*scale, low, high, least, 0.0 - least))
+
+
+def _logit_grad_exact(a: Sequence[float]) -> Form:
+    (eps,) = a
+    constant = grad_by_eps(eps)
+    if constant is not None:
+        return Form(formulas_logit.logit_grad_by_eps, constant, in_double=True)
+    numbers = max(eps, 0.0), 0.0 if eps >= 0 else math.nan
+    return Form(exact.logit_grad, numbers, in_double=True)
 
 
 def _logit_grad(a: Sequence[float], half: str) -> Form:
@@ -149,10 +177,10 @@ def _logit_grad(a: Sequence[float], half: str) -> Form:
     least = 1 - high  # exact where high >= 1/2, and so is the next line
     if high < 0.5 or (least >= low and least - 2.0**-24 < low):
         return Form(formulas_logit.logit_grad, (low, outside))
-    return Form(formulas_logit.logit_grad_wide, (low, outside, high), in_double=True)
+    return _logit_grad_exact(a)
 
 
-FLOAT: dict[str, Callable[[Sequence[float], str], Form]] = {
+FORMS: dict[str, Callable[[Sequence[float], str], Form]] = {
     "leaky_relu": _leaky_relu,
     "leaky_relu_backward": _leaky_relu_backward,
     "hardshrink": _hardshrink,
@@ -164,12 +192,22 @@ FLOAT: dict[str, Callable[[Sequence[float], str], Form]] = {
 }
 
 
+# For DOUBLE, where it is another one.
+EXACT: dict[str, Callable[[Sequence[float]], Form]] = {
+    "elu": _elu_exact,
+    "elu_backward": _elu_backward_exact,
+    "logit": _logit_exact,
+    "logit_grad": _logit_grad_exact,
+}
+
+
 def form_of(op: Op, patterns: bytes, double: bool, half: str) -> Form:
     """For attributes by their bits, which tell -0 from 0. `half`: the dtype of the call, where
     inputs and output have 16 bits. Scalars are rounded to fp32, unless the
     call computes in double."""
     attributes = struct.unpack(f"{len(op.attributes)}d", patterns)
     if double:
-        return DOUBLE[op.kernel](attributes)
+        exactly = EXACT.get(op.kernel)
+        return exactly(attributes) if exactly else FORMS[op.kernel](attributes, "")
     pairs = zip(op.attributes, attributes, strict=True)
-    return FLOAT[op.kernel]([f32(x) if p.kind == "scalar" else x for p, x in pairs], half)
+    return FORMS[op.kernel]([f32(x) if p.kind == "scalar" else x for p, x in pairs], half)

@@ -2,9 +2,8 @@
 """The formulas of the element-wise rows, named like their kernels: f(x, y, p) of one or two inputs
 and the numbers that forms.py makes of the attributes.
 
-Without a suffix they compute in float or double for results as precise as that; _half: in float,
-for results of 16 bits; _wide: float inputs in double, for any attributes.
-They are those of core/kernels/elementwise, in the forms that are right for every input.
+Without a suffix they compute in fp32 for results as precise as that (the piecewise linear ones also
+in fp64); _half: in fp32, for results of 16 bits. exact.py computes in fp64, for any attributes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from .numbers import (
     near_exp2,
     negative,
     power_in_two,
-    power_of_2,
     reduce,
 )
 
@@ -97,17 +95,6 @@ def elu_half_even(x, y, p):
     return tl.where(u > -0.7, p[0] * x * exp2m1_over(u), far)
 
 
-@triton.jit
-def elu_wide(x, y, p):
-    """p: scale, scale alpha, inputScale log2(e)."""
-    wide = x.to(tl.float64)
-    u = wide * p[2]
-    power, fraction = power_of_2(tl.where(u < -1022.0, filled(u, -1022.0), u))
-    e = power * fraction - (1.0 - power)
-    e = tl.where(u > 1022.0, u * 2.0**760, e)
-    return tl.where(x > 0, p[0].to(tl.float32) * x, (e * p[1]).to(tl.float32))
-
-
 # ---- the gradient of elu ----
 
 
@@ -173,25 +160,7 @@ def elu_backward_fp16(g, x, p):
 
 
 @triton.jit
-def elu_backward_wide(g, x, p):
-    """p: scale, scale alpha inputScale, inputScale log2(e)."""
-    u = x.to(tl.float64) * p[2]
-    power, fraction = power_of_2(tl.where(u < -1022.0, filled(u, -1022.0), u))
-    e = tl.where(u < -(2.0**1000), filled(u, 0.0), power + power * fraction)
-    e = tl.where(u > 1022.0, u * 2.0**760, e)
-    result = (g.to(tl.float64) * p[1] * e).to(tl.float32)
-    return tl.where(x > 0, g * p[0].to(tl.float32), result)
-
-
-@triton.jit
 def elu_backward_result_half(g, v, p):
     """p: scale, inputScale, high, low, where high + low = alpha scale."""
     total = (v + p[2]) + p[3]
     return tl.where(v > 0, p[0], total * p[1]) * g
-
-
-@triton.jit
-def elu_backward_result_wide(g, v, p):
-    """p: scale, inputScale, alpha scale."""
-    result = (g.to(tl.float64) * p[1] * (v.to(tl.float64) + p[2])).to(tl.float32)
-    return tl.where(v > 0, g * p[0].to(tl.float32), result)

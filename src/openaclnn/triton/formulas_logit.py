@@ -107,8 +107,9 @@ def logit_open_half(x, y, p):
 
 
 @triton.jit
-def nan(x, y, p):
-    return nan_like(x)
+def logit_constant(x, y, p):
+    """For eps >= 1/2, where the lower bound wins, and NaN. p: the result."""
+    return tl.where(x == x, p[0], x)
 
 
 # ---- the gradient of logit ----
@@ -141,14 +142,6 @@ def logit_grad_half(x, dy, p):
     result = dy * near_reciprocal(x * tl.fma(x, filled(x, -256.0), filled(x, 256.0))) * 256.0
     result = tl.where(x > p[2], p[1], result)
     return tl.where(x < p[0], p[1], result)
-
-
-@triton.jit
-def logit_grad_wide(x, dy, p):
-    wide = x.to(tl.float64)
-    result = (dy.to(tl.float64) / (wide * (1.0 - wide))).to(tl.float32)  # div.rn.f64
-    result = tl.where(x > p[2].to(tl.float32), p[1].to(tl.float32), result)
-    return tl.where(x < p[0].to(tl.float32), p[1].to(tl.float32), result)
 
 
 @triton.jit

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..rows.schema import Op
 from .group_norm_division import Division, Prepared, Tuning, prepare_forward, prepare_gradient
-from .launching import is_aligned
+from .launching import aligned
 
 tuning = Tuning()
 _MULTIPROCESSORS = 4  # in the interpreter
@@ -71,7 +71,7 @@ def _find(
     x = tensors[0]
     dtypes = tuple(t.dtype for t in tensors)
     key = (
-        kind, x.shape, last, groups, repr(numbers), dtypes, is_aligned(tensors), x.device, tuning,
+        kind, x.shape, last, groups, repr(numbers), dtypes, aligned(tensors), x.device, tuning,
     )  # fmt: skip
     found = _prepared.get(key)
     if found is None:

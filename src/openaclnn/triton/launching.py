@@ -15,14 +15,14 @@ from .group_norm_arithmetic import swish
 INTERPRETED = isinstance(swish, InterpretedFunction)
 
 
-def is_aligned(tensors: Iterable[torch.Tensor]) -> bool:
-    """What a kernel is compiled for, besides dtypes: whether all addresses are multiples of 16."""
-    return all(t.data_ptr() % 16 == 0 for t in tensors)
+def aligned(tensors: Iterable[torch.Tensor]) -> tuple[bool, ...]:
+    """What a kernel is compiled for, besides dtypes: which addresses are multiples of 16."""
+    return tuple([t.data_ptr() % 16 == 0 for t in tensors])
 
 
 class Launch:
     """A kernel with its grid and all arguments but the tensors, which come first. One launch serves
-    tensors of one kind only: device, dtypes, is_aligned."""
+    tensors of one kind only: device, dtypes, aligned."""
 
     def __init__(
         self, kernel: Any, grid: int, sizes: dict[str, Any], options: dict[str, Any]

@@ -32,12 +32,6 @@ _M5 = hexadecimal("0x1.555554p-3")
 _Q1, _Q2 = hexadecimal("0x1.9e6736p-10"), hexadecimal("0x1.c04028p-7")
 _Q3, _Q4 = hexadecimal("0x1.47cd9cp-4"), hexadecimal("0x1.62e352p-2")
 
-_SHIFT_F64 = hexadecimal("0x1.8p52")
-_P1, _P2 = hexadecimal("0x1.00dc67a00d4e2p-16"), hexadecimal("0x1.44402310dd4a7p-13")
-_P3, _P4 = hexadecimal("0x1.5d874c5573d54p-10"), hexadecimal("0x1.3b2a1b4d30e8ep-7")
-_P5, _P6 = hexadecimal("0x1.c6b08dc5fddb2p-5"), hexadecimal("0x1.ebfbe04610fcdp-3")
-_P7 = hexadecimal("0x1.62e42fef95e69p-1")
-
 
 @triton.jit
 def filled(like, value: tl.constexpr):
@@ -147,15 +141,3 @@ def power_in_two(n, least: tl.constexpr):
     """2^n as two factors, the first of them 2^max(n, least); for n > least - 127."""
     a = tl.where(n < least, filled(n, least), n)
     return as_float(as_word(a + _SHIFT) << 23), as_float(as_word(n - a + _SHIFT) << 23)
-
-
-@triton.jit
-def power_of_2(u):
-    """In double: scale and fraction of 2^u = scale (1 + fraction), |u| <= 1022, error 2^-31."""
-    shifted = u + _SHIFT_F64
-    f = u - (shifted - _SHIFT_F64)
-    q = filled(u, _P1) * f + _P2
-    q = (((q * f + _P3) * f + _P4) * f + _P5) * f + _P6
-    q = q * f + _P7
-    bits = (shifted.to(tl.int64, bitcast=True) << 52) + (1023 << 52)
-    return bits.to(tl.float64, bitcast=True), q * f

@@ -5,7 +5,7 @@ ordinary    the domain of the operator, as formulas.py has it
 mixed       the same, a quarter replaced by special values
 special     every combination of special values: zeros, infinities, NaN, subnormals, the ends of the
             range, where the formula switches, and the neighbours of these
-every       all 65,536 patterns of a 16-bit dtype, each input in an order of its own
+every       all 65,536 patterns of a 16-bit dtype, each input in its own order
 bits        any bits: every exponent, NaN and infinity among them
 hard        where an approximation is at its worst, for operators that say where that is
 uniform     between -5 and 5

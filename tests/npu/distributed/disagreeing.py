@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that make different calls in the ways that the arguments name, each in a group of its own:
+"""Ranks that make different calls in the ways that the arguments name, each in its own group:
 all of them must say so.
 """
 

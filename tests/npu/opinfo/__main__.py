@@ -16,7 +16,6 @@ itself. Needs expecttest and hypothesis, which torch.testing._internal imports.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import random
 import re
@@ -27,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import pytest
 import torch
 from tests.npu.opinfo.calls import calls
 from tests.npu.opinfo.known import counted, surprises, write
+from tests.npu.opinfo.reached import provider, reached_rows
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
@@ -50,32 +49,10 @@ DROPPED = {
 }
 MEMORY = re.compile(r"^(new_)?empty|empty_like|^uninitialized|empty_strided|empty_permuted|resize")
 DTYPES = ["float32", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
-# Tests of the rows that torch_npu does not call under the name of this device.
-NPU_TESTS = Path(__file__).resolve().parents[1] / "device"
-OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py")
-DIRECT = [*map(str, (*NPU_TESTS.glob("test_direct_*.py"), *(NPU_TESTS / name for name in OTHERS)))]
 ATTENTION = "attention"
 SKIPPED = re.compile(r"sparse|^to_sparse|jiterator|_jvp|tensorrt")
 # PyTorch's samples make the tensors of indices on the CPU for every device, where ATen wants them.
 ARGUMENTS_ON_CPU = {"tensor_split"}
-
-
-def provider() -> ctypes.CDLL:
-    torch.ones(1, device="npu").add(1)  # loads it
-    with open("/proc/self/maps") as maps:
-        path = next(line.split()[-1] for line in maps if "libaclnn_math.so" in line)
-    library = ctypes.CDLL(path)
-    library.openaclnn_aten_name.restype = ctypes.c_char_p
-    library.openaclnn_aten_count.restype = ctypes.c_uint64
-    return library
-
-
-def counts(library: ctypes.CDLL) -> dict[str, int]:
-    found, i = {}, 0
-    while (name := library.openaclnn_aten_name(i)) is not None:
-        found[name.decode()] = library.openaclnn_aten_count(i)
-        i += 1
-    return found
 
 
 def moved(value: Any, device: str) -> Any:
@@ -221,7 +198,7 @@ def attempt(op: Any, dtype: torch.dtype, samples: int, direction: str) -> str | 
     return None
 
 
-# A refusal of core/torch/aten/devices.cpp, without what would be accepted.
+# A refusal of core/torch/aten/products.cpp, without what would be accepted.
 REFUSED = re.compile(
     r"(aclnn\w+: \S+) must have (dtype|the dtype of \w+|[\d, or t]+ dims)\b.* (?:got|shape) "
     r"(\w+|\[[^]]*\]); product any"
@@ -291,30 +268,6 @@ def show(title: str, results: dict[str, str | None]) -> None:
     for why, count in Counter(filter(None, results.values())).most_common():
         names = [name for name, found in results.items() if found == why]
         print(f"  {count} {why}: {', '.join(names[:6])}")
-
-
-def compared_by_programs() -> set[str]:
-    """The functions whose values the C programs of tests/aten compare."""
-    sources = (Path(__file__).resolve().parents[2] / "aten" / "programs").glob("*.cpp")
-    return {name for file in sources for name in re.findall(r'expect\("(\w+)"', file.read_text())}
-
-
-def reached_rows(library: ctypes.CDLL, document: dict[str, Any]) -> list[str]:
-    """The rows that nothing reaches; the tests of rows that torch_npu does not call run here."""
-    direct = pytest.main(
-        ["-q", "-W", "ignore", "-o", "addopts=", "-p", "no:cacheprovider", *DIRECT]
-    )
-    assert direct == 0, "the tests of rows that are called as C functions must pass"
-    reached = counts(library)
-    document["reached"] = sorted(name for name, count in reached.items() if count > 0)
-    compared = compared_by_programs()
-    unreached = sorted(n for n, count in reached.items() if count == 0 and n not in compared)
-    elsewhere = len(reached) - len(document["reached"]) - len(unreached)
-    print(
-        f"rows reached: {len(document['reached'])} of {len(reached)}, and {elsewhere} more by the "
-        f"C programs of tests/aten {' '.join(unreached)}"
-    )
-    return unreached
 
 
 def main() -> int:

@@ -99,7 +99,7 @@ def attention(device: str, dtype: torch.dtype, causal: bool) -> list[torch.Tenso
 
 
 def recurrent(layer: Any, device: str, *shape: int, packed: bool = False) -> list[torch.Tensor]:
-    """Results and all gradients of a layer with weights of its own."""
+    """Results and all gradients of a layer with its own weights."""
     for i, parameter in enumerate(layer.parameters()):
         parameter.data = drawn("cpu", *parameter.shape, low=-0.5, high=0.5, seed=i)
     layer = layer.to(device)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds an entry of src/openaclnn/aten/devices for each function that ATen computes and that has
+"""Adds an entry of src/openaclnn/aten/products for each function that ATen computes and that has
 none yet, from a folder of tables: functions.tsv, parameters.tsv, exceptions.tsv. Entries that exist
 stay as they are.
 
-    python tools/docs/device_rules.py FOLDER
+    python tools/docs/product_rules.py FOLDER
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "build"))
 from rows import ROOT, load
 
-aten, devices = load("aten"), load("aten.devices")
-body = load("aten.devices.text").entry_text
+aten, language = load("aten"), load("aten.products")
+body = load("aten.products.text").entry_text
 ATEN = ROOT / "src" / "openaclnn" / "aten"
 NAMES = {"BF16": "BFLOAT16"}
 # Their column of products is doubtful on the pages.
@@ -36,7 +36,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def dtypes(text: str) -> frozenset[str]:
     """What no product of table.py has is left out."""
-    return frozenset({NAMES.get(t, t) for t in text.split(",")} & devices.DTYPES.keys())
+    return frozenset({NAMES.get(t, t) for t in text.split(",")} & language.DTYPES.keys())
 
 
 def on_product(row: dict[str, str], key: str) -> frozenset[str]:
@@ -52,28 +52,28 @@ def on_product(row: dict[str, str], key: str) -> frozenset[str]:
 def rule(row, parameter, names, products, exceptions):
     accepted = {kind: {e["accepted"] for e in exceptions if e["kind"] == kind} for kind in
                 ("dtype", "rank")}  # fmt: skip
-    ranks = devices.ranks_of(row["ranks"]) if row["ranks"] else None
+    ranks = language.ranks_of(row["ranks"]) if row["ranks"] else None
     if ranks is not None:
         ranks |= {int(rank) for rank in accepted["rank"]}
     if not row["dtypes"] or (row["dtypes"].startswith("=") and accepted["dtype"]):
-        return devices.Rule(None, None, ranks)
+        return language.Rule(None, None, ranks)
     if row["dtypes"].startswith("="):
-        return devices.Rule(None, names[row["dtypes"][1:]], ranks)
+        return language.Rule(None, names[row["dtypes"][1:]], ranks)
     more = dtypes(",".join(accepted["dtype"]))
     base = on_product(row, "A2") | on_product(row, "A3") | more
     other = defaultdict(list)
-    for key in devices.KEYS:
+    for key in language.KEYS:
         if key in ("A2", "A3") or (products is not None and key not in products):
             continue
         own = (on_product(row, key) | more) - {"BFLOAT16"}
         if own != base - {"BFLOAT16"} and own:
             other[own].append(key)
     on = tuple((tuple(keys), found) for found, keys in other.items())
-    return devices.Rule(base, None, ranks, on) if base else devices.Rule(None, None, ranks)
+    return language.Rule(base, None, ranks, on) if base else language.Rule(None, None, ranks)
 
 
 def entry(function, facts, rows, exceptions, row):
-    supported = {key: facts[key] for key in devices.KEYS}
+    supported = {key: facts[key] for key in language.KEYS}
     products = tuple(key for key, yes in supported.items() if yes == "1")
     if "" in supported.values() or function in ANYWHERE:
         products = None
@@ -86,10 +86,10 @@ def entry(function, facts, rows, exceptions, row):
         own = [e for e in exceptions if e["parameter"] == r["parameter"]
                and e["verdict"] != "placeholder"]  # fmt: skip
         rules[names[r["parameter"]]] = rule(r, row, names, products, own)
-    everything = devices.Rule(None, None, None)
+    everything = language.Rule(None, None, None)
     rules = {name: rule for name, rule in rules.items() if rule != everything}
     deterministic = {"yes": True, "configurable": False}.get(facts["deterministic"])
-    return devices.Entry(products, rules, deterministic)
+    return language.Entry(products, rules, deterministic)
 
 
 def same_inplace(entry, inplace) -> bool:
@@ -107,7 +107,7 @@ def main() -> None:
         parameters[row["function"]].append(row)
     for row in table(folder / "exceptions.tsv"):
         exceptions[row["function"]].append(row)
-    there = devices.entries()
+    there = language.entries()
     for path in sorted(ATEN.glob("*.txt")):
         rows = {row.name: row for line in aten.lines(path.read_text()) for row in aten.parse(line)}
         made = {
@@ -130,7 +130,7 @@ def main() -> None:
         ]  # fmt: skip
         if not new:
             continue
-        target = ATEN / "devices" / path.name
+        target = ATEN / "products" / path.name
         head = (
             "# SPDX-License-Identifier: Apache-2.0\n# What products accept of the rows of "
             f"../{path.name}. The language of entries is in __init__.py.\n\n"

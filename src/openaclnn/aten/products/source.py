@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entries as C++: a table beside that of the rows, for core/torch/aten/devices.cpp."""
+"""The entries as C++: a table beside that of the rows, for core/torch/aten/products.cpp."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .. import Row, rows
 from . import DTYPES, Entry, entry_of
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
-// Written by openaclnn/aten/devices/source.py from the entries beside it.
-#include "core/torch/aten/devices.h"
+// Written by openaclnn/aten/products/source.py from the entries beside it.
+#include "core/torch/aten/products.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -25,7 +25,7 @@ def bits(numbers: Iterator[int]) -> str:
 
 
 def lines(row: Row, entry: Entry) -> Iterator[str]:
-    """A DeviceRule for each tensor and group of products with the same dtypes."""
+    """A ProductRule for each tensor and group of products with the same dtypes."""
     names = [p.name for p in row.parameters]
     for name, rule in entry.rules.items():
         masks: dict[str, int] = defaultdict(int)
@@ -48,7 +48,7 @@ def source() -> str:
         entry = entry_of(row)
         found = list(lines(row, entry)) if entry is not None else []
         if found:
-            arrays += f"constexpr DeviceRule {row.name}_rules[] = {{{', '.join(found)}}};\n"
+            arrays += f"constexpr ProductRule {row.name}_rules[] = {{{', '.join(found)}}};\n"
         keys = entry.products if entry is not None else None
         products = ALL if keys is None else sum(
             1 << i for i, product in enumerate(PRODUCTS) if product.key in keys
@@ -57,6 +57,6 @@ def source() -> str:
         table += f"    {{{products:#x}, {rules}, {len(found)}}},\n"
     return (
         f"{HEAD}{arrays}}}  // namespace\n\n"
-        f"extern const DeviceRules device_rules[] = {{\n{table}}};\n\n"
+        f"extern const ProductRules product_rules[] = {{\n{table}}};\n\n"
         "}  // namespace openaclnn::aten\n"
     )

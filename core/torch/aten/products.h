@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What products accept: the entries of src/openaclnn/aten/devices as plain data, and the check of
+// What products accept: the entries of src/openaclnn/aten/products as plain data, and the check of
 // phase 1. Product any accepts everything.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace openaclnn::aten {
 
 struct Call;
 
-struct DeviceRule {
+struct ProductRule {
   uint8_t products;  // bit i: products[i] of core/runtime/product.h
   int8_t parameter;
   int8_t like;      // the parameter whose dtype it must have, or -1
@@ -17,17 +17,17 @@ struct DeviceRule {
   uint64_t dtypes;  // bit d: aclDataType d
 };
 
-struct DeviceRules {
+struct ProductRules {
   uint8_t products;  // that have the function
-  const DeviceRule* rules;
+  const ProductRule* rules;
   int count;
 };
 
-extern const DeviceRules device_rules[];  // in the order of the rows
+extern const ProductRules product_rules[];  // in the order of the rows
 
 // The product whose rules apply; -1 for none.
 int product_in_force();
 // Throws a Refusal where that product lacks the function or refuses a dtype or a rank.
-void check_device(const Call& call, int product);
+void check_product(const Call& call, int product);
 
 }  // namespace openaclnn::aten

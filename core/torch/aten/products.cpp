@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torch/aten/devices.h"
+#include "core/torch/aten/products.h"
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ std::string rank_list(uint64_t ranks) {
 struct Subject {
   const Call& call;
   const Product& product;
-  const DeviceRule& rule;
+  const ProductRule& rule;
   int64_t position;  // -1: not of a list
   std::string name() const {
     const std::string plain = call.row->parameters[rule.parameter].name;
@@ -40,12 +40,11 @@ struct Subject {
 };
 
 void check_tensor(const Subject& subject, const Tensor& tensor) {
-  const DeviceRule& rule = subject.rule;
+  const ProductRule& rule = subject.rule;
   const aclDataType dtype = acl_dtype(tensor.scalar_type());
   if (dtype == ACL_DT_UNDEFINED || (rule.dtypes >> dtype & 1) == 0)
-    throw Refusal(c10::str(subject.name(), " must have dtype ",
-                           rule.dtypes == 0 ? "no dtype that it has" : dtype_list(rule.dtypes),
-                           " on ", subject.product.title, ", but got ", dtype_name(dtype), kHint),
+    throw Refusal(c10::str(subject.name(), " must have dtype ", dtype_list(rule.dtypes), " on ",
+                           subject.product.title, ", but got ", dtype_name(dtype), kHint),
                   Reason::wrong_dtype);
   if (rule.like >= 0) {
     const Tensor other = subject.call.tensor(static_cast<size_t>(rule.like));
@@ -70,20 +69,21 @@ int product_in_force() {
   return products[product].has_everything ? -1 : product;
 }
 
-void check_device(const Call& call, int product) {
-  const DeviceRules& own = device_rules[call.row - rows];
+void check_product(const Call& call, int product) {
+  const ProductRules& own = product_rules[call.row - rows];
   if ((own.products >> product & 1) == 0) {
     std::vector<std::string> having;
     for (int i = 0; i < product_count; ++i) {
       if ((own.products >> i & 1) != 0) having.emplace_back(products[i].title);
     }
-    throw Refusal(having.empty() ? c10::str("no product but any has it; the product is ",
+    throw Refusal(having.empty() ? c10::str("no product has this function; OPENACLNN_PRODUCT=any "
+                                            "computes it, but the product is ",
                                             products[product].title)
                                  : c10::str("the product must be ", listed(having, "or"),
                                             ", but is ", products[product].title),
                   Reason::not_supported, ACLNN_ERR_INNER_FIND_KERNEL_ERROR);
   }
-  for (const DeviceRule* rule = own.rules; rule != own.rules + own.count; ++rule) {
+  for (const ProductRule* rule = own.rules; rule != own.rules + own.count; ++rule) {
     if ((rule->products >> product & 1) == 0) continue;
     const IValue& value = call.values[static_cast<size_t>(rule->parameter)];
     Subject subject{call, products[product], *rule, -1};

@@ -15,8 +15,8 @@ import pytest
 from tests.aten.aten_support import ROOT, alone, command
 from tests.support import TITLES
 
-from openaclnn.aten import devices
-from openaclnn.aten.devices import text
+from openaclnn.aten import products
+from openaclnn.aten.products import text
 from openaclnn.aten.prototypes import functions
 from openaclnn.rows.table import PRODUCTS
 
@@ -59,7 +59,7 @@ MISTAKES = [
     ("310P", "'aclnnCelu', f32(2), 1.0, out(2)", 561003,
      f"the product must be {TITLES['910']}, {TITLES['A2']} or {TITLES['A3']}, but is {{}}"),
     ("A2", "'aclnnBucketize', f32(2), f32(2), False, False, out(2, dtype='int64')", 561003,
-     "no product but any has it; the product is {}"),
+     "no product has this function; OPENACLNN_PRODUCT=any computes it, but the product is {}"),
 ]  # fmt: skip
 # What is easily taken for a mistake: dims of one element, placeholders, scalars of any dtype.
 ACCEPTED = [
@@ -148,7 +148,7 @@ for product in ("any", "A2", None):
 
 
 def test_entries_name_functions_and_tensors_that_exist():
-    for name, entry in devices.entries().items():
+    for name, entry in products.entries().items():
         row = functions()[name]
         known = {p.name: p for p in row.parameters}
         # An in-place function shares the entry of one with out.
@@ -162,9 +162,9 @@ def test_entries_name_functions_and_tensors_that_exist():
 
 
 def test_an_entry_is_read_as_it_is_written():
-    for name, entry in devices.entries().items():
+    for name, entry in products.entries().items():
         line = name + text.entry_text(entry)
-        assert dict(devices.parse(line)) == {name: entry}
+        assert dict(products.parse(line)) == {name: entry}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_an_entry_is_read_as_it_is_written():
 )
 def test_a_line_that_is_no_entry_is_refused(line, problem):
     with pytest.raises(ValueError, match=problem):
-        list(devices.parse(line))
+        list(products.parse(line))
 
 
 def test_an_entry_of_several_products():
@@ -186,7 +186,7 @@ def test_an_entry_of_several_products():
         "aclnnCeil Inplace aclnnFloor on 910 A2: self out = float INT8, rank 1,3-4, on 910 int "
         "-INT16; indices = self; nondeterministic"
     )
-    found = dict(devices.parse(line))
+    found = dict(products.parse(line))
     assert set(found) == {"aclnnCeil", "aclnnInplaceCeil", "aclnnFloor"}
     entry = found["aclnnCeil"]
     assert (entry.products, entry.deterministic) == (("910", "A2"), False)
@@ -204,9 +204,9 @@ def test_the_commands_show_them():
     assert re.search(r"\n +products +910, A2, A3, 310P\n", shown)
     assert re.search(r"\n +input +float, rank any\n", shown)
     assert re.search(r"\n +results +may differ from run to run", shown)
-    data = json.loads(command("ops", "--aten", "aclnnMatmul", "--json").stdout)["devices"]
+    data = json.loads(command("ops", "--aten", "aclnnMatmul", "--json").stdout)["product_rules"]
     assert data["parameters"]["self"]["ranks"] == "1-6"
     assert data["parameters"]["self"]["dtypes"]["910"] == ["FLOAT", "FLOAT16"]
     page = command("ops", "--aten", "aclnnMatmul", "--markdown").stdout
-    assert "| devices | |\n| --- | --- |\n| products | 910, A2, A3, 310P |\n" in page
+    assert "| product rules | |\n| --- | --- |\n| products | 910, A2, A3, 310P |\n" in page
     assert "Devices" not in command("ops", "--aten", "aclnnLessScalar").stdout
