@@ -48,7 +48,7 @@ is forward, backward and AdamW, in CPU time if there is one thread.
 
 {measured}
 `python benchmarks/training_page.py` wrote the page from these; `training.py` explains its method. Measured on {cpu}, \
-{clock}; torch {torch}, openaclnn {openaclnn} ({kernels} kernels).
+{clock}, load {load_average_before:.1f} before; torch {torch}, openaclnn {openaclnn} ({kernels} kernels).
 """  # noqa: E501
 
 
