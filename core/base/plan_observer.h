@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "core/base/executor.h"
 #include "core/base/tensor.h"
@@ -26,6 +27,11 @@ struct PlanObserver {
   // Phase 2 is about to put the plan on the stream.
   void (*launches)(const char* op, const aclOpExecutor& executor, const void* workspace,
                    uint64_t workspace_size, const Stream& stream);
+  // A graph records phase 2: what the plan accesses, for each replay.
+  std::shared_ptr<const void> (*recorded)(const aclOpExecutor& executor, const void* workspace,
+                                          uint64_t workspace_size);
+  // A graph that recorded it is about to be put on the stream.
+  void (*replayed)(const char* op, const void* recorded, const Stream& stream);
   // Phase 2 was refused, and the executor, if it is one, is still there.
   void (*not_launched)(const void* executor);
   // The plan never ran: its stream was destroyed by force.

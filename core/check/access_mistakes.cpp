@@ -230,9 +230,16 @@ void works(const char* call, const Range* ranges, int count, const Stream* strea
   take_down_ranges(call, ranges, count, stream, Kind::foreign);
 }
 
-void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
-              uint64_t workspace_size, const Stream& stream) {
-  check_launch_device(op, executor, workspace, workspace_size, stream);
+namespace {
+
+struct Recorded {
+  std::vector<Access> accesses;
+  Kind kind;
+};
+
+// What a run of the plan accesses.
+Recorded accesses_of_run(const aclOpExecutor& executor, const void* workspace,
+                         uint64_t workspace_size) {
   std::vector<Access> accesses = accesses_of(executor);
   if (workspace_size > 0) {
     Access access = {};
@@ -247,8 +254,26 @@ void launches(const char* op, const aclOpExecutor& executor, const void* workspa
     std::lock_guard lock(state.mutex);
     state.not_launched.erase(&executor);
   }
-  const Kind kind = executor.is_foreign() ? Kind::foreign : Kind::own;
-  take_down(op, std::move(accesses), &stream, kind);
+  return {std::move(accesses), executor.is_foreign() ? Kind::foreign : Kind::own};
+}
+
+}  // namespace
+
+void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
+              uint64_t workspace_size, const Stream& stream) {
+  check_launch_device(op, executor, workspace, workspace_size, stream);
+  Recorded run = accesses_of_run(executor, workspace, workspace_size);
+  take_down(op, std::move(run.accesses), &stream, run.kind);
+}
+
+std::shared_ptr<const void> recorded(const aclOpExecutor& executor, const void* workspace,
+                                     uint64_t workspace_size) {
+  return std::make_shared<const Recorded>(accesses_of_run(executor, workspace, workspace_size));
+}
+
+void replayed(const char* op, const void* recorded, const Stream& stream) {
+  const auto& run = *static_cast<const Recorded*>(recorded);
+  take_down(op, run.accesses, &stream, run.kind);
 }
 
 }  // namespace openaclnn::check

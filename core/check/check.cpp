@@ -100,6 +100,8 @@ constexpr Observer kObserver = {
 constexpr PlanObserver kPlanObserver = {.planned = planned,
                                         .inspect = inspect_launch,
                                         .launches = launches,
+                                        .recorded = recorded,
+                                        .replayed = replayed,
                                         .not_launched = not_launched,
                                         .dropped = dropped_plan};
 

@@ -119,6 +119,9 @@ void finalised(const char* call);
 void planned(const char* op, const aclOpExecutor& executor, const NamedTensor* tensors, int count);
 Status inspect_launch(const char* op, const aclOpExecutor& executor, const void* workspace,
                       uint64_t workspace_size);
+std::shared_ptr<const void> recorded(const aclOpExecutor& executor, const void* workspace,
+                                     uint64_t workspace_size);
+void replayed(const char* op, const void* recorded, const Stream& stream);
 void launches(const char* op, const aclOpExecutor& executor, const void* workspace,
               uint64_t workspace_size, const Stream& stream);
 

@@ -48,18 +48,24 @@ void* read_at(void* address) { return address == nullptr ? nullptr : openaclnn_r
 
 struct Job {
   Shared communicator;
-  Collective collective;
+  const Collective collective;
+  std::vector<Range> ranges;  // for check mode
 
-  void run() {
-    collective.send = read_at(collective.send), collective.receive = read_at(collective.receive);
-    for (Part& part : collective.parts) part.data = read_at(part.data);
+  void observe(const Stream& stream) const {
+    openaclnn_works(collective.call, ranges.data(), static_cast<int>(ranges.size()),
+                    const_cast<Stream*>(&stream));
+  }
+  void run() const {
+    Collective here = collective;  // a graph runs it again
+    here.send = read_at(here.send), here.receive = read_at(here.receive);
+    for (Part& part : here.parts) part.data = read_at(part.data);
     const char* call = collective.call;
     const auto failed = [&](Result result, const char* sentence) {
       fail_context(
           {code_of(result), reason_of(result), call + (" of " + communicator->name), sentence});
     };
     try {
-      communicator->perform(collective);
+      communicator->perform(here);
     } catch (const Failure& failure) {
       failed(failure.code, failure.what());
     } catch (const std::exception& error) {
@@ -186,14 +192,17 @@ Shared find(void* handle) {
 void submit(Shared communicator, Collective collective, void* stream) {
   check(collective, *communicator);
   const char* call = collective.call;
-  if (openaclnn_is_checked()) {
-    const std::vector<Range> ranges = ranges_of(collective, *communicator);
+  std::vector<Range> ranges;
+  if (openaclnn_is_checked()) ranges = ranges_of(collective, *communicator);
+  const bool records = openaclnn_records(stream);
+  if (!ranges.empty() && !records)
     openaclnn_works(call, ranges.data(), static_cast<int>(ranges.size()), stream);
-  }
-  auto* job = new Job{std::move(communicator), std::move(collective)};
+  auto* job = new Job{std::move(communicator), std::move(collective), std::move(ranges)};
   const auto run = [](void* own) { static_cast<Job*>(own)->run(); };
   const auto drop = [](void* own) { delete static_cast<Job*>(own); };
-  if (openaclnn_hand_over(stream, run, drop, job) != 0)
+  Task task = {run, drop, job, call};
+  task.observe = [](void* own, const Stream& on) { static_cast<Job*>(own)->observe(on); };
+  if (openaclnn_hand_over(stream, &task) != 0)
     throw Failure(kInternal, "not submitted: " + take_sentence());
 }
 

@@ -10,7 +10,6 @@
 
 #define OPENACLNN_NPU extern "C" __attribute__((visibility("default")))
 
-OPENACLNN_NPU aclError aclmdlRICaptureGetInfo(aclrtStream stream, int* status, void** modelRI);
 
 // ---- the parts of profiling that need no profiler ----
 

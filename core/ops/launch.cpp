@@ -20,6 +20,16 @@ struct Run {
   Run(const char* its_name, const Executor& executor, void* its_workspace, ForkSafeLock* its_lock)
       : plan(executor), workspace(its_workspace), name(its_name), run_mutex(its_lock) {}
 
+  // A graph records it, and the observer hears of each replay.
+  void record(const aclOpExecutor& executor, const void* program_workspace, uint64_t size) {
+    ran = true;
+    accesses = plan_observer->recorded(executor, program_workspace, size);
+  }
+  void observe(const Stream& on) const {
+    if (plan_observer != nullptr && accesses != nullptr)
+      plan_observer->replayed(name, accesses.get(), on);
+  }
+
   ~Run() {
     if (!ran && plan_observer != nullptr) [[unlikely]]
       plan_observer->dropped(name, plan);
@@ -37,11 +47,15 @@ struct Run {
   const char* name;
   ForkSafeLock* run_mutex;
   mutable bool ran = false;
+  std::shared_ptr<const void> accesses;  // of PlanObserver::recorded
 };
 
 void submit(std::unique_ptr<Run> run, Stream& stream) {
-  stream.submit({[](void* context) { static_cast<Run*>(context)->now(); },
-                 [](void* context) { delete static_cast<Run*>(context); }, run.get()});
+  Task task = {[](void* context) { static_cast<Run*>(context)->now(); },
+               [](void* context) { delete static_cast<Run*>(context); }, run.get()};
+  task.call = run->name, task.type = TaskType::kernel;
+  task.observe = [](void* context, const Stream& on) { static_cast<Run*>(context)->observe(on); };
+  stream.submit(task);
   run.release();  // owned by the stream now
 }
 
@@ -89,8 +103,10 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   Status found = find_stream(stream_handle, &stream, name);
   if (found.ok()) found = check_running(*stream);
   if (!found.ok()) return with_call(Status(ACLNN_ERR_RUNTIME_ERROR), name);
+  const bool records = stream->records();
+  const void* const program_workspace = workspace;
   if (kWatched && plan_observer != nullptr) {
-    plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
+    if (!records) plan_observer->launches(name, *executor, workspace, workspace_size, *stream);
     workspace = reachable(workspace);
   }
   // From here on, other threads find the executor consumed; if it is repeatable, they wait for this
@@ -120,6 +136,8 @@ Status launch_as(const char* name, const void* maker, void* workspace, uint64_t 
   }
   try {
     auto run = std::make_unique<Run>(name, *executor, workspace, nullptr);
+    if (kWatched && records && plan_observer != nullptr)
+      run->record(*executor, program_workspace, workspace_size);
     if (!consumes) executor.release();  // without memory, submit waits for the stream
     submit(std::move(run), *stream);
   } catch (...) {

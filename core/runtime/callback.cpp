@@ -14,6 +14,7 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/device.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
@@ -145,6 +146,11 @@ Status launch(aclrtCallback function, void* data, int block, aclrtStream handle)
   }
   PinnedStream stream;
   if (Status status = find_working_stream(call, handle, &stream); !status.ok()) return status;
+  if (Status status = check_not_captured(call, *stream, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                                         "use aclrtLaunchHostFunc");
+      !status.ok()) {
+    return status;
+  }
   Reporters& reporters = Reporters::get();
   {
     std::lock_guard lock(reporters.mutex);

@@ -113,11 +113,6 @@ Status run_batch(const char* call, const Batch& batch, size_t* failed, F copy_on
   return status;
 }
 
-Status copy_now(const Transfer& copy) {
-  copy.notify(nullptr), copy.run();
-  return {};
-}
-
 }  // namespace
 
 aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width,
@@ -125,7 +120,7 @@ aclError aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch,
   const Transfer copy{dst, src, width, 0, "aclrtMemcpy2d", height, dpitch, spitch};
   Status status = check_rows(copy.call, copy, kind, ACL_MEMCPY_DEVICE_TO_HOST);
   if (status.ok()) status = check_copy(copy.call, copy, copy.written_span(), kind);
-  if (status.ok()) status = copy_now(copy);
+  if (status.ok()) status = run_now(copy);
   return status.code();
 }
 
@@ -143,7 +138,7 @@ aclError aclrtMemcpyBatch(void** dsts, size_t* destMaxs, void** srcs, size_t* si
                           size_t numAttrs, size_t* failIndex) {
   return run_batch("aclrtMemcpyBatch",
                    {dsts, destMaxs, srcs, sizes, numBatches, attrs, attrsIndexes, numAttrs},
-                   failIndex, copy_now)
+                   failIndex, run_now)
       .code();
 }
 

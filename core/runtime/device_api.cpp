@@ -3,6 +3,7 @@
 // this machine: asking for it is checked, and needs nothing else.
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 
@@ -122,15 +123,20 @@ aclError aclrtGetCurrentContext(aclrtContext* context) {
   return ACL_SUCCESS;
 }
 
+static Status wait_for_device(const char* call, Deadline deadline) {
+  Status status = check_device_not_captured(call, current_device());
+  return status.ok() ? synchronize_device(call, deadline) : status;
+}
+
 aclError aclrtSynchronizeDevice() {
-  return synchronize_device("aclrtSynchronizeDevice", Deadline()).code();
+  return wait_for_device("aclrtSynchronizeDevice", Deadline()).code();
 }
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
   constexpr const char* call = "aclrtSynchronizeDeviceWithTimeout";
   if (Status status = check_timeout(call, timeout); !status.ok()) return status.code();
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
-    return synchronize_device(call, Deadline::in_milliseconds(timeout)).code();
+    return wait_for_device(call, Deadline::in_milliseconds(timeout)).code();
   });
 }
 

@@ -8,6 +8,7 @@
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/arithmetic.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
 
@@ -81,9 +82,20 @@ Status refuse_ex(const char* call, const Event& event) {
       "an event of aclrtCreateEventExWithFlag has no such status; call aclrtQueryEventStatus");
 }
 
+// An event of a capture has no state.
+Status check_event_not_captured(const char* call, aclrtEvent handle) {
+  std::shared_ptr<const CapturedPoint> captured;
+  Status status = with_event(call, handle, [&](Event& event) {
+    captured = event.captured;
+    return Status();
+  });
+  return status.ok() ? check_not_captured(call, captured) : status;
+}
+
 Status query(const char* call, aclrtEvent handle, const void* status, bool allow_ex,
              Recorded* recorded) {
   if (Status null = not_null(call, "status", status); !null.ok()) return null;
+  if (Status captured = check_event_not_captured(call, handle); !captured.ok()) return captured;
   const Status asked = with_event(call, handle, [&](Event& event) {
     const bool ex = event.maker == EventMaker::ex_with_flag;
     if (event.point == nullptr) {
@@ -99,6 +111,7 @@ Status query(const char* call, aclrtEvent handle, const void* status, bool allow
 
 Status synchronize_event(const char* call, aclrtEvent handle, int32_t timeout) {
   if (Status status = check_timeout(call, timeout); !status.ok()) return status;
+  if (Status status = check_event_not_captured(call, handle); !status.ok()) return status;
   std::shared_ptr<Point> point;
   if (Status status = newest_point(call, handle, &point); !status.ok()) return status;
   if (point == nullptr) return {};

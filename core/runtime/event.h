@@ -30,6 +30,8 @@ struct Point {
   OneShotEvent reached;        // after which the rest may be read
 };
 
+struct CapturedPoint;  // capture.h
+
 enum class EventMaker { plain, with_flag, ex_with_flag };
 
 struct Event {
@@ -38,11 +40,16 @@ struct Event {
   EventMaker maker;
   uint32_t flags;
   std::shared_ptr<Point> point;             // the newest; nullptr before the first
+  std::shared_ptr<const CapturedPoint> captured = nullptr;  // of a capture, instead of a point
   std::shared_ptr<std::atomic<int>> waits;  // of streams, not over yet
   bool destroyed = false;
   uint32_t id = 0;
 
-  bool may(uint32_t flag) const { return maker != EventMaker::with_flag || (flags & flag) != 0; }
+  bool may(uint32_t flag) const {
+    return maker != EventMaker::with_flag || (flags & flag) != 0 || is_external();
+  }
+  // Between a graph and other work: a task of a graph, and no part of its capture.
+  bool is_external() const { return (flags & ACL_EVENT_EXTERNAL) != 0; }
   bool has_time() const { return maker == EventMaker::plain || (flags & ACL_EVENT_TIME_LINE) != 0; }
 };
 
@@ -64,5 +71,14 @@ Status with_event(const char* call, const void* handle, F f, const char* argumen
   }
   return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::event, argument, handle);
 }
+
+// ---- events and captures (captured_events.cpp) ----
+
+// A stream in capture records the event, as a task of each replay if that is for work outside.
+Status record_in_capture(const char* call, const void* event, Stream& stream, bool external);
+// Whether a wait of the stream is one of a capture. It is done then.
+Status wait_in_capture(const char* call, const void* event, Stream& stream, int64_t seconds,
+                       bool external, bool* done);
+Status reset_in_capture(const char* call, const void* event, Stream& stream);
 
 }  // namespace openaclnn

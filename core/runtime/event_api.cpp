@@ -7,6 +7,7 @@
 
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
@@ -24,19 +25,21 @@ constexpr uint32_t kFlags =
     ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE;
 
 Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t flags,
-              uint32_t accepted, uint32_t absent) {
+              uint32_t accepted) {
   if (Status status = not_null(call, "event", event); !status.ok()) return status;
-  if (flags == absent && absent != 0) {
+  if (flags == ACL_EVENT_IPC && maker == EventMaker::ex_with_flag) {
     return fail(ACL_ERROR_API_NOT_SUPPORT, Reason::not_supported, call,
-                "flag %#x is not supported: no events in graphs or shared by processes", flags);
+                "flag %#x is not supported: no events shared by processes", flags);
   }
-  if ((flags & ~accepted) != 0) {
+  const bool external = flags == ACL_EVENT_EXTERNAL && maker == EventMaker::with_flag;
+  if ((flags & ~accepted) != 0 && !external) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
                 "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
   Event* made = events().create(
-      Event{maker, flags, nullptr, std::make_shared<std::atomic<int>>(0), false, events_made++});
+      Event{maker, flags, nullptr, nullptr, std::make_shared<std::atomic<int>>(0), false,
+            events_made++});
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }
@@ -60,6 +63,18 @@ Status destroy(const char* call, aclrtEvent handle) {
   return status;
 }
 
+// For work on a stream that is not in capture.
+Status check_event_apart(const char* call, const std::shared_ptr<const CapturedPoint>& captured, uint32_t flag) {
+  if (flag != ACL_EVENT_RECORD_DEFAULT) {
+    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
+                "flag 1 (external) needs a stream that is being captured; pass 0");
+  }
+  if (!is_captured(captured)) return {};
+  return fail(ACL_ERROR_RT_EVENT_CAPTURED, {Reason::wrong_value, ObjectKind::event}, call,
+              "event marks the work of a stream in capture, so other streams cannot record it; use "
+              "another event");
+}
+
 // A task of the stream; runs at once if the stream is idle.
 struct Recording {
   std::shared_ptr<Point> point;
@@ -68,14 +83,22 @@ struct Recording {
   void run() const { point->reach(*stream); }
 };
 
-Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
-  if (Status status = with_event(call, handle, [](Event&) { return Status(); }); !status.ok()) {
-    return status;
-  }
+constexpr uint32_t kExternal = ACL_EVENT_RECORD_EXTERNAL;
+
+Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle, uint32_t flag = 0) {
+  std::shared_ptr<const CapturedPoint> captured;
+  Status found = with_event(call, handle, [&](Event& event) {
+    captured = event.captured;
+    return Status();
+  });
+  if (!found.ok()) return found;
   PinnedStream stream;
   if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok()) {
     return status;
   }
+  if (is_capturing(*stream))
+    return record_in_capture(call, handle, *stream, flag == kExternal);
+  if (Status status = check_event_apart(call, captured, flag); !status.ok()) return status;
   notify_recorded(handle, stream.get());
   auto point = std::make_shared<Point>(stream.get());
   const auto run = [](void* own) { static_cast<Recording*>(own)->run(); };
@@ -89,8 +112,10 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
     stream->submit({run, drop, later.get()});
     (void)later.release();
   }
+  captured.reset();
   return with_event(call, handle, [&](Event& event) {
     event.point.swap(point);
+    event.captured.swap(captured);
     return Status();
   });
 }
@@ -122,6 +147,7 @@ Status reset(const char* call, aclrtEvent handle, aclrtStream stream_handle) {
   if (!status.ok()) return status;
   PinnedStream stream;
   if (Status found = find_working_stream(call, stream_handle, &stream); !found.ok()) return found;
+  if (is_capturing(*stream)) return reset_in_capture(call, handle, *stream);
   const auto run = [](void* self) { static_cast<Reset*>(self)->run(); };
   if (stream->run_if_idle(run, own.get())) return {};
   stream->submit({run, [](void* self) { delete static_cast<Reset*>(self); }, own.get()});
@@ -149,7 +175,8 @@ struct Wait {
   }
 };
 
-Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int64_t seconds) {
+Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int64_t seconds,
+            uint32_t flag = 0) {
   auto own = std::make_unique<Wait>();
   const Status status = with_event(call, handle, [&](Event& event) {
     if (!event.may(ACL_EVENT_SYNC)) {
@@ -164,6 +191,9 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   if (!status.ok()) return status;
   PinnedStream stream;
   if (Status found = find_working_stream(call, stream_handle, &stream); !found.ok()) return found;
+  bool done = false;
+  Status captured = wait_in_capture(call, handle, *stream, seconds, flag == kExternal, &done);
+  if (!captured.ok() || done) return captured;
   notify_waits(stream.get(), handle);
   if (own->point == nullptr || own->point->reached.is_set()) return {};
   own->stream = stream.get();
@@ -191,20 +221,19 @@ aclError guarded_call(const char* call, F f) {
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
   return guarded_call("aclrtCreateEvent", [&](const char* call) {
-    return create(call, event, EventMaker::plain, 0, 0, 0);
+    return create(call, event, EventMaker::plain, 0, 0);
   });
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
   return guarded_call("aclrtCreateEventWithFlag", [&](const char* call) {
-    return create(call, event, EventMaker::with_flag, flag, kFlags | ACL_EVENT_DEVICE_USE_ONLY,
-                  ACL_EVENT_EXTERNAL);
+    return create(call, event, EventMaker::with_flag, flag, kFlags | ACL_EVENT_DEVICE_USE_ONLY);
   });
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
   return guarded_call("aclrtCreateEventExWithFlag", [&](const char* call) {
-    return create(call, event, EventMaker::ex_with_flag, flag, kFlags, ACL_EVENT_IPC);
+    return create(call, event, EventMaker::ex_with_flag, flag, kFlags);
   });
 }
 
@@ -233,33 +262,28 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
   });
 }
 
-// Flags other than 0 are for captures.
 namespace {
 
-Status check_external(const char* call, uint32_t flag) {
-  if (flag == ACL_EVENT_RECORD_DEFAULT) return {};
-  if (flag > ACL_EVENT_RECORD_EXTERNAL) {
-    return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                "flag must be 0 or 1, but got %u", flag);
-  }
-  return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
-              "flag 1 (external) needs a stream that is being captured; pass 0");
+Status check_flag(const char* call, uint32_t flag) {
+  if (flag <= kExternal) return {};
+  return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "flag must be 0 or 1, but got %u",
+              flag);
 }
 
 }  // namespace
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
   return guarded_call("aclrtRecordEventWithFlag", [&](const char* call) {
-    const Status status = check_external(call, flag);
-    return status.ok() ? record(call, event, stream) : status;
+    const Status status = check_flag(call, flag);
+    return status.ok() ? record(call, event, stream, flag) : status;
   });
 }
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
                                       uint32_t flag) {
   return guarded_call("aclrtStreamWaitEventWithFlag", [&](const char* call) {
-    const Status status = check_external(call, flag);
-    return status.ok() ? wait(call, stream, event, timeout) : status;
+    const Status status = check_flag(call, flag);
+    return status.ok() ? wait(call, stream, event, timeout, flag) : status;
   });
 }
 

@@ -20,11 +20,14 @@ using namespace openaclnn;
 namespace {
 
 struct HostFunction {
+  static constexpr const char* kCall = "aclrtLaunchHostFunc";
   aclrtHostFunc function;
   void* arguments;
 
+  // It happens after the work before it.
+  void observe(const Stream& stream) const { notify_recorded(this, &stream); }
   void run() const {
-    const Work work("aclrtLaunchHostFunc");
+    const Work work(kCall);
     notify_reached(this);
     function(arguments);
   }
@@ -37,7 +40,7 @@ Status launch_host_function(const char* call, aclrtStream handle, aclrtHostFunc 
   if (status.ok()) status = find_working_stream(call, handle, &stream);
   if (!status.ok()) return status;
   auto job = std::make_unique<HostFunction>(HostFunction{function, arguments});
-  notify_recorded(job.get(), stream.get());  // it happens after the work before it
+  observe_job(*stream, *job);
   return hand_over_job(call, *stream, std::move(job));
 }
 

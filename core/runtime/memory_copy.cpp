@@ -10,8 +10,8 @@ aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count,
                      aclrtMemcpyKind kind) {
   if (count == 0) return ACL_SUCCESS;
   const Transfer copy{dst, src, count, 0, "aclrtMemcpy"};
-  const Status status = check_copy(copy.call, copy, destMax, kind);
-  if (status.ok()) copy.notify(nullptr), copy.run();
+  Status status = check_copy(copy.call, copy, destMax, kind);
+  if (status.ok()) status = run_now(copy);
   return status.code();
 }
 
@@ -31,8 +31,8 @@ aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t cou
 aclError aclrtMemset(void* devPtr, size_t maxCount, int32_t value, size_t count) {
   if (count == 0) return ACL_SUCCESS;
   const Transfer fill{devPtr, nullptr, count, value, "aclrtMemset"};
-  const Status status = check_fill(fill.call, fill, maxCount);
-  if (status.ok()) fill.notify(nullptr), fill.run();
+  Status status = check_fill(fill.call, fill, maxCount);
+  if (status.ok()) status = run_now(fill);
   return status.code();
 }
 

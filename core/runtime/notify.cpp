@@ -130,18 +130,26 @@ Status find_notify(const char* call, aclrtNotify handle, PinnedNotify* notify) {
 }
 
 struct NotifyRecord {
+  static constexpr const char* kCall = "aclrtRecordNotify";
   std::shared_ptr<Flag> flag;
+  aclrtNotify handle;  // for the observer
+
+  void observe(const Stream& stream) const { notify_recorded(handle, &stream); }
 
   void run() const { flag->set(); }
 };
 
 struct NotifyWait {
+  static constexpr const char* kCall = "aclrtWaitAndResetNotify";
   std::shared_ptr<Flag> flag;
-  Stream* stream;
-  uint32_t seconds;  // 0: for ever
+  aclrtNotify handle;  // for the observer
+  uint32_t seconds;    // 0: for ever
+
+  void observe(const Stream& stream) const { notify_consumes(&stream, handle); }
 
   void run() const {
-    const Work work("aclrtWaitAndResetNotify");
+    const Work work(kCall);
+    Stream* stream = Stream::running_here();
     const auto limit = Deadline::in_milliseconds(seconds == 0 ? -1 : int64_t{seconds} * 1000);
     if (flag->wait(*stream, limit) != Stream::Waited::too_long) return;
     stream->fail_task(ACL_ERROR_RT_TASK_TIMEOUT, Reason::timed_out,
@@ -180,8 +188,9 @@ Status record_notify(const char* call, aclrtNotify handle, aclrtStream stream_ha
   PinnedStream stream;
   if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok())
     return status;
-  notify_recorded(handle, stream.get());
-  submit_job(*stream, std::make_unique<NotifyRecord>(NotifyRecord{notify->flag}), true);
+  auto job = std::make_unique<NotifyRecord>(NotifyRecord{notify->flag, handle});
+  observe_job(*stream, *job);
+  submit_job(*stream, std::move(job), true);
   return {};
 }
 
@@ -192,9 +201,9 @@ Status wait_for_notify(const char* call, aclrtNotify handle, aclrtStream stream_
   PinnedStream stream;
   if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok())
     return status;
-  notify_consumes(stream.get(), handle);
-  return hand_over_job(
-      call, *stream, std::make_unique<NotifyWait>(NotifyWait{notify->flag, stream.get(), seconds}));
+  auto job = std::make_unique<NotifyWait>(NotifyWait{notify->flag, handle, seconds});
+  observe_job(*stream, *job);
+  return hand_over_job(call, *stream, std::move(job));
 }
 
 template <class F>

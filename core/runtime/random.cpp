@@ -124,6 +124,7 @@ bool is_integer(int dtype) {
 }
 
 struct Random {
+  static constexpr const char* kCall = kRandomCall;
   aclrtRandomNumTaskInfo given;
   uint64_t count;  // of elements, where it was known at the call
 
@@ -159,6 +160,14 @@ struct Random {
     }
   }
 
+  void observe(const Stream& stream) const {
+    const bool mask =
+        given.randomNumFuncParaInfo.funcType == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
+    const size_t bytes = mask ? (count + 7) / 8 : count * width_of(given.dataType);
+    const Range ranges[] = {{"randomResultAddr", given.randomResultAddr, bytes, true},
+                            {"randomCounterAddr", given.randomCounterAddr, kCounterBytes, true}};
+    observer->touches(kRandomCall, ranges, 2, &stream);
+  }
   void run() const {
     const Work work(kRandomCall);
     const DefaultArithmetic arithmetic;
@@ -240,16 +249,9 @@ aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo* taskInfo, const aclrt
     PinnedStream own;
     if (status.ok()) status = find_working_stream(kRandomCall, stream, &own);
     if (!status.ok()) return status.code();
-    const bool mask =
-        taskInfo->randomNumFuncParaInfo.funcType == ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK;
-    if (observer != nullptr) [[unlikely]] {
-      const size_t bytes = mask ? (count + 7) / 8 : count * width_of(taskInfo->dataType);
-      const Range ranges[] = {
-          {"randomResultAddr", taskInfo->randomResultAddr, bytes, true},
-          {"randomCounterAddr", taskInfo->randomCounterAddr, kCounterBytes, true}};
-      observer->touches(kRandomCall, ranges, 2, own.get());
-    }
-    submit_job(*own, std::make_unique<Random>(Random{*taskInfo, count}), count <= 256);
+    auto job = std::make_unique<Random>(Random{*taskInfo, count});
+    observe_job(*own, *job);
+    submit_job(*own, std::move(job), count <= 256);
     return ACL_SUCCESS;
   });
 }

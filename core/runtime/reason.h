@@ -43,6 +43,7 @@ enum class ObjectKind : uint8_t {
   stream,
   event,
   notify,
+  graph,
   physical_memory,  // a handle of aclrtMallocPhysical
   device_memory,
   host_memory,
@@ -55,8 +56,8 @@ constexpr const char* name_of(ObjectKind kind) {
   constexpr const char* kNames[] = {
       "argument",      "device",       "aclTensor",       "aclScalar",     "aclIntArray",
       "aclFloatArray", "aclBoolArray", "aclTensorList",   "aclScalarList", "aclOpExecutor",
-      "aclrtContext",  "aclrtStream",  "aclrtEvent",      "aclrtNotify",   "aclrtDrvMemHandle",
-      "device memory", "host memory",  "reserved memory", "mapped memory"};
+      "aclrtContext",  "aclrtStream",  "aclrtEvent",      "aclrtNotify",   "aclmdlRI",
+      "aclrtDrvMemHandle", "device memory", "host memory",  "reserved memory", "mapped memory"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -75,12 +75,17 @@ Kernel kernel_of(int dtype) {
 }
 
 struct Reduction {
+  static constexpr const char* kCall = kReduceCall;
   Kernel kernel;
   Operation operation;
   void* dst;
   const void* src;
   size_t bytes;
 
+  void observe(const Stream& stream) const {
+    const Range ranges[] = {{"dst", dst, bytes, true}, {"src", src, bytes, false}};
+    observer->touches(kReduceCall, ranges, 2, &stream);
+  }
   void run() const {
     const Work work(kReduceCall);
     const DefaultArithmetic arithmetic;
@@ -127,11 +132,9 @@ aclError aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduc
     PinnedStream own;
     if (status.ok()) status = find_working_stream(kReduceCall, stream, &own);
     if (!status.ok()) return status.code();
-    if (observer != nullptr) [[unlikely]] {
-      const Range ranges[] = {{"dst", dst, count, true}, {"src", src, count, false}};
-      observer->touches(kReduceCall, ranges, 2, own.get());
-    }
-    submit_job(*own, std::make_unique<Reduction>(given), count <= kBriefReduction);
+    auto job = std::make_unique<Reduction>(given);
+    observe_job(*own, *job);
+    submit_job(*own, std::move(job), count <= kBriefReduction);
     return ACL_SUCCESS;
   });
 }

@@ -15,13 +15,14 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/fork.h"
 #include "core/runtime/threads.h"
 
 namespace openaclnn {
 namespace {
 
-thread_local const Stream* running = nullptr;
+thread_local Stream* running = nullptr;
 thread_local uint32_t last_task = 0;
 
 // Flags of streams that the host does not wait for.
@@ -54,7 +55,7 @@ Status TaskFailure::as_status(const char* call) const {
   return code == 0 ? Status() : fail(code, cause, call, "%s", sentence);
 }
 
-const Stream* Stream::running_here() { return running; }
+Stream* Stream::running_here() { return running; }
 
 Context* Stream::owner_here() {
   if (running == nullptr) return nullptr;
@@ -62,14 +63,15 @@ Context* Stream::owner_here() {
   return own ? own->owner() : nullptr;
 }
 
-void Stream::run_as(const Stream* stream, void (*run)(void*), void* context) {
-  const Stream* outer = running;
+void Stream::run_as(Stream* stream, void (*run)(void*), void* context) {
+  Stream* outer = running;
   running = stream;
   run(context);
   running = outer;
 }
 
 Stream::~Stream() {
+  forget_recording(*this);
   std::unique_lock lock(mutex_);
   stopping_ = true;
   wake_worker_.notify_all();
@@ -81,6 +83,8 @@ Stream::~Stream() {
 }
 
 bool Stream::run_if_idle(void (*run)(void*), void* context) {
+  if (records()) [[unlikely]]
+    return false;
   {
     std::lock_guard lock(mutex_);
     if (!idle()) return false;
@@ -97,6 +101,12 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
 }
 
 void Stream::submit(Task task) {
+  if (records() && record(*this, task)) [[unlikely]]
+    return;
+  submit_marker(task);
+}
+
+void Stream::submit_marker(Task task) {
   task.thread = number_of_this_thread();
   std::list<Task> node;
   try {
@@ -126,6 +136,8 @@ void Stream::submit(Task task) {
 }
 
 bool Stream::hand_over(Task task) {
+  if (records() && record(*this, task)) [[unlikely]]
+    return true;
   task.thread = number_of_this_thread();
   std::list<Task> node{task};
   std::lock_guard lock(mutex_);
@@ -137,6 +149,7 @@ bool Stream::hand_over(Task task) {
 }
 
 bool Stream::pause(OneShotEvent& event, Deadline deadline, Task late) {
+  if (records()) return false;
   std::lock_guard lock(mutex_);
   if (!idle() || !start_worker() || !event.listen(listener_)) return false;
   busy_ = true;

@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -25,13 +26,31 @@ namespace openaclnn {
 
 struct Range;  // observer.h
 
+class Stream;
 struct Context;
+struct Capture;
+struct TaskUpdate;
 
+// Values of aclmdlRITaskType.
+enum class TaskType { other, kernel, event_record, event_wait, event_reset, value_write, value_wait };
+
+// Where a stream records its tasks instead of running them. capture_mutex() guards the members.
+struct GraphRecording {
+  std::shared_ptr<Capture> capture;
+  std::shared_ptr<TaskUpdate> update;
+};
+
+// run() may be called any number of times, on any stream (Stream::running_here), before drop().
 struct Task {
   void (*run)(void* context);
   void (*drop)(void* context);  // frees `context`, after run or instead of it (stream destroyed by
                                 // force); may be nullptr
   void* context;
+  // ---- of a graph (capture.h) ----
+  const char* call = "";  // that submitted it
+  TaskType type = TaskType::other;
+  // Reports one more run to the observer, before it is submitted; nullptr: nothing to report.
+  void (*observe)(void* context, const Stream& stream) = nullptr;
   uint32_t thread = 0;  // that submitted it
 };
 
@@ -58,12 +77,14 @@ class Stream {
   explicit Stream(Context* owner, StreamSettings settings = {});
   ~Stream();  // waits for the queue to drain; never on a thread that runs a task of this stream
 
-  // If nothing is queued or running, runs the work on the calling thread and returns true.
-  // Otherwise does nothing and returns false.
+  // If nothing is queued or running, and the stream does not record its tasks, runs the work on the
+  // calling thread and returns true. Otherwise does nothing and returns false.
   bool run_if_idle(void (*run)(void* context), void* context);
   // Queues the task. Without memory for that, waits for the stream and runs the task here; called
   // from a task of this stream, throws std::bad_alloc instead.
   void submit(Task task);
+  // The same for a task that no graph may record.
+  void submit_marker(Task task);
   // Queues a task that itself waits; never blocks. Throws std::bad_alloc; false, with nothing
   // submitted, if no thread can be started.
   bool hand_over(Task task);
@@ -107,16 +128,17 @@ class Stream {
   // ---- for the task that runs ----
   // Returns the stream whose task the calling thread is running, or nullptr. The thread must not
   // wait for that stream, since it would wait for itself.
-  static const Stream* running_here();
+  static Stream* running_here();
   // Returns the context of that stream, or nullptr if the stream or its context is gone: the stream
   // of a callback may be destroyed by force while the callback runs.
   static Context* owner_here();
   // Runs `run` with the calling thread marked as one that runs a task of the stream.
-  static void run_as(const Stream* stream, void (*run)(void* context), void* context);
+  static void run_as(Stream* stream, void (*run)(void* context), void* context);
   enum class Waited { signalled, too_long, interrupted };
   Waited wait_here(OneShotEvent& event, Deadline deadline);
   // Asks ready(context) again and again, for what no thread of this process announces.
   Waited poll_here(bool (*ready)(void* context), void* context, Deadline deadline);
+  bool interrupted() const { return interrupted_; }  // its work is being dropped
   // Records a failure. The stream keeps the first one until a synchronisation takes it; later tasks
   // run all the same.
   [[gnu::format(printf, 4, 5)]] void fail_task(int32_t code, Cause cause, const char* sentence,
@@ -124,6 +146,12 @@ class Stream {
   TaskFailure failure();
   TaskFailure forget_failure();  // returns failure() and clears it
   bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  // ---- graphs ----
+  bool records() const { return records_.load(std::memory_order_acquire); }
+  // capture_mutex() is held. The tasks submitted before still run.
+  void set_recording(GraphRecording recording);
+  const GraphRecording& recording() const { return recording_; }  // capture_mutex() is held
 
   // ---- what a program sets for the stream ----
   // From the first failure on nothing runs, here and in the other streams of the context.
@@ -159,6 +187,8 @@ class Stream {
   void give_up_pause(std::unique_lock<std::mutex>& lock);
 
   std::atomic<Context*> owner_;
+  std::atomic<bool> records_ = false;
+  GraphRecording recording_;
   const bool awaited_;
   std::mutex mutex_;
   std::condition_variable wake_worker_;
@@ -201,9 +231,10 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call = 
 // After the failure of a stream that stops: the other streams of its context stop too.
 void halt_others(const Stream& failed);
 
-// Fails, with a sentence without the name of a call, for a stream that stopped at a failure.
+// Fails, with a sentence without the name of a call, for a stream that stopped at a failure, and
+// where a capture forbids work on it.
 Status check_running(Stream& stream);
-// find_stream and check_running for a call that submits work.
+// find_stream and check_running for a call that submits work other than an operator.
 Status find_working_stream(const char* call, const void* handle, PinnedStream* stream);
 
 // Creates a stream in the current context.
@@ -265,9 +296,10 @@ extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
 // Waits for submitted work. Failures stay for the next synchronisation; for check mode it is not a
 // wait of the program.
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
-// Stream::hand_over by handle. `drop` frees `context`, also when nothing was submitted.
-extern "C" int32_t openaclnn_hand_over(void* stream, void (*run)(void* context),
-                                       void (*drop)(void* context), void* context);
+// Stream::hand_over by handle. `drop` is called also when nothing was submitted.
+extern "C" int32_t openaclnn_hand_over(void* stream, const openaclnn::Task* task);
+// Whether the stream records its tasks for a graph.
+extern "C" bool openaclnn_records(void* stream);
 
 namespace openaclnn {
 

@@ -2,6 +2,7 @@
 // The C functions of streams.
 #include "acl/acl_rt.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/device.h"
 #include "core/runtime/named_callbacks.h"
 #include "core/runtime/observer.h"
@@ -79,6 +80,11 @@ Status wait_for(const char* call, aclrtStream handle, int32_t timeout, TaskFailu
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
                 "a task must not wait for the stream it runs on");
   }
+  if (failure != nullptr) {
+    Status status = check_not_captured(call, *stream, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                                       "call it before or after the capture");
+    if (!status.ok()) return status;
+  }
   const Stream::Waiter waiter(*stream);
   if (!waiter.wait(Deadline::in_milliseconds(timeout))) {
     return fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, Reason::timed_out, call,
@@ -134,6 +140,12 @@ aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus* status) {
   if (Status missing = find_stream(stream, &found); !missing.ok()) {
     return with_call(missing, call).code();
   }
+  if (Status captured =
+          check_not_captured(call, *found, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                             "aclmdlRICaptureGetInfo says whether a stream is captured");
+      !captured.ok()) {
+    return captured.code();
+  }
   const bool done = found->query();
   if (done) notify_synchronised(found.get());
   *status = done ? ACL_STREAM_STATUS_COMPLETE : ACL_STREAM_STATUS_NOT_READY;
@@ -159,17 +171,21 @@ int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();
 }
 
-int32_t openaclnn_hand_over(void* handle, void (*run)(void* context), void (*drop)(void* context),
-                            void* context) {
+bool openaclnn_records(void* handle) {
+  PinnedStream stream;
+  return captures_alive != 0 && find_stream(handle, &stream).ok() && stream->records();
+}
+
+int32_t openaclnn_hand_over(void* handle, const Task* task) {
   PinnedStream stream;
   Status status = find_stream(handle, &stream);
   if (status.ok()) status = check_running(*stream);
   try {
-    if (status.ok() && !stream->hand_over({run, drop, context}))
+    if (status.ok() && !stream->hand_over(*task))
       status = no_thread("openaclnn_hand_over");
   } catch (const std::bad_alloc&) {
     status = fail(ACL_ERROR_BAD_ALLOC, Reason::out_of_memory, nullptr, "out of memory");
   }
-  if (!status.ok()) drop(context);
+  if (!status.ok()) task->drop(task->context);
   return status.code();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/device.h"
 #include "core/runtime/observer.h"
 
@@ -50,7 +51,7 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
     const auto nothing = [](void*) {};
     if (stream.run_if_idle(nothing, nullptr)) return;
     gate.enter();
-    stream.submit({nothing, [](void* entered) { static_cast<Gate*>(entered)->leave(); }, &gate});
+    stream.submit_marker({nothing, [](void* entered) { static_cast<Gate*>(entered)->leave(); }, &gate});
   });
   gate.wait();
 }
@@ -130,7 +131,8 @@ void Stream::reset_after_fork() {
   new (&worker_) std::thread;
   waits_for_ = paused_for_ = nullptr;
   pause_ends_ = alarm_ = Deadline();
-  interrupted_ = working_ = busy_ = stopping_ = false;
+  interrupted_ = working_ = busy_ = stopping_ = records_ = false;
+  new (&recording_) GraphRecording;
   waiters_ = 0;
   finished_ = submitted_;
   wake_at_ = UINT64_MAX;
@@ -170,7 +172,7 @@ Status find_stream(const void* handle, PinnedStream* stream, const char* call) {
 
 Status check_running(Stream& stream) {
   if (!stream.halted()) [[likely]]
-    return {};
+    return check_capture(stream);
   const TaskFailure failure = stream.failure();
   return fail(failure.code, failure.cause, nullptr,
               "the stream stopped at a failure (aclrtSetStreamFailureMode): %s", failure.sentence);
@@ -179,6 +181,7 @@ Status check_running(Stream& stream) {
 Status find_working_stream(const char* call, const void* handle, PinnedStream* stream) {
   Status status = find_stream(handle, stream, call);
   if (status.ok()) status = check_running(**stream);
+  if (status.ok()) status = check_no_group(**stream);
   return status.ok() ? status : with_call(status, call);
 }
 

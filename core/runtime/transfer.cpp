@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
 #include "core/runtime/device.h"
 #include "core/runtime/memory.h"
 
@@ -140,15 +141,30 @@ Status check_fill(const char* call, const Transfer& fill, size_t room) {
   return status;
 }
 
+Status run_now(const Transfer& transfer) {
+  Status status = check_capture_modes(transfer.call);
+  if (status.ok()) transfer.notify(nullptr), transfer.run();
+  return status;
+}
+
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
   PinnedStream stream;
   if (Status status = find_working_stream(call, handle, &stream); !status.ok()) return status;
   const bool foreign = is_foreign(transfer.dst) || is_foreign(transfer.src);
+  if (foreign) {
+    Status status = check_not_captured(
+        call, *stream, ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC,
+        "a copy that a graph repeats needs memory of aclrtMalloc, aclrtMallocHost or "
+        "aclrtHostRegister");
+    if (status.ok()) status = check_capture_modes(call);
+    if (!status.ok()) return status;
+  }
   if (foreign && stream.get() == Stream::running_here()) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::deadlock, call,
                 "a task may enqueue work on its own stream only for memory that acl allocated");
   }
-  transfer.notify(stream.get());
+  const bool records = stream->records();
+  if (!records) transfer.notify(stream.get());
   const auto run = [](void* own) { static_cast<const Transfer*>(own)->run(); };
   if (foreign || transfer.rows * transfer.count <= kBriefBytes) {
     Transfer now = transfer;
@@ -164,7 +180,10 @@ Status enqueue(const char* call, const Transfer& transfer, aclrtStream handle) {
   };
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&]() -> Status {
     auto later = std::make_unique<Transfer>(transfer);
-    stream->submit({run, drop, later.get()});
+    later->ran = records;  // the observer hears of each replay
+    Task task = {run, drop, later.get(), call};
+    task.observe = [](void* own, const Stream& on) { static_cast<Transfer*>(own)->notify(&on); };
+    stream->submit(task);
     (void)later.release();
     if (foreign) {
       (void)stream->synchronize();

@@ -46,6 +46,8 @@ Status check_known_range(const char* call, const char* argument, const void* add
 Status check_copy(const char* call, const Transfer& copy, size_t room, aclrtMemcpyKind kind);
 Status check_fill(const char* call, const Transfer& fill, size_t room);
 
+// On the calling thread.
+Status run_now(const Transfer& transfer);
 // As a task of the stream. Memory that acl neither allocated nor registered may be freed when the
 // call returns, so the call waits.
 Status enqueue(const char* call, const Transfer& transfer, aclrtStream stream);

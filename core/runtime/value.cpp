@@ -20,22 +20,31 @@ uint64_t load_value(void* address) {
 }
 
 struct ValueWrite {
+  static constexpr const char* kCall = "aclrtValueWrite";
+  static constexpr TaskType kType = TaskType::value_write;
   void* address;
   uint64_t value;
 
+  void observe(const Stream& stream) const {
+    const Range range = {"devAddr", address, sizeof value, true};
+    observer->touches(kCall, &range, 1, &stream);
+  }
+
   void run() const {
-    const Work work("aclrtValueWrite");
+    const Work work(kCall);
     std::atomic_ref(*static_cast<uint64_t*>(reachable(address)))
         .store(value, std::memory_order_release);
   }
 };
 
 struct ValueWait {
-  Stream* stream;
+  static constexpr const char* kCall = "aclrtValueWait";
+  static constexpr TaskType kType = TaskType::value_wait;
   void* address;
   uint64_t value;
   uint32_t flag;
 
+  void observe(const Stream& stream) const { notify_consumes(&stream, nullptr); }
   bool ready() const {
     const uint64_t now = load_value(reachable(address));
     switch (flag) {
@@ -46,9 +55,9 @@ struct ValueWait {
     }
   }
   void run() {
-    const Work work("aclrtValueWait");
-    (void)stream->poll_here([](void* self) { return static_cast<ValueWait*>(self)->ready(); }, this,
-                            Deadline());
+    const Work work(kCall);
+    const auto is_ready = [](void* self) { return static_cast<ValueWait*>(self)->ready(); };
+    (void)Stream::running_here()->poll_here(is_ready, this, Deadline());
   }
 };
 
@@ -65,24 +74,22 @@ Status check_value_address(const char* call, const void* address) {
 }  // namespace
 
 aclError aclrtValueWrite(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  constexpr const char* call = "aclrtValueWrite";
+  constexpr const char* call = ValueWrite::kCall;
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
     PinnedStream own;
     Status status = check_value_address(call, devAddr);
     if (status.ok()) status = check_zero(call, "flag", flag);
     if (status.ok()) status = find_working_stream(call, stream, &own);
     if (!status.ok()) return status.code();
-    if (observer != nullptr) [[unlikely]] {
-      const Range range = {"devAddr", devAddr, sizeof value, true};
-      observer->touches(call, &range, 1, own.get());
-    }
-    submit_job(*own, std::make_unique<ValueWrite>(ValueWrite{devAddr, value}), true);
+    auto job = std::make_unique<ValueWrite>(ValueWrite{devAddr, value});
+    observe_job(*own, *job);
+    submit_job(*own, std::move(job), true);
     return ACL_SUCCESS;
   });
 }
 
 aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStream stream) {
-  constexpr const char* call = "aclrtValueWait";
+  constexpr const char* call = ValueWait::kCall;
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
     PinnedStream own;
     Status status = check_value_address(call, devAddr);
@@ -92,9 +99,10 @@ aclError aclrtValueWait(void* devAddr, uint64_t value, uint32_t flag, aclrtStrea
     }
     if (status.ok()) status = find_working_stream(call, stream, &own);
     if (!status.ok()) return status.code();
-    notify_consumes(own.get(), nullptr);
-    auto job = std::make_unique<ValueWait>(ValueWait{own.get(), devAddr, value, flag});
-    if (own.get() != Stream::running_here() && own->query() && job->ready()) return ACL_SUCCESS;
+    auto job = std::make_unique<ValueWait>(ValueWait{devAddr, value, flag});
+    observe_job(*own, *job);
+    const bool idle = own.get() != Stream::running_here() && !own->records() && own->query();
+    if (idle && job->ready()) return ACL_SUCCESS;
     return hand_over_job(call, *own, std::move(job)).code();
   });
 }

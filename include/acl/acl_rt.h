@@ -8,6 +8,7 @@
 #include "acl/rt/copies.h"         // IWYU pragma: export
 #include "acl/rt/device.h"         // IWYU pragma: export
 #include "acl/rt/errors.h"         // IWYU pragma: export
+#include "acl/rt/graph.h"          // IWYU pragma: export
 #include "acl/rt/kernels.h"        // IWYU pragma: export
 #include "acl/rt/memory.h"         // IWYU pragma: export
 #include "acl/rt/notify.h"         // IWYU pragma: export

@@ -139,11 +139,45 @@ void drop_for_c(void* call) { delete static_cast<Call*>(call); }
 
 }  // namespace
 
+namespace {
+
+// A call that a graph repeats.
+struct RecordedCall {
+  Call call;
+
+  void observe(const Stream& stream) const {
+    if (!call.ranges.empty())
+      openaclnn_works(call.row->name, call.ranges.data(), static_cast<int>(call.ranges.size()),
+                      const_cast<Stream*>(&stream));
+  }
+  void run() const {
+    const HostWork work(Stream::running_here(), call.row->name);
+    const int32_t code = guarded(*call.row, [&] {
+      const KernelsOnly guard;
+      compute_counted(call);
+      return ACLNN_SUCCESS;
+    });
+    if (code != 0) fail_context(take_failure(code));
+  }
+};
+
+int32_t record_call(Call call, void* stream) {
+  Task task = {[](void* own) { static_cast<RecordedCall*>(own)->run(); },
+               [](void* own) { delete static_cast<RecordedCall*>(own); },
+               nullptr, call.row->name, TaskType::kernel};
+  task.observe = [](void* own, const Stream& on) { static_cast<RecordedCall*>(own)->observe(on); };
+  task.context = new RecordedCall{std::move(call)};
+  return openaclnn_hand_over(stream, &task);
+}
+
+}  // namespace
+
 int32_t perform(const Row& row, const std::function<Call()>& make, void* stream) {
   return guarded(row, [&]() -> int32_t {
     const KernelsOnly guard;
     Call call = make();
     if (!call.checked) explained(call, [&] { check_call(call); });
+    if (openaclnn_records(stream)) return record_call(std::move(call), stream);
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
     if (!call.ranges.empty())
       openaclnn_works(row.name, call.ranges.data(), static_cast<int>(call.ranges.size()), stream);

@@ -25,7 +25,6 @@ WORKING = {
     "aclopCompileAndExecute": "as for C programs; a failure is that of the stream",
     "aclopCompileAndExecuteV2": "the same",
     "aclrtSetStreamFailureMode": "accepts both modes; a stream goes on after a failure",
-    "aclmdlRICaptureGetInfo": "says that no stream is being captured",
     "MsprofGetHashId": "the FNV-1a hash",
     "MsprofSysCycleTime": "the steady clock in nanoseconds",
 }

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions of captures and task groups.
+#include <cstring>
+#include <utility>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
+#include "core/runtime/device.h"
+#include "core/runtime/task.h"
+
+using namespace openaclnn;
+
+namespace {
+
+template <class F>
+aclError guarded_capture(const char* call, F f) {
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
+}
+
+Status find(const char* call, aclrtStream handle, PinnedStream* stream) {
+  const Status status = find_stream(handle, stream, call);
+  return status.ok() ? status : with_call(status, call);
+}
+
+Status check_mode(const char* call, int mode, int32_t code) {
+  if (mode >= ACL_MODEL_RI_CAPTURE_MODE_GLOBAL && mode <= ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
+    return {};
+  return fail(code, Reason::wrong_value, call, "mode must be in [0, 2], but got %d", mode);
+}
+
+// A stream that may be captured.
+Status find_captured(const char* call, aclrtStream handle, int mode, PinnedStream* stream) {
+  if (Status status = check_mode(call, mode, ACL_ERROR_INVALID_PARAM); !status.ok()) return status;
+  if (handle != nullptr) {
+    if (Status status = find(call, handle, stream); !status.ok()) return status;
+    const Context* owner = (*stream)->owner();
+    if (owner == nullptr || owner->stream != stream->get()) return {};
+  }
+  return fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, {Reason::wrong_value, ObjectKind::stream}, call,
+              "the default stream cannot be captured; use a stream of aclrtCreateStream");
+}
+
+Status begin(const char* call, aclrtStream handle, int mode) {
+  PinnedStream stream;
+  Status status = find_captured(call, handle, mode, &stream);
+  if (!status.ok()) return status;
+  Graph* graph = graphs().create();
+  if (graph == nullptr)
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live graphs");
+  graph->captured = true;
+  status = begin_capture(call, *stream, mode, graph, graph->tasks);
+  if (!status.ok()) end_graph(graph);
+  return status;
+}
+
+// Into a part of a condition.
+Status begin_part(const char* call, aclrtStream handle, aclmdlRI model, int mode) {
+  if (Status null = not_null(call, "stream", handle, ObjectKind::stream); !null.ok()) return null;
+  PinnedGraph part;
+  Status status = find_graph(call, model, &part);
+  PinnedStream stream;
+  if (status.ok()) status = find_captured(call, handle, mode, &stream);
+  if (!status.ok()) return status;
+  if (!part->part || part->tasks->size() > 0) {
+    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
+                "modelRI must be an empty model of aclmdlRIAddCondTask");
+  }
+  part->captured = true;
+  status = begin_capture(call, *stream, mode, model, part->tasks);
+  if (!status.ok()) part->captured = false;
+  return status;
+}
+
+// A graph ends after the parts of its conditions.
+Status check_parts(const char* call, Stream& stream) {
+  const void* handle = nullptr;
+  {
+    std::lock_guard lock(capture_mutex());
+    if (const auto& capture = stream.recording().capture) handle = capture->graph;
+  }
+  const PinnedGraph graph(graphs(), handle);
+  if (!graph) return {};
+  std::lock_guard lock(graph_mutex());
+  for (const void* part_handle : graph->parts) {
+    const PinnedGraph part(graphs(), part_handle);
+    if (!part || !part->captured) continue;
+    return fail(ACL_ERROR_RT_SUB_ACLGRAPH_IS_CAPTURING, Reason::call_missing, call,
+                "a model of a condition is still being captured; end that first");
+  }
+  return {};
+}
+
+Status end(const char* call, aclrtStream handle, aclmdlRI* model) {
+  if (Status null = not_null(call, "modelRI", model); !null.ok()) return null;
+  *model = nullptr;
+  PinnedStream stream;
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = check_parts(call, *stream); !status.ok()) return status;
+  const void* handle_of_graph = nullptr;
+  Status status = end_capture(call, *stream, &handle_of_graph);
+  PinnedGraph graph(graphs(), handle_of_graph);
+  if (!graph) return status;
+  graph->captured = false;
+  const bool part = graph->part;
+  if (status.ok()) {
+    *model = graph.get();
+    if (!part) notify_made(call, ObjectKind::graph, graph.get());
+  } else if (part) {
+    graph->tasks->clear();
+  }
+  graph.release();
+  if (!status.ok() && !part) end_graph(handle_of_graph);
+  return status;
+}
+
+Status get_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus* status,
+                aclmdlRI* model) {
+  if (Status null = not_null(call, "status", status); !null.ok()) return null;
+  *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+  if (model != nullptr) *model = nullptr;
+  if (captures_alive == 0) return {};
+  PinnedStream stream;
+  if (Status missing = find(call, handle, &stream); !missing.ok()) return missing;
+  std::lock_guard lock(capture_mutex());
+  const Capture* capture = stream->recording().capture.get();
+  if (capture == nullptr) return {};
+  const bool valid = capture->broken.empty();
+  *status = valid ? ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE : ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED;
+  if (valid && model != nullptr) *model = const_cast<void*>(capture->graph);
+  return {};
+}
+
+// ---- task groups ----
+
+Status group_status(const char* call, const char* sentence) {
+  return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call, "%s", sentence);
+}
+
+Status begin_group(const char* call, aclrtStream handle) {
+  PinnedStream stream;
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  std::lock_guard lock(capture_mutex());
+  Capture* capture = stream->recording().capture.get();
+  if (capture == nullptr) {
+    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
+                "the stream is not being captured; call aclmdlRICaptureBegin first");
+  }
+  if (capture->group != nullptr)
+    return group_status(call, "a task group of the capture is open; end it first");
+  capture->group = stream.get();
+  capture->group_begin = capture->tasks->size();
+  return {};
+}
+
+Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
+  if (Status null = not_null(call, "handle", group); !null.ok()) return null;
+  *group = nullptr;
+  PinnedStream stream;
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  std::lock_guard lock(capture_mutex());
+  Capture* capture = stream->recording().capture.get();
+  if (capture == nullptr || capture->group != stream.get()) {
+    return group_status(
+        call, "the stream has no open task group; call aclmdlRICaptureTaskGrpBegin first");
+  }
+  capture->group = nullptr;
+  const PinnedGraph owner(graphs(), capture->graph);
+  const size_t count = capture->tasks->size() - capture->group_begin;
+  TaskGroup* made = task_groups().create(capture->tasks, capture->group_begin, count);
+  if (made == nullptr) {
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
+                "too many live task groups");
+  }
+  std::lock_guard graph_lock(graph_mutex());
+  owner->groups.push_back(made);
+  *group = made;
+  return {};
+}
+
+using PinnedGroup = HandlePool<TaskGroup>::Pin;
+
+Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_handle) {
+  if (Status null = not_null(call, "handle", group_handle); !null.ok()) return null;
+  PinnedStream stream;
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  const PinnedGroup group(task_groups(), group_handle);
+  if (!group) {
+    return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
+                       group_handle);
+  }
+  auto update = std::make_shared<TaskUpdate>(TaskUpdate{group_handle, {}});
+  std::lock_guard lock(capture_mutex());
+  if (stream->records())
+    return group_status(call, "the stream is being captured or updates a group; use another one");
+  const std::shared_ptr<TaskList> tasks = group->tasks.lock();
+  if (tasks == nullptr || group->busy.exchange(true))
+    return group_status(call, "another stream updates the group; end that update first");
+  stream->set_recording({nullptr, std::move(update)});
+  return {};
+}
+
+// A task of the stream: replays take the new tasks from then on.
+struct Replacement {
+  static constexpr const char* kCall = "aclmdlRICaptureTaskUpdateEnd";
+  std::weak_ptr<TaskList> tasks;
+  size_t first;
+  NodeList nodes;
+
+  void run() const {
+    if (const std::shared_ptr<TaskList> live = tasks.lock()) live->replace(first, nodes);
+  }
+};
+
+Status end_update(const char* call, aclrtStream handle) {
+  PinnedStream stream;
+  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  std::shared_ptr<TaskUpdate> update;
+  {
+    std::lock_guard lock(capture_mutex());
+    update = stream->recording().update;
+    if (update != nullptr) stream->set_recording({});
+  }
+  if (update == nullptr) {
+    return group_status(call,
+                        "the stream updates no group; call aclmdlRICaptureTaskUpdateBegin first");
+  }
+  const PinnedGroup group(task_groups(), update->group);
+  const std::shared_ptr<TaskList> tasks = group ? group->tasks.lock() : nullptr;
+  if (tasks == nullptr)
+    return group_status(call, "the graph of the group was destroyed meanwhile");
+  group->busy = false;
+  const NodeList& nodes = update->nodes;
+  if (nodes.empty()) return {};  // the old tasks stay
+  if (nodes.size() != group->count) {
+    return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::wrong_value, call,
+                "the group has %zu tasks, but the update submitted %zu", group->count,
+                nodes.size());
+  }
+  const NodeList old = tasks->nodes();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const char* before = old[group->first + i]->task.call;
+    if (std::strcmp(before, nodes[i]->task.call) == 0) continue;
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP, Reason::wrong_value, call,
+                "task %zu of the group is %s, but the update submitted %s", i, before,
+                nodes[i]->task.call);
+  }
+  submit_job(*stream, std::make_unique<Replacement>(Replacement{tasks, group->first, nodes}), true);
+  return {};
+}
+
+}  // namespace
+
+aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
+  const int given = static_cast<int>(mode);
+  return guarded_capture("aclmdlRICaptureBegin",
+                         [&](const char* call) { return begin(call, stream, given); });
+}
+
+aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
+                                       aclmdlRICaptureMode mode) {
+  const int given = static_cast<int>(mode);
+  return guarded_capture("aclmdlRICaptureToModelRIBegin", [&](const char* call) {
+    return begin_part(call, stream, modelRI, given);
+  });
+}
+
+aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
+  return guarded_capture("aclmdlRICaptureEnd",
+                         [&](const char* call) { return end(call, stream, modelRI); });
+}
+
+aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
+                                aclmdlRI* modelRI) {
+  return get_info("aclmdlRICaptureGetInfo", stream, status, modelRI).code();
+}
+
+aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
+  constexpr const char* call = "aclmdlRICaptureThreadExchangeMode";
+  Status status = not_null(call, "mode", mode);
+  if (status.ok()) status = check_mode(call, static_cast<int>(*mode), ACL_ERROR_RT_PARAM_INVALID);
+  if (status.ok()) *mode = static_cast<aclmdlRICaptureMode>(exchange_capture_mode(*mode));
+  return status.code();
+}
+
+aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream) {
+  return guarded_capture("aclmdlRICaptureTaskGrpBegin",
+                         [&](const char* call) { return begin_group(call, stream); });
+}
+
+aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle) {
+  return guarded_capture("aclmdlRICaptureTaskGrpEnd",
+                         [&](const char* call) { return end_group(call, stream, handle); });
+}
+
+aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle) {
+  return guarded_capture("aclmdlRICaptureTaskUpdateBegin",
+                         [&](const char* call) { return begin_update(call, stream, handle); });
+}
+
+aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream) {
+  return guarded_capture("aclmdlRICaptureTaskUpdateEnd",
+                         [&](const char* call) { return end_update(call, stream); });
+}

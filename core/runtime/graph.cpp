@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs as lists of tasks: replay, lookup, end.
+#include "core/runtime/graph.h"
+
+#include <mutex>
+
+#include "core/runtime/api_guard.h"
+#include "core/runtime/no_destructor.h"
+#include "core/runtime/observer.h"
+
+namespace openaclnn {
+namespace {
+
+std::atomic<uint32_t> graphs_made = 0;
+
+}  // namespace
+
+Graph::Graph() : id(graphs_made++) {}
+
+void TaskList::run(Stream& stream) {
+  std::lock_guard one(running_);
+  for (const auto& [address, value] : resets()) set_value(address, value);
+  for (size_t i = 0; !stream.halted() && !stream.interrupted(); ++i) {
+    std::shared_ptr<const Node> node;
+    {
+      std::lock_guard lock(lock_);
+      if (i == nodes_.size()) return;
+      node = nodes_[i];
+    }
+    node->task.run(node->task.context);
+  }
+}
+
+std::vector<std::pair<void*, uint64_t>> TaskList::resets() const {
+  std::lock_guard lock(lock_);
+  return resets_;
+}
+
+void TaskList::reset_before(void* address, uint64_t value) {
+  std::lock_guard lock(lock_);
+  resets_.emplace_back(address, value);
+}
+
+void TaskList::clear() {
+  NodeList old;
+  std::lock_guard lock(lock_);
+  nodes_.swap(old);
+}
+
+void set_value(void* address, uint64_t value) {
+  std::atomic_ref(*static_cast<uint64_t*>(reachable(address)))
+      .store(value, std::memory_order_release);
+}
+
+void TaskList::observe(const Stream& stream) const {
+  for (const auto& node : nodes()) {
+    if (node->task.observe != nullptr) node->task.observe(node->task.context, stream);
+  }
+}
+
+NodeList TaskList::nodes() const {
+  std::lock_guard lock(lock_);
+  return nodes_;
+}
+
+size_t TaskList::size() const {
+  std::lock_guard lock(lock_);
+  return nodes_.size();
+}
+
+void TaskList::add(std::shared_ptr<const Node> node) {
+  std::lock_guard lock(lock_);
+  nodes_.push_back(std::move(node));
+}
+
+void TaskList::replace(size_t first, const NodeList& nodes) {
+  NodeList old = nodes;  // ends outside the lock: dropping a task runs code of others
+  std::lock_guard lock(lock_);
+  for (size_t i = 0; i < old.size(); ++i) nodes_[first + i].swap(old[i]);
+}
+
+HandlePool<Graph>& graphs() {
+  return pool_of<Graph>(1 << 16, [] { graphs().forget_pins(); });
+}
+
+HandlePool<TaskGroup>& task_groups() {
+  return pool_of<TaskGroup>(1 << 18, [] { task_groups().forget_pins(); });
+}
+
+std::mutex& graph_mutex() {
+  struct ForkHeldMutex {
+    ForkHeldMutex() { hold_across_fork(mutex); }
+    std::mutex mutex;
+  };
+  static constinit NoDestructor<ForkHeldMutex> held;
+  return held.get().mutex;
+}
+
+Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool finished) {
+  if (Status null = not_null(call, "modelRI", handle, ObjectKind::graph); !null.ok()) return null;
+  *graph = PinnedGraph(graphs(), handle);
+  if (!*graph) {
+    return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "modelRI", handle);
+  }
+  if (finished && (*graph)->captured) {
+    return fail(ACL_ERROR_RT_MODEL_CAPTURED, Reason::call_missing, call,
+                "modelRI is still being captured; call aclmdlRICaptureEnd first");
+  }
+  return {};
+}
+
+void end_graph(const void* handle) {
+  std::vector<const void*> groups, conditions, parts;
+  std::vector<std::pair<aclrtCallback, void*>> callbacks;
+  const bool ended = graphs().destroy(handle, [&](Graph& graph) {
+    std::lock_guard lock(graph_mutex());
+    groups.swap(graph.groups);
+    parts.swap(graph.parts);
+    conditions.swap(graph.conditions);
+    callbacks.swap(graph.at_end);
+  });
+  if (!ended) return;
+  for (const auto& [function, data] : callbacks) function(data);
+  for (const void* group : groups) task_groups().destroy(group);
+  for (const void* condition : conditions) end_condition(condition);
+  for (const void* part : parts) end_graph(part);
+}
+
+}  // namespace openaclnn
