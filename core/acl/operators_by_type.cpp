@@ -9,6 +9,7 @@
 #include "acl/acl_op_compiler.h"
 #include "core/acl/description.h"
 #include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
 
 using namespace openaclnn;
 
@@ -61,6 +62,14 @@ Status identity(const char* call, const aclTensorDesc* from, const aclDataBuffer
                                  ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
 }
 
+// A graph cannot record operators by type.
+Status check_recordable(const char* call, aclrtStream handle) {
+  PinnedStream stream;
+  if (captures_alive == 0 || !find_stream(handle, &stream).ok()) return {};
+  return check_not_captured(call, *stream, ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
+                            "call an aclnn function instead");
+}
+
 Status execute(const char* call, const char* type, int inputs,
                const aclTensorDesc* const* input_descriptions, const aclDataBuffer* const* given,
                int outputs, const aclTensorDesc* const* output_descriptions,
@@ -75,6 +84,7 @@ Status execute(const char* call, const char* type, int inputs,
   if (status.ok() && inputs > 0) status = not_null(call, "inputs", given);
   if (status.ok() && outputs > 0) status = not_null(call, "outputDesc", output_descriptions);
   if (status.ok() && outputs > 0) status = not_null(call, "outputs", places);
+  if (status.ok()) status = check_recordable(call, stream);
   if (!status.ok()) return status;
   if (std::strcmp(type, "Identity") != 0) {
     bool known = false;

@@ -10,7 +10,6 @@
 
 #define OPENACLNN_NPU extern "C" __attribute__((visibility("default")))
 
-
 // ---- the parts of profiling that need no profiler ----
 
 OPENACLNN_NPU uint64_t MsprofGetHashId(const char* hashInfo, size_t length);

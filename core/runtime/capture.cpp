@@ -160,8 +160,7 @@ Status join_capture(const char* call, Stream& stream, const CapturedPoint& point
   const Context* owner = stream.owner();
   if (owner != nullptr && owner->stream == &stream) {
     return fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, {Reason::wrong_value, ObjectKind::stream},
-                call,
-                "the default stream cannot be captured; use a stream of aclrtCreateStream");
+                call, "the default stream cannot be captured; use a stream of aclrtCreateStream");
   }
   if (own.capture == nullptr && !capture->ended) attach(stream, capture);
   if (!capture->ended) merge(capture->seen[index_of(*capture, stream)], point.seen);

@@ -26,8 +26,8 @@ struct Capture {
   int mode;         // aclmdlRICaptureMode
   uint32_t thread;  // that began it
   const Context* owner;
-  std::vector<Stream*> streams;  // identities; the first is the origin
-  std::vector<TaskClock> seen;   // by each stream
+  std::vector<Stream*> streams;   // identities; the first is the origin
+  std::vector<TaskClock> seen;    // by each stream
   const Stream* group = nullptr;  // the stream with an open task group
   size_t group_begin = 0;
   bool ended = false;

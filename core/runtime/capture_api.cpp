@@ -227,8 +227,7 @@ Status end_update(const char* call, aclrtStream handle) {
   }
   const PinnedGroup group(task_groups(), update->group);
   const std::shared_ptr<TaskList> tasks = group ? group->tasks.lock() : nullptr;
-  if (tasks == nullptr)
-    return group_status(call, "the graph of the group was destroyed meanwhile");
+  if (tasks == nullptr) return group_status(call, "the graph of the group was destroyed meanwhile");
   group->busy = false;
   const NodeList& nodes = update->nodes;
   if (nodes.empty()) return {};  // the old tasks stay

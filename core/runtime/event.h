@@ -39,9 +39,9 @@ struct Event {
 
   EventMaker maker;
   uint32_t flags;
-  std::shared_ptr<Point> point;             // the newest; nullptr before the first
+  std::shared_ptr<Point> point;                             // the newest; nullptr before the first
   std::shared_ptr<const CapturedPoint> captured = nullptr;  // of a capture, instead of a point
-  std::shared_ptr<std::atomic<int>> waits;  // of streams, not over yet
+  std::shared_ptr<std::atomic<int>> waits;                  // of streams, not over yet
   bool destroyed = false;
   uint32_t id = 0;
 

@@ -37,9 +37,8 @@ Status create(const char* call, aclrtEvent* event, EventMaker maker, uint32_t fl
                 "flag must only have bits of %#x, but got %#x", accepted, flags);
   }
   if (!current_context()) return no_context(call);
-  Event* made = events().create(
-      Event{maker, flags, nullptr, nullptr, std::make_shared<std::atomic<int>>(0), false,
-            events_made++});
+  Event* made = events().create(Event{maker, flags, nullptr, nullptr,
+                                      std::make_shared<std::atomic<int>>(0), false, events_made++});
   if (made == nullptr) {
     return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call, "too many live events");
   }
@@ -64,7 +63,8 @@ Status destroy(const char* call, aclrtEvent handle) {
 }
 
 // For work on a stream that is not in capture.
-Status check_event_apart(const char* call, const std::shared_ptr<const CapturedPoint>& captured, uint32_t flag) {
+Status check_event_apart(const char* call, const std::shared_ptr<const CapturedPoint>& captured,
+                         uint32_t flag) {
   if (flag != ACL_EVENT_RECORD_DEFAULT) {
     return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
                 "flag 1 (external) needs a stream that is being captured; pass 0");
@@ -96,8 +96,7 @@ Status record(const char* call, aclrtEvent handle, aclrtStream stream_handle, ui
   if (Status status = find_working_stream(call, stream_handle, &stream); !status.ok()) {
     return status;
   }
-  if (is_capturing(*stream))
-    return record_in_capture(call, handle, *stream, flag == kExternal);
+  if (is_capturing(*stream)) return record_in_capture(call, handle, *stream, flag == kExternal);
   if (Status status = check_event_apart(call, captured, flag); !status.ok()) return status;
   notify_recorded(handle, stream.get());
   auto point = std::make_shared<Point>(stream.get());

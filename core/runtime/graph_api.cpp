@@ -83,12 +83,13 @@ void describe(const Graph& graph, F write) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     char text[400];
     const Node& node = *nodes[i];
-    std::snprintf(text, sizeof text,
-                  "{\"name\": \"%s\", \"ph\": \"X\", \"ts\": %zu, \"dur\": 1, \"pid\": \"model %u\", "
-                  "\"tid\": \"stream %u\", \"args\": {\"model\": %u, \"stream\": %u, \"task\": %zu, "
-                  "\"type\": \"%s\"}}",
-                  node.task.call, i, graph.id, node.stream, graph.id, node.stream, i,
-                  name_of(node.task.type));
+    std::snprintf(
+        text, sizeof text,
+        "{\"name\": \"%s\", \"ph\": \"X\", \"ts\": %zu, \"dur\": 1, \"pid\": \"model %u\", "
+        "\"tid\": \"stream %u\", \"args\": {\"model\": %u, \"stream\": %u, \"task\": %zu, "
+        "\"type\": \"%s\"}}",
+        node.task.call, i, graph.id, node.stream, graph.id, node.stream, i,
+        name_of(node.task.type));
     write(text);
   }
 }
@@ -201,9 +202,8 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
 }
 
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags) {
-  return guarded_graph("aclmdlRIDebugJsonPrint", [&](const char* call) {
-    return print_json(call, modelRI, path, flags);
-  });
+  return guarded_graph("aclmdlRIDebugJsonPrint",
+                       [&](const char* call) { return print_json(call, modelRI, path, flags); });
 }
 
 // Lines of the log.
@@ -212,9 +212,8 @@ aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (!status.ok()) return status;
-    describe(*graph, [&](const char* text) {
-      aclAppLog(ACL_INFO, call, "graph_api.cpp", 0, "%s", text);
-    });
+    describe(*graph,
+             [&](const char* text) { aclAppLog(ACL_INFO, call, "graph_api.cpp", 0, "%s", text); });
     return status;
   });
 }

@@ -168,9 +168,8 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
                                   aclmdlRICondHandleFlag flag, aclmdlRICondHandle* handle) {
   const int given = static_cast<int>(flag);
   constexpr const char* call = "aclmdlRICondHandleCreate";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
-    return create(call, modelRI, defaultLaunchValue, given, handle).code();
-  });
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
+                 [&] { return create(call, modelRI, defaultLaunchValue, given, handle).code(); });
 }
 
 aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr) {

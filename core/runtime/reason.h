@@ -54,10 +54,10 @@ enum class ObjectKind : uint8_t {
 // The C type, or what a sentence calls memory.
 constexpr const char* name_of(ObjectKind kind) {
   constexpr const char* kNames[] = {
-      "argument",      "device",       "aclTensor",       "aclScalar",     "aclIntArray",
-      "aclFloatArray", "aclBoolArray", "aclTensorList",   "aclScalarList", "aclOpExecutor",
-      "aclrtContext",  "aclrtStream",  "aclrtEvent",      "aclrtNotify",   "aclmdlRI",
-      "aclrtDrvMemHandle", "device memory", "host memory",  "reserved memory", "mapped memory"};
+      "argument",          "device",        "aclTensor",     "aclScalar",       "aclIntArray",
+      "aclFloatArray",     "aclBoolArray",  "aclTensorList", "aclScalarList",   "aclOpExecutor",
+      "aclrtContext",      "aclrtStream",   "aclrtEvent",    "aclrtNotify",     "aclmdlRI",
+      "aclrtDrvMemHandle", "device memory", "host memory",   "reserved memory", "mapped memory"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -32,7 +32,15 @@ struct Capture;
 struct TaskUpdate;
 
 // Values of aclmdlRITaskType.
-enum class TaskType { other, kernel, event_record, event_wait, event_reset, value_write, value_wait };
+enum class TaskType {
+  other,
+  kernel,
+  event_record,
+  event_wait,
+  event_reset,
+  value_write,
+  value_wait
+};
 
 // Where a stream records its tasks instead of running them. capture_mutex() guards the members.
 struct GraphRecording {

@@ -181,8 +181,7 @@ int32_t openaclnn_hand_over(void* handle, const Task* task) {
   Status status = find_stream(handle, &stream);
   if (status.ok()) status = check_running(*stream);
   try {
-    if (status.ok() && !stream->hand_over(*task))
-      status = no_thread("openaclnn_hand_over");
+    if (status.ok() && !stream->hand_over(*task)) status = no_thread("openaclnn_hand_over");
   } catch (const std::bad_alloc&) {
     status = fail(ACL_ERROR_BAD_ALLOC, Reason::out_of_memory, nullptr, "out of memory");
   }

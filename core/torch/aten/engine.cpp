@@ -163,8 +163,8 @@ struct RecordedCall {
 
 int32_t record_call(Call call, void* stream) {
   Task task = {[](void* own) { static_cast<RecordedCall*>(own)->run(); },
-               [](void* own) { delete static_cast<RecordedCall*>(own); },
-               nullptr, call.row->name, TaskType::kernel};
+               [](void* own) { delete static_cast<RecordedCall*>(own); }, nullptr, call.row->name,
+               TaskType::kernel};
   task.observe = [](void* own, const Stream& on) { static_cast<RecordedCall*>(own)->observe(on); };
   task.context = new RecordedCall{std::move(call)};
   return openaclnn_hand_over(stream, &task);

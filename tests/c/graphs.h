@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of graphs share: memory, one operator by value, a stream in capture.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "aclnn/aclnn_base.h"
+#include "aclnnop/aclnn_leaky_relu.h"
+#include "check.h"
+
+inline float* floats(size_t count, float value = 0) {
+  void* p = nullptr;
+  CHECK_EQ(aclrtMalloc(&p, count * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  for (size_t i = 0; i < count; ++i) static_cast<float*>(p)[i] = value;
+  return static_cast<float*>(p);
+}
+
+inline aclrtStream new_stream() {
+  aclrtStream stream = nullptr;
+  CHECK_EQ(aclrtCreateStream(&stream), 0);
+  return stream;
+}
+
+inline aclrtEvent new_event() {
+  aclrtEvent event = nullptr;
+  CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC), 0);
+  return event;
+}
+
+// y = x < 0 ? slope * x : x; the tensors end before it returns.
+inline aclnnStatus leaky(float* x, float* y, int64_t count, float slope, aclrtStream stream) {
+  const int64_t shape[] = {count}, strides[] = {1};
+  aclTensor* self = aclCreateTensor(shape, 1, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, shape, 1, x);
+  aclTensor* out = aclCreateTensor(shape, 1, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, shape, 1, y);
+  aclScalar* scalar = aclCreateScalar(&slope, ACL_FLOAT);
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  CHECK_EQ(aclnnLeakyReluGetWorkspaceSize(self, scalar, out, &size, &executor), 0);
+  const aclnnStatus status = aclnnLeakyRelu(nullptr, 0, executor, stream);
+  if (status != 0) aclDestroyAclOpExecutor(executor);
+  aclDestroyTensor(self);
+  aclDestroyTensor(out);
+  aclDestroyScalar(scalar);
+  return status;
+}
+
+inline void begin(aclrtStream stream, aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) {
+  CHECK_EQ(aclmdlRICaptureBegin(stream, mode), 0);
+}
+
+inline aclmdlRI end(aclrtStream stream) {
+  aclmdlRI graph = nullptr;
+  CHECK_EQ(aclmdlRICaptureEnd(stream, &graph), 0);
+  CHECK(graph != nullptr);
+  return graph;
+}
+
+inline void replay(aclmdlRI graph, aclrtStream stream) {
+  CHECK_EQ(aclmdlRIExecuteAsync(graph, stream), 0);
+  CHECK_EQ(aclrtSynchronizeStream(stream), 0);
+}
