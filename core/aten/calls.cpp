@@ -6,9 +6,11 @@
 #include "aclnn/aclnn_base.h"
 #include "core/aten/calling.h"
 #include "core/aten/backend.h"
+#include "core/aten/recordable.h"
 #include "core/aten/traced.h"
 #include "core/ops/foreign.h"
 #include "core/base/list.h"
+#include "core/runtime/stream.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -85,6 +87,9 @@ int32_t plan_now(const Row& row, const Value* values, uint64_t* workspace_size, 
 
 int32_t run_now(const Row& row, void* workspace, uint64_t workspace_size, void* executor,
                 void* stream) {
+  if (openaclnn_records(stream)) {
+    if (const Status status = check_recordable(row); !status.ok()) return status.code();
+  }
   return run_foreign(row.name, &row, workspace, workspace_size, executor, stream);
 }
 

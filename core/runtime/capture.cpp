@@ -14,24 +14,24 @@ std::atomic<int> captures_alive = 0;
 
 namespace {
 
-size_t index_of(const Capture& capture, const Stream& stream) {
+size_t index_in(const Capture& capture, const Stream& stream) {
   const auto found = std::find(capture.streams.begin(), capture.streams.end(), &stream);
   return static_cast<size_t>(found - capture.streams.begin());
 }
 
-void merge(TaskClock& seen, const TaskClock& other) {
+void merge_clocks(TaskClock& seen, const TaskClock& other) {
   if (seen.size() < other.size()) seen.resize(other.size());
   for (size_t i = 0; i < other.size(); ++i) seen[i] = std::max(seen[i], other[i]);
 }
 
-void attach(Stream& stream, const std::shared_ptr<Capture>& capture) {
+void attach_stream(Stream& stream, const std::shared_ptr<Capture>& capture) {
   capture->seen.emplace_back(capture->streams.size() + 1);
   capture->streams.push_back(&stream);
   stream.set_recording({capture, nullptr});
 }
 
 // Frees the streams of a capture. The tasks are released by the caller, without the lock.
-std::shared_ptr<TaskList> detach(Capture& capture) {
+std::shared_ptr<TaskList> detach_streams(Capture& capture) {
   for (const Stream* identity : capture.streams) {
     const PinnedStream stream(streams(), identity);
     if (stream && stream->recording().capture.get() == &capture) stream->set_recording({});
@@ -79,7 +79,7 @@ bool record(Stream& stream, const Task& task) {
       to.update->nodes.push_back(node);
     } else if (to.capture != nullptr && to.capture->broken.empty()) {
       Capture& capture = *to.capture;
-      const size_t index = index_of(capture, stream);
+      const size_t index = index_in(capture, stream);
       node->stream = static_cast<uint32_t>(index);
       capture.tasks->add(node);
       ++capture.seen[index][index];
@@ -105,7 +105,7 @@ void forget_recording(Stream& stream) {
     const std::shared_ptr<Capture> capture = stream.recording().capture;
     if (capture != nullptr && capture->streams[0] == &stream) {
       graph = capture->graph;
-      tasks = detach(*capture);
+      tasks = detach_streams(*capture);
     } else if (capture != nullptr && capture->broken.empty()) {
       capture->broken = "a stream of the capture was destroyed";
     }
@@ -142,7 +142,7 @@ std::shared_ptr<const CapturedPoint> capture_point(Stream& stream) {
   const std::shared_ptr<Capture>& capture = stream.recording().capture;
   if (capture == nullptr) return nullptr;
   return std::make_shared<const CapturedPoint>(
-      CapturedPoint{capture, capture->seen[index_of(*capture, stream)]});
+      CapturedPoint{capture, capture->seen[index_in(*capture, stream)]});
 }
 
 Status join_capture(const char* call, Stream& stream, const CapturedPoint& point) {
@@ -162,8 +162,8 @@ Status join_capture(const char* call, Stream& stream, const CapturedPoint& point
     return fail(ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT, {Reason::wrong_value, ObjectKind::stream},
                 call, "the default stream cannot be captured; use a stream of aclrtCreateStream");
   }
-  if (own.capture == nullptr && !capture->ended) attach(stream, capture);
-  if (!capture->ended) merge(capture->seen[index_of(*capture, stream)], point.seen);
+  if (own.capture == nullptr && !capture->ended) attach_stream(stream, capture);
+  if (!capture->ended) merge_clocks(capture->seen[index_in(*capture, stream)], point.seen);
   return {};
 }
 
@@ -186,7 +186,7 @@ Status begin_capture(const char* call, Stream& stream, int mode, const void* gra
                          : "the stream updates a task group; call aclmdlRICaptureTaskUpdateEnd "
                            "first");
   }
-  attach(stream, capture);
+  attach_stream(stream, capture);
   ++captures_alive;
   return {};
 }
@@ -214,7 +214,7 @@ Status end_capture(const char* call, Stream& stream, const void** graph) {
   const Stream* apart = unjoined(*capture);
   const std::string broken = capture->broken;
   const bool open = capture->group != nullptr;
-  tasks = detach(*capture);
+  tasks = detach_streams(*capture);
   if (!broken.empty()) {
     return fail(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED, Reason::wrong_value, call,
                 "the capture is invalid: %s", broken.c_str());

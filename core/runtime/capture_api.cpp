@@ -18,12 +18,12 @@ aclError guarded_capture(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
-Status find(const char* call, aclrtStream handle, PinnedStream* stream) {
+Status find_to_capture(const char* call, aclrtStream handle, PinnedStream* stream) {
   const Status status = find_stream(handle, stream, call);
   return status.ok() ? status : with_call(status, call);
 }
 
-Status check_mode(const char* call, int mode, int32_t code) {
+Status check_capture_mode(const char* call, int mode, int32_t code) {
   if (mode >= ACL_MODEL_RI_CAPTURE_MODE_GLOBAL && mode <= ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
     return {};
   return fail(code, Reason::wrong_value, call, "mode must be in [0, 2], but got %d", mode);
@@ -31,9 +31,9 @@ Status check_mode(const char* call, int mode, int32_t code) {
 
 // A stream that may be captured.
 Status find_captured(const char* call, aclrtStream handle, int mode, PinnedStream* stream) {
-  if (Status status = check_mode(call, mode, ACL_ERROR_INVALID_PARAM); !status.ok()) return status;
+  if (Status status = check_capture_mode(call, mode, ACL_ERROR_INVALID_PARAM); !status.ok()) return status;
   if (handle != nullptr) {
-    if (Status status = find(call, handle, stream); !status.ok()) return status;
+    if (Status status = find_to_capture(call, handle, stream); !status.ok()) return status;
     const Context* owner = (*stream)->owner();
     if (owner == nullptr || owner->stream != stream->get()) return {};
   }
@@ -41,7 +41,7 @@ Status find_captured(const char* call, aclrtStream handle, int mode, PinnedStrea
               "the default stream cannot be captured; use a stream of aclrtCreateStream");
 }
 
-Status begin(const char* call, aclrtStream handle, int mode) {
+Status begin_graph(const char* call, aclrtStream handle, int mode) {
   PinnedStream stream;
   Status status = find_captured(call, handle, mode, &stream);
   if (!status.ok()) return status;
@@ -91,11 +91,11 @@ Status check_parts(const char* call, Stream& stream) {
   return {};
 }
 
-Status end(const char* call, aclrtStream handle, aclmdlRI* model) {
+Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
   if (Status null = not_null(call, "modelRI", model); !null.ok()) return null;
   *model = nullptr;
   PinnedStream stream;
-  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
   if (Status status = check_parts(call, *stream); !status.ok()) return status;
   const void* handle_of_graph = nullptr;
   Status status = end_capture(call, *stream, &handle_of_graph);
@@ -114,14 +114,14 @@ Status end(const char* call, aclrtStream handle, aclmdlRI* model) {
   return status;
 }
 
-Status get_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus* status,
+Status capture_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus* status,
                 aclmdlRI* model) {
   if (Status null = not_null(call, "status", status); !null.ok()) return null;
   *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   if (model != nullptr) *model = nullptr;
   if (captures_alive == 0) return {};
   PinnedStream stream;
-  if (Status missing = find(call, handle, &stream); !missing.ok()) return missing;
+  if (Status missing = find_to_capture(call, handle, &stream); !missing.ok()) return missing;
   std::lock_guard lock(capture_mutex());
   const Capture* capture = stream->recording().capture.get();
   if (capture == nullptr) return {};
@@ -139,7 +139,7 @@ Status group_status(const char* call, const char* sentence) {
 
 Status begin_group(const char* call, aclrtStream handle) {
   PinnedStream stream;
-  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
   if (capture == nullptr) {
@@ -157,7 +157,7 @@ Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
   if (Status null = not_null(call, "handle", group); !null.ok()) return null;
   *group = nullptr;
   PinnedStream stream;
-  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
   if (capture == nullptr || capture->group != stream.get()) {
@@ -183,7 +183,7 @@ using PinnedGroup = HandlePool<TaskGroup>::Pin;
 Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_handle) {
   if (Status null = not_null(call, "handle", group_handle); !null.ok()) return null;
   PinnedStream stream;
-  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
   const PinnedGroup group(task_groups(), group_handle);
   if (!group) {
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
@@ -214,7 +214,7 @@ struct Replacement {
 
 Status end_update(const char* call, aclrtStream handle) {
   PinnedStream stream;
-  if (Status status = find(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
   std::shared_ptr<TaskUpdate> update;
   {
     std::lock_guard lock(capture_mutex());
@@ -253,7 +253,7 @@ Status end_update(const char* call, aclrtStream handle) {
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
   const int given = static_cast<int>(mode);
   return guarded_capture("aclmdlRICaptureBegin",
-                         [&](const char* call) { return begin(call, stream, given); });
+                         [&](const char* call) { return begin_graph(call, stream, given); });
 }
 
 aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
@@ -266,18 +266,18 @@ aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
 
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
   return guarded_capture("aclmdlRICaptureEnd",
-                         [&](const char* call) { return end(call, stream, modelRI); });
+                         [&](const char* call) { return finish_capture(call, stream, modelRI); });
 }
 
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,
                                 aclmdlRI* modelRI) {
-  return get_info("aclmdlRICaptureGetInfo", stream, status, modelRI).code();
+  return capture_info("aclmdlRICaptureGetInfo", stream, status, modelRI).code();
 }
 
 aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode* mode) {
   constexpr const char* call = "aclmdlRICaptureThreadExchangeMode";
   Status status = not_null(call, "mode", mode);
-  if (status.ok()) status = check_mode(call, static_cast<int>(*mode), ACL_ERROR_RT_PARAM_INVALID);
+  if (status.ok()) status = check_capture_mode(call, static_cast<int>(*mode), ACL_ERROR_RT_PARAM_INVALID);
   if (status.ok()) *mode = static_cast<aclmdlRICaptureMode>(exchange_capture_mode(*mode));
   return status.code();
 }

@@ -87,12 +87,12 @@ struct ExternalReset {
   }
 };
 
-struct State {
+struct EventState {
   bool external;
   std::shared_ptr<const CapturedPoint> captured;
 };
 
-Status state_of(const char* call, const void* event, bool external, State* state) {
+Status state_of_event(const char* call, const void* event, bool external, EventState* state) {
   return with_event(call, event, [&](Event& own) {
     *state = {external || own.is_external(), own.captured};
     return Status();
@@ -102,8 +102,8 @@ Status state_of(const char* call, const void* event, bool external, State* state
 }  // namespace
 
 Status record_in_capture(const char* call, const void* event, Stream& stream, bool external) {
-  State state = {};
-  if (Status status = state_of(call, event, external, &state); !status.ok()) return status;
+  EventState state = {};
+  if (Status status = state_of_event(call, event, external, &state); !status.ok()) return status;
   if (state.external) {
     submit_job(stream, std::make_unique<ExternalRecord>(ExternalRecord{event}), false);
     return {};
@@ -123,8 +123,8 @@ Status wait_in_capture(const char* call, const void* event, Stream& stream, int6
   const bool capturing = is_capturing(stream);
   *done = false;
   if (!capturing && captures_alive == 0 && !external) return {};
-  State state = {};
-  if (Status status = state_of(call, event, external, &state); !status.ok()) return status;
+  EventState state = {};
+  if (Status status = state_of_event(call, event, external, &state); !status.ok()) return status;
   if (!capturing && external) {
     return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
                 "flag 1 (external) needs a stream that is being captured; pass 0");
@@ -147,8 +147,8 @@ Status wait_in_capture(const char* call, const void* event, Stream& stream, int6
 }
 
 Status reset_in_capture(const char* call, const void* event, Stream& stream) {
-  State state = {};
-  if (Status status = state_of(call, event, false, &state); !status.ok()) return status;
+  EventState state = {};
+  if (Status status = state_of_event(call, event, false, &state); !status.ok()) return status;
   if (!is_captured(state.captured)) {
     submit_job(stream, std::make_unique<ExternalReset>(ExternalReset{event}), false);
     return {};

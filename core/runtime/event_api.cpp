@@ -263,7 +263,7 @@ aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, i
 
 namespace {
 
-Status check_flag(const char* call, uint32_t flag) {
+Status check_event_flag(const char* call, uint32_t flag) {
   if (flag <= kExternal) return {};
   return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call, "flag must be 0 or 1, but got %u",
               flag);
@@ -273,7 +273,7 @@ Status check_flag(const char* call, uint32_t flag) {
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
   return guarded_call("aclrtRecordEventWithFlag", [&](const char* call) {
-    const Status status = check_flag(call, flag);
+    const Status status = check_event_flag(call, flag);
     return status.ok() ? record(call, event, stream, flag) : status;
   });
 }
@@ -281,7 +281,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
                                       uint32_t flag) {
   return guarded_call("aclrtStreamWaitEventWithFlag", [&](const char* call) {
-    const Status status = check_flag(call, flag);
+    const Status status = check_event_flag(call, flag);
     return status.ok() ? wait(call, stream, event, timeout, flag) : status;
   });
 }

@@ -34,7 +34,7 @@ struct Replay {
   void run() const { tasks->run(*Stream::running_here()); }
 };
 
-Status execute(const char* call, aclmdlRI model, aclrtStream handle) {
+Status execute_graph(const char* call, aclmdlRI model, aclrtStream handle) {
   PinnedGraph graph;
   if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
   PinnedStream stream;
@@ -50,7 +50,7 @@ Status execute(const char* call, aclmdlRI model, aclrtStream handle) {
   return hand_over_job(call, *stream, std::move(job));
 }
 
-Status destroy(const char* call, aclmdlRI model) {
+Status destroy_graph(const char* call, aclmdlRI model) {
   {
     PinnedGraph graph;
     if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
@@ -70,7 +70,7 @@ Status destroy(const char* call, aclmdlRI model) {
 
 // ---- descriptions ----
 
-const char* name_of(TaskType type) {
+const char* name_of_task(TaskType type) {
   constexpr const char* kNames[] = {"other",       "kernel",      "event_record", "event_wait",
                                     "event_reset", "value_write", "value_wait"};
   return kNames[static_cast<int>(type)];
@@ -78,7 +78,7 @@ const char* name_of(TaskType type) {
 
 // Calls write(text) for each task.
 template <class F>
-void describe(const Graph& graph, F write) {
+void describe_tasks(const Graph& graph, F write) {
   const NodeList nodes = graph.tasks->nodes();
   for (size_t i = 0; i < nodes.size(); ++i) {
     char text[400];
@@ -89,12 +89,12 @@ void describe(const Graph& graph, F write) {
         "\"tid\": \"stream %u\", \"args\": {\"model\": %u, \"stream\": %u, \"task\": %zu, "
         "\"type\": \"%s\"}}",
         node.task.call, i, graph.id, node.stream, graph.id, node.stream, i,
-        name_of(node.task.type));
+        name_of_task(node.task.type));
     write(text);
   }
 }
 
-Status print_json(const char* call, aclmdlRI model, const char* path, uint32_t flags) {
+Status print_graph(const char* call, aclmdlRI model, const char* path, uint32_t flags) {
   PinnedGraph graph;
   Status status = find_graph(call, model, &graph);
   if (status.ok()) status = not_null(call, "path", path);
@@ -109,7 +109,7 @@ Status print_json(const char* call, aclmdlRI model, const char* path, uint32_t f
                 "cannot write %s: %s; its directory must exist", path, std::strerror(errno));
   }
   const char* before = "[\n";
-  describe(*graph, [&](const char* text) {
+  describe_tasks(*graph, [&](const char* text) {
     std::fprintf(file.get(), "%s%s", std::exchange(before, ",\n"), text);
   });
   std::fputs(before[0] == '[' ? "[]\n" : "\n]\n", file.get());
@@ -122,7 +122,7 @@ Status print_json(const char* call, aclmdlRI model, const char* path, uint32_t f
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
   return guarded_graph("aclmdlRIExecuteAsync",
-                       [&](const char* call) { return execute(call, modelRI, stream); });
+                       [&](const char* call) { return execute_graph(call, modelRI, stream); });
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
@@ -130,13 +130,13 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
     Status status = timeout == 0 ? fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
                                         "timeout must be -1 (no limit) or at least 1 ms")
                                  : check_timeout(call, timeout);
-    if (status.ok()) status = execute(call, modelRI, nullptr);
+    if (status.ok()) status = execute_graph(call, modelRI, nullptr);
     return status.ok() ? Status(aclrtSynchronizeStreamWithTimeout(nullptr, timeout)) : status;
   });
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-  return guarded_graph("aclmdlRIDestroy", [&](const char* call) { return destroy(call, modelRI); });
+  return guarded_graph("aclmdlRIDestroy", [&](const char* call) { return destroy_graph(call, modelRI); });
 }
 
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void* userData) {
@@ -203,7 +203,7 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
 
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags) {
   return guarded_graph("aclmdlRIDebugJsonPrint",
-                       [&](const char* call) { return print_json(call, modelRI, path, flags); });
+                       [&](const char* call) { return print_graph(call, modelRI, path, flags); });
 }
 
 // Lines of the log.
@@ -212,7 +212,7 @@ aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (!status.ok()) return status;
-    describe(*graph,
+    describe_tasks(*graph,
              [&](const char* text) { aclAppLog(ACL_INFO, call, "graph_api.cpp", 0, "%s", text); });
     return status;
   });

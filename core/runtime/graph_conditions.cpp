@@ -39,7 +39,7 @@ Status find_condition(const char* call, const void* handle, PinnedCondition* con
   return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle", handle);
 }
 
-Status create(const char* call, aclmdlRI model, uint32_t first, int flag,
+Status create_condition(const char* call, aclmdlRI model, uint32_t first, int flag,
               aclmdlRICondHandle* handle) {
   PinnedGraph graph;
   Status status = find_graph(call, model, &graph, false);
@@ -99,7 +99,7 @@ struct Choice {
 
 constexpr uint32_t kMostBranches = 1024;
 
-Status check(const char* call, const aclmdlRICondTaskParams& given) {
+Status check_condition(const char* call, const aclmdlRICondTaskParams& given) {
   const int type = static_cast<int>(given.type);
   if (type < ACL_MODEL_RI_COND_TYPE_IF || type > ACL_MODEL_RI_COND_TYPE_SWITCH) {
     return fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
@@ -115,11 +115,11 @@ Status check(const char* call, const aclmdlRICondTaskParams& given) {
   return not_null(call, "modelRIArray", given.modelRIArray);
 }
 
-Status add(const char* call, const aclmdlRICondTaskParams& given, aclrtStream handle,
+Status add_condition(const char* call, const aclmdlRICondTaskParams& given, aclrtStream handle,
            uint32_t flags) {
   Status status = not_null(call, "stream", handle, ObjectKind::stream);
   if (status.ok()) status = check_zero(call, "flags", flags);
-  if (status.ok()) status = check(call, given);
+  if (status.ok()) status = check_condition(call, given);
   PinnedCondition condition;
   if (status.ok()) status = find_condition(call, given.handle, &condition);
   PinnedStream stream;
@@ -169,7 +169,7 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
   const int given = static_cast<int>(flag);
   constexpr const char* call = "aclmdlRICondHandleCreate";
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return create(call, modelRI, defaultLaunchValue, given, handle).code(); });
+                 [&] { return create_condition(call, modelRI, defaultLaunchValue, given, handle).code(); });
 }
 
 aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr) {
@@ -184,5 +184,5 @@ aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr)
 aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, aclrtStream stream, uint32_t flags) {
   constexpr const char* call = "aclmdlRIAddCondTask";
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return add(call, params, stream, flags).code(); });
+                 [&] { return add_condition(call, params, stream, flags).code(); });
 }

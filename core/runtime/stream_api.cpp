@@ -172,8 +172,8 @@ int32_t openaclnn_wait_for_stream(void* stream) {
 }
 
 bool openaclnn_records(void* handle) {
-  PinnedStream stream;
-  return captures_alive != 0 && find_stream(handle, &stream).ok() && stream->records();
+  const PinnedStream stream(streams(), handle);  // a default stream records nothing
+  return stream && stream->records();
 }
 
 int32_t openaclnn_hand_over(void* handle, const Task* task) {

@@ -33,8 +33,7 @@ void handles() {
   CHECK_FAILS(aclrtCreateEventWithFlag(&event, 0x100), 107000,
               "aclrtCreateEventWithFlag: flag must only have bits of 0x1b, but got 0x100");
   CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_DEVICE_USE_ONLY), 107000);
-  CHECK_FAILS(aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL), 200001,
-              "flag 0x20 is not supported");
+  CHECK_EQ(aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL | ACL_EVENT_SYNC), 107000);
   CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC), 200001);
   CHECK_EQ(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC | ACL_EVENT_SYNC), 107000);
   CHECK_EQ(aclrtCreateEvent(&event), 0);

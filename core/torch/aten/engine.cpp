@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "aclnn/aclnn_base.h"
+#include "core/aten/recordable.h"
 #include "core/aten/traced.h"
 #include "core/npu/queue.h"
 #include "core/runtime/handles.h"
@@ -177,7 +178,10 @@ int32_t perform(const Row& row, const std::function<Call()>& make, void* stream)
     const KernelsOnly guard;
     Call call = make();
     if (!call.checked) explained(call, [&] { check_call(call); });
-    if (openaclnn_records(stream)) return record_call(std::move(call), stream);
+    if (openaclnn_records(stream)) {
+      const Status status = check_recordable(row);
+      return status.ok() ? record_call(std::move(call), stream) : status.code();
+    }
     if (const int32_t gone = openaclnn_wait_for_stream(stream); gone != 0) return gone;
     if (!call.ranges.empty())
       openaclnn_works(row.name, call.ranges.data(), static_cast<int>(call.ranges.size()), stream);
