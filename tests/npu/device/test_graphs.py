@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 
 import pytest
 import torch
 import torch.nn.functional as F
 import torch_npu
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("TASK_QUEUE_ENABLE") == "2", reason="torch_npu captures in modes 0 and 1 only"
+)
 
 NEW = {"dtype": torch.float32, "device": "npu"}
 
@@ -127,7 +132,8 @@ def test_a_thousand_replays_on_two_streams(tmp_path):
     for _ in range(1000):
         graph.replay()
     torch.npu.synchronize()
-    assert x.tolist() == [1000] * 8 and y.tolist() == [2000] * 8
+    assert x.tolist() == [1000] * 8
+    assert y.tolist() == [2000] * 8
     path = tmp_path / "graph.json"
     with pytest.warns(UserWarning, match="debug_dump"):
         graph.debug_dump(str(path))
@@ -183,7 +189,9 @@ def test_pools_keep_addresses():
     keep = [torch.full((1 << 16,), 9.0, **NEW) for _ in range(4)]
     first.replay()
     second.replay()
-    assert one[-1] == 1 and two[-1] == 2 and all(t[-1] == 9 for t in keep)
+    assert one[-1] == 1
+    assert two[-1] == 2
+    assert all(t[-1] == 9 for t in keep)
 
 
 @pytest.mark.parametrize("name", ["synchronize", "item", "pageable"])
