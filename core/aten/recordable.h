@@ -15,8 +15,8 @@ inline Status check_recordable(const Row& row) {
   int found = 0;
   for (int i = 0; i < row.parameter_count; ++i) {
     const Parameter& parameter = row.parameters[i];
-    const bool drawn = std::strcmp(parameter.name, "seed") == 0 ||
-                       std::strcmp(parameter.name, "offset") == 0;
+    const bool drawn =
+        std::strcmp(parameter.name, "seed") == 0 || std::strcmp(parameter.name, "offset") == 0;
     found += parameter.kind == Kind::integer && drawn;
   }
   if (found < 2) return {};

@@ -136,7 +136,8 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-  return guarded_graph("aclmdlRIDestroy", [&](const char* call) { return destroy_graph(call, modelRI); });
+  return guarded_graph("aclmdlRIDestroy",
+                       [&](const char* call) { return destroy_graph(call, modelRI); });
 }
 
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void* userData) {
@@ -212,8 +213,9 @@ aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (!status.ok()) return status;
-    describe_tasks(*graph,
-             [&](const char* text) { aclAppLog(ACL_INFO, call, "graph_api.cpp", 0, "%s", text); });
+    describe_tasks(*graph, [&](const char* text) {
+      aclAppLog(ACL_INFO, call, "graph_api.cpp", 0, "%s", text);
+    });
     return status;
   });
 }

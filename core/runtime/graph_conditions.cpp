@@ -40,7 +40,7 @@ Status find_condition(const char* call, const void* handle, PinnedCondition* con
 }
 
 Status create_condition(const char* call, aclmdlRI model, uint32_t first, int flag,
-              aclmdlRICondHandle* handle) {
+                        aclmdlRICondHandle* handle) {
   PinnedGraph graph;
   Status status = find_graph(call, model, &graph, false);
   if (status.ok()) status = not_null(call, "handle", handle);
@@ -116,7 +116,7 @@ Status check_condition(const char* call, const aclmdlRICondTaskParams& given) {
 }
 
 Status add_condition(const char* call, const aclmdlRICondTaskParams& given, aclrtStream handle,
-           uint32_t flags) {
+                     uint32_t flags) {
   Status status = not_null(call, "stream", handle, ObjectKind::stream);
   if (status.ok()) status = check_zero(call, "flags", flags);
   if (status.ok()) status = check_condition(call, given);
@@ -168,8 +168,9 @@ aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
                                   aclmdlRICondHandleFlag flag, aclmdlRICondHandle* handle) {
   const int given = static_cast<int>(flag);
   constexpr const char* call = "aclmdlRICondHandleCreate";
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION,
-                 [&] { return create_condition(call, modelRI, defaultLaunchValue, given, handle).code(); });
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] {
+    return create_condition(call, modelRI, defaultLaunchValue, given, handle).code();
+  });
 }
 
 aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle, uint64_t** ptr) {

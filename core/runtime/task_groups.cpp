@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task groups: operators of a graph, and what replaces them.
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "acl/acl_rt.h"
+#include "core/runtime/api_guard.h"
+#include "core/runtime/capture.h"
+#include "core/runtime/task.h"
+
+using namespace openaclnn;
+
+namespace {
+
+template <class F>
+aclError guarded_group(const char* call, F f) {
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
+}
+
+Status find_for_group(const char* call, aclrtStream handle, PinnedStream* stream) {
+  const Status status = find_stream(handle, stream, call);
+  return status.ok() ? status : with_call(status, call);
+}
+
+Status group_status(const char* call, const char* sentence) {
+  return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call, "%s", sentence);
+}
+
+Status begin_group(const char* call, aclrtStream handle) {
+  PinnedStream stream;
+  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  std::lock_guard lock(capture_mutex());
+  Capture* capture = stream->recording().capture.get();
+  if (capture == nullptr) {
+    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
+                "the stream is not being captured; call aclmdlRICaptureBegin first");
+  }
+  if (capture->group != nullptr)
+    return group_status(call, "a task group of the capture is open; end it first");
+  capture->group = stream.get();
+  capture->group_begin = capture->tasks->size();
+  return {};
+}
+
+Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
+  if (Status null = not_null(call, "handle", group); !null.ok()) return null;
+  *group = nullptr;
+  PinnedStream stream;
+  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  std::lock_guard lock(capture_mutex());
+  Capture* capture = stream->recording().capture.get();
+  if (capture == nullptr || capture->group != stream.get()) {
+    return group_status(
+        call, "the stream has no open task group; call aclmdlRICaptureTaskGrpBegin first");
+  }
+  capture->group = nullptr;
+  const PinnedGraph owner(graphs(), capture->graph);
+  const size_t count = capture->tasks->size() - capture->group_begin;
+  TaskGroup* made = task_groups().create(capture->tasks, capture->group_begin, count);
+  if (made == nullptr) {
+    return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
+                "too many live task groups");
+  }
+  std::lock_guard graph_lock(graph_mutex());
+  owner->groups.push_back(made);
+  *group = made;
+  return {};
+}
+
+using PinnedGroup = HandlePool<TaskGroup>::Pin;
+
+Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_handle) {
+  if (Status null = not_null(call, "handle", group_handle); !null.ok()) return null;
+  PinnedStream stream;
+  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  const PinnedGroup group(task_groups(), group_handle);
+  if (!group) {
+    return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
+                       group_handle);
+  }
+  auto update = std::make_shared<TaskUpdate>(TaskUpdate{group_handle, {}});
+  std::lock_guard lock(capture_mutex());
+  if (stream->records())
+    return group_status(call, "the stream is being captured or updates a group; use another one");
+  const std::shared_ptr<TaskList> tasks = group->tasks.lock();
+  if (tasks == nullptr || group->busy.exchange(true))
+    return group_status(call, "another stream updates the group; end that update first");
+  stream->set_recording({nullptr, std::move(update)});
+  return {};
+}
+
+// A task of the stream: replays take the new tasks from then on.
+struct Replacement {
+  static constexpr const char* kCall = "aclmdlRICaptureTaskUpdateEnd";
+  std::weak_ptr<TaskList> tasks;
+  size_t first;
+  NodeList nodes;
+
+  void run() const {
+    if (const std::shared_ptr<TaskList> live = tasks.lock()) live->replace(first, nodes);
+  }
+};
+
+Status end_update(const char* call, aclrtStream handle) {
+  PinnedStream stream;
+  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  std::shared_ptr<TaskUpdate> update;
+  {
+    std::lock_guard lock(capture_mutex());
+    update = stream->recording().update;
+    if (update != nullptr) stream->set_recording({});
+  }
+  if (update == nullptr) {
+    return group_status(call,
+                        "the stream updates no group; call aclmdlRICaptureTaskUpdateBegin first");
+  }
+  const PinnedGroup group(task_groups(), update->group);
+  const std::shared_ptr<TaskList> tasks = group ? group->tasks.lock() : nullptr;
+  if (tasks == nullptr) return group_status(call, "the graph of the group was destroyed meanwhile");
+  group->busy = false;
+  const NodeList& nodes = update->nodes;
+  if (nodes.empty()) return {};  // the old tasks stay
+  if (nodes.size() != group->count) {
+    return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::wrong_value, call,
+                "the group has %zu tasks, but the update submitted %zu", group->count,
+                nodes.size());
+  }
+  const NodeList old = tasks->nodes();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const char* before = old[group->first + i]->task.call;
+    if (std::strcmp(before, nodes[i]->task.call) == 0) continue;
+    return fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT_UPDATE_OP, Reason::wrong_value, call,
+                "task %zu of the group is %s, but the update submitted %s", i, before,
+                nodes[i]->task.call);
+  }
+  submit_job(*stream, std::make_unique<Replacement>(Replacement{tasks, group->first, nodes}), true);
+  return {};
+}
+
+}  // namespace
+
+aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream) {
+  return guarded_group("aclmdlRICaptureTaskGrpBegin",
+                       [&](const char* call) { return begin_group(call, stream); });
+}
+
+aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle) {
+  return guarded_group("aclmdlRICaptureTaskGrpEnd",
+                       [&](const char* call) { return end_group(call, stream, handle); });
+}
+
+aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle) {
+  return guarded_group("aclmdlRICaptureTaskUpdateBegin",
+                       [&](const char* call) { return begin_update(call, stream, handle); });
+}
+
+aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream) {
+  return guarded_group("aclmdlRICaptureTaskUpdateEnd",
+                       [&](const char* call) { return end_update(call, stream); });
+}
