@@ -102,7 +102,42 @@ void managed_memory() {  // the host may read it
   must(aclrtFree(p));
 }
 
+// A graph that writes on stream a, which did not run while it was recorded.
+aclmdlRI graph_of_a_write(Pair& own) {
+  aclmdlRI graph = nullptr;
+  must(aclmdlRICaptureBegin(own.a, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  own.write(own.a, 1);
+  must(aclmdlRICaptureEnd(own.a, &graph));
+  own.write(own.b, 2);
+  return graph;
+}
+
+void replays_in_order() {
+  Pair own;
+  aclmdlRI graph = graph_of_a_write(own);
+  for (int i = 0; i < 3; ++i) must(aclmdlRIExecuteAsync(graph, own.b));
+  own.write(own.b, 3);
+  must(aclrtSynchronizeStream(own.b));
+  must(aclmdlRIDestroy(graph));
+}
+
+void a_replay_not_ordered() {
+  Pair own;
+  aclmdlRI graph = graph_of_a_write(own);
+  must(aclmdlRIExecuteAsync(graph, own.a));
+  must(aclrtSynchronizeDevice());
+  must(aclmdlRIDestroy(graph));
+}
+
+void graph_left() {
+  Pair own;
+  (void)graph_of_a_write(own);
+}
+
 const std::map<std::string, void (*)()> cases = {
+    {"replays_in_order", replays_in_order},
+    {"a_replay_not_ordered", a_replay_not_ordered},
+    {"graph_left", graph_left},
     {"ordered_by_a_notification", ordered_by_a_notification},
     {"ordered_by_a_later_record", ordered_by_a_later_record},
     {"a_notification_is_consumed", a_notification_is_consumed},

@@ -108,6 +108,11 @@ CASES = {
         r"0x...; aclrtMemsetAsync writes it \(devPtr\) on stream 0x..., and nothing orders the two"
     ],
     "a_reduction_not_ordered": ["unsynchronised_streams: aclrtReduceAsync writes dst, 4000 bytes"],
+    "a_replay_not_ordered": [
+        "unsynchronised_streams: aclrtMemsetAsync writes devPtr, 4000 bytes at 0x..., on stream "
+        r"0x...; aclrtMemsetAsync writes it \(devPtr\) on stream 0x..., and nothing orders the two"
+    ],
+    "graph_left": [r"leak: 1 aclmdlRI 0x\.\.\. is still alive at aclFinalize\."],
     "memory_freed_behind_a_wait": [
         r"free_in_use: aclrtFree frees 0x\.\.\. while aclrtMemsetAsync may still write it "
     ],
@@ -212,6 +217,7 @@ def test_less_usual_ways(case, check):
         "workspace_larger_than_needed",
         "dropped_and_computed_again",
         "ordered_by_a_notification",
+        "replays_in_order",
         "ordered_by_a_later_record",
         "ordered_by_a_value",
         "managed_memory",

@@ -209,3 +209,16 @@ def test_refused_in_a_capture(name):
     torch.npu.synchronize()
     assert x.tolist() == [1] * 4
     assert not torch_npu.npu.is_current_stream_capturing()
+
+
+def test_numbers_of_a_host_seed_are_refused(call):
+    if os.environ.get("TASK_QUEUE_ENABLE") != "0":
+        pytest.skip("the queue leaves refusals to the next synchronisation")
+    x = torch.ones(4, **NEW)
+    graph = torch.npu.NPUGraph()
+    with (
+        pytest.raises(AssertionError, match="every replay would draw the same numbers"),
+        torch.npu.graph(graph),
+    ):
+        call("aclnnInplaceNormal", x, 0.0, 1.0, 7, 0)
+    assert x.tolist() == [1] * 4
