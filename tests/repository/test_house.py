@@ -44,7 +44,7 @@ MAY_INCLUDE = {
     "core/jax": "core/ops",
     "core/aten": "core/runtime core/base core/ops",
     "core/trace": "core/runtime core/base core/ops core/aten",
-    "core/torch/aten": "core/runtime core/base core/acl core/npu core/aten",
+    "core/torch/aten": "core/runtime core/base core/ops core/acl core/npu core/aten",
     "core/torch/aten/composites": "core/torch/aten",
     "core/torch/hccl": "core/runtime core/hccl",
     **dict.fromkeys(GLOO, ""),

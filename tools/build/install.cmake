@@ -44,6 +44,8 @@ foreach(folder base runtime npu acl hccl aten)
   install(DIRECTORY core/${folder}/ DESTINATION ${HOME_DIR}/share/aten/core/${folder}
           FILES_MATCHING PATTERN "*.h")
 endforeach()
+install(FILES core/ops/weights.h DESTINATION ${HOME_DIR}/share/aten/core/ops)
+install(FILES core/kernels/weights/call.h DESTINATION ${HOME_DIR}/share/aten/core/kernels/weights)
 # torch_npu looks for these two folders where ASCEND_HOME_PATH is set.
 foreach(folder runtime compiler)
   install(FILES tools/build/npu_folder.txt DESTINATION ${HOME_DIR}/${folder} RENAME README.txt)

@@ -10,11 +10,13 @@ namespace openaclnn {
 extern const Kernels OPENACLNN_OF_ISA(kernels_);
 extern const ElementwiseKernels OPENACLNN_OF_ISA(elementwise_);
 extern const GroupNormKernels OPENACLNN_OF_ISA(group_norm_);
+extern const WeightKernels OPENACLNN_OF_ISA(weights_);
 
 const Kernels OPENACLNN_OF_ISA(kernels_) = {
     OPENACLNN_TEXT(OPENACLNN_ISA),
     OPENACLNN_OF_ISA(elementwise_),
     OPENACLNN_OF_ISA(group_norm_),
+    OPENACLNN_OF_ISA(weights_),
 };
 
 }  // namespace openaclnn

@@ -6,6 +6,7 @@
 
 #include "core/kernels/elementwise/call.h"
 #include "core/kernels/group_norm/call.h"
+#include "core/kernels/weights/call.h"
 
 namespace openaclnn {
 
@@ -14,6 +15,7 @@ struct Kernels {
   const char* isa;
   const ElementwiseKernels& elementwise;
   const GroupNormKernels& group_norm;
+  const WeightKernels& weights;
 };
 
 }  // namespace openaclnn

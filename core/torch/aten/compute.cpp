@@ -2,6 +2,7 @@
 #include "core/torch/aten/compute.h"
 
 #include "core/torch/aten/resolve.h"
+#include "core/torch/aten/weight_tiles.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -31,6 +32,17 @@ void put_results(const Call& call, const torch::jit::Stack& results) {
   }
 }
 
+// The product of two matrices of several dtypes; false if it takes the common way.
+bool computed_in_tiles(const Call& call, const Resolved& found) {
+  if (!found.is_product || call.row->computed != Row::Computed::promoted) return false;
+  const auto place = static_cast<size_t>(call.row->outputs[0]);
+  const Tensor out = call.tensor(place);
+  if (!out.defined()) return false;
+  const Tensor y = promoted_product(call.tensor(0), call.tensor(1), out.scalar_type());
+  if (y.defined()) put(out, y, call.row->parameters[place].name);
+  return y.defined();
+}
+
 }  // namespace
 
 void compute(const Call& call) {
@@ -42,6 +54,7 @@ void compute(const Call& call) {
     return found.composite->run(changed ? prepared_for_composite(call, in_float, found.dense)
                                         : call);
   }
+  if (computed_in_tiles(call, found)) return;
   FloatCopies written;
   torch::jit::Stack stack = stack_of(call, *found.op, &written);
   found.op->callBoxed(stack);

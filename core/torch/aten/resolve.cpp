@@ -40,6 +40,7 @@ Resolved resolve(const Row& row) {
   const std::string name = row.op;
   found.dense = has(kForDense, name);
   found.is_sum = has(kSums, name);
+  found.is_product = name == "mm" || name == "matmul" || name == "bmm";
   found.is_convolution = name == "convolution" || name == "convolution_backward";
   if (row.overload == nullptr) {
     found.composite = find_composite(row.op);

@@ -14,9 +14,10 @@ namespace openaclnn::aten {
 struct Resolved {
   const Composite* composite = nullptr;
   std::optional<c10::OperatorHandle> op;
-  bool in_place = false;  // the operator writes its argument
-  bool dense = false;     // its kernels need contiguous tensors
-  bool is_sum = false;    // self + alpha other
+  bool in_place = false;    // the operator writes its argument
+  bool dense = false;       // its kernels need contiguous tensors
+  bool is_sum = false;      // self + alpha other
+  bool is_product = false;  // of the first two parameters
   bool is_convolution = false;
 };
 

@@ -37,14 +37,12 @@ inline Tensor product_of(const Operands& o, at::ScalarType result) {
   const bool floats = is_real(o.x.dtype());
   Tensor y;
   if (floats) {
-    Tensor w;
     if (is_real(o.weight.dtype())) {
-      w = at_least_float(o.weight.numbers());
+      y = product_of_floats(o.x.numbers(), o.weight.numbers());
     } else {
       check_given(o.antiquant_scale, "antiquantScale");
-      w = dequantised(o.weight, o.antiquant_scale, o.antiquant_offset);
+      y = product_with(o.x.numbers(), o.weight, o.antiquant_scale, o.antiquant_offset);
     }
-    y = at::matmul(at_least_float(o.x.numbers()).to(w.scalar_type()), w);
     if (has(o.scales.bias)) y = y + o.scales.bias.to(y.scalar_type());
   } else {
     // Without a scale the sums are INT32, whatever takes them.

@@ -23,6 +23,9 @@ class Packed {
   }
 
   bool four_bits() const { return four_bits_; }
+  const Tensor& stored() const { return stored_; }
+  // -1 or -2: bytes of two numbers along that dim; 0: stored one by one.
+  int64_t along() const { return along_; }
   int64_t dim() const { return stored_.dim(); }
   int64_t size(int64_t dim) const {
     if (dim >= 0) dim -= stored_.dim();
@@ -117,7 +120,7 @@ class Packed {
 
   Tensor stored_;
   bool four_bits_ = false;
-  int64_t along_ = 0;  // -1 or -2: bytes of two numbers along that dim
+  int64_t along_ = 0;
 };
 
 // Writes integers: INT8, INT4 or words of eight, which the dtype of out says. INT4 with half as

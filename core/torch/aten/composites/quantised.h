@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/torch/aten/composites/packed.h"
+#include "core/torch/aten/weight_tiles.h"
 
 namespace openaclnn::aten {
 
@@ -135,6 +136,22 @@ inline Tensor dequantised(const Packed& weight, const Tensor& scale, const Tenso
   }
   if (has(offset)) w = w + of_rows(offset, k, group);
   return w * of_rows(s, k, group);
+}
+
+// Floats of 16 bits are summed in fp32.
+inline Tensor product_of_floats(const Tensor& x, const Tensor& weight) {
+  const Tensor y = promoted_product(x, weight, at::kFloat);
+  return y.defined() ? y : at::matmul(at_least_float(x), at_least_float(weight));
+}
+
+// x (weight + offset) scale in fp32; x has floats.
+inline Tensor product_with(const Tensor& x, const Packed& weight, const Tensor& scale,
+                           const Tensor& offset, int64_t group = 0) {
+  const Tensor s = is_real(scale.scalar_type()) ? scale : scale_of(scale);
+  const Tensor y = product_in_tiles(
+      x, {weight.stored(), weight.along(), s, has(offset) ? offset : Tensor(), group});
+  if (y.defined()) return y;
+  return at::matmul(x.to(at::kFloat), dequantised(weight, scale, offset, group));
 }
 
 // Exact: floats hold whole numbers up to 2^24, so many rows of the weight are summed at once.

@@ -14,7 +14,7 @@ void weight_quant(const Tensor& x, const Packed& weight, const Tensor& scale, co
                   int64_t group, const Out& out) {
   check_real(x, "x");
   require(group >= 0, "antiquantGroupSize must be from 0, but got ", group);
-  Tensor y = at::matmul(x.to(at::kFloat), dequantised(weight, scale, offset, group));
+  Tensor y = product_with(x, weight, scale, offset, group);
   if (has(bias)) y = y + bias;
   check_given(out.tensor(), "y");
   const bool whole = out.tensor().scalar_type() == at::kChar;
@@ -58,7 +58,7 @@ Tensor float_product(const Tensor& x, const Tensor& y) {
   check_real(y, "the second matrix");
   require(x.scalar_type() == y.scalar_type(), "both matrices must have one dtype, but are ",
           x.scalar_type(), " and ", y.scalar_type());
-  return at::matmul(at_least_float(x), at_least_float(y));
+  return product_of_floats(x, y);
 }
 
 void fused_matmul(Tensor x1, Tensor x2, Tensor bias, Tensor x3, Text op, int64_t, Out out) {
