@@ -23,7 +23,7 @@ pytestmark = pytest.mark.programs
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-PAGE = ROOT / "docs" / "building_programs.md"
+PAGES = [ROOT / "docs" / name for name in ("building_programs.md", "porting.md")]
 HOME = openaclnn.home()
 LIB = HOME / "lib64"
 LINK = [f"-L{LIB}", "-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase", f"-Wl,-rpath,{LIB}"]
@@ -273,13 +273,15 @@ def test_pkg_config(moved, tmp_path) -> None:
     assert done.stdout.startswith("result[0] = -0.3\n")
 
 
-# ---- the page ----
+# ---- the pages ----
 
 
 @needs("bash", "cmake", "pkg-config", "g++")
-def test_page(tmp_path) -> None:
-    """The blocks in order: CMake files are written down, commands run, programs print."""
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page(page, tmp_path) -> None:
+    """The blocks in order: CMake files are written down, commands run, programs print. Of the steps
+    of CI, those that call openaclnn run."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
     assert [kind for kind, _ in blocks].count("cmake") == 2
     shutil.copy(EXAMPLES / "leaky_relu.cpp", tmp_path / "prog.cpp")
     shutil.copy(EXAMPLES / "leaky_relu.c", tmp_path / "prog.c")
@@ -295,11 +297,16 @@ def test_page(tmp_path) -> None:
             (tmp_path / "CMakeLists.txt").write_text(text)
             shutil.rmtree(tmp_path / "build", ignore_errors=True)
             continue
+        if kind == "yaml":
+            kind, text = "bash", "".join(re.findall(r"- run: (openaclnn .*\n)", text))
         assert kind == "bash"
+        assert text
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", text],
             cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
-        runs = re.findall(r"^(?:openaclnn run )?(?:\./|build/)prog$", text, re.M)
+        runs = re.findall(r"^(?:openaclnn (?:run|check) )?(?:\./|build/)prog$", text, re.M)
         assert done.stdout.count("result[7] = 4\n") == len(runs), f"{text}\n{done.stdout}"
+        tests = text.count("ctest")
+        assert done.stdout.count("100% tests passed") == tests, f"{text}\n{done.stdout}"
