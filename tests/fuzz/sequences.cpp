@@ -112,7 +112,8 @@ void fuzz_sequence(Random& random) {
   World world(random);
   JUDGE(Must::pass, aclrtSetDevice, 0);
   std::vector<const Action*> actions;  // each as often as it weighs
-  for (const auto* list : {&object_actions, &runtime_actions, &event_actions, &memory_actions}) {
+  for (const auto* list :
+       {&object_actions, &runtime_actions, &event_actions, &memory_actions, &table_actions}) {
     for (const Action& action : *list) actions.insert(actions.end(), action.weight, &action);
   }
   for (uint64_t steps = random.below(random.chance(10) ? 2000 : 200); steps > 0; --steps) {

@@ -72,6 +72,7 @@ extern const std::vector<Action> object_actions;   // tensors, scalars, arrays, 
 extern const std::vector<Action> runtime_actions;  // devices, contexts, streams, memory
 extern const std::vector<Action> event_actions;    // events, callbacks, parameters
 extern const std::vector<Action> memory_actions;   // reserved addresses, mappings, peers
+extern const std::vector<Action> table_actions;    // any other function, arguments by type
 
 bool has_context();
 // Waits for all work, after which memory may go; false when nobody can wait now.
