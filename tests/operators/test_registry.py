@@ -32,7 +32,7 @@ CORE_RULES = set(re.findall(r"^Status (\w+)\(", (ROOT / "core/ops/rules.h").read
 FUZZED = {
     kernel: (float(ulp), float.fromhex(lost or "0"))
     for kernel, ulp, lost in re.findall(
-        r'^    \{"(\w+)", ([\d.]+),[^"]*?\}(?:, (0x[\w.-]+))?\},$',
+        r'^    \{"(\w+)", ([\d.]+),[^"]*?\}(?:,\s+(0x[\w.-]+))?\},$',
         (ROOT / "tests/fuzz/formulas.h").read_text(),
         re.M,
     )
