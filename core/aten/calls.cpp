@@ -10,7 +10,7 @@
 #include "core/aten/traced.h"
 #include "core/ops/foreign.h"
 #include "core/base/list.h"
-#include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 namespace openaclnn::aten {
 namespace {

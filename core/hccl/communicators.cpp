@@ -17,6 +17,7 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/status.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 namespace openaclnn::hccl {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/runtime/no_destructor.h"
 #include "core/runtime/status.h"
-#include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 namespace openaclnn::npu {
 

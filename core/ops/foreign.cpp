@@ -11,6 +11,7 @@
 #include "core/runtime/product.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 namespace openaclnn {
 namespace {

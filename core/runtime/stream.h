@@ -20,46 +20,19 @@
 
 #include "core/runtime/handles.h"
 #include "core/runtime/status.h"
+#include "core/runtime/stream_task.h"
 #include "core/runtime/waiting.h"
 
 namespace openaclnn {
 
-struct Range;  // observer.h
-
-class Stream;
 struct Context;
 struct Capture;
 struct TaskUpdate;
-
-// Values of aclmdlRITaskType.
-enum class TaskType {
-  other,
-  kernel,
-  event_record,
-  event_wait,
-  event_reset,
-  value_write,
-  value_wait
-};
 
 // Where a stream records its tasks instead of running them. capture_mutex() guards the members.
 struct GraphRecording {
   std::shared_ptr<Capture> capture;
   std::shared_ptr<TaskUpdate> update;
-};
-
-// run() may be called any number of times, on any stream (Stream::running_here), before drop().
-struct Task {
-  void (*run)(void* context);
-  void (*drop)(void* context);  // frees `context`, after run or instead of it (stream destroyed by
-                                // force); may be nullptr
-  void* context;
-  // ---- of a graph (capture.h) ----
-  const char* call = "";  // that submitted it
-  TaskType type = TaskType::other;
-  // Reports one more run to the observer, before it is submitted; nullptr: nothing to report.
-  void (*observe)(void* context, const Stream& stream) = nullptr;
-  uint32_t thread = 0;  // that submitted it
 };
 
 // The failure of a task; code 0: none.
@@ -286,36 +259,5 @@ void forget_reporter(Stream* stream);
 // Whether the calling thread is subscribed to a stream: work may be waiting for a callback that
 // this thread must run.
 bool reports_here();
-
-}  // namespace openaclnn
-
-// ---- for libraries beside this one ----
-
-// The address at which a library accesses the program's address; they differ in check mode.
-extern "C" void* openaclnn_reachable(const void* address);
-// Returns whether this process is in check mode.
-extern "C" bool openaclnn_is_checked();
-// Reports to check mode what work reads and writes, before it is submitted or while it runs.
-extern "C" void openaclnn_works(const char* call, const openaclnn::Range* ranges, int count,
-                                void* stream);
-// Reports to check mode that work leaves these bytes of its outputs unwritten; an address of
-// openaclnn_reachable.
-extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
-// Waits for submitted work. Failures stay for the next synchronisation; for check mode it is not a
-// wait of the program.
-extern "C" int32_t openaclnn_wait_for_stream(void* stream);
-// Stream::hand_over by handle. `drop` is called also when nothing was submitted.
-extern "C" int32_t openaclnn_hand_over(void* stream, const openaclnn::Task* task);
-// Whether the stream records its tasks for a graph.
-extern "C" bool openaclnn_records(void* stream);
-
-namespace openaclnn {
-
-// Makes the next synchronisation of the stream fail, as if one of its tasks had.
-int32_t fail_stream(void* stream, const TakenFailure& failure);
-// A task that fails calls this while it runs. The next synchronisation of its stream fails, and
-// that of every other stream of the context, since they wait for events behind the task and use
-// its results.
-void fail_context(const TakenFailure& failure);
 
 }  // namespace openaclnn

@@ -7,6 +7,7 @@
 #include "core/runtime/named_callbacks.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 using namespace openaclnn;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All streams of the process: lookup, waiting, and the child of fork.
 #include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 #include <condition_variable>
 #include <mutex>

@@ -8,7 +8,7 @@
 #include "core/base/scalar.h"
 #include "core/base/view.h"
 #include "core/base/object.h"
-#include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 
 namespace openaclnn::aten {
 namespace {

@@ -16,6 +16,8 @@
 #include "core/runtime/observer.h"
 #include "core/runtime/product.h"
 #include "core/runtime/status.h"
+#include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 #include "core/torch/aten/composite.h"
 #include "core/torch/aten/compute.h"
 #include "core/torch/aten/limits.h"

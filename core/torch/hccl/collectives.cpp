@@ -3,7 +3,7 @@
 // dtype that gloo reduces: 16-bit floats as float, which also rounds only once.
 #include <c10/util/Registry.h>
 
-#include "core/runtime/stream.h"
+#include "core/runtime/stream_library.h"
 #include "core/torch/hccl/gloo.h"
 
 // Where c10d finds the work of an all_reduce by device; its own declaration needs gloo's headers.
