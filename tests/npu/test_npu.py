@@ -33,14 +33,18 @@ def on_npu(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return run(sys.executable, "-m", "openaclnn", "npu", "--", sys.executable, *words, **variables)
 
 
-@pytest.mark.parametrize(
-    ("queue", "product"), [("0", "A2"), ("1", "A2"), ("2", "A2"), ("0", "any")]
-)
-def test_in_its_environment(queue, product):
+# Mode 1 differs from the others where a test names the modes. Product any: tests/npu/opinfo.
+ALL = [DEVICE]
+MODES = [file for file in DEVICE.glob("test_*.py") if "TASK_QUEUE_ENABLE" in file.read_text()]
+
+
+@pytest.mark.parametrize(("queue", "files"), [("0", ALL), ("1", MODES), ("2", ALL)])
+def test_in_its_environment(queue, files):
     options = ("-o", "addopts=", "-W", "ignore", "-p", "no:cacheprovider")
     done = on_npu(
-        "-m", "pytest", *options, str(DEVICE), TASK_QUEUE_ENABLE=queue, OPENACLNN_PRODUCT=product
-    )
+        *("-m", "pytest", *options, *map(str, files)),
+        TASK_QUEUE_ENABLE=queue, OPENACLNN_PRODUCT="A2",
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50
 

@@ -171,6 +171,7 @@ COMPILED = {
     "transpose": lambda x, y: x.T.contiguous(),
     "pad": lambda x, y: F.pad(x, (1, 2)),
     "cast": lambda x, y: (x * 9).int(),
+    "nonzero": lambda x, y: (x > 0).nonzero(),
 }
 
 

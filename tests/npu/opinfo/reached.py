@@ -15,7 +15,7 @@ import torch
 TESTS = Path(__file__).resolve().parents[2]
 # Tests of the rows that torch_npu does not call under the name of this device.
 NPU_TESTS = TESTS / "npu" / "device"
-OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py")
+OTHERS = ("test_provider.py", "test_taken_forms.py", "test_attention_modes.py", "test_types.py")
 DIRECT = [*map(str, (*NPU_TESTS.glob("test_direct_*.py"), *(NPU_TESTS / name for name in OTHERS)))]
 
 
