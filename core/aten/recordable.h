@@ -10,7 +10,7 @@
 
 namespace openaclnn::aten {
 
-// A seed and an offset that are numbers of the host would give the same values at each replay.
+// A seed and an offset that are passed by value would give the same values at each replay.
 inline Status check_recordable(const Row& row) {
   int found = 0;
   for (int i = 0; i < row.parameter_count; ++i) {

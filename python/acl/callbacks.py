@@ -57,6 +57,10 @@ def launch(launcher: Callable[..., int], function: Any, argument: Any, *rest: An
 def listen(setter: Callable[[int], int], function: Any) -> int:
     """Calls `function` for each task that fails, until the interpreter ends."""
     global on_failure
-    on_failure = checked("acl.rt.set_exception_info_callback", function)
-    atexit.register(setter, 0)
-    return setter(address(failed))
+    listener = checked("acl.rt.set_exception_info_callback", function)
+    ret = setter(address(failed))
+    if ret == 0:
+        if on_failure is None:
+            atexit.register(setter, 0)
+        on_failure = listener
+    return ret

@@ -64,6 +64,8 @@ def real(value: Any) -> float:
         return float(value)
     except TypeError:
         raise TypeError(f"must be a float, but got {type(value).__name__}") from None
+    except OverflowError:
+        raise ValueError("must be in the range of a float") from None
 
 
 def encoded(value: Any) -> bytes:
@@ -71,7 +73,10 @@ def encoded(value: Any) -> bytes:
         raise TypeError(f"must be a str, but got {type(value).__name__}")
     if "\0" in value:
         raise ValueError("must not have a zero character")
-    return value.encode(errors="surrogateescape")
+    try:
+        return value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError("must be text that UTF-8 can hold") from None
 
 
 def decoded(value: bytes | None) -> str | None:

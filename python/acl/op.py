@@ -8,7 +8,7 @@ from typing import Any
 
 from .absent import absent
 from .call import functions
-from .kinds import items
+from .kinds import LONG, items
 
 _functions = functions("op")
 _set_lists = _functions.pop("_set_attr_list_list_int")
@@ -17,7 +17,10 @@ globals().update(_functions)
 
 def set_attr_list_list_int(attr: int, name: str, values: Any) -> int:
     """ret = acl.op.set_attr_list_list_int(attr, name, values)"""
-    rows = [items(row) for row in items(values)]
+    try:
+        rows = [[LONG.to_c(entry) for entry in items(row)] for row in items(values)]  # type: ignore[misc]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"acl.op.set_attr_list_list_int: values {error}") from None
     arrays = [(ctypes.c_int64 * len(row))(*row) for row in rows]
     addresses = [ctypes.addressof(array) for array in arrays]
     return _set_lists(attr, name, [len(row) for row in rows], addresses)  # type: ignore[no-any-return]

@@ -70,7 +70,7 @@ def test_replace_leaves_what_the_operator_refuses():
 
 
 def tripled(module):
-    """With a forward of its own, as tools set it that wrap modules."""
+    """A forward set on the instance, as tools do that wrap modules."""
     old = module.forward
     module.forward = lambda x: old(x) * 3
     return module
@@ -78,10 +78,14 @@ def tripled(module):
 
 def test_replace_leaves_forwards_of_instances():
     sequence = nn.Sequential(tripled(nn.GroupNorm(3, 6)), nn.SiLU(), tripled(nn.ELU()))
-    check(sequence, [], {"0": "0 has a forward of its own", "2": "it has a forward of its own"})
+    check(
+        sequence,
+        [],
+        {"0": "0 overrides forward on the instance", "2": "it overrides forward on the instance"},
+    )
     sequence = nn.Sequential(nn.GroupNorm(3, 6), tripled(nn.SiLU()))
-    check(sequence, [], {"0": "1 has a forward of its own"})
-    holder = "the module that holds it has a forward of its own"
+    check(sequence, [], {"0": "1 overrides forward on the instance"})
+    holder = "the module that holds it overrides forward on the instance"
     check(tripled(nn.Sequential(nn.GroupNorm(3, 6), nn.SiLU())), [], {"0": holder})
     block = Residual()
     block.forward = types.MethodType(lambda self, x: self.norm1(self.norm2(x)), block)

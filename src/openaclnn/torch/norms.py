@@ -31,7 +31,7 @@ def is_norm(module: Any) -> bool:
 def peculiar(module: Module) -> str | None:
     """What it has that the module or call in its place would not have."""
     if "forward" in vars(module):
-        return "has a forward of its own"
+        return "overrides forward on the instance"
     if has_hooks(module) or any(v for k, v in vars(module).items() if k.endswith("_hooks")):
         return "has hooks"
     held = module._parameters.keys() | module._buffers.keys() | module._modules.keys()
@@ -106,10 +106,10 @@ class Norms:
             if type(act) is not torch.nn.SiLU or id(norm) in self.done:
                 continue
             why = (f"{one} {p}" if (p := peculiar(norm)) else None) or (
-                f"{other} {p}" if (p := peculiar(act)) else refusal(norm)
+                f"{other} {p}" if (p := peculiar(act)) else self.refusal(norm)
             )
             if "forward" in vars(parent):
-                why = "the module that holds it has a forward of its own"
+                why = "the module that holds it overrides forward on the instance"
             why = self.apart.get(id(parent), why)
             if why is not None:
                 self.why[id(norm)] = why
@@ -133,7 +133,7 @@ class _Holder:
         children = [m for m in self.parent._modules.values() if is_norm(m)]
         if "forward" in vars(self.parent):
             for m in children:
-                self.norms.why[id(m)] = "the module that holds it has a forward of its own"
+                self.norms.why[id(m)] = "the module that holds it overrides forward on the instance"
             return
         pairs: set[Pair] = set()
         changed: set[str] = set()

@@ -102,5 +102,5 @@ def _why_not(module: Module, wide: bool) -> str | None:
         if wide and type(module) in _NO_FLOAT64:
             return "the model has float64 parameters"
     elif "forward" in vars(module):
-        return "it has a forward of its own"
+        return "it overrides forward on the instance"
     return None

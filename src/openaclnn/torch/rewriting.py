@@ -12,6 +12,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import copy
 import functools
 from collections.abc import Callable, Iterator
@@ -193,7 +194,10 @@ def _compiled(source: Source, tree: ast.FunctionDef) -> Any:
     """The function that the tree defines, with the globals, closure and decorators of the old."""
     old = source.function
     free = dict(zip(old.__code__.co_freevars, old.__closure__ or (), strict=True))
-    values = {name: cell.cell_contents for name, cell in free.items()}
+    values: dict[str, Any] = {}
+    for name, cell in free.items():
+        with contextlib.suppress(ValueError):  # not bound yet
+            values[name] = cell.cell_contents
     values |= {FUSED: silu_of_norm, FUSED + "_default": functional.silu}
     a = tree.args  # defaults and annotations are taken from the old function
     a.defaults = [ast.Constant(None) for _ in a.defaults]

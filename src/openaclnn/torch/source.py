@@ -95,7 +95,10 @@ def value_of(expression: ast.expr, source: Source, self: Any) -> Any:
     code = function.__code__
     if name in code.co_freevars:
         cell = (function.__closure__ or ())[code.co_freevars.index(name)]
-        return cell.cell_contents
+        try:
+            return cell.cell_contents
+        except ValueError:  # not bound yet
+            return None
     return function.__globals__.get(name, getattr(builtins, name, None))
 
 

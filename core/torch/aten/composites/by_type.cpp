@@ -8,13 +8,15 @@ namespace {
 
 // ---- sizes and positions as tensors ----
 
-void transpose_by_type(Tensor x, Tensor perm, Out out) { out = x.permute(numbers_in(perm)); }
+void transpose_by_type(Tensor x, Tensor perm, Out out) {
+  out = x.permute(numbers_in(perm, "perm"));
+}
 
 void broadcast_by_type(Tensor x, Tensor, Out out) { out = x.expand(out.tensor().sizes()); }
 
 // size -1: to the end of the dim.
 void slice_by_type(Tensor x, Tensor offsets, Tensor size, Out out) {
-  const Ints from = numbers_in(offsets), counts = numbers_in(size);
+  const Ints from = numbers_in(offsets, "offsets"), counts = numbers_in(size, "size");
   const auto rank = static_cast<size_t>(x.dim());
   require(from.size() == rank && counts.size() == rank,
           "offsets and size must have a number for each dim of x, whose shape is ", x.sizes(),
@@ -34,7 +36,7 @@ void slice_by_type(Tensor x, Tensor offsets, Tensor size, Out out) {
 
 // paddings has a pair for each dim, from the first on.
 Tensor padded(const Tensor& x, const Tensor& paddings, const at::Scalar& value) {
-  const Ints pairs = numbers_in(paddings);
+  const Ints pairs = numbers_in(paddings, "paddings");
   require(pairs.size() == 2 * static_cast<size_t>(x.dim()),
           "paddings must have a pair for each dim of x, whose shape is ", x.sizes(), ", but has ",
           pairs.size(), " numbers");

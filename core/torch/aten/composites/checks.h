@@ -19,16 +19,16 @@ void require_shape(bool holds, const Words&... words) {
   if (!holds) throw Refusal(c10::str(words...), Reason::wrong_shape);
 }
 
+inline void check_given(const Tensor& tensor, const char* name) {
+  if (!tensor.defined()) throw Missing(name);
+}
+
 // The numbers of a tensor that stands for a list.
-inline Ints numbers_in(const Tensor& tensor) {
-  if (!tensor.defined()) throw Refusal("a tensor that is read as a list must not be NULL");
+inline Ints numbers_in(const Tensor& tensor, const char* name) {
+  check_given(tensor, name);
   need_data(tensor);
   const Tensor wide = tensor.to(at::kLong).contiguous();
   return {wide.const_data_ptr<int64_t>(), wide.const_data_ptr<int64_t>() + wide.numel()};
-}
-
-inline void check_given(const Tensor& tensor, const char* name) {
-  if (!tensor.defined()) throw Missing(name);
 }
 
 inline void check_rank(const Tensor& tensor, const char* name, int64_t low, int64_t high) {

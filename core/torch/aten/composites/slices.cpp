@@ -98,8 +98,9 @@ void strided_slice(Tensor self, Ints begin, Ints end, Ints strides, int64_t begi
 void strided_slice_by_type(Tensor x, Tensor begin, Tensor end, Tensor strides, int64_t begin_mask,
                            int64_t end_mask, int64_t ellipsis_mask, int64_t new_mask,
                            int64_t shrink_mask, Out out) {
-  strided_slice(x, numbers_in(begin), numbers_in(end), numbers_in(strides), begin_mask, end_mask,
-                ellipsis_mask, new_mask, shrink_mask, out);
+  strided_slice(x, numbers_in(begin, "begin"), numbers_in(end, "end"),
+                numbers_in(strides, "strides"), begin_mask, end_mask, ellipsis_mask, new_mask,
+                shrink_mask, out);
 }
 
 void as_strided(Tensor self, Ints size, Ints stride, Ints offset, Out out) {
@@ -127,7 +128,7 @@ void as_strided(Tensor self, Ints size, Ints stride, Ints offset, Out out) {
 
 // The type: its numbers are tensors.
 void as_strided_by_type(Tensor x, Tensor size, Tensor stride, Tensor offset, Out out) {
-  as_strided(x, numbers_in(size), numbers_in(stride), {number_in(offset)}, out);
+  as_strided(x, numbers_in(size, "size"), numbers_in(stride, "stride"), {number_in(offset)}, out);
 }
 
 // Copies dst, and over it the elements of src at one set of strides to those of another.
@@ -136,7 +137,7 @@ void view_copy(Tensor dst, Tensor dst_size, Tensor dst_stride, Tensor dst_offset
   check_result(out.tensor(), dst, "dstOut");
   const auto view = [](const Tensor& x, const Tensor& size, const Tensor& stride,
                        const Tensor& offset, const char* name) {
-    const Ints sizes = numbers_in(size), strides = numbers_in(stride);
+    const Ints sizes = numbers_in(size, "size"), strides = numbers_in(stride, "stride");
     const auto first = number_in(offset);
     require(sizes.size() == strides.size(), name, "Size and ", name,
             "Stride must have as many numbers as each other");
