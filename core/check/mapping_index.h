@@ -27,7 +27,7 @@ struct MappingIndex {
 
   uintptr_t begin_;
   size_t size_;
-  std::atomic<uint32_t> of_[1];  // as many as there are granules: 1 + index of the Block, or 0
+  std::atomic<uint32_t> of_[1];  // one per unit: 1 + index of the Block, or 0
 };
 
 }  // namespace openaclnn::check

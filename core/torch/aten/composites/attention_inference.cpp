@@ -126,7 +126,7 @@ void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse) {
                   "value, ", one.v.size(1), ", but has ", one.k.size(2), " and ", one.k.size(1));
     one.q = one.q.narrow(1, rows.first, rows.count);
     const Rows keys{a.kv_padding.defined() ? cache.rows[b].first : 0, one.k.size(1)};
-    const Place at{b, count, queries.places, rows, keys};
+    const BatchEntry at{b, count, queries.places, rows, keys};
     one.scale = a.scale;
     add_mask(a, at, single, tree, &one);
     add_bias(a, at, &one);

@@ -84,13 +84,13 @@ void check(const Inference& a, const Layouts& layout, size_t batches);
 
 // ---- masks and biases of one batch ----
 
-struct Place {
+struct BatchEntry {
   size_t batch;
   int64_t batches, all_rows;  // of the query in each batch, with those that do not count
   Rows rows, keys;            // positions in masks
 };
-void add_mask(const Inference& a, const Place& at, bool single, int64_t tree, Sequence* to);
-void add_bias(const Inference& a, const Place& at, Sequence* to);
+void add_mask(const Inference& a, const BatchEntry& at, bool single, int64_t tree, Sequence* to);
+void add_bias(const Inference& a, const BatchEntry& at, Sequence* to);
 
 void infer(const Inference& a, bool has_lse, const Out& out, const Out& lse);
 

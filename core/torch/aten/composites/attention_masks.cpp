@@ -6,7 +6,7 @@ namespace openaclnn::aten {
 namespace {
 
 // The rows and keys of a mask that may be larger.
-Tensor cut(const Tensor& mask, const Place& at, const char* name) {
+Tensor cut(const Tensor& mask, const BatchEntry& at, const char* name) {
   require_shape(mask.size(-2) >= at.rows.first + at.rows.count &&
                     mask.size(-1) >= at.keys.first + at.keys.count,
                 name, " must have ", at.rows.first + at.rows.count, " rows and ",
@@ -15,7 +15,7 @@ Tensor cut(const Tensor& mask, const Place& at, const char* name) {
 }
 
 // [rows, keys] of [S, L], [B, S, L] or [B, 1, S, L], where B may be 1; of one query also [B, L].
-Tensor batch_mask(const Tensor& mask, const Place& at) {
+Tensor batch_mask(const Tensor& mask, const BatchEntry& at) {
   require_shape(mask.dim() >= 2 && mask.dim() <= 4, "attenMask must have 2 to 4 dims, but has ",
                 "shape ", mask.sizes());
   Tensor m = mask;
@@ -34,7 +34,7 @@ Tensor batch_mask(const Tensor& mask, const Place& at) {
 }
 
 // The tokens of a tree: each sees the keys before them, and those of them that its mask says.
-Tensor tree_mask(const Inference& a, const Place& at, int64_t first) {
+Tensor tree_mask(const Inference& a, const BatchEntry& at, int64_t first) {
   const int64_t rows = at.rows.count, keys = at.keys.count;
   require(rows <= keys, "a sequence must have a key for each query in sparseMode 9, but has ", keys,
           " keys and ", rows, " queries");
@@ -51,7 +51,7 @@ Tensor tree_mask(const Inference& a, const Place& at, int64_t first) {
 
 }  // namespace
 
-void add_mask(const Inference& a, const Place& at, bool single, int64_t tree, Sequence* to) {
+void add_mask(const Inference& a, const BatchEntry& at, bool single, int64_t tree, Sequence* to) {
   if (!is_given(a.mask) || (single && a.sparse >= 2 && a.sparse <= 4)) return;
   const int64_t shift = at.keys.count - at.rows.count;
   const auto band = [&](int64_t around) {
@@ -70,7 +70,7 @@ void add_mask(const Inference& a, const Place& at, bool single, int64_t tree, Se
   }
 }
 
-void add_bias(const Inference& a, const Place& at, Sequence* to) {
+void add_bias(const Inference& a, const BatchEntry& at, Sequence* to) {
   if (!is_given(a.pse)) return;
   require_shape(a.pse.dim() == 4 && (a.pse.size(0) == 1 || a.pse.size(0) >= at.batches) &&
                     a.pse.size(1) == a.heads,
