@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/product.h"
 #include "core/trace/core_calls.h"
 #include "core/trace/output.h"
@@ -86,7 +87,8 @@ Tallied* Tally::find(Tallied::Kind kind, const std::string& name, const Signatur
 
 void Tally::open() {
   if (!wanted() || !path_.empty()) return;
-  path_ = folder_ + "/" + std::to_string(getpid()) + ".json";
+  path_ = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(steady_nanoseconds()) +
+          ".json";  // exec keeps the process id
   FILE* file = std::fopen(path_.c_str(), "w");
   if (file != nullptr) std::fclose(file);
 }
