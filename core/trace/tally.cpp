@@ -31,6 +31,11 @@ std::string listed(const Signature& signature) {
   return "[" + text + "]";
 }
 
+void warn_unwritten(const std::string& path) {
+  std::fprintf(stderr, "openaclnn npu: %s could not be written: %s\n", path.c_str(),
+               std::strerror(errno));
+}
+
 void write_entry(FILE* file, const Tallied& own) {
   std::fprintf(
       file,
@@ -114,11 +119,7 @@ void Tally::write(const std::vector<Call>& calls, const std::string& program, bo
   if (path_.empty()) return;
   const std::string beside = path_ + ".part";  // whoever sees the file sees all of it
   FILE* file = std::fopen(beside.c_str(), "w");
-  if (file == nullptr) {
-    std::fprintf(stderr, "openaclnn npu: %s could not be written: %s\n", path_.c_str(),
-                 std::strerror(errno));
-    return;
-  }
+  if (file == nullptr) return warn_unwritten(path_);
   std::fprintf(file,
                "{\"process\": %d, \"program\": %s, \"product\": %s, \"complete\": %s, "
                "\"entries\": [",
@@ -142,7 +143,12 @@ void Tally::write(const std::vector<Call>& calls, const std::string& program, bo
   write_memory(file);
   std::fputs("]}\n", file);
   const bool whole = std::ferror(file) == 0;
-  if (std::fclose(file) == 0 && whole) (void)std::rename(beside.c_str(), path_.c_str());
+  if (std::fclose(file) == 0 && whole) {
+    (void)std::rename(beside.c_str(), path_.c_str());
+    return;
+  }
+  warn_unwritten(path_);
+  (void)std::remove(beside.c_str());
 }
 
 }  // namespace openaclnn::trace
