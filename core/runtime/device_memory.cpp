@@ -21,7 +21,7 @@ Use uses[kMaxDevices];
 // 0: none
 uint64_t limit() {
   static constinit NoDestructor<uint64_t> found;
-  return found.get([] { return environment_bytes("OPENACLNN_DEVICE_MEMORY", 0); });
+  return found.get([] { return environment_bytes("OPENACLNN_DEVICE_MEMORY", 0, "no limit"); });
 }
 
 bool fills_with_nan() {
