@@ -21,7 +21,7 @@ Use uses[kMaxDevices];
 // 0: none
 uint64_t limit() {
   static constinit NoDestructor<uint64_t> found;
-  return found.get([] { return environment_bytes("OPENACLNN_DEVICE_MEMORY", 0); });
+  return found.get([] { return environment_bytes("OPENACLNN_DEVICE_MEMORY", 0, "no limit"); });
 }
 
 bool fills_with_nan() {
@@ -50,11 +50,16 @@ Status book_memory(const char* call, int32_t device, size_t asked, size_t bytes)
                   static_cast<unsigned long long>(most));
     }
   } while (!use.current.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
-  uint64_t peak = use.peak.load(std::memory_order_relaxed);
-  while (peak < before + bytes &&
-         !use.peak.compare_exchange_weak(peak, before + bytes, std::memory_order_relaxed)) {
-  }
   return {};
+}
+
+void raise_peak(int32_t device) {
+  Use& use = uses[device];
+  const uint64_t current = use.current.load(std::memory_order_relaxed);
+  uint64_t peak = use.peak.load(std::memory_order_relaxed);
+  while (peak < current &&
+         !use.peak.compare_exchange_weak(peak, current, std::memory_order_relaxed)) {
+  }
 }
 
 void unbook_memory(int32_t device, size_t bytes) {

@@ -28,7 +28,7 @@ int64_t environment_number(const char* name, int64_t low, int64_t high, int64_t 
   return otherwise;
 }
 
-uint64_t environment_bytes(const char* name, uint64_t otherwise) {
+uint64_t environment_bytes(const char* name, uint64_t otherwise, const char* used) {
   constexpr const char* kUnits[] = {"", "KiB", "MiB", "GiB", "TiB"};
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return otherwise;
@@ -37,7 +37,7 @@ uint64_t environment_bytes(const char* name, uint64_t otherwise) {
   for (unsigned i = 0; error == std::errc() && value > 0 && i < 5; ++i) {
     if (std::strcmp(stop, kUnits[i]) == 0 && value <= UINT64_MAX >> 10 * i) return value << 10 * i;
   }
-  warn_environment(name, "a size such as 64GiB or 512MiB", text, "no limit");
+  warn_environment(name, "a size such as 64GiB or 512MiB", text, used);
   return otherwise;
 }
 

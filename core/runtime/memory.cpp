@@ -139,6 +139,7 @@ Status allocate(const char* call, size_t size, size_t spare, MemoryKind kind, vo
     }
     if (kind != MemoryKind::device) notify_made(call, object_kind(kind), block);
     *address = block;
+    raise_peak(device);
     (void)owned.release();
     return {};
   });

@@ -61,6 +61,7 @@ void forget_imported(const void* address);
 // Takes `bytes` of a device's memory, for an allocation of `asked`; fails beyond its limit.
 Status book_memory(const char* call, int32_t device, size_t asked, size_t bytes);
 void unbook_memory(int32_t device, size_t bytes);
+void raise_peak(int32_t device);  // once a booked allocation exists
 // What fresh device memory holds, where OPENACLNN_FILL says it.
 void fill_fresh(void* address, size_t bytes);
 size_t device_memory();  // OPENACLNN_DEVICE_MEMORY, or that of this machine

@@ -130,6 +130,7 @@ Status create(aclrtDrvMemHandle* handle, size_t size, int32_t device) {
     give_up(home, size, file);
     return fail(ACL_ERROR_RT_MEMORY_ALLOCATION, Reason::no_resource, call, "too many live handles");
   }
+  raise_peak(device);
   fill_fresh(home, size);
   notify_made(call, ObjectKind::physical_memory, made);
   *handle = made;

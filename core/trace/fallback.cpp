@@ -5,6 +5,8 @@
 // operator.
 #include <dlfcn.h>
 
+#include <atomic>
+
 #include "core/runtime/no_destructor.h"
 #include "core/trace/name.h"
 #include "core/trace/recorder.h"
@@ -27,11 +29,20 @@ void* in_library(const char* library, const char* symbol) {
   return loaded == nullptr ? nullptr : dlsym(loaded, symbol);
 }
 
+// The library may be loaded later; each look-up takes a reference.
+Describe find_describe() {
+  static constinit std::atomic<Describe> found = nullptr;
+  Describe known = found.load(std::memory_order_relaxed);
+  if (known != nullptr) return known;
+  known = reinterpret_cast<Describe>(in_library("libaclnn_math.so", "openaclnn_describe_operator"));
+  found.store(known, std::memory_order_relaxed);
+  return known;
+}
+
 // RAII, because the operator may throw.
 struct Watched {
   Watched(const void* op, const void* stack) {
-    const auto describe =
-        reinterpret_cast<Describe>(in_library("libaclnn_math.so", "openaclnn_describe_operator"));
+    const Describe describe = find_describe();
     if (describe != nullptr)
       name = describe(op, stack, &signature,
                       [](void* made, const char* argument, int32_t dtype, uint64_t rank) {

@@ -69,7 +69,7 @@ class Recorder {
   // ---- for the report of a run ----
   bool reports() const { return tally_.wanted(); }
   // The entry of a function, as phase 1 gets its arguments; on its first call judges it:
-  // call_on(product) is the sentence of its refusal there, or code 0.
+  // call_on(product) is the product's verdict; code 0: accepted.
   using CallOn = std::function<Verdict(const std::string& product)>;
   Tallied* tally(Tallied::Kind kind, const std::string& name, const Signature& signature,
                  const CallOn& call_on);

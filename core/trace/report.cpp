@@ -71,11 +71,16 @@ void Recorder::write_report(bool complete) {
   tally_.write(calls, program_invocation_short_name, complete);
 }
 
-// A child of vfork has this memory, but another process.
+// A child of vfork has this memory, but another process. A signal handler may have interrupted the
+// holder of the lock: then what was written in the last second stays.
 void Recorder::leave() {
   if (!tally_.wanted() || getpid() != process_) return;
-  std::lock_guard lock(mutex_);
-  write_report(true);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  for (int tries = 0; !lock && tries < 100; ++tries) {
+    usleep(1000);
+    (void)lock.try_lock();
+  }
+  if (lock) write_report(true);
 }
 
 }  // namespace openaclnn::trace

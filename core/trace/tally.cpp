@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "acl/acl_rt.h"
+#include "core/runtime/observer.h"
 #include "core/runtime/product.h"
 #include "core/trace/core_calls.h"
 #include "core/trace/output.h"
@@ -28,6 +29,11 @@ std::string listed(const Signature& signature) {
             std::to_string(own.rank) + "]";
   }
   return "[" + text + "]";
+}
+
+void warn_unwritten(const std::string& path) {
+  std::fprintf(stderr, "openaclnn npu: %s could not be written: %s\n", path.c_str(),
+               std::strerror(errno));
 }
 
 void write_entry(FILE* file, const Tallied& own) {
@@ -86,7 +92,8 @@ Tallied* Tally::find(Tallied::Kind kind, const std::string& name, const Signatur
 
 void Tally::open() {
   if (!wanted() || !path_.empty()) return;
-  path_ = folder_ + "/" + std::to_string(getpid()) + ".json";
+  path_ = folder_ + "/" + std::to_string(getpid()) + "-" + std::to_string(steady_nanoseconds()) +
+          ".json";  // exec keeps the process id
   FILE* file = std::fopen(path_.c_str(), "w");
   if (file != nullptr) std::fclose(file);
 }
@@ -112,11 +119,7 @@ void Tally::write(const std::vector<Call>& calls, const std::string& program, bo
   if (path_.empty()) return;
   const std::string beside = path_ + ".part";  // whoever sees the file sees all of it
   FILE* file = std::fopen(beside.c_str(), "w");
-  if (file == nullptr) {
-    std::fprintf(stderr, "openaclnn npu: %s could not be written: %s\n", path_.c_str(),
-                 std::strerror(errno));
-    return;
-  }
+  if (file == nullptr) return warn_unwritten(path_);
   std::fprintf(file,
                "{\"process\": %d, \"program\": %s, \"product\": %s, \"complete\": %s, "
                "\"entries\": [",
@@ -140,7 +143,12 @@ void Tally::write(const std::vector<Call>& calls, const std::string& program, bo
   write_memory(file);
   std::fputs("]}\n", file);
   const bool whole = std::ferror(file) == 0;
-  if (std::fclose(file) == 0 && whole) (void)std::rename(beside.c_str(), path_.c_str());
+  if (std::fclose(file) == 0 && whole) {
+    (void)std::rename(beside.c_str(), path_.c_str());
+    return;
+  }
+  warn_unwritten(path_);
+  (void)std::remove(beside.c_str());
 }
 
 }  // namespace openaclnn::trace

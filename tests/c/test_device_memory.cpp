@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The limit of OPENACLNN_DEVICE_MEMORY, for each device by itself and for both kinds of memory, and
 // what OPENACLNN_FILL=nan leaves in fresh memory.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +20,13 @@ size_t free_bytes() {
   CHECK_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), 0);
   CHECK_EQ(total, 8 * kMiB);
   return free;
+}
+
+uint64_t peak() {
+  aclrtMemUsageInfo use{};
+  size_t count = 0;
+  CHECK_EQ(aclrtGetMemUsageInfo(0, &use, 1, &count), 0);
+  return use.memPeakSize;
 }
 
 void limit() {
@@ -58,6 +68,27 @@ void limit() {
   CHECK_EQ(use.memPeakSize, uint64_t{8 << 20});
 }
 
+// In a process without a limit, where the system refuses what was booked.
+void refused_leaves_peak() {
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv("OPENACLNN_DEVICE_MEMORY");
+    CHECK_EQ(aclInit(nullptr), 0);
+    CHECK_EQ(aclrtSetDevice(0), 0);
+    void *small = nullptr, *huge = nullptr;
+    CHECK_EQ(aclrtMalloc(&small, kMiB, any), 0);
+    const uint64_t before = peak();
+    CHECK(before >= kMiB);
+    CHECK_FAILS(aclrtMalloc(&huge, size_t{1} << 45, any), 207001, "out of memory");
+    CHECK_EQ(peak(), before);
+    CHECK_EQ(aclrtFree(small), 0);
+    std::exit(check_result());
+  }
+  int ended = 1;
+  CHECK_EQ(waitpid(child, &ended, 0), child);
+  CHECK_EQ(ended, 0);
+}
+
 void filled() {
   for (const size_t size : {size_t{4}, size_t{100}, size_t{100000}, 3 * kMiB}) {
     void* memory = nullptr;
@@ -79,6 +110,7 @@ int main() {
   setenv("OPENACLNN_DEVICE_MEMORY", "8MiB", 1);
   setenv("OPENACLNN_FILL", "nan", 1);
   setenv("OPENACLNN_DEVICES", "2", 1);
+  refused_leaves_peak();
   CHECK_EQ(aclInit(nullptr), 0);
   CHECK_EQ(aclrtSetDevice(0), 0);
   limit();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initialisation, and what the environment and the configuration file choose.
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,24 @@ void init_configurations() {
   CHECK_EQ(aclFinalize(), 0);
 }
 
+// What other threads record while a call is tried on a product stays, and what it records does not.
+void judged_beside_failures() {
+  using Call = int32_t (*)(void*);
+  const auto call_on = reinterpret_cast<int32_t (*)(const char*, Call, void*, char*, size_t)>(
+      dlsym(RTLD_DEFAULT, "openaclnn_call_on_product"));
+  const Call call = [](void*) -> int32_t {
+    for (int i = 0; i < 5; ++i) CHECK_EQ(aclrtSynchronizeStream(foreign), 107017);
+    std::thread([] { CHECK_EQ(aclrtFree(nullptr), 100000); }).join();
+    return 1;
+  };
+  char sentence[200] = "";
+  CHECK_EQ(call_on("910", call, nullptr, sentence, sizeof sentence), 1);
+  CHECK_EQ(std::string(sentence).find("aclrtSynchronizeStream: stream 0x"), size_t{0});
+  const std::string text = aclGetRecentErrMsg();
+  CHECK(text.find("aclrtFree: devPtr must not be NULL") != std::string::npos);
+  CHECK_EQ(text.find("aclrtSynchronizeStream"), std::string::npos);
+}
+
 void init_settings() {
   const ConfigFile by_default(
       "{\"x\": {\"err_msg_mode\": \"9\"}, \"defaultDevice\": {\"a\": [1, \"]\\\"\"], "
@@ -124,6 +143,7 @@ void init_settings() {
       CHECK(text.find("aclrtSynchronizeStream: stream 0x") != std::string::npos);
     }).join();
     CHECK_EQ(aclGetRecentErrMsg(), std::string());
+    judged_beside_failures();
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls for a report of a run, of three processes: this one; a child that ends by _exit; and one
-// that a signal ends. The judgement of other products must leave no error behind.
+// Calls for a report of a run, of four processes: this one; a child that ends by _exit; one
+// that a signal ends; and one that runs this program again by exec. The judgement of other products
+// must leave no error behind.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,9 +37,19 @@ static int call(aclDataType dtype, aclDataType out_dtype, int64_t out_size) {
   return status;
 }
 
-int main() {
+int main(int count, char** arguments) {
   aclInit(nullptr);
   aclrtSetDevice(0);
+  if (count > 1) return call(ACL_FLOAT, ACL_FLOAT, 4);
+  const pid_t again = fork();
+  if (again == 0) {
+    aclrtSynchronizeDevice();  // the first call is written
+    execl("/proc/self/exe", arguments[0], "again", nullptr);
+    _exit(1);
+  }
+  int status = 1;
+  waitpid(again, &status, 0);
+  if (status != 0) return 5;
   for (const bool by_signal : {false, true}) {
     const pid_t child = fork();
     if (child == 0) {

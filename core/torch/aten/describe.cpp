@@ -26,9 +26,9 @@ extern "C" __attribute__((visibility("default"))) const char* openaclnn_describe
   for (size_t i = 0; i < arguments.size(); ++i) {
     const c10::IValue& value = values[values.size() - arguments.size() + i];
     if (value.isTensor()) add(value.toTensor(), arguments[i].name(), made, each);
-    if (value.isTensorList()) {
-      for (const Tensor& tensor : value.toTensorVector())
-        add(tensor, arguments[i].name(), made, each);
+    if (value.isList()) {  // of Tensor or Tensor?
+      for (const c10::IValue& element : value.toListRef())
+        if (element.isTensor()) add(element.toTensor(), arguments[i].name(), made, each);
     }
   }
   name = c10::str(op.operator_name());

@@ -66,12 +66,19 @@ def is_running(process: str) -> bool:
     return state.split()[0] not in "ZX"  # a zombie, dead
 
 
+def process_of(path: Path) -> str:
+    return path.stem.partition("-")[0]
+
+
 def wait_for_processes(folder: Path, seconds: float = 20) -> None:
     """Workers of pytest-xdist end after the program: waits for those that have not written yet."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        texts = {path.stem: path.read_bytes() for path in folder.glob("*.json")}
-        if not any(b'"complete": true' not in texts[p] and is_running(p) for p in texts):
+        texts = {path: path.read_bytes() for path in folder.glob("*.json")}
+        if not any(
+            b'"complete": true' not in text and is_running(process_of(path))
+            for path, text in texts.items()
+        ):
             return
         time.sleep(0.05)
 
@@ -83,11 +90,11 @@ def merged(files: Sequence[Path]) -> tuple[list[Counted], list[dict[str, Any]], 
     for path in files:
         text = path.read_text(encoding="utf-8", errors="replace")
         if not text:  # it ended by a signal
-            lost.append(path.stem)
+            lost.append(process_of(path))
             continue
         documents.append(json.loads(text))
         if not documents[-1]["complete"]:
-            lost.append(path.stem)
+            lost.append(process_of(path))
         for entry in documents[-1]["entries"]:
             key = entry["kind"], entry["name"], dtypes_text(entry["tensors"])
             found.setdefault(key, Counted(*key)).add(entry)
@@ -203,8 +210,8 @@ def missing(found: Mapping[str, Any]) -> str:
         return ""
     processes = f"{len(lost)} process{'' if len(lost) == 1 else 'es'}"
     return (
-        f"{processes} ended by a signal, or still run, and lack the figures of the last second: "
-        f"{', '.join(lost)}"
+        f"{processes} ended by a signal or by exec, or still run, and lack the figures of the last "
+        f"second: {', '.join(lost)}"
     )
 
 
