@@ -107,6 +107,7 @@ Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
     *model = graph.get();
     if (!part) notify_made(call, ObjectKind::graph, graph.get());
   } else if (part) {
+    end_groups(*graph);
     graph->tasks->clear();
   }
   graph.release();

@@ -76,6 +76,7 @@ void TaskList::add(std::shared_ptr<const Node> node) {
 void TaskList::replace(size_t first, const NodeList& nodes) {
   NodeList old = nodes;  // ends outside the lock: dropping a task runs code of others
   std::lock_guard lock(lock_);
+  if (first + old.size() > nodes_.size()) return;
   for (size_t i = 0; i < old.size(); ++i) nodes_[first + i].swap(old[i]);
 }
 
@@ -107,6 +108,15 @@ Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool
                 "modelRI is still being captured; call aclmdlRICaptureEnd first");
   }
   return {};
+}
+
+void end_groups(Graph& graph) {
+  std::vector<const void*> groups;
+  {
+    std::lock_guard lock(graph_mutex());
+    groups.swap(graph.groups);
+  }
+  for (const void* group : groups) task_groups().destroy(group);
 }
 
 void end_graph(const void* handle) {

@@ -39,7 +39,8 @@ class TaskList {
   NodeList nodes() const;
   size_t size() const;
   void add(std::shared_ptr<const Node> node);
-  // A replay that runs meanwhile takes each task when it gets there.
+  // A replay that runs meanwhile takes each task when it gets there. No effect on a list that was
+  // cleared.
   void replace(size_t first, const NodeList& nodes);
   void clear();
   // Each replay first sets 8 bytes of device memory.
@@ -79,6 +80,7 @@ std::mutex& graph_mutex();
 Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool finished = true);
 void set_value(void* address, uint64_t value);  // 8 bytes of device memory
 void end_condition(const void* handle);         // graph_conditions.cpp
+void end_groups(Graph& graph);
 // Destroys the graph and what ends with it.
 void end_graph(const void* handle);
 

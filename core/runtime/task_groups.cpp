@@ -27,6 +27,10 @@ Status group_status(const char* call, const char* sentence) {
   return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call, "%s", sentence);
 }
 
+Status dropped_group(const char* call) {
+  return group_status(call, "the tasks of the group were dropped; capture the model again");
+}
+
 Status begin_group(const char* call, aclrtStream handle) {
   PinnedStream stream;
   if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
@@ -117,7 +121,7 @@ Status end_update(const char* call, aclrtStream handle) {
   }
   const PinnedGroup group(task_groups(), update->group);
   const std::shared_ptr<TaskList> tasks = group ? group->tasks.lock() : nullptr;
-  if (tasks == nullptr) return group_status(call, "the graph of the group was destroyed meanwhile");
+  if (tasks == nullptr) return dropped_group(call);
   group->busy = false;
   const NodeList& nodes = update->nodes;
   if (nodes.empty()) return {};  // the old tasks stay
@@ -127,6 +131,7 @@ Status end_update(const char* call, aclrtStream handle) {
                 nodes.size());
   }
   const NodeList old = tasks->nodes();
+  if (group->first + group->count > old.size()) return dropped_group(call);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const char* before = old[group->first + i]->task.call;
     if (std::strcmp(before, nodes[i]->task.call) == 0) continue;

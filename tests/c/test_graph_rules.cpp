@@ -221,6 +221,34 @@ void handles(Fixture& f) {
   CHECK_EQ(aclmdlRIDestroy(graph), 0);
 }
 
+// A model of a condition whose capture fails loses its tasks and its groups.
+void failed_part(Fixture& f) {
+  begin(f.stream);
+  aclmdlRI graph = nullptr, part = nullptr, none = nullptr;
+  aclmdlRICaptureStatus status;
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &graph), 0);
+  aclmdlRICondHandle condition = nullptr;
+  CHECK_EQ(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition),
+           0);
+  CHECK_EQ(aclmdlRIAddCondTask({condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &part}, f.stream, 0), 0);
+  aclrtStream update = new_stream();
+  aclrtTaskGrp group = nullptr;
+  for (const bool during : {false, true}) {
+    CHECK_EQ(aclmdlRICaptureToModelRIBegin(f.other, part, kRelaxed), 0);
+    CHECK_EQ(aclmdlRICaptureTaskGrpBegin(f.other), 0);
+    CHECK_EQ(leaky(f.x, f.y, 8, 1, f.other), 0);
+    CHECK_EQ(aclmdlRICaptureTaskGrpEnd(f.other, &group), 0);
+    if (during) CHECK_EQ(aclmdlRICaptureTaskUpdateBegin(update, group), 0);
+    CHECK_EQ(aclrtSynchronizeStream(f.other), 107030);
+    CHECK_EQ(aclmdlRICaptureEnd(f.other, &none), 507903);
+    if (!during) CHECK_EQ(aclmdlRICaptureTaskUpdateBegin(update, group), 107017);
+  }
+  CHECK_EQ(leaky(f.x, f.y, 8, 1, update), 0);
+  CHECK_FAILS(aclmdlRICaptureTaskUpdateEnd(update), 107033, "were dropped");
+  CHECK_EQ(aclmdlRIDestroy(end(f.stream)), 0);
+  CHECK_EQ(aclrtDestroyStream(update), 0);
+}
+
 // Streams that end during a capture.
 void ends() {
   aclrtStream stream = new_stream(), other = new_stream();
@@ -254,6 +282,7 @@ int main() {
     modes(fixture);
     beginning_and_end(fixture);
     handles(fixture);
+    failed_part(fixture);
   }
   ends();
   CHECK_EQ(aclrtResetDevice(0), 0);
