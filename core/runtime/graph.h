@@ -68,6 +68,7 @@ struct Graph {
   bool part = false;                   // of a condition: its graph owns it
   // Guarded by graph_mutex().
   std::string name;
+  bool ending = false;  // no replay begins
   std::vector<std::pair<aclrtCallback, void*>> at_end;
   std::vector<const void*> groups, conditions, parts;  // handles that end with the graph
 };
