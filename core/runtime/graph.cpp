@@ -18,7 +18,9 @@ std::atomic<uint32_t> graphs_made = 0;
 Graph::Graph() : id(graphs_made++) {}
 
 void TaskList::run(Stream& stream) {
-  std::lock_guard one(running_);
+  const auto locked = [](void* lock) { return static_cast<ForkSafeLock*>(lock)->try_lock(); };
+  if (stream.poll_here(locked, &running_, {}) != Stream::Waited::signalled) return;
+  const std::lock_guard one(running_, std::adopt_lock);
   for (const auto& [address, value] : resets()) set_value(address, value);
   for (size_t i = 0; !stream.halted() && !stream.interrupted(); ++i) {
     std::shared_ptr<const Node> node;

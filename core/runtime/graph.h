@@ -34,7 +34,7 @@ using NodeList = std::vector<std::shared_ptr<const Node>>;
 // Shared by a graph and its replays.
 class TaskList {
  public:
-  void run(Stream& stream);  // one replay at a time
+  void run(Stream& stream);  // in a task of the stream; one replay at a time
   void observe(const Stream& stream) const;
   NodeList nodes() const;
   size_t size() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs by value: what a stream records, two streams, replays, task groups, conditions.
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -234,6 +235,31 @@ void threads() {
   other.join();
 }
 
+// The second replay of a graph waits for the first; its stream can be aborted.
+void aborted_replay() {
+  aclrtStream stream = new_stream(), other = new_stream();
+  aclrtEvent ready = nullptr;
+  CHECK_EQ(aclrtCreateEventWithFlag(&ready, ACL_EVENT_EXTERNAL), 0);
+  float* x = floats(1);
+  begin(stream);
+  CHECK_EQ(aclrtStreamWaitEvent(stream, ready), 0);
+  CHECK_EQ(aclrtLaunchHostFunc(stream, add_one, x), 0);
+  aclmdlRI graph = end(stream);
+  CHECK_EQ(aclmdlRIExecuteAsync(graph, stream), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK_EQ(aclmdlRIExecuteAsync(graph, other), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK_EQ(aclrtStreamAbort(other), 0);
+  CHECK_EQ(x[0], 0.0f);
+  CHECK_EQ(aclrtRecordEvent(ready, other), 0);
+  CHECK_EQ(aclrtSynchronizeStream(stream), 0);
+  CHECK_EQ(x[0], 1.0f);
+  CHECK_EQ(aclmdlRIDestroy(graph), 0);
+  CHECK_EQ(aclrtDestroyEvent(ready), 0);
+  for (aclrtStream own : {stream, other}) CHECK_EQ(aclrtDestroyStream(own), 0);
+  CHECK_EQ(aclrtFree(x), 0);
+}
+
 // A graph is destroyed while another thread replays it: one of the two is refused.
 void destroyed_meanwhile() {
   aclrtStream stream = new_stream(), other = new_stream();
@@ -277,6 +303,7 @@ int main() {
   updates();
   conditions();
   threads();
+  aborted_replay();
   destroyed_meanwhile();
   CHECK_EQ(aclrtResetDevice(0), 0);
   CHECK_EQ(aclFinalize(), 0);
