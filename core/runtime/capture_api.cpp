@@ -120,9 +120,9 @@ Status capture_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus*
   if (Status null = not_null(call, "status", status); !null.ok()) return null;
   *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   if (model != nullptr) *model = nullptr;
-  if (captures_alive == 0) return {};
   PinnedStream stream;
   if (Status missing = find_to_capture(call, handle, &stream); !missing.ok()) return missing;
+  if (captures_alive == 0) return {};
   std::lock_guard lock(capture_mutex());
   const Capture* capture = stream->recording().capture.get();
   if (capture == nullptr) return {};

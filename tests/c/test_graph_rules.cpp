@@ -133,12 +133,14 @@ void beginning_and_end(Fixture& f) {
   CHECK_FAILS(aclmdlRICaptureEnd(f.stream, &graph), 107029, "not being captured");
   CHECK_EQ(aclmdlRICaptureEnd(f.stream, nullptr), 100000);
   CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, nullptr, nullptr), 100000);
+  aclmdlRICaptureStatus status;
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.x, &status, nullptr), 107017);
+  CHECK_EQ(aclmdlRICaptureGetInfo(nullptr, &status, nullptr), 0);
   begin(f.stream);
   CHECK_FAILS(aclmdlRICaptureBegin(f.stream, kGlobal), 107027, "captured already");
   CHECK_FAILS(leaky(f.x, f.y, 8, 1, nullptr), 361001, "default stream takes no work");
   CHECK_FAILS(aclrtMemsetAsync(f.x, 4, 0, 4, nullptr), 107031, "default stream takes no work");
   aclmdlRI during = nullptr;
-  aclmdlRICaptureStatus status;
   CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &during), 0);
   CHECK_FAILS(aclmdlRIExecuteAsync(during, f.other), 107026, "still being captured");
   CHECK_EQ(aclmdlRIDestroy(during), 107026);
