@@ -60,6 +60,7 @@ Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
   }
   capture->group = nullptr;
   const PinnedGraph owner(graphs(), capture->graph);
+  if (!owner) return dropped_group(call);  // with the graph that it is a part of
   const size_t count = capture->tasks->size() - capture->group_begin;
   TaskGroup* made = task_groups().create(capture->tasks, capture->group_begin, count);
   if (made == nullptr) {

@@ -251,6 +251,28 @@ void failed_part(Fixture& f) {
   CHECK_EQ(aclrtDestroyStream(update), 0);
 }
 
+// A condition that does not fit among the live graphs leaves none behind.
+void too_many_parts(Fixture& f) {
+  begin(f.stream);
+  aclmdlRI graph = nullptr;
+  aclmdlRICaptureStatus status;
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &graph), 0);
+  aclmdlRICondHandle condition = nullptr;
+  CHECK_EQ(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition),
+           0);
+  std::vector<aclmdlRI> parts(1024);
+  int code = 0;
+  for (int i = 0; code == 0 && i < 65; ++i) {
+    code = aclmdlRIAddCondTask({condition, ACL_MODEL_RI_COND_TYPE_SWITCH, 1024, parts.data()},
+                               f.stream, 0);
+  }
+  CHECK_EQ(code, 207008);
+  CHECK_TEXT("too many live graphs");
+  begin(f.other);
+  CHECK_EQ(aclmdlRIDestroy(end(f.other)), 0);
+  CHECK_EQ(aclmdlRIDestroy(end(f.stream)), 0);
+}
+
 // Streams that end during a capture.
 void ends() {
   aclrtStream stream = new_stream(), other = new_stream();
@@ -285,6 +307,7 @@ int main() {
     beginning_and_end(fixture);
     handles(fixture);
     failed_part(fixture);
+    too_many_parts(fixture);
   }
   ends();
   CHECK_EQ(aclrtResetDevice(0), 0);
