@@ -62,13 +62,14 @@ Status begin_part(const char* call, aclrtStream handle, aclmdlRI model, int mode
   PinnedStream stream;
   if (status.ok()) status = find_captured(call, handle, mode, &stream);
   if (!status.ok()) return status;
-  if (!part->part || part->tasks->size() > 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
-                "modelRI must be an empty model of aclmdlRIAddCondTask");
+  if (part->part && part->captured.exchange(true)) return still_captured(call);
+  if (part->part && part->tasks->size() == 0) {
+    status = begin_capture(call, *stream, mode, model, part->tasks);
+  } else {
+    status = fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
+                  "modelRI must be an empty model of aclmdlRIAddCondTask");
   }
-  part->captured = true;
-  status = begin_capture(call, *stream, mode, model, part->tasks);
-  if (!status.ok()) part->captured = false;
+  if (part->part && !status.ok()) part->captured = false;
   return status;
 }
 
@@ -101,7 +102,6 @@ Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
   Status status = end_capture(call, *stream, &handle_of_graph);
   PinnedGraph graph(graphs(), handle_of_graph);
   if (!graph) return status;
-  graph->captured = false;
   const bool part = graph->part;
   if (status.ok()) {
     *model = graph.get();
@@ -110,6 +110,7 @@ Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
     end_groups(*graph);
     graph->tasks->clear();
   }
+  graph->captured = false;  // from now on another capture may begin here
   graph.release();
   if (!status.ok() && !part) end_graph(handle_of_graph);
   return status;

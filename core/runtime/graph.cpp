@@ -99,17 +99,18 @@ std::mutex& graph_mutex() {
   return held.get().mutex;
 }
 
+Status still_captured(const char* call) {
+  return fail(ACL_ERROR_RT_MODEL_CAPTURED, Reason::call_missing, call,
+              "modelRI is still being captured; call aclmdlRICaptureEnd first");
+}
+
 Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool finished) {
   if (Status null = not_null(call, "modelRI", handle, ObjectKind::graph); !null.ok()) return null;
   *graph = PinnedGraph(graphs(), handle);
   if (!*graph) {
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "modelRI", handle);
   }
-  if (finished && (*graph)->captured) {
-    return fail(ACL_ERROR_RT_MODEL_CAPTURED, Reason::call_missing, call,
-                "modelRI is still being captured; call aclmdlRICaptureEnd first");
-  }
-  return {};
+  return finished && (*graph)->captured ? still_captured(call) : Status();
 }
 
 void end_groups(Graph& graph) {

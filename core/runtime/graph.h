@@ -79,6 +79,7 @@ std::mutex& graph_mutex();
 
 // Fails for a handle that is not alive, and with `finished` for a graph that is being captured.
 Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool finished = true);
+Status still_captured(const char* call);
 void set_value(void* address, uint64_t value);  // 8 bytes of device memory
 void end_condition(const void* handle);         // graph_conditions.cpp
 void end_groups(Graph& graph);

@@ -245,8 +245,12 @@ void failed_part(Fixture& f) {
     CHECK_EQ(aclmdlRICaptureEnd(f.other, &none), 507903);
     if (!during) CHECK_EQ(aclmdlRICaptureTaskUpdateBegin(update, group), 107017);
   }
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(update, part, kRelaxed), 107033);  // it updates a group
   CHECK_EQ(leaky(f.x, f.y, 8, 1, update), 0);
   CHECK_FAILS(aclmdlRICaptureTaskUpdateEnd(update), 107033, "were dropped");
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(update, part, kRelaxed), 0);
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(f.other, part, kRelaxed), 107026);
+  CHECK_EQ(end(update), part);
   CHECK_EQ(aclmdlRIDestroy(end(f.stream)), 0);
   CHECK_EQ(aclrtDestroyStream(update), 0);
 }
