@@ -89,7 +89,8 @@ Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_han
   if (stream->records())
     return group_status(call, "the stream is being captured or updates a group; use another one");
   const std::shared_ptr<TaskList> tasks = group->tasks.lock();
-  if (tasks == nullptr || group->busy.exchange(true))
+  if (tasks == nullptr) return dropped_group(call);
+  if (group->busy.exchange(true))
     return group_status(call, "another stream updates the group; end that update first");
   stream->set_recording({nullptr, std::move(update)});
   return {};
