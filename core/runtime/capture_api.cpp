@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions of captures and task groups.
+// The C functions of captures.
 #include <utility>
 
 #include "acl/acl_rt.h"

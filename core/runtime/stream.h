@@ -65,7 +65,7 @@ class Stream {
   // from a task of this stream, throws std::bad_alloc instead.
   void submit(Task task);
   // The same for a task that no graph may record.
-  void submit_marker(Task task);
+  void submit_unrecorded(Task task);
   // Queues a task that itself waits; never blocks. Throws std::bad_alloc; false, with nothing
   // submitted, if no thread can be started.
   bool hand_over(Task task);

@@ -52,7 +52,7 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
     const auto nothing = [](void*) {};
     if (stream.run_if_idle(nothing, nullptr)) return;
     gate.enter();
-    stream.submit_marker(
+    stream.submit_unrecorded(
         {nothing, [](void* entered) { static_cast<Gate*>(entered)->leave(); }, &gate});
   });
   gate.wait();
