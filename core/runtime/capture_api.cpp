@@ -17,11 +17,6 @@ aclError guarded_capture(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
-Status find_to_capture(const char* call, aclrtStream handle, PinnedStream* stream) {
-  const Status status = find_stream(handle, stream, call);
-  return status.ok() ? status : with_call(status, call);
-}
-
 Status check_capture_mode(const char* call, int mode, int32_t code) {
   if (mode >= ACL_MODEL_RI_CAPTURE_MODE_GLOBAL && mode <= ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
     return {};
@@ -33,7 +28,7 @@ Status find_captured(const char* call, aclrtStream handle, int mode, PinnedStrea
   if (Status status = check_capture_mode(call, mode, ACL_ERROR_INVALID_PARAM); !status.ok())
     return status;
   if (handle != nullptr) {
-    if (Status status = find_to_capture(call, handle, stream); !status.ok()) return status;
+    if (Status status = find_stream_for(call, handle, stream); !status.ok()) return status;
     const Context* owner = (*stream)->owner();
     if (owner == nullptr || owner->stream != stream->get()) return {};
   }
@@ -96,7 +91,7 @@ Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
   if (Status null = not_null(call, "modelRI", model); !null.ok()) return null;
   *model = nullptr;
   PinnedStream stream;
-  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   if (Status status = check_parts(call, *stream); !status.ok()) return status;
   const void* handle_of_graph = nullptr;
   Status status = end_capture(call, *stream, &handle_of_graph);
@@ -122,7 +117,7 @@ Status capture_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus*
   *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   if (model != nullptr) *model = nullptr;
   PinnedStream stream;
-  if (Status missing = find_to_capture(call, handle, &stream); !missing.ok()) return missing;
+  if (Status missing = find_stream_for(call, handle, &stream); !missing.ok()) return missing;
   if (captures_alive == 0) return {};
   std::lock_guard lock(capture_mutex());
   const Capture* capture = stream->recording().capture.get();

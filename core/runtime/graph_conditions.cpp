@@ -148,10 +148,7 @@ Status add_condition(const char* call, const aclmdlRICondTaskParams& given, aclr
     std::lock_guard lock(capture_mutex());
     if (const auto& capture = stream->recording().capture) captured = capture->graph;
   }
-  if (captured == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
-                "the stream is not being captured; call aclmdlRICaptureBegin first");
-  }
+  if (captured == nullptr) return not_captured(call);
   if (captured != condition->graph) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
                 "handle belongs to another model than the one that the stream records");

@@ -209,6 +209,9 @@ HandlePool<Stream>& streams();
 // no context is current. `call` is only for observers.
 Status find_stream(const void* handle, PinnedStream* stream, const char* call = nullptr);
 
+// The same with the name of the call.
+Status find_stream_for(const char* call, const void* handle, PinnedStream* stream);
+
 // After the failure of a stream that stops: the other streams of its context stop too.
 void halt_others(const Stream& failed);
 

@@ -180,6 +180,11 @@ Status check_running(Stream& stream) {
               "the stream stopped at a failure (aclrtSetStreamFailureMode): %s", failure.sentence);
 }
 
+Status find_stream_for(const char* call, const void* handle, PinnedStream* stream) {
+  const Status status = find_stream(handle, stream, call);
+  return status.ok() ? status : with_call(status, call);
+}
+
 Status find_working_stream(const char* call, const void* handle, PinnedStream* stream) {
   Status status = find_stream(handle, stream, call);
   if (status.ok()) status = check_running(**stream);

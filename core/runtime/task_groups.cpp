@@ -18,11 +18,6 @@ aclError guarded_group(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
-Status find_for_group(const char* call, aclrtStream handle, PinnedStream* stream) {
-  const Status status = find_stream(handle, stream, call);
-  return status.ok() ? status : with_call(status, call);
-}
-
 Status group_status(const char* call, const char* sentence) {
   return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call, "%s", sentence);
 }
@@ -33,13 +28,10 @@ Status dropped_group(const char* call) {
 
 Status begin_group(const char* call, aclrtStream handle) {
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
-  if (capture == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
-                "the stream is not being captured; call aclmdlRICaptureBegin first");
-  }
+  if (capture == nullptr) return not_captured(call);
   if (capture->group != nullptr)
     return group_status(call, "a task group of the capture is open; end it first");
   capture->group = stream.get();
@@ -51,7 +43,7 @@ Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
   if (Status null = not_null(call, "handle", group); !null.ok()) return null;
   *group = nullptr;
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
   if (capture == nullptr || capture->group != stream.get()) {
@@ -78,7 +70,7 @@ using PinnedGroup = HandlePool<TaskGroup>::Pin;
 Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_handle) {
   if (Status null = not_null(call, "handle", group_handle); !null.ok()) return null;
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   const PinnedGroup group(task_groups(), group_handle);
   if (!group) {
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
@@ -110,7 +102,7 @@ struct Replacement {
 
 Status end_update(const char* call, aclrtStream handle) {
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::shared_ptr<TaskUpdate> update;
   {
     std::lock_guard lock(capture_mutex());
