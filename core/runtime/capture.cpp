@@ -191,14 +191,16 @@ Status begin_capture(const char* call, Stream& stream, int mode, const void* gra
   return {};
 }
 
+Status not_captured(const char* call) {
+  return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
+              "the stream is not being captured; call aclmdlRICaptureBegin first");
+}
+
 Status end_capture(const char* call, Stream& stream, const void** graph) {
   std::shared_ptr<TaskList> tasks;  // released without the lock
   std::lock_guard lock(capture_mutex());
   const std::shared_ptr<Capture> capture = stream.recording().capture;
-  if (capture == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
-                "the stream is not being captured; call aclmdlRICaptureBegin first");
-  }
+  if (capture == nullptr) return not_captured(call);
   if (capture->streams[0] != &stream) {
     return fail(ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED, {Reason::foreign_handle, ObjectKind::stream},
                 call, "the capture began on stream %p; end it there",

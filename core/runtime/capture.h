@@ -84,6 +84,8 @@ bool is_capturing(Stream& stream);
 
 Status begin_capture(const char* call, Stream& stream, int mode, const void* graph,
                      std::shared_ptr<TaskList> tasks);
+// For a stream that must be in capture.
+Status not_captured(const char* call);
 // The graph, or nullptr and the reason.
 Status end_capture(const char* call, Stream& stream, const void** graph);
 

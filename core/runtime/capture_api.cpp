@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions of captures and task groups.
+// The C functions of captures.
 #include <utility>
 
 #include "acl/acl_rt.h"
@@ -17,11 +17,6 @@ aclError guarded_capture(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
-Status find_to_capture(const char* call, aclrtStream handle, PinnedStream* stream) {
-  const Status status = find_stream(handle, stream, call);
-  return status.ok() ? status : with_call(status, call);
-}
-
 Status check_capture_mode(const char* call, int mode, int32_t code) {
   if (mode >= ACL_MODEL_RI_CAPTURE_MODE_GLOBAL && mode <= ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
     return {};
@@ -33,7 +28,7 @@ Status find_captured(const char* call, aclrtStream handle, int mode, PinnedStrea
   if (Status status = check_capture_mode(call, mode, ACL_ERROR_INVALID_PARAM); !status.ok())
     return status;
   if (handle != nullptr) {
-    if (Status status = find_to_capture(call, handle, stream); !status.ok()) return status;
+    if (Status status = find_stream_for(call, handle, stream); !status.ok()) return status;
     const Context* owner = (*stream)->owner();
     if (owner == nullptr || owner->stream != stream->get()) return {};
   }
@@ -62,13 +57,14 @@ Status begin_part(const char* call, aclrtStream handle, aclmdlRI model, int mode
   PinnedStream stream;
   if (status.ok()) status = find_captured(call, handle, mode, &stream);
   if (!status.ok()) return status;
-  if (!part->part || part->tasks->size() > 0) {
-    return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
-                "modelRI must be an empty model of aclmdlRIAddCondTask");
+  if (part->part && part->captured.exchange(true)) return still_captured(call);
+  if (part->part && part->tasks->size() == 0) {
+    status = begin_capture(call, *stream, mode, model, part->tasks);
+  } else {
+    status = fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
+                  "modelRI must be an empty model of aclmdlRIAddCondTask");
   }
-  part->captured = true;
-  status = begin_capture(call, *stream, mode, model, part->tasks);
-  if (!status.ok()) part->captured = false;
+  if (part->part && !status.ok()) part->captured = false;
   return status;
 }
 
@@ -95,20 +91,21 @@ Status finish_capture(const char* call, aclrtStream handle, aclmdlRI* model) {
   if (Status null = not_null(call, "modelRI", model); !null.ok()) return null;
   *model = nullptr;
   PinnedStream stream;
-  if (Status status = find_to_capture(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   if (Status status = check_parts(call, *stream); !status.ok()) return status;
   const void* handle_of_graph = nullptr;
   Status status = end_capture(call, *stream, &handle_of_graph);
   PinnedGraph graph(graphs(), handle_of_graph);
   if (!graph) return status;
-  graph->captured = false;
   const bool part = graph->part;
   if (status.ok()) {
     *model = graph.get();
     if (!part) notify_made(call, ObjectKind::graph, graph.get());
   } else if (part) {
+    end_groups(*graph);
     graph->tasks->clear();
   }
+  graph->captured = false;  // from now on another capture may begin here
   graph.release();
   if (!status.ok() && !part) end_graph(handle_of_graph);
   return status;
@@ -119,9 +116,9 @@ Status capture_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus*
   if (Status null = not_null(call, "status", status); !null.ok()) return null;
   *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
   if (model != nullptr) *model = nullptr;
-  if (captures_alive == 0) return {};
   PinnedStream stream;
-  if (Status missing = find_to_capture(call, handle, &stream); !missing.ok()) return missing;
+  if (Status missing = find_stream_for(call, handle, &stream); !missing.ok()) return missing;
+  if (captures_alive == 0) return {};
   std::lock_guard lock(capture_mutex());
   const Capture* capture = stream->recording().capture.get();
   if (capture == nullptr) return {};

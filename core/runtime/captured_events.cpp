@@ -17,7 +17,7 @@ struct Marker {
   void run() const {}
 };
 
-void submit_marker(const char* call, TaskType type, Stream& stream) {
+void record_marker(const char* call, TaskType type, Stream& stream) {
   auto job = std::make_unique<Marker>();
   Task task = task_of(job.get());
   task.call = call, task.type = type;
@@ -108,7 +108,7 @@ Status record_in_capture(const char* call, const void* event, Stream& stream, bo
     submit_job(stream, std::make_unique<ExternalRecord>(ExternalRecord{event}), false);
     return {};
   }
-  submit_marker(call, TaskType::event_record, stream);
+  record_marker(call, TaskType::event_record, stream);
   std::shared_ptr<const CapturedPoint> mark = capture_point(stream);
   std::shared_ptr<Point> point;
   return with_event(call, event, [&](Event& own) {
@@ -142,7 +142,7 @@ Status wait_in_capture(const char* call, const void* event, Stream& stream, int6
                 "create it with ACL_EVENT_EXTERNAL to wait for other work");
   }
   Status status = join_capture(call, stream, *state.captured);
-  if (status.ok()) submit_marker(call, TaskType::event_wait, stream);
+  if (status.ok()) record_marker(call, TaskType::event_wait, stream);
   return status;
 }
 
@@ -153,7 +153,7 @@ Status reset_in_capture(const char* call, const void* event, Stream& stream) {
     submit_job(stream, std::make_unique<ExternalReset>(ExternalReset{event}), false);
     return {};
   }
-  submit_marker(call, TaskType::event_reset, stream);
+  record_marker(call, TaskType::event_reset, stream);
   std::shared_ptr<const CapturedPoint> none;
   return with_event(call, event, [&](Event& own) {
     own.captured.swap(none);

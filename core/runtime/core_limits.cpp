@@ -40,11 +40,6 @@ uint32_t cores_of_stream(const Stream& stream, int type) {
   return cores_of_device(owner ? owner->device : 0, type);
 }
 
-Status find_limited(const char* call, aclrtStream handle, PinnedStream* stream) {
-  const Status status = find_stream(handle, stream, call);
-  return status.ok() ? status : with_call(status, call);
-}
-
 }  // namespace
 
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value) {
@@ -76,7 +71,7 @@ aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
   PinnedStream own;
   Status status = check_type(call, static_cast<int>(type));
   if (status.ok()) status = check_cores(call, value);
-  if (status.ok()) status = find_limited(call, stream, &own);
+  if (status.ok()) status = find_stream_for(call, stream, &own);
   if (status.ok()) own->cores[type] = value;
   return status.code();
 }
@@ -86,21 +81,21 @@ aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type, u
   PinnedStream own;
   Status status = not_null(call, "value", value);
   if (status.ok()) status = check_type(call, static_cast<int>(type));
-  if (status.ok()) status = find_limited(call, stream, &own);
+  if (status.ok()) status = find_stream_for(call, stream, &own);
   if (status.ok()) *value = cores_of_stream(*own, type);
   return status.code();
 }
 
 aclError aclrtResetStreamResLimit(aclrtStream stream) {
   PinnedStream own;
-  const Status status = find_limited("aclrtResetStreamResLimit", stream, &own);
+  const Status status = find_stream_for("aclrtResetStreamResLimit", stream, &own);
   if (status.ok()) own->cores[0] = own->cores[1] = 0;
   return status.code();
 }
 
 aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
   PinnedStream own;
-  const Status status = find_limited("aclrtUseStreamResInCurrentThread", stream, &own);
+  const Status status = find_stream_for("aclrtUseStreamResInCurrentThread", stream, &own);
   if (status.ok()) stream_in_use = own.get();
   return status.code();
 }
@@ -108,7 +103,7 @@ aclError aclrtUseStreamResInCurrentThread(aclrtStream stream) {
 aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream) {
   constexpr const char* call = "aclrtUnuseStreamResInCurrentThread";
   PinnedStream own;
-  Status status = find_limited(call, stream, &own);
+  Status status = find_stream_for(call, stream, &own);
   if (status.ok() && own.get() != stream_in_use) {
     status = fail(ACL_ERROR_RT_PARAM_INVALID, Reason::call_missing, call,
                   "this thread does not use the limits of the stream; call "

@@ -18,7 +18,9 @@ std::atomic<uint32_t> graphs_made = 0;
 Graph::Graph() : id(graphs_made++) {}
 
 void TaskList::run(Stream& stream) {
-  std::lock_guard one(running_);
+  const auto locked = [](void* lock) { return static_cast<ForkSafeLock*>(lock)->try_lock(); };
+  if (stream.poll_here(locked, &running_, {}) != Stream::Waited::signalled) return;
+  const std::lock_guard one(running_, std::adopt_lock);
   for (const auto& [address, value] : resets()) set_value(address, value);
   for (size_t i = 0; !stream.halted() && !stream.interrupted(); ++i) {
     std::shared_ptr<const Node> node;
@@ -76,6 +78,7 @@ void TaskList::add(std::shared_ptr<const Node> node) {
 void TaskList::replace(size_t first, const NodeList& nodes) {
   NodeList old = nodes;  // ends outside the lock: dropping a task runs code of others
   std::lock_guard lock(lock_);
+  if (first + old.size() > nodes_.size()) return;
   for (size_t i = 0; i < old.size(); ++i) nodes_[first + i].swap(old[i]);
 }
 
@@ -96,17 +99,27 @@ std::mutex& graph_mutex() {
   return held.get().mutex;
 }
 
+Status still_captured(const char* call) {
+  return fail(ACL_ERROR_RT_MODEL_CAPTURED, Reason::call_missing, call,
+              "modelRI is still being captured; call aclmdlRICaptureEnd first");
+}
+
 Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool finished) {
   if (Status null = not_null(call, "modelRI", handle, ObjectKind::graph); !null.ok()) return null;
   *graph = PinnedGraph(graphs(), handle);
   if (!*graph) {
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "modelRI", handle);
   }
-  if (finished && (*graph)->captured) {
-    return fail(ACL_ERROR_RT_MODEL_CAPTURED, Reason::call_missing, call,
-                "modelRI is still being captured; call aclmdlRICaptureEnd first");
+  return finished && (*graph)->captured ? still_captured(call) : Status();
+}
+
+void end_groups(Graph& graph) {
+  std::vector<const void*> groups;
+  {
+    std::lock_guard lock(graph_mutex());
+    groups.swap(graph.groups);
   }
-  return {};
+  for (const void* group : groups) task_groups().destroy(group);
 }
 
 void end_graph(const void* handle) {

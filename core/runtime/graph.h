@@ -34,12 +34,13 @@ using NodeList = std::vector<std::shared_ptr<const Node>>;
 // Shared by a graph and its replays.
 class TaskList {
  public:
-  void run(Stream& stream);  // one replay at a time
+  void run(Stream& stream);  // in a task of the stream; one replay at a time
   void observe(const Stream& stream) const;
   NodeList nodes() const;
   size_t size() const;
   void add(std::shared_ptr<const Node> node);
-  // A replay that runs meanwhile takes each task when it gets there.
+  // A replay that runs meanwhile takes each task when it gets there. No effect on a list that was
+  // cleared.
   void replace(size_t first, const NodeList& nodes);
   void clear();
   // Each replay first sets 8 bytes of device memory.
@@ -67,6 +68,7 @@ struct Graph {
   bool part = false;                   // of a condition: its graph owns it
   // Guarded by graph_mutex().
   std::string name;
+  bool ending = false;  // no replay begins
   std::vector<std::pair<aclrtCallback, void*>> at_end;
   std::vector<const void*> groups, conditions, parts;  // handles that end with the graph
 };
@@ -77,8 +79,10 @@ std::mutex& graph_mutex();
 
 // Fails for a handle that is not alive, and with `finished` for a graph that is being captured.
 Status find_graph(const char* call, const void* handle, PinnedGraph* graph, bool finished = true);
+Status still_captured(const char* call);
 void set_value(void* address, uint64_t value);  // 8 bytes of device memory
 void end_condition(const void* handle);         // graph_conditions.cpp
+void end_groups(Graph& graph);
 // Destroys the graph and what ends with it.
 void end_graph(const void* handle);
 

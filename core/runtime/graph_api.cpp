@@ -34,6 +34,11 @@ struct Replay {
   void run() const { tasks->run(*Stream::running_here()); }
 };
 
+// Another thread destroys it.
+Status ended_graph(const char* call, aclmdlRI model) {
+  return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "modelRI", model);
+}
+
 Status execute_graph(const char* call, aclmdlRI model, aclrtStream handle) {
   PinnedGraph graph;
   if (Status status = find_graph(call, model, &graph); !status.ok()) return status;
@@ -44,7 +49,12 @@ Status execute_graph(const char* call, aclmdlRI model, aclrtStream handle) {
       !status.ok()) {
     return status;
   }
-  auto job = std::make_unique<Replay>(graph->tasks);
+  std::unique_ptr<Replay> job;
+  {
+    std::lock_guard lock(graph_mutex());
+    if (!graph->ending) job = std::make_unique<Replay>(graph->tasks);
+  }
+  if (job == nullptr) return ended_graph(call, model);
   if (observer != nullptr) [[unlikely]]
     graph->tasks->observe(*stream);
   return hand_over_job(call, *stream, std::move(job));
@@ -58,7 +68,15 @@ Status destroy_graph(const char* call, aclmdlRI model) {
       return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
                   "modelRI belongs to a condition; it ends with the graph of that");
     }
-    if (graph->tasks->replays > 0) {
+    bool ending, running;
+    {
+      std::lock_guard lock(graph_mutex());
+      ending = graph->ending;
+      running = graph->tasks->replays > 0;
+      graph->ending = ending || !running;
+    }
+    if (ending) return ended_graph(call, model);
+    if (running) {
       return fail(ACL_ERROR_RT_MODEL_RUNNING, Reason::wrong_value, call,
                   "modelRI is running; synchronise its stream first");
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions: tasks that run other graphs, chosen by 8 bytes of device memory when they get there.
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -115,6 +116,23 @@ Status check_condition(const char* call, const aclmdlRICondTaskParams& given) {
   return not_null(call, "modelRIArray", given.modelRIArray);
 }
 
+// The models of a condition. Those in `made` end with this.
+struct NewParts {
+  Graph& owner;
+  std::vector<Graph*> made;
+
+  ~NewParts() {
+    if (made.empty()) return;
+    {
+      std::lock_guard lock(graph_mutex());
+      std::erase_if(owner.parts, [this](const void* part) {
+        return std::find(made.begin(), made.end(), part) != made.end();
+      });
+    }
+    for (const Graph* part : made) end_graph(part);
+  }
+};
+
 Status add_condition(const char* call, const aclmdlRICondTaskParams& given, aclrtStream handle,
                      uint32_t flags) {
   Status status = not_null(call, "stream", handle, ObjectKind::stream);
@@ -130,29 +148,34 @@ Status add_condition(const char* call, const aclmdlRICondTaskParams& given, aclr
     std::lock_guard lock(capture_mutex());
     if (const auto& capture = stream->recording().capture) captured = capture->graph;
   }
-  if (captured == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
-                "the stream is not being captured; call aclmdlRICaptureBegin first");
-  }
+  if (captured == nullptr) return not_captured(call);
   if (captured != condition->graph) {
     return fail(ACL_ERROR_RT_PARAM_INVALID, {Reason::foreign_handle, ObjectKind::graph}, call,
                 "handle belongs to another model than the one that the stream records");
   }
   const PinnedGraph owner(graphs(), captured);
+  if (!owner) {
+    return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
+                       given.handle);
+  }
   auto job = std::make_unique<Choice>(Choice{condition->value, given.type, {}});
+  NewParts parts{*owner, {}};
+  parts.made.reserve(given.size);
   for (uint32_t i = 0; i < given.size; ++i) {
     Graph* part = graphs().create();
     if (part == nullptr) {
       return fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, Reason::no_resource, call,
                   "too many live graphs");
     }
+    parts.made.push_back(part);
     part->part = true;
     job->branches.push_back(part->tasks);
-    given.modelRIArray[i] = part;
     std::lock_guard lock(graph_mutex());
     owner->parts.push_back(part);
   }
   submit_job(*stream, std::move(job), false);
+  std::copy(parts.made.begin(), parts.made.end(), given.modelRIArray);
+  parts.made.clear();
   return {};
 }
 

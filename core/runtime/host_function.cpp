@@ -71,8 +71,7 @@ struct Subscriptions {
 Status find_subscribed(const char* call, aclrtStream handle, PinnedStream* stream) {
   if (Status null = not_null(call, "exeStream", handle, ObjectKind::stream); !null.ok())
     return null;
-  const Status status = find_stream(handle, stream, call);
-  return status.ok() ? status : with_call(status, call);
+  return find_stream_for(call, handle, stream);
 }
 
 }  // namespace

@@ -103,10 +103,10 @@ bool Stream::run_if_idle(void (*run)(void*), void* context) {
 void Stream::submit(Task task) {
   if (records() && record(*this, task)) [[unlikely]]
     return;
-  submit_marker(task);
+  submit_unrecorded(task);
 }
 
-void Stream::submit_marker(Task task) {
+void Stream::submit_unrecorded(Task task) {
   task.thread = number_of_this_thread();
   std::list<Task> node;
   try {

@@ -65,7 +65,7 @@ class Stream {
   // from a task of this stream, throws std::bad_alloc instead.
   void submit(Task task);
   // The same for a task that no graph may record.
-  void submit_marker(Task task);
+  void submit_unrecorded(Task task);
   // Queues a task that itself waits; never blocks. Throws std::bad_alloc; false, with nothing
   // submitted, if no thread can be started.
   bool hand_over(Task task);
@@ -208,6 +208,9 @@ HandlePool<Stream>& streams();
 // Fails, with a sentence without the name of a call, if the stream or its context is not alive or
 // no context is current. `call` is only for observers.
 Status find_stream(const void* handle, PinnedStream* stream, const char* call = nullptr);
+
+// The same with the name of the call.
+Status find_stream_for(const char* call, const void* handle, PinnedStream* stream);
 
 // After the failure of a stream that stops: the other streams of its context stop too.
 void halt_others(const Stream& failed);

@@ -52,7 +52,7 @@ void wait_for_all(PickStream pick, void* context, std::vector<const Stream*>& wa
     const auto nothing = [](void*) {};
     if (stream.run_if_idle(nothing, nullptr)) return;
     gate.enter();
-    stream.submit_marker(
+    stream.submit_unrecorded(
         {nothing, [](void* entered) { static_cast<Gate*>(entered)->leave(); }, &gate});
   });
   gate.wait();
@@ -178,6 +178,11 @@ Status check_running(Stream& stream) {
   const TaskFailure failure = stream.failure();
   return fail(failure.code, failure.cause, nullptr,
               "the stream stopped at a failure (aclrtSetStreamFailureMode): %s", failure.sentence);
+}
+
+Status find_stream_for(const char* call, const void* handle, PinnedStream* stream) {
+  const Status status = find_stream(handle, stream, call);
+  return status.ok() ? status : with_call(status, call);
 }
 
 Status find_working_stream(const char* call, const void* handle, PinnedStream* stream) {

@@ -18,24 +18,20 @@ aclError guarded_group(const char* call, F f) {
   return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
 }
 
-Status find_for_group(const char* call, aclrtStream handle, PinnedStream* stream) {
-  const Status status = find_stream(handle, stream, call);
-  return status.ok() ? status : with_call(status, call);
-}
-
 Status group_status(const char* call, const char* sentence) {
   return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call, "%s", sentence);
 }
 
+Status dropped_group(const char* call) {
+  return group_status(call, "the tasks of the group were dropped; capture the model again");
+}
+
 Status begin_group(const char* call, aclrtStream handle) {
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
-  if (capture == nullptr) {
-    return fail(ACL_ERROR_RT_STREAM_NOT_CAPTURED, Reason::call_missing, call,
-                "the stream is not being captured; call aclmdlRICaptureBegin first");
-  }
+  if (capture == nullptr) return not_captured(call);
   if (capture->group != nullptr)
     return group_status(call, "a task group of the capture is open; end it first");
   capture->group = stream.get();
@@ -47,7 +43,7 @@ Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
   if (Status null = not_null(call, "handle", group); !null.ok()) return null;
   *group = nullptr;
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::lock_guard lock(capture_mutex());
   Capture* capture = stream->recording().capture.get();
   if (capture == nullptr || capture->group != stream.get()) {
@@ -56,6 +52,7 @@ Status end_group(const char* call, aclrtStream handle, aclrtTaskGrp* group) {
   }
   capture->group = nullptr;
   const PinnedGraph owner(graphs(), capture->graph);
+  if (!owner) return dropped_group(call);  // with the graph that it is a part of
   const size_t count = capture->tasks->size() - capture->group_begin;
   TaskGroup* made = task_groups().create(capture->tasks, capture->group_begin, count);
   if (made == nullptr) {
@@ -73,7 +70,7 @@ using PinnedGroup = HandlePool<TaskGroup>::Pin;
 Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_handle) {
   if (Status null = not_null(call, "handle", group_handle); !null.ok()) return null;
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   const PinnedGroup group(task_groups(), group_handle);
   if (!group) {
     return dead_handle(ACL_ERROR_RT_INVALID_HANDLE, call, ObjectKind::graph, "handle",
@@ -84,7 +81,8 @@ Status begin_update(const char* call, aclrtStream handle, aclrtTaskGrp group_han
   if (stream->records())
     return group_status(call, "the stream is being captured or updates a group; use another one");
   const std::shared_ptr<TaskList> tasks = group->tasks.lock();
-  if (tasks == nullptr || group->busy.exchange(true))
+  if (tasks == nullptr) return dropped_group(call);
+  if (group->busy.exchange(true))
     return group_status(call, "another stream updates the group; end that update first");
   stream->set_recording({nullptr, std::move(update)});
   return {};
@@ -104,7 +102,7 @@ struct Replacement {
 
 Status end_update(const char* call, aclrtStream handle) {
   PinnedStream stream;
-  if (Status status = find_for_group(call, handle, &stream); !status.ok()) return status;
+  if (Status status = find_stream_for(call, handle, &stream); !status.ok()) return status;
   std::shared_ptr<TaskUpdate> update;
   {
     std::lock_guard lock(capture_mutex());
@@ -117,7 +115,7 @@ Status end_update(const char* call, aclrtStream handle) {
   }
   const PinnedGroup group(task_groups(), update->group);
   const std::shared_ptr<TaskList> tasks = group ? group->tasks.lock() : nullptr;
-  if (tasks == nullptr) return group_status(call, "the graph of the group was destroyed meanwhile");
+  if (tasks == nullptr) return dropped_group(call);
   group->busy = false;
   const NodeList& nodes = update->nodes;
   if (nodes.empty()) return {};  // the old tasks stay
@@ -127,6 +125,7 @@ Status end_update(const char* call, aclrtStream handle) {
                 nodes.size());
   }
   const NodeList old = tasks->nodes();
+  if (group->first + group->count > old.size()) return dropped_group(call);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const char* before = old[group->first + i]->task.call;
     if (std::strcmp(before, nodes[i]->task.call) == 0) continue;

@@ -133,12 +133,14 @@ void beginning_and_end(Fixture& f) {
   CHECK_FAILS(aclmdlRICaptureEnd(f.stream, &graph), 107029, "not being captured");
   CHECK_EQ(aclmdlRICaptureEnd(f.stream, nullptr), 100000);
   CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, nullptr, nullptr), 100000);
+  aclmdlRICaptureStatus status;
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.x, &status, nullptr), 107017);
+  CHECK_EQ(aclmdlRICaptureGetInfo(nullptr, &status, nullptr), 0);
   begin(f.stream);
   CHECK_FAILS(aclmdlRICaptureBegin(f.stream, kGlobal), 107027, "captured already");
   CHECK_FAILS(leaky(f.x, f.y, 8, 1, nullptr), 361001, "default stream takes no work");
   CHECK_FAILS(aclrtMemsetAsync(f.x, 4, 0, 4, nullptr), 107031, "default stream takes no work");
   aclmdlRI during = nullptr;
-  aclmdlRICaptureStatus status;
   CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &during), 0);
   CHECK_FAILS(aclmdlRIExecuteAsync(during, f.other), 107026, "still being captured");
   CHECK_EQ(aclmdlRIDestroy(during), 107026);
@@ -221,6 +223,60 @@ void handles(Fixture& f) {
   CHECK_EQ(aclmdlRIDestroy(graph), 0);
 }
 
+// A model of a condition whose capture fails loses its tasks and its groups.
+void failed_part(Fixture& f) {
+  begin(f.stream);
+  aclmdlRI graph = nullptr, part = nullptr, none = nullptr;
+  aclmdlRICaptureStatus status;
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &graph), 0);
+  aclmdlRICondHandle condition = nullptr;
+  CHECK_EQ(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition),
+           0);
+  CHECK_EQ(aclmdlRIAddCondTask({condition, ACL_MODEL_RI_COND_TYPE_IF, 1, &part}, f.stream, 0), 0);
+  aclrtStream update = new_stream();
+  aclrtTaskGrp group = nullptr;
+  for (const bool during : {false, true}) {
+    CHECK_EQ(aclmdlRICaptureToModelRIBegin(f.other, part, kRelaxed), 0);
+    CHECK_EQ(aclmdlRICaptureTaskGrpBegin(f.other), 0);
+    CHECK_EQ(leaky(f.x, f.y, 8, 1, f.other), 0);
+    CHECK_EQ(aclmdlRICaptureTaskGrpEnd(f.other, &group), 0);
+    if (during) CHECK_EQ(aclmdlRICaptureTaskUpdateBegin(update, group), 0);
+    CHECK_EQ(aclrtSynchronizeStream(f.other), 107030);
+    CHECK_EQ(aclmdlRICaptureEnd(f.other, &none), 507903);
+    if (!during) CHECK_EQ(aclmdlRICaptureTaskUpdateBegin(update, group), 107017);
+  }
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(update, part, kRelaxed), 107033);  // it updates a group
+  CHECK_EQ(leaky(f.x, f.y, 8, 1, update), 0);
+  CHECK_FAILS(aclmdlRICaptureTaskUpdateEnd(update), 107033, "were dropped");
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(update, part, kRelaxed), 0);
+  CHECK_EQ(aclmdlRICaptureToModelRIBegin(f.other, part, kRelaxed), 107026);
+  CHECK_EQ(end(update), part);
+  CHECK_EQ(aclmdlRIDestroy(end(f.stream)), 0);
+  CHECK_EQ(aclrtDestroyStream(update), 0);
+}
+
+// A condition that does not fit among the live graphs leaves none behind.
+void too_many_parts(Fixture& f) {
+  begin(f.stream);
+  aclmdlRI graph = nullptr;
+  aclmdlRICaptureStatus status;
+  CHECK_EQ(aclmdlRICaptureGetInfo(f.stream, &status, &graph), 0);
+  aclmdlRICondHandle condition = nullptr;
+  CHECK_EQ(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition),
+           0);
+  std::vector<aclmdlRI> parts(1024);
+  int code = 0;
+  for (int i = 0; code == 0 && i < 65; ++i) {
+    code = aclmdlRIAddCondTask({condition, ACL_MODEL_RI_COND_TYPE_SWITCH, 1024, parts.data()},
+                               f.stream, 0);
+  }
+  CHECK_EQ(code, 207008);
+  CHECK_TEXT("too many live graphs");
+  begin(f.other);
+  CHECK_EQ(aclmdlRIDestroy(end(f.other)), 0);
+  CHECK_EQ(aclmdlRIDestroy(end(f.stream)), 0);
+}
+
 // Streams that end during a capture.
 void ends() {
   aclrtStream stream = new_stream(), other = new_stream();
@@ -254,6 +310,8 @@ int main() {
     modes(fixture);
     beginning_and_end(fixture);
     handles(fixture);
+    failed_part(fixture);
+    too_many_parts(fixture);
   }
   ends();
   CHECK_EQ(aclrtResetDevice(0), 0);
