@@ -162,7 +162,8 @@ def add_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "run a program with torch_npu: device='npu' on this CPU",
         "Runs the program with an environment in which the published torch_npu wheel finds\n"
         "openaclnn, so that tensors and models live on device='npu' without an NPU; exit status\n"
-        "and signals are the program's own. PyTorch must be the CPU build of the same version.\n\n"
+        "and signals are the program's own. torch and torch_npu must be of one version, and no\n"
+        "GPU visible.\n\n"
         "  openaclnn npu -- python train.py\n"
         "  openaclnn npu -- pytest tests\n"
         "  openaclnn npu --check               what is installed, and whether it runs\n"
