@@ -133,7 +133,7 @@ constexpr Function kFunctions[] = {
     HANDLES(acltdtGetDimsFromItem),
     HANDLES(acltdtGetSliceInfoFromItem),
     HANDLES(acltdtDestroyQueue),
-    HANDLES(acltdtGetQueueAttr),
+    DATA(acltdtGetQueueAttr),
     HANDLES(acltdtGetQueueRouteNum),
     HANDLES(acltdtBindQueueRoutes),
     HANDLES(acltdtQueryQueueRoutes),
