@@ -117,7 +117,7 @@ bool Tally::is_due(int64_t now) {
 
 void Tally::write(const std::vector<Call>& calls, const std::string& program, bool complete) {
   if (path_.empty()) return;
-  const std::string beside = path_ + ".part";  // whoever sees the file sees all of it
+  const std::string beside = path_ + ".part";  // a reader never sees half a file
   FILE* file = std::fopen(beside.c_str(), "w");
   if (file == nullptr) return warn_unwritten(path_);
   std::fprintf(file,
