@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/performance.md and its picture from records/.
+"""Writes docs/reference/performance.md and its picture from records/.
 
 pip install '.[bench]' && python benchmarks/page.py
 """
@@ -15,8 +15,8 @@ from suites import SUITES
 from targets import verdicts
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
-PICTURE = ROOT / "docs" / "performance" / "everything"  # .png and .svg
+PAGE = ROOT / "docs" / "reference" / "performance.md"
+PICTURE = PAGE.with_suffix("") / "everything"  # .png and .svg
 NAMED = 5  # slowest cases
 NAMES = {
     "torch": "torch",
@@ -51,7 +51,7 @@ HEAD = """\
 
 [![Times faster than torch, a row for each operator](performance/everything.svg)](performance/everything.png)
 
-**These records are of the kernels before they were rewritten in two strengths ([kernels.md](kernels.md)), on 26 \
+**These records are of the kernels before they were rewritten in two strengths ([kernels.md](../design/kernels.md)), on 26 \
 November 2026.** Old and new beside torch, one thread of an Intel CPU (family 6, model 167, busy with other work), \
 geometric mean of all sizes, and the slowest case:
 
@@ -69,8 +69,8 @@ attributes and kind of data. The slowest of all {cases} cases:
 
 {slowest}
 
-`python benchmarks/page.py` writes this page from the records in [benchmarks/records](../benchmarks/records); \
-[benchmarks/README.md](../benchmarks/README.md) describes the method.
+`python benchmarks/page.py` writes this page from the records in [benchmarks/records](../../benchmarks/records); \
+[benchmarks/README.md](../../benchmarks/README.md) describes the method.
 
 * The library and the baselines take turns in one process, with the same number of threads, and write to allocated \
 memory (`out=`). A turn of each is a round.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The suites of bench.py: a table each, with a record in records/ and a section of
-docs/performance.md."""
+docs/reference/performance.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/training.md and its plot from what training.py measured.
+"""Writes docs/reference/training.md and its plot from what training.py measured.
 
 pip install '.[bench]' && python benchmarks/training_page.py
 """
@@ -14,8 +14,8 @@ from page import ROOT, save
 from record import RECORDS, markdown, read
 
 RECORD = RECORDS / "training.jsonl"
-PAGE = ROOT / "docs" / "training.md"
-PLOT = ROOT / "docs" / "training" / "unet"  # .png and .svg
+PAGE = ROOT / "docs" / "reference" / "training.md"
+PLOT = PAGE.with_suffix("") / "unet"  # .png and .svg
 MIB = 1 << 20
 COLOURS = {"torch": "#e69f00", "replaced": "#0072b2"}
 
@@ -24,7 +24,7 @@ TEXT = """\
 # A training step
 
 `openaclnn.torch.replace(model)` makes one call of each GroupNorm and the SiLU after it \
-([what it finds](pytorch.md#in-an-existing-model)). On a CPU with one thread, a training step gains most in bf16 with \
+([what it finds](../howto/pytorch.md#in-an-existing-model)). On a CPU with one thread, a training step gains most in bf16 with \
 channels_last; in fp32 expect less memory rather than speed. It depends on how much of a step these two are:
 
 {summary}
@@ -42,8 +42,8 @@ pair and the statistics.
 * `losses differ by` is the largest distance between the two loss curves at a step, relative to the loss. The two \
 models round in different places: torch rounds once more between GroupNorm and SiLU, and adds in another order.
 
-`UNet` ([benchmarks/unet.py](../benchmarks/unet.py)) has residual blocks and attention; the other models are diffusers', \
-with their default blocks and fewer channels ([benchmarks/models.py](../benchmarks/models.py)). In \
+`UNet` ([benchmarks/unet.py](../../benchmarks/unet.py)) has residual blocks and attention; the other models are diffusers', \
+with their default blocks and fewer channels ([benchmarks/models.py](../../benchmarks/models.py)). In \
 UNet2DConditionModel, attention and feed-forward layers at the full resolution take most of the time and memory. A step \
 is forward, backward and AdamW, in CPU time if there is one thread.
 

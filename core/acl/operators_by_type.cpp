@@ -32,8 +32,8 @@ Status refuse(const char* call, const char* type, int inputs, const aclTensorDes
   for (int i = 0; i < inputs; ++i) tensors += (i > 0 ? ", " : "") + shown(given[i]);
   const aclopAttr* own = attributes().find(attribute);
   return fail(ACL_ERROR_OP_NOT_FOUND, Reason::not_supported, call,
-              "opType %s is not supported (inputs %s%s%s); docs/npu_device.md lists the types that "
-              "are, and aclnn functions reach more",
+              "opType %s is not supported (inputs %s%s%s); `openaclnn docs npu_device` lists "
+              "those that are, and aclnn functions reach more",
               type, tensors.c_str(), own == nullptr || own->text.empty() ? "" : " and ",
               own == nullptr ? "" : own->text.c_str());
 }

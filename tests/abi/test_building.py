@@ -23,7 +23,7 @@ pytestmark = pytest.mark.programs
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-PAGES = [ROOT / "docs" / name for name in ("building_programs.md", "porting.md")]
+PAGES = [ROOT / "docs" / name for name in ("howto/building_programs.md", "tutorials/porting.md")]
 HOME = openaclnn.home()
 LIB = HOME / "lib64"
 LINK = [f"-L{LIB}", "-lopapi_nn", "-lopapi_math", "-lascendcl", "-lnnopbase", f"-Wl,-rpath,{LIB}"]

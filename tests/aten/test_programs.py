@@ -27,7 +27,7 @@ from openaclnn.rows.table import OPS
 
 pytestmark = pytest.mark.programs
 
-PAGE = ROOT / "docs" / "aten_programs.md"
+PAGE = ROOT / "docs" / "howto" / "aten_programs.md"
 
 
 @pytest.fixture(scope="module")

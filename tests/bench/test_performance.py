@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md is what benchmarks/records say; a missed target says so and why."""
+"""docs/reference/performance.md is what benchmarks/records say; a missed target says so and why."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/numerics_peers.md: looks for the defects that it lists, and checks our results."""
+"""docs/reference/numerics_peers.md: looks for the defects that it lists, and checks our results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/training.md shows what was measured; a replaced UNet learns the same and keeps less."""
+"""training.md shows what was measured; a replaced UNet learns the same and keeps less."""
 
 from __future__ import annotations
 

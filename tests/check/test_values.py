@@ -22,7 +22,7 @@ UNIT = 32  # of what is reserved
 
 
 def reserved(allocator: str, size: int) -> int:
-    """The runtime's rule (docs/check_mode.md)."""
+    """The runtime's rule (docs/howto/check_mode.md)."""
     spare = UNIT if allocator in ("aclrtMalloc", "aclrtMallocCached") else 0
     return -(-size // UNIT) * UNIT + spare
 

@@ -23,7 +23,7 @@ from openaclnn.commands.programs import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = {guide.stem: example_changes.diffs(guide) for guide in example_changes.GUIDES}
-PAGE = ROOT / "docs" / "runtime.md"
+PAGE = ROOT / "docs" / "reference" / "runtime.md"
 
 
 def test_the_runtime_pages_list_what_the_library_exports():
@@ -49,7 +49,7 @@ def test_the_runtime_page_states_the_stack_that_phase_1_requires():
 
 
 def test_the_page_of_the_installation_directory_names_what_is_there():
-    page = (ROOT / "docs" / "installation_directory.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "installation_directory.md").read_text(encoding="utf-8")
     home = openaclnn.home()
     parts = [*home.iterdir(), *(p for p in (home / "lib64").iterdir() if p.is_dir())]
     for part in parts:
@@ -80,7 +80,7 @@ def test_pages_say_how_many_functions_aten_computes():
     saying = {"README.md": 2, "README.zh-CN.md": 2, "CHANGELOG.md": 1, "npu_device.md": 4}
     saying |= {"index.md": 1, "aten_programs.md": 1, "building_programs.md": 1}
     assert {page: count for page, count in found.items() if count} == saying
-    page = (ROOT / "docs" / "npu_device.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "npu_device.md").read_text(encoding="utf-8")
     assert [len(pattern.findall(page)) for pattern in (refresh.ROWS, refresh.TYPES)] == [1, 1]
 
 
@@ -94,22 +94,28 @@ def test_the_readme_of_the_tests_names_every_folder():
 # ---- openaclnn docs ----
 
 INSTALLED = openaclnn.home() / "share" / "docs"
-NAMES = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+NAMES = sorted(path.stem for path in (ROOT / "docs").rglob("*.md"))
 
 
 def test_the_pages_are_installed_and_listed(capsys):
-    assert sorted(path.stem for path in INSTALLED.glob("*.md")) == NAMES
+    assert sorted(path.stem for path in INSTALLED.rglob("*.md")) == NAMES
     assert main(["docs"]) == 0
     *lines, empty, where = capsys.readouterr().out.splitlines()
     assert (empty, where) == ("", f"The pages are in {INSTALLED}.")
     assert lines[0].split() == ["index", "openaclnn", "documentation"]
-    assert sorted(line.split()[0] for line in lines) == NAMES
+    named = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert sorted([*named, "index"]) == NAMES
+    titles = [line for line in lines[1:] if line and not line.startswith("  ")]
+    folders = [path.name for path in INSTALLED.iterdir() if path.is_dir()]
+    assert sorted(titles) == sorted(folders)
 
 
 @pytest.mark.parametrize("name", ["trace", "trace.md"])
 def test_a_page_is_printed(name, capsys):
     assert main(["docs", name]) == 0
-    assert capsys.readouterr().out == (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == (ROOT / "docs" / "howto" / "trace.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,9 +148,9 @@ def test_help_names_only_pages_that_are_there(capsys):
 def test_links_of_the_installed_pages_lead_somewhere():
     """Except for links into the sources, which only a checkout has."""
     folders = "core|src|python|tests|tools|benchmarks"
-    sources = re.compile(rf"[a-z]+:|\.\./({folders})\b|[\w/]+\.(svg|png)$")
+    sources = re.compile(rf"[a-z]+:|(?:\.\./)+({folders})\b|[\w/]+\.(svg|png)$")
     followed = 0
-    for page in INSTALLED.glob("*.md"):
+    for page in INSTALLED.rglob("*.md"):
         for link in re.findall(r"\]\(([^)#\s]+)", without_diffs(page.read_text("utf-8"))):
             if sources.match(link):
                 continue

@@ -310,13 +310,14 @@ def test_version() -> None:
 
 
 def test_the_index_links_every_page() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.name == "index.md" or f"]({page.name})" in index, f"link {page.name}"
+    folder = ROOT / "docs"
+    index = (folder / "index.md").read_text(encoding="utf-8")
+    for page in (str(path.relative_to(folder)) for path in folder.rglob("*.md")):
+        assert page == "index.md" or f"]({page})" in index, f"link {page}"
 
 
 PAGES = [ROOT / name for name in (*READMES, "CONTRIBUTING.md", "CHANGELOG.md")]
-PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -147,8 +147,8 @@ def test_a_link_that_leads_nowhere_stops_the_build(tmp_path):
     for name in ("docs", "tests", "benchmarks", "tools", "examples", "src", "core"):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "docs", tmp_path / "pages")
-    with (tmp_path / "pages" / "trace.md").open("a") as page:
-        page.write("\n[wrong](nowhere.md) [wrong](runtime.md#no-such-title)\n")
+    with (tmp_path / "pages" / "howto" / "trace.md").open("a") as page:
+        page.write("\n[wrong](nowhere.md) [wrong](../reference/runtime.md#no-such-title)\n")
     config = tmp_path / "mkdocs.yml"
     text = (ROOT / "mkdocs.yml").read_text("utf-8")
     config.write_text(text.replace("docs_dir: docs", "docs_dir: pages"), encoding="utf-8")

@@ -47,7 +47,7 @@ def drawn(positions):
 
 
 def least_of(inputs, groups):
-    """What the outputs of the gradient may be wrong by (docs/numerics.md, "Small values")."""
+    """What the outputs of the gradient may be wrong by (numerics.md, "Small values")."""
     dy, _, rstd, x, gamma, _ = (np.abs(t.astype(np.float64)) for t in inputs)
     others = (0, *range(2, x.ndim))
     of_channels = rstd.reshape(x.shape[0], groups).repeat(x.shape[1] // groups, axis=1)

@@ -148,7 +148,7 @@ def test_out_must_be_a_tuple(op):
 
 
 def test_any_eps():
-    """docs/differences.md: eps is not restricted; where var + eps < 0 the result is NaN."""
+    """differences.md: eps is not restricted; where var + eps < 0 the result is NaN."""
     x = np.array([[1.0, 3.0]], np.float32)  # mean 2, var 1
     ones, zeros = np.ones(2, np.float32), np.zeros(2, np.float32)
     for eps, expected in ((3.0, 0.5), (-0.75, 2.0), (-2.0, np.nan), (np.nan, np.nan), (np.inf, 0)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the custom calls of openaclnn.jax get compiled, what happens where they cannot be, and
-docs/jax.md."""
+docs/howto/jax.md."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def test_the_package_is_imported_without_jax():
 
 
 def test_the_page_runs():
-    """docs/jax.md: its Python runs from top to bottom and prints what the page says."""
-    text = (ROOT / "docs" / "jax.md").read_text(encoding="utf-8")
+    """docs/howto/jax.md: its Python runs from top to bottom and prints what the page says."""
+    text = (ROOT / "docs" / "howto" / "jax.md").read_text(encoding="utf-8")
     blocks = {
         language: re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
         for language in ("python", "text")

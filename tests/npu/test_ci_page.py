@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/npu_ci.md: its workflow is one, and its steps run on a project with its test."""
+"""docs/tutorials/npu_ci.md: its workflow is one, and its steps run on a project with its test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openaclnn.torch_npu.names import VERSION
 yaml = pytest.importorskip("yaml")
 pytestmark = pytest.mark.programs
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "npu_ci.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorials" / "npu_ci.md"
 
 
 def block(language):

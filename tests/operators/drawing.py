@@ -43,7 +43,7 @@ def draw_attributes(op, compute, rng, kinds=(an_end, any_exponent, near_one)):
         if p.kind == "double":
             number = min(number, 1 / number) ** 8 if kind is near_one else number  # an eps
         elif dtype == "DOUBLE" and 0 < number < math.inf:
-            number = min(max(number, 2.0**-100), 2.0**100)  # what docs/numerics.md promises
+            number = min(max(number, 2.0**-100), 2.0**100)  # what numerics.md promises
         drawn[p.python_name] = float(number) * (1 if rng.random() < 0.6 else -1)
     names = {p.name: p.python_name for p in op.attributes}
     for rule in op.rules:

@@ -88,7 +88,7 @@ def test_no_product_has_them(op, product):
 
 
 def promised(op, inputs):
-    """Inputs for which docs/numerics.md promises digits in DOUBLE: `exact` formulas may lose them
+    """Inputs for which numerics.md promises digits in DOUBLE: `exact` formulas may lose them
     where a product leaves the range."""
     if not op.pointwise or REFERENCES[op.kernel].ulp["DOUBLE"] <= 1:
         return inputs
@@ -192,7 +192,7 @@ def test_group_norm_far_from_zero(ratio):
 
 @pytest.mark.parametrize("beta", [-690.0, -710.0, -744.0, -760.0, -1e4])
 def test_group_norm_where_the_logistic_function_ends(beta):
-    """From t = -700 on it counts as 0, as docs/numerics.md says; the judge takes that."""
+    """From t = -700 on it counts as 0, as docs/reference/numerics.md says; the judge takes that."""
     forward, gradient = (next(op for op in OPS if op.python == f"group_norm_swish{end}")
                          for end in ("", "_grad"))  # fmt: skip
     x = np.random.default_rng(SEED).normal(0, 1, (1, 2, 8))

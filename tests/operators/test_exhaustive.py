@@ -4,7 +4,7 @@ numbers drawn for each pattern.
 
 The ordinary suite takes every 4099th pattern and the neighbourhoods of the special points, for all
 attribute sets. All 2^32 take minutes for each row and set, with a progress bar on stderr, and the
-result goes into the record, docs/numerics_sweep.md:
+result goes into the record, docs/reference/numerics_sweep.md:
 
     pytest -m exhaustive -k first                     every row with its first set of attributes
     pytest -m exhaustive -k drawn                     with a set for each of 32,768 pieces
@@ -39,7 +39,7 @@ from openaclnn.reference.evaluation import (
 )
 from openaclnn.rows.table import OPS
 
-RECORD = Path(__file__).resolve().parents[2] / "docs" / "numerics_sweep.md"
+RECORD = Path(__file__).resolve().parents[2] / "docs" / "reference" / "numerics_sweep.md"
 ALL = 1 << 32
 CHUNK = 1 << 17  # the arrays of a chunk stay in L2
 TASK = 1 << 24
@@ -164,7 +164,7 @@ def test_all_patterns(op, attributes, capsys):
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/numerics.md", "CONTRIBUTING.md", "tests/operators/test_exhaustive.py"]
+    "page", ["docs/reference/numerics.md", "CONTRIBUTING.md", "tests/operators/test_exhaustive.py"]
 )
 def test_what_pages_select(page):
     """With -k and one word: one sweep, or the first of every row, or the drawn one."""

@@ -88,6 +88,6 @@ def listed():
 
 
 def test_the_page_lists_the_functions():
-    page = (ROOT / "docs" / "pyacl.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "pyacl.md").read_text(encoding="utf-8")
     between = re.search(r"here -->\n(.*?)<!-- end of the functions -->", page, re.S)
     assert between[1] == "".join(listed())

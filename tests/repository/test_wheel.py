@@ -135,7 +135,7 @@ def test_waits_end_in_time(installed, tmp_path):
 
 def test_the_pages_are_there(installed):
     shown = installed.run("docs").stdout
-    for page in (ROOT / "docs").glob("*.md"):
+    for page in (ROOT / "docs").rglob("*.md"):
         assert f"{page.stem} " in shown
     assert installed.run("docs", "index").stdout.startswith("<!-- SPDX")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/pytorch.md: its Python runs from top to bottom and prints what the page says."""
+"""docs/howto/pytorch.md: its Python runs from top to bottom and prints what the page says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.torch import torch_support  # noqa: F401  # skips without torch or a 
 pytestmark = pytest.mark.programs
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "howto" / "pytorch.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

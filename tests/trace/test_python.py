@@ -185,7 +185,9 @@ def test_the_table_counts_calls_and_work_of_streams(traced):
 
 def test_the_page_shows_calls_of_this_program(traced):
     program, _, text, _ = traced
-    page = Path(__file__).parents[2].joinpath("docs", "trace.md").read_text(encoding="utf-8")
+    page = (
+        Path(__file__).parents[2].joinpath("docs", "howto", "trace.md").read_text(encoding="utf-8")
+    )
     section = re.search(r"## Python programs\n(.*?)\n## ", page, re.S)[1]
 
     def normal(part: str) -> list[str]:

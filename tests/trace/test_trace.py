@@ -97,7 +97,7 @@ def test_text(leaky_relu):
 
 
 def test_the_page_shows_this_program(leaky_relu):
-    page = (ROOT / "docs" / "trace.md").read_text().partition("## Python programs")[0]
+    page = (ROOT / "docs" / "howto" / "trace.md").read_text().partition("## Python programs")[0]
     shown = command("trace", str(leaky_relu)).stderr
 
     def normal(text: str) -> list[str]:

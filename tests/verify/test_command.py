@@ -20,7 +20,7 @@ from openaclnn.verify.cases import SCHEMA
 
 @pytest.mark.programs
 def test_torch_is_found_where_it_is_wrong(tmp_path, capsys):
-    """Two of the known defects (docs/numerics_peers.md): attributes rounded to the dtype of the
+    """Two of the known defects (numerics_peers.md): attributes rounded to the dtype of the
     tensor, and products that overflow on the way."""
     pytest.importorskip("torch")
     file = tmp_path / "cases.json"

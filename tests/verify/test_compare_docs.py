@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/verify.md: its Python runs, its report is printed, its commands end as the page says."""
+"""verify.md: its Python runs, its report is printed, its commands end as the page says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import openaclnn
 from openaclnn.commands.cli import main
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "verify.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "verify.md"
 
 
 def blocks(language: str) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openaclnn verify names the known defects of torch (docs/numerics_peers.md) in what it finds, and
+"""openaclnn verify names the known defects of torch (numerics_peers.md) in what it finds, and
 takes nothing else for one of them."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from openaclnn.verify.runner import Runner
 
 OPS = ("elu_backward", "hardshrink", "hardshrink_backward", "logit", "logit_grad",
        "group_norm_swish", "group_norm_swish_grad")  # fmt: skip
-# Where each defect explains a finding alone; 4 and 10 are in docs/verify.md.
+# Where each defect explains a finding alone; 4 and 10 are in docs/howto/verify.md.
 WHERE = {
     1: {"elu_backward", "hardshrink_backward", "logit_grad"},
     2: {"group_norm_swish_grad"},
@@ -64,7 +64,7 @@ def test_torch_s_defects_are_found_and_named(number, found):
 
 
 def test_the_table_is_that_of_the_page():
-    page = Path(__file__).parents[2] / "docs" / "numerics_peers.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "numerics_peers.md"
     titles = [line for line in page.read_text().splitlines() if line.startswith("## ")]
     for defect, heading in zip(known("torch"), titles[:-1], strict=True):
         assert heading.lower() == f"## {defect.number}. {defect.title.lower()}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites docs/check_mode.md: examples/mistakes are built with the installed package and run,
+"""Rewrites check_mode.md: examples/mistakes are built with the installed package and run,
 and their reports are put where the page shows them.
 
     python tools/docs/check_mode_page.py
@@ -18,7 +18,7 @@ from openaclnn.rows.libraries import LINK_LINE
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "mistakes"
-PAGE = ROOT / "docs" / "check_mode.md"
+PAGE = ROOT / "docs" / "howto" / "check_mode.md"
 PROGRAMS = sorted(FOLDER.glob("*.cpp"))
 KINDS = sorted(
     {
@@ -69,7 +69,7 @@ def section(source: Path, report: str) -> str:
     comment, code = re.fullmatch(
         r"// SPDX[^\n]*\n// ([^\n]*)\n.*?(int main.*)", source.read_text(), re.S
     ).groups()  # type: ignore[union-attr]
-    link = f"[{source.name}](../examples/mistakes/{source.name})"
+    link = f"[{source.name}](../../examples/mistakes/{source.name})"
     return f"## {source.stem}\n\n{comment} ({link})\n\n```cpp\n{code}```\n\n```text\n{report}```\n"
 
 

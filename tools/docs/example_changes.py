@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the project with all that the guides docs/add_*.md add, and tests it.
+"""Builds the project with all that the guides docs/contribute/add_*.md add, and tests it.
 
     python tools/docs/example_changes.py FOLDER
 
@@ -22,7 +22,7 @@ from importlib import util
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = sorted((ROOT / "docs").glob("add_*.md"))
+GUIDES = sorted((ROOT / "docs" / "contribute").glob("add_*.md"))
 WRONG = ("falling_exp(x[i] - most) / sum[0]", "falling_exp(x[i] - most) / sum[0] * (1 + 3e-7)")
 FUZZ_SECONDS = "6"
 TIMEOUT = 1200  # seconds for one command

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/numerics_group_norm.md: how exact GroupNormSwish and its gradient are when the mean
+"""Writes numerics_group_norm.md: how exact GroupNormSwish and its gradient are when the mean
 is far above the deviation, and torch beside them.
 
-    python tools/docs/numerics_group_norm.py > docs/numerics_group_norm.md
+    python tools/docs/numerics_group_norm.py > docs/reference/numerics_group_norm.md
 
 Every error is the largest |result - exact| / Σ|terms|, by the reference with which the tests judge.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/numerics_peers.md: the known defects of torch, each beside ours and the truth.
+"""Writes numerics_peers.md: the known defects of torch, each beside ours and the truth.
 
     pip install '.[bench]' && python tools/docs/numerics_peers.py
 
@@ -21,7 +21,7 @@ import openaclnn
 from openaclnn.verify.defect import Defect
 from openaclnn.verify.torch_defects import TORCH
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "numerics_peers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "numerics_peers.md"
 # By the number of the defect in the table of openaclnn.verify.
 DEMONSTRATIONS: dict[int, Callable[[], Demonstration]] = {
     1: elementwise.nan_by_position,
@@ -74,7 +74,7 @@ def page(found: Found, special_lines: list[Line]) -> str:
     text += "This page lists ten defects of torch and oneDNN: for each, their result, ours and the "
     text += "true one. `python tools/docs/numerics_peers.py` writes it and computes every figure; "
     text += "the true result is the formula in float64 on the same inputs. `openaclnn verify` "
-    text += "[names](verify.md#what-is-known-of-torch) these defects in what it finds.\n"
+    text += "[names](../howto/verify.md#what-is-known-of-torch) these defects in what it finds.\n"
     text += f"\nThis run: torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()}), "
     text += f"openaclnn {openaclnn.__version__} ({openaclnn.config()['kernels']}), "
     text += f"NumPy {np.__version__}.\n"

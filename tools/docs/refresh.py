@@ -23,7 +23,7 @@ TABLE = re.compile(r"(<!-- operators.*?-->\n).*?(<!-- /operators -->)", re.S)
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "README.zh-CN.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 # How pages write the number of functions that ATen computes, of its rows and types.
 FUNCTIONS = re.compile(
@@ -55,7 +55,7 @@ def main() -> None:
         page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
     functions = [sys.executable, str(ROOT / "tools" / "docs" / "runtime_functions.py")]
     listed = subprocess.run(functions, capture_output=True, text=True, check=True).stdout
-    (ROOT / "docs" / "runtime_functions.md").write_text(listed, encoding="utf-8")
+    (ROOT / "docs" / "reference" / "runtime_functions.md").write_text(listed, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "tests.abi.test_symbols"], cwd=ROOT, check=True)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of all functions of the runtime's headers, from the headers and rows/refused.py.
 
-python tools/docs/runtime_functions.py > docs/runtime_functions.md
+python tools/docs/runtime_functions.py > docs/reference/runtime_functions.md
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ inline constexpr int64_t kAheadBytes = 2048;
 
 inline constexpr int kLanes = 32, kLaneRegisters = kLanes / kRegisterFloats;
 
-// Holds Σ u and Σ u d, where u is dy swish'(v) and d is x - mean or x̂ (docs/numerics.md). Lane l
+// Holds Σ u and Σ u d, where u is dy swish'(v) and d is x - mean or x̂ (numerics.md). Lane l
 // adds the values l, l + 32, …
 struct LaneSums {
   alignas(64) float u[kLanes], ud[kLanes];

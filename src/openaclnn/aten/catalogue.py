@@ -177,7 +177,7 @@ def page() -> str:
     text = (
         "# Operators that ATen computes\n\n"
         "For C and C++ programs that are built with `openaclnn cc --aten` "
-        "([how](../../docs/aten_programs.md)), and for the device `npu`. "
+        "([how](../../docs/howto/aten_programs.md)), and for the device `npu`. "
         f"Everywhere {GENERAL}. In shapes, {LEGEND}. The tables of products say what a product "
         f"accepts; dtypes by sets are {product_text.LEGEND}.\n"
     )

@@ -126,7 +126,7 @@ nb::object increment_versions() {
 
 // torch negates the imaginary part of a conjugate when it reads it, not in memory. Such a view
 // takes every other number of memory, and so do all views of it, whatever they skip or repeat. Only
-// as_strided, resize_, set_ and _neg_view give it strides that are not even (docs/differences.md).
+// as_strided, resize_, set_ and _neg_view give it strides that are not even (differences.md).
 // (Asking costs 90 ns a tensor, because torch gives up the GIL.)
 bool may_be_negated(const Tensor& view) {
   for (int i = 0; i < view.shape.rank; ++i) {

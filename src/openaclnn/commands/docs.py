@@ -7,10 +7,14 @@ import argparse
 import difflib
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 from ..report.text_table import Paint
 from ..settings import home
+
+# In the order of the site's navigation.
+FOLDERS = ("start", "tutorials", "howto", "reference", "design", "contribute")
 
 
 def folder() -> Path:
@@ -19,9 +23,13 @@ def folder() -> Path:
 
 
 def pages() -> dict[str, Path]:
-    """The pages by name, the one that lists the others first."""
-    found = {path.stem: path for path in sorted(folder().glob("*.md"))}
-    return {"index": found["index"], **found}
+    """The pages by name, folder after folder; the index first."""
+    root = folder()
+    places = [
+        root / "index.md",
+        *(p for name in FOLDERS for p in sorted((root / name).glob("*.md"))),
+    ]
+    return {path.stem: path for path in places}
 
 
 def title(page: Path) -> str:
@@ -34,11 +42,15 @@ def show_docs(arguments: argparse.Namespace, paint: Paint) -> int:
     known = pages()
     if arguments.page is None:
         wide = max(map(len, known))
-        for name, path in known.items():
-            print(f"{paint(f'{name:{wide}}', 'bold')}  {title(path)}")
+        print(f"{paint('index'.ljust(wide + 2), 'bold')}  {title(known['index'])}")
+        rest = (item for item in known.items() if item[0] != "index")
+        for name, group in groupby(rest, key=lambda item: item[1].parent.name):
+            print(f"\n{name}")
+            for page, path in group:
+                print(f"  {paint(f'{page:{wide}}', 'bold')}  {title(path)}")
         print(f"\nThe pages are in {folder()}.")
         return 0
-    name = arguments.page.removesuffix(".md")
+    name = Path(arguments.page).name.removesuffix(".md")
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else "see:  openaclnn docs"

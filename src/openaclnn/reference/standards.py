@@ -2,7 +2,7 @@
 """The standards by which results pass or fail.
 
 ours        within the distance that the library promises of itself, or within `ulp` units of the
-            last place; special values exactly (docs/numerics.md)
+            last place; special values exactly (docs/reference/numerics.md)
 single      one benchmark: relative errors |got - golden| / (|golden| + 1e-7); their mean is below T
             and their greatest below 10 T; T is 2^-10 (fp16), 2^-7 (bf16), 2^-13 (fp32)
 double      two benchmarks: greatest and mean relative error and root of the mean square, each over

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formulas in fp64, as `exact` of core/kernels/elementwise: for DOUBLE, and for attributes of
-FLOAT beyond what the formulas in fp32 get right. A few ulp; docs/numerics.md has the limits.
+FLOAT beyond what the formulas in fp32 get right. A few ulp; numerics.md has the limits.
 
 f(x, y, p) of one or two inputs and the numbers of forms.py; the arithmetic is that of
 core/kernels/math.h.

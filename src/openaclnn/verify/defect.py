@@ -53,7 +53,7 @@ Explains = Callable[[Wrong], Any]  # where; False for nowhere
 
 @dataclass(frozen=True)
 class Defect:
-    """`number` and `title` are those of docs/numerics_peers.md."""
+    """`number` and `title` are those of docs/reference/numerics_peers.md."""
 
     number: int
     title: str

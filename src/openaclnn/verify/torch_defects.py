@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The known defects of torch, and which wrong results each predicts.
 
-docs/numerics_peers.md shows them, with results that tools/docs/defects computes, under the same
+numerics_peers.md shows them, with results that tools/docs/defects computes, under the same
 numbers and titles. Two explain no finding: mean and rstd kept in half (4) take two calls, and
 oneDNN (10) computes no operator of a row.
 """
