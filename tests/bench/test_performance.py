@@ -29,6 +29,10 @@ def record(*rows: tuple[tuple[str, ...], list[float]], column: str = "fp32 1Mi",
 
 def test_the_page_is_what_the_records_say():
     assert page.PAGE.read_text() == page.page(), "run benchmarks/page.py"
+    for readme in page.READMES:
+        text = readme.read_text(encoding="utf-8")
+        assert page.with_figures(text) == text, "run benchmarks/page.py"
+        assert text.count("<!-- / -->") == len(page.figures())
     for suffix in (".png", ".svg"):
         assert page.PICTURE.with_suffix(suffix).stat().st_size > 0
 

@@ -110,8 +110,8 @@ def test_the_front_pages_are_the_readmes(site, readme, place):
     page = site[f"{place}.html"]
     for title in titles:
         assert re.sub(r"[`*]", "", title) in page.text, title
-    for op in OPS:  # the table of operators, as GitHub shows it
-        assert op.formula in page.text, op.name
+    for op in OPS:  # the table of operators
+        assert op.name in page.text, op.name
     other = {"index": "zh.html", "zh": "index.html"}[place]
     assert any(link.endswith(other) for link in page.links)
 

@@ -47,10 +47,19 @@ def with_table(text: str) -> str:
     return TABLE.sub(lambda m: m[1] + markdown() + m[2], text)
 
 
+def with_chinese_table(text: str) -> str:
+    """Names and meanings that are there stay; a new operator gets its English line."""
+    lines = TABLE.search(text)[0].splitlines()[1:-1]
+    known = {line.split("`")[1]: line for line in lines[2:]}
+    rows = [known.get(line.split("`")[1], line) for line in markdown().splitlines()[2:]]
+    table = "\n".join([*lines[:2], *rows, ""])
+    return TABLE.sub(lambda m: m[1] + table + m[2], text)
+
+
 def main() -> None:
-    for name in ("README.md", "README.zh-CN.md"):
+    for name, filled in (("README.md", with_table), ("README.zh-CN.md", with_chinese_table)):
         readme = ROOT / name
-        readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
+        readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
     for page in PAGES:
         page.write_text(with_counts(page.read_text(encoding="utf-8")), encoding="utf-8")
     functions = [sys.executable, str(ROOT / "tools" / "docs" / "runtime_functions.py")]

@@ -171,12 +171,5 @@ def nearest(name: str) -> str | None:
 
 def markdown(ops: Sequence[Op] = OPS) -> str:
     """The table of the README; tools/docs/refresh.py puts it there."""
-    text = "| operator | Python | formula | dtypes | products |\n| --- | --- | --- | --- | --- |\n"
-    for op in ops:
-        formula = f"`{op.formula}`"
-        if op.where:
-            formula += f" where {', '.join(f'`{definition}`' for definition in op.where)}"
-        cells = [f"`{op.name}`", f"`{op.python}`", formula.replace("|", "\\|")]
-        cells += [", ".join(op.dtypes), ", ".join(op.products)]
-        text += f"| {' | '.join(cells)} |\n"
-    return text
+    rows = (f"| `{op.name}` | `{op.python}` | {op.doc} |\n" for op in ops)
+    return f"| operator | Python | what it does |\n| --- | --- | --- |\n{''.join(rows)}"

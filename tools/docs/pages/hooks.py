@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mkdocs adds to the pages of docs/: the READMEs and their like from where they are, a page
-for every operator, one for all that ATen computes, and a page for every file of the repository
-that a page links to."""
+"""What mkdocs adds to docs/: the READMEs and their like from where they are, a page for every
+operator, one for all that ATen computes, the tables of the benchmarks, and a page for every file
+of the repository that a page links to."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from posixpath import normpath, relpath
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tools" / "docs"), str(ROOT / "tools" / "build")]
+sys.path[:0] = [str(ROOT / room) for room in ("tools/docs", "tools/build", "benchmarks")]
 
+import page as benchmarks_page  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
 from pages.operators import overview, page  # noqa: E402
 from reference_pages import aten_page  # noqa: E402
+from suites import SUITES  # noqa: E402
 
 from openaclnn.plotting.curves import curves, first_attributes  # noqa: E402
 from openaclnn.plotting.picture import svg  # noqa: E402
@@ -33,6 +35,7 @@ PAGES = {
     "tests/README.md": "tests.md",
     "benchmarks/README.md": "benchmarks.md",
 }
+RECORDS = {f"benchmarks/records/{name}.jsonl": name for name in SUITES}
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".c": "c", ".h": "c", ".json": "json"}
 
@@ -50,6 +53,8 @@ def uri_of(path: str) -> str:
         return PAGES[path]
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
+    if path in RECORDS:
+        return f"reference/measurements/{RECORDS[path]}.md"
     return f"files/{path}.md"
 
 
@@ -101,6 +106,8 @@ def on_files(files: Files, *, config: Any) -> Files:
     for op in OPS:
         add(f"operators/{op.python}.md", page(op))
         add(f"operators/{op.python}.svg", svg(curves(op, first_attributes(op))))
+    for path, name in RECORDS.items():
+        add(uri_of(path), benchmarks_page.section(name))
     add("operators/aten.md", aten_page().replace("../../docs/", "../"))
     pages = [ROOT / (source_of(f.src_uri) or "") for f in files.documentation_pages()]
     for text_page in [p for p in pages if p.is_file()]:
@@ -109,7 +116,7 @@ def on_files(files: Files, *, config: Any) -> Files:
             if uri.startswith("files/") and (ROOT / path).exists() and uri not in files.src_uris:
                 add(uri, file_page(path))
     for file in files:
-        if file.src_uri.startswith("files/"):
+        if file.src_uri.startswith(("files/", "reference/measurements/")):
             file.inclusion = type(file.inclusion).NOT_IN_NAV
     return files
 
