@@ -6,9 +6,8 @@
 
     torch.randn(4, device="npu")
 
-The import loads the libraries that the wheel names, so that the loader finds them by name, and puts
-the module acl on the path. Where
-torch_npu has been imported already, or failed to be, it is too late: `openaclnn npu -- COMMAND`
+The import loads the libraries that the wheel names, so that the loader finds them by name, puts the
+module acl on the path, and prepares torch.compile and Triton for the device. Where torch_npu has been imported already, or failed to be, it is too late: `openaclnn npu -- COMMAND`
 sets the environment of a whole process instead.
 """
 
@@ -43,6 +42,7 @@ def _load() -> None:
         raise NpuError(f"openaclnn.npu: {error}") from None
     os.environ.update(settings(os.environ))
     sys.path.insert(0, str(modules()))
+    importlib.import_module("openaclnn_imports").install()
     for library in libraries():
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
     importlib.import_module("torch_npu")  # and torch, whose libraries the operators need

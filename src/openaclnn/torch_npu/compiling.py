@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`torch.compile` on device npu: Inductor's graphs run eagerly, after AOTAutograd.
+
+torch_npu generates code for Inductor with triton-ascend and the compilers of CANN. Here the graph
+that AOTAutograd makes calls the same operators of the device as without `torch.compile`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+NOTICE = (
+    "torch.compile: graphs on device npu run operator by operator after AOTAutograd, because "
+    "openaclnn has no code generator for them (OPENACLNN_NPU_NOTICE=0 silences this)"
+)
+_noticed = False
+
+
+def notice() -> None:
+    global _noticed
+    if not _noticed and os.environ.get("OPENACLNN_NPU_NOTICE", "1") != "0":
+        warnings.warn(NOTICE, stacklevel=2)
+    _noticed = True
+
+
+def _is_on_npu(value: Any) -> bool:
+    import torch
+
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_on_npu, value))
+    if isinstance(value, torch.fx.GraphModule):
+        return any(map(_is_on_npu, _values(value)))
+    return isinstance(value, torch.Tensor) and value.device.type == "npu"
+
+
+def _values(graph: Any) -> Iterable[Any]:
+    """Everything that a graph holds or computes, as far as tracing noted it."""
+    yield from graph.parameters()
+    yield from graph.buffers()
+    yield from (module for module in graph.children())
+    for node in graph.graph.nodes:
+        yield node.meta.get("example_value", node.meta.get("val"))
+
+
+def _falling_back(compile_fx: Callable[..., Any]) -> Callable[..., Any]:
+    def compile_on_npu(model: Any, inputs: Sequence[Any], *rest: Any, **named: Any) -> Any:
+        if not (_is_on_npu(list(inputs)) or _is_on_npu(model)):
+            return compile_fx(model, inputs, *rest, **named)
+        from torch._dynamo.backends.debugging import aot_eager
+        from torch._inductor.virtualized import V
+
+        if V.aot_compilation:
+            raise NotImplementedError(
+                "AOTInductor cannot compile for device npu here: openaclnn has no code generator; "
+                "use torch.compile, or compile for device cpu"
+            )
+        notice()
+        return aot_eager(model, list(inputs))
+
+    return compile_on_npu
+
+
+def change(module: ModuleType) -> None:
+    found: Any = module
+    if module.__name__ == "torch._inductor.compile_fx":
+        found.compile_fx = _falling_back(found.compile_fx)
+    else:  # the generators of torch_npu, which need triton-ascend or other compilers of CANN
+        found.disable_register_inductor_npu()
+        found.has_triton = lambda *, include_cpu=False: False
