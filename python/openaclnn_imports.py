@@ -19,6 +19,7 @@ from types import ModuleType
 # The module, and the module whose function `change` is called with it.
 CHANGES = {
     "torch_npu.utils._dynamo": "openaclnn.torch_npu.compiling",
+    "torch._dynamo.trace_rules": "openaclnn.torch_npu.compiling",
     "torch._inductor.compile_fx": "openaclnn.torch_npu.compiling",
     "triton": "openaclnn.torch_npu.triton_kernels",
 }

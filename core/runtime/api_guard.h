@@ -33,6 +33,12 @@ auto guarded(const char* call, int32_t code, F&& f) noexcept -> decltype(f()) {
   }
 }
 
+// The same for f(call) that returns a Status, of a function of the runtime.
+template <class F>
+aclError guarded_status(const char* call, F&& f) noexcept {
+  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
+}
+
 // ---- checks that many C functions share ----
 
 // `kind` is what a call before should have made.

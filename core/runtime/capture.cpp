@@ -53,14 +53,12 @@ const Stream* unjoined(const Capture& capture) {
 }  // namespace
 
 std::mutex& capture_mutex() {
-  struct ForkHeldMutex {
-    ForkHeldMutex() {
-      hold_across_fork(mutex);
+  struct CaptureMutex : ForkHeldMutex {
+    CaptureMutex() {
       after_fork_in_child([] { captures_alive = 0; });
     }
-    std::mutex mutex;
   };
-  static constinit NoDestructor<ForkHeldMutex> held;
+  static constinit NoDestructor<CaptureMutex> held;
   return held.get().mutex;
 }
 

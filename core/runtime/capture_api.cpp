@@ -12,11 +12,6 @@ using namespace openaclnn;
 
 namespace {
 
-template <class F>
-aclError guarded_capture(const char* call, F f) {
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
-}
-
 Status check_capture_mode(const char* call, int mode, int32_t code) {
   if (mode >= ACL_MODEL_RI_CAPTURE_MODE_GLOBAL && mode <= ACL_MODEL_RI_CAPTURE_MODE_RELAXED)
     return {};
@@ -132,21 +127,20 @@ Status capture_info(const char* call, aclrtStream handle, aclmdlRICaptureStatus*
 
 aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode) {
   const int given = static_cast<int>(mode);
-  return guarded_capture("aclmdlRICaptureBegin",
-                         [&](const char* call) { return begin_graph(call, stream, given); });
+  return guarded_status("aclmdlRICaptureBegin",
+                        [&](const char* call) { return begin_graph(call, stream, given); });
 }
 
 aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
                                        aclmdlRICaptureMode mode) {
   const int given = static_cast<int>(mode);
-  return guarded_capture("aclmdlRICaptureToModelRIBegin", [&](const char* call) {
-    return begin_part(call, stream, modelRI, given);
-  });
+  return guarded_status("aclmdlRICaptureToModelRIBegin",
+                        [&](const char* call) { return begin_part(call, stream, modelRI, given); });
 }
 
 aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI* modelRI) {
-  return guarded_capture("aclmdlRICaptureEnd",
-                         [&](const char* call) { return finish_capture(call, stream, modelRI); });
+  return guarded_status("aclmdlRICaptureEnd",
+                        [&](const char* call) { return finish_capture(call, stream, modelRI); });
 }
 
 aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus* status,

@@ -38,10 +38,6 @@ void Point::reach(Stream& its) {
 void Point::give_up() { reached.signal(); }
 
 std::mutex& event_mutex() {
-  struct ForkHeldMutex {
-    ForkHeldMutex() { hold_across_fork(mutex); }
-    std::mutex mutex;
-  };
   static constinit NoDestructor<ForkHeldMutex> held;
   return held.get().mutex;
 }

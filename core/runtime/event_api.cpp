@@ -211,27 +211,22 @@ Status wait(const char* call, aclrtStream stream_handle, aclrtEvent handle, int6
   return {};
 }
 
-template <class F>
-aclError guarded_call(const char* call, F f) {
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
-}
-
 }  // namespace
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
-  return guarded_call("aclrtCreateEvent", [&](const char* call) {
+  return guarded_status("aclrtCreateEvent", [&](const char* call) {
     return create(call, event, EventMaker::plain, 0, 0);
   });
 }
 
 aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t flag) {
-  return guarded_call("aclrtCreateEventWithFlag", [&](const char* call) {
+  return guarded_status("aclrtCreateEventWithFlag", [&](const char* call) {
     return create(call, event, EventMaker::with_flag, flag, kFlags | ACL_EVENT_DEVICE_USE_ONLY);
   });
 }
 
 aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
-  return guarded_call("aclrtCreateEventExWithFlag", [&](const char* call) {
+  return guarded_status("aclrtCreateEventExWithFlag", [&](const char* call) {
     return create(call, event, EventMaker::ex_with_flag, flag, kFlags);
   });
 }
@@ -239,22 +234,22 @@ aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 aclError aclrtDestroyEvent(aclrtEvent event) { return destroy("aclrtDestroyEvent", event).code(); }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  return guarded_call("aclrtRecordEvent",
-                      [&](const char* call) { return record(call, event, stream); });
+  return guarded_status("aclrtRecordEvent",
+                        [&](const char* call) { return record(call, event, stream); });
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
-  return guarded_call("aclrtResetEvent",
-                      [&](const char* call) { return reset(call, event, stream); });
+  return guarded_status("aclrtResetEvent",
+                        [&](const char* call) { return reset(call, event, stream); });
 }
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
-  return guarded_call("aclrtStreamWaitEvent",
-                      [&](const char* call) { return wait(call, stream, event, wait_seconds); });
+  return guarded_status("aclrtStreamWaitEvent",
+                        [&](const char* call) { return wait(call, stream, event, wait_seconds); });
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
-  return guarded_call("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
+  return guarded_status("aclrtStreamWaitEventWithTimeout", [&](const char* call) {
     if (timeout >= 0) return wait(call, stream, event, timeout);
     return fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
                 "timeout must be at least 0 s (0: no limit), but got %d", timeout);
@@ -272,7 +267,7 @@ Status check_event_flag(const char* call, uint32_t flag) {
 }  // namespace
 
 aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t flag) {
-  return guarded_call("aclrtRecordEventWithFlag", [&](const char* call) {
+  return guarded_status("aclrtRecordEventWithFlag", [&](const char* call) {
     const Status status = check_event_flag(call, flag);
     return status.ok() ? record(call, event, stream, flag) : status;
   });
@@ -280,7 +275,7 @@ aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStream stream, uint32_t
 
 aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event, uint32_t timeout,
                                       uint32_t flag) {
-  return guarded_call("aclrtStreamWaitEventWithFlag", [&](const char* call) {
+  return guarded_status("aclrtStreamWaitEventWithFlag", [&](const char* call) {
     const Status status = check_event_flag(call, flag);
     return status.ok() ? wait(call, stream, event, timeout, flag) : status;
   });

@@ -14,6 +14,12 @@ namespace openaclnn {
 
 void hold_across_fork(std::mutex& mutex);  // a second time: no effect
 
+// A mutex held across fork. With NoDestructor: one for the whole process.
+struct ForkHeldMutex {
+  ForkHeldMutex() { hold_across_fork(mutex); }
+  std::mutex mutex;
+};
+
 // Runs in the child, after the mutexes are released: worker threads do not survive a fork, their
 // owners start again. Registered a second time: no effect.
 void after_fork_in_child(void (*reset)());

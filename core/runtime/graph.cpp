@@ -91,10 +91,6 @@ HandlePool<TaskGroup>& task_groups() {
 }
 
 std::mutex& graph_mutex() {
-  struct ForkHeldMutex {
-    ForkHeldMutex() { hold_across_fork(mutex); }
-    std::mutex mutex;
-  };
   static constinit NoDestructor<ForkHeldMutex> held;
   return held.get().mutex;
 }

@@ -18,11 +18,6 @@ using namespace openaclnn;
 
 namespace {
 
-template <class F>
-aclError guarded_graph(const char* call, F f) {
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
-}
-
 // ---- replay ----
 
 struct Replay {
@@ -139,12 +134,12 @@ Status print_graph(const char* call, aclmdlRI model, const char* path, uint32_t 
 }  // namespace
 
 aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream) {
-  return guarded_graph("aclmdlRIExecuteAsync",
-                       [&](const char* call) { return execute_graph(call, modelRI, stream); });
+  return guarded_status("aclmdlRIExecuteAsync",
+                        [&](const char* call) { return execute_graph(call, modelRI, stream); });
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
-  return guarded_graph("aclmdlRIExecute", [&](const char* call) {
+  return guarded_status("aclmdlRIExecute", [&](const char* call) {
     Status status = timeout == 0 ? fail(ACL_ERROR_RT_PARAM_INVALID, Reason::wrong_value, call,
                                         "timeout must be -1 (no limit) or at least 1 ms")
                                  : check_timeout(call, timeout);
@@ -154,12 +149,12 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout) {
 }
 
 aclError aclmdlRIDestroy(aclmdlRI modelRI) {
-  return guarded_graph("aclmdlRIDestroy",
-                       [&](const char* call) { return destroy_graph(call, modelRI); });
+  return guarded_status("aclmdlRIDestroy",
+                        [&](const char* call) { return destroy_graph(call, modelRI); });
 }
 
 aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, void* userData) {
-  return guarded_graph("aclmdlRIDestroyRegisterCallback", [&](const char* call) {
+  return guarded_status("aclmdlRIDestroyRegisterCallback", [&](const char* call) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (status.ok()) status = not_null(call, "func", reinterpret_cast<void*>(func));
@@ -171,7 +166,7 @@ aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func, v
 }
 
 aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI, aclrtCallback func) {
-  return guarded_graph("aclmdlRIDestroyUnregisterCallback", [&](const char* call) {
+  return guarded_status("aclmdlRIDestroyUnregisterCallback", [&](const char* call) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (status.ok()) status = not_null(call, "func", reinterpret_cast<void*>(func));
@@ -192,7 +187,7 @@ aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t* modelRIId) {
 }
 
 aclError aclmdlRISetName(aclmdlRI modelRI, const char* name) {
-  return guarded_graph("aclmdlRISetName", [&](const char* call) {
+  return guarded_status("aclmdlRISetName", [&](const char* call) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (status.ok()) status = not_null(call, "name", name);
@@ -221,13 +216,13 @@ aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char* name) {
 }
 
 aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char* path, uint32_t flags) {
-  return guarded_graph("aclmdlRIDebugJsonPrint",
-                       [&](const char* call) { return print_graph(call, modelRI, path, flags); });
+  return guarded_status("aclmdlRIDebugJsonPrint",
+                        [&](const char* call) { return print_graph(call, modelRI, path, flags); });
 }
 
 // Lines of the log.
 aclError aclmdlRIDebugPrint(aclmdlRI modelRI) {
-  return guarded_graph("aclmdlRIDebugPrint", [&](const char* call) {
+  return guarded_status("aclmdlRIDebugPrint", [&](const char* call) {
     PinnedGraph graph;
     Status status = find_graph(call, modelRI, &graph);
     if (!status.ok()) return status;

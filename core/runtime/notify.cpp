@@ -206,15 +206,10 @@ Status wait_for_notify(const char* call, aclrtNotify handle, aclrtStream stream_
   return hand_over_job(call, *stream, std::move(job));
 }
 
-template <class F>
-aclError guarded_notify(const char* call, F f) {
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
-}
-
 }  // namespace
 
 aclError aclrtCreateNotify(aclrtNotify* notify, uint64_t flag) {
-  return guarded_notify("aclrtCreateNotify",
+  return guarded_status("aclrtCreateNotify",
                         [&](const char* call) { return create_notify(call, notify, flag); });
 }
 
@@ -229,12 +224,12 @@ aclError aclrtDestroyNotify(aclrtNotify notify) {
 }
 
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-  return guarded_notify("aclrtRecordNotify",
+  return guarded_status("aclrtRecordNotify",
                         [&](const char* call) { return record_notify(call, notify, stream); });
 }
 
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-  return guarded_notify("aclrtWaitAndResetNotify", [&](const char* call) {
+  return guarded_status("aclrtWaitAndResetNotify", [&](const char* call) {
     return wait_for_notify(call, notify, stream, timeout);
   });
 }
@@ -268,7 +263,7 @@ aclError aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
 // ---- notifications of other processes ----
 
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char* key, size_t len, uint64_t flags) {
-  return guarded_notify("aclrtNotifyGetExportKey", [&](const char* call) {
+  return guarded_status("aclrtNotifyGetExportKey", [&](const char* call) {
     constexpr uint64_t kAny = ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION;
     PinnedNotify own;
     std::shared_ptr<SharedFile> file;
@@ -295,7 +290,7 @@ aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t* pid, size_t num) {
 }
 
 aclError aclrtNotifyImportByKey(aclrtNotify* notify, const char* key, uint64_t flags) {
-  return guarded_notify("aclrtNotifyImportByKey", [&](const char* call) {
+  return guarded_status("aclrtNotifyImportByKey", [&](const char* call) {
     std::shared_ptr<SharedFile> file;
     Status status = not_null(call, "notify", notify);
     if (status.ok() && (flags & ~ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS) != 0) {

@@ -13,11 +13,6 @@ using namespace openaclnn;
 
 namespace {
 
-template <class F>
-aclError guarded_group(const char* call, F f) {
-  return guarded(call, ACL_ERROR_RT_MEMORY_ALLOCATION, [&] { return f(call).code(); });
-}
-
 Status group_status(const char* call, const char* sentence) {
   return fail(ACL_ERROR_STREAM_TASK_GROUP_STATUS, Reason::call_missing, call, "%s", sentence);
 }
@@ -140,21 +135,21 @@ Status end_update(const char* call, aclrtStream handle) {
 }  // namespace
 
 aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream) {
-  return guarded_group("aclmdlRICaptureTaskGrpBegin",
-                       [&](const char* call) { return begin_group(call, stream); });
+  return guarded_status("aclmdlRICaptureTaskGrpBegin",
+                        [&](const char* call) { return begin_group(call, stream); });
 }
 
 aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp* handle) {
-  return guarded_group("aclmdlRICaptureTaskGrpEnd",
-                       [&](const char* call) { return end_group(call, stream, handle); });
+  return guarded_status("aclmdlRICaptureTaskGrpEnd",
+                        [&](const char* call) { return end_group(call, stream, handle); });
 }
 
 aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp handle) {
-  return guarded_group("aclmdlRICaptureTaskUpdateBegin",
-                       [&](const char* call) { return begin_update(call, stream, handle); });
+  return guarded_status("aclmdlRICaptureTaskUpdateBegin",
+                        [&](const char* call) { return begin_update(call, stream, handle); });
 }
 
 aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream) {
-  return guarded_group("aclmdlRICaptureTaskUpdateEnd",
-                       [&](const char* call) { return end_update(call, stream); });
+  return guarded_status("aclmdlRICaptureTaskUpdateEnd",
+                        [&](const char* call) { return end_update(call, stream); });
 }

@@ -68,6 +68,8 @@ def change(module: ModuleType) -> None:
     found: Any = module
     if module.__name__ == "torch._inductor.compile_fx":
         found.compile_fx = _falling_back(found.compile_fx)
+    elif module.__name__ == "torch._dynamo.trace_rules":
+        found.add("triton")  # the interpreter runs between graphs; Dynamo cannot trace it
     else:  # the generators of torch_npu, which need triton-ascend or other compilers of CANN
         found.disable_register_inductor_npu()
         found.has_triton = lambda *, include_cpu=False: False
