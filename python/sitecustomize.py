@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs when Python starts in a process of `openaclnn npu`; then the sitecustomize that this hides."""
+"""Runs when Python starts in a process of `openaclnn npu`; then runs the sitecustomize it hides."""
 
 from __future__ import annotations
 

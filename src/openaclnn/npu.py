@@ -7,8 +7,9 @@
     torch.randn(4, device="npu")
 
 The import loads the libraries that the wheel names, so that the loader finds them by name, puts the
-module acl on the path, and prepares torch.compile and Triton for the device. Where torch_npu has been imported already, or failed to be, it is too late: `openaclnn npu -- COMMAND`
-sets the environment of a whole process instead.
+module acl on the path, and prepares torch.compile and Triton for the device. Where torch_npu has
+been imported already, or failed to be, it is too late: `openaclnn npu -- COMMAND` sets the
+environment of a whole process instead.
 """
 
 from __future__ import annotations

@@ -130,8 +130,9 @@ def test_several_devices():
 def test_imported_before_torch():
     code = "import openaclnn.npu, torch; print(torch.ones(2, device='npu').mul(3).tolist())"
     code += "; import acl; print(acl.rt.get_device())"
+    code += "; print(torch.compile(lambda x: x + 1)(torch.ones(2, device='npu')).tolist())"
     done = run(sys.executable, "-c", code)
-    assert done.stdout == "[3.0, 3.0]\n(0, 0)\n", done.stderr
+    assert done.stdout == "[3.0, 3.0]\n(0, 0)\n[2.0, 2.0]\n", done.stderr
 
 
 def test_imported_too_late():

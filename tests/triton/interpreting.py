@@ -20,7 +20,6 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 import torch
 import triton
-import triton.language as tl
 from triton.runtime import interpreter
 
 from openaclnn.torch_npu.triton_kernels import round_to_nearest

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from . import metas
+
 NOTICE = (
     "torch.compile: graphs on device npu run operator by operator after AOTAutograd, because "
     "openaclnn has no code generator for them (OPENACLNN_NPU_NOTICE=0 silences this)"
@@ -70,6 +72,7 @@ def change(module: ModuleType) -> None:
         found.compile_fx = _falling_back(found.compile_fx)
     elif module.__name__ == "torch._dynamo.trace_rules":
         found.add("triton")  # the interpreter runs between graphs; Dynamo cannot trace it
+        metas.register()
     else:  # the generators of torch_npu, which need triton-ascend or other compilers of CANN
         found.disable_register_inductor_npu()
         found.has_triton = lambda *, include_cpu=False: False

@@ -20,9 +20,11 @@ from triton.runtime import interpreter
 PACKAGE = "triton.language.extra.cann"
 
 # They name memories, cores or instructions of the device, or need programs that run side by side.
-REFUSED = """copy_from_ub_to_l1 copy fixpipe sync_block_all sub_vec_id sub_vec_num custom
-    custom_semantic register_custom_op index_put gather_out_to_ub scatter_ub_to_out
-    index_select_simd _index_select""".split()
+REFUSED = (
+    "copy_from_ub_to_l1", "copy", "fixpipe", "sync_block_all", "sub_vec_id", "sub_vec_num",
+    "custom", "custom_semantic", "register_custom_op", "index_put", "gather_out_to_ub",
+    "scatter_ub_to_out", "index_select_simd", "_index_select",
+)  # fmt: skip
 
 
 def _value(given: Any) -> Any:
@@ -237,8 +239,10 @@ def register() -> None:
         ModuleType(name) for name in (PACKAGE, f"{PACKAGE}.extension", f"{PACKAGE}.libdevice")
     )
     package.__path__ = []
-    functions = (insert_slice, extract_slice, get_element, sort, flip, cast, compile_hint,
-                 multibuffer, sync_block_set, sync_block_wait, debug_barrier, scope, parallel)  # fmt: skip
+    functions = (
+        insert_slice, extract_slice, get_element, sort, flip, cast, compile_hint, multibuffer,
+        sync_block_set, sync_block_wait, debug_barrier, scope, parallel,
+    )  # fmt: skip
     found: dict[str, Any] = {each.__name__: each for each in functions}
     found |= {name: _refusing(name) for name in REFUSED}
     maths = {name: _function_of(call) for name, call in MATHS.items()}
@@ -247,8 +251,10 @@ def register() -> None:
     found["MODE"] = _names("MODE", "SIMD", "SIMT", "MIX")
     pipes = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "FIX")
     found["PIPE"] = _names("PIPE", *(f"PIPE_{pipe}" for pipe in pipes))
-    orders = "VV_ALL VST_VLD VLD_VST VST_VST VS_ALL VST_LD VLD_ST VST_ST SV_ALL ST_VLD LD_VST ST_VST"
-    found["SYNC_IN_VF"] = _names("SYNC_IN_VF", *orders.split())
+    found["SYNC_IN_VF"] = _names(
+        "SYNC_IN_VF", "VV_ALL", "VST_VLD", "VLD_VST", "VST_VST", "VS_ALL", "VST_LD", "VLD_ST",
+        "VST_ST", "SV_ALL", "ST_VLD", "LD_VST", "ST_VST",
+    )  # fmt: skip
     vars(extension).update(found)
     vars(libdevice).update(maths)
     vars(package).update(extension=extension, libdevice=libdevice)

@@ -29,17 +29,10 @@ def compare(here, there, want, got):
 
 
 def test_loss_and_gradients_are_those_of_the_cpu():
+    from tests.npu.device.unets import small_unet
+
     torch.manual_seed(0)
-    here = diffusers.UNet2DModel(
-        sample_size=16,
-        in_channels=3,
-        out_channels=3,
-        layers_per_block=1,
-        block_out_channels=(32, 64),
-        down_block_types=("DownBlock2D", "AttnDownBlock2D"),
-        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
-        norm_num_groups=8,
-    )
+    here = small_unet(size=16, channels=(32, 64))
     there = copy.deepcopy(here).npu()
     x, noise, times = torch.randn(2, 3, 16, 16), torch.randn(2, 3, 16, 16), torch.tensor([3, 500])
     want = F.mse_loss(here(x, times).sample, noise)

@@ -76,19 +76,11 @@ def test_a_decode_step_is_that_of_eager():
 
 
 def test_a_unet_step_is_that_of_eager():
-    diffusers = pytest.importorskip("diffusers")
+    pytest.importorskip("diffusers")
+    from tests.npu.device.unets import small_unet
+
     torch.manual_seed(0)
-    model = diffusers.UNet2DModel(
-        sample_size=8,
-        in_channels=3,
-        out_channels=3,
-        layers_per_block=1,
-        block_out_channels=(16, 32),
-        down_block_types=("DownBlock2D", "AttnDownBlock2D"),
-        up_block_types=("AttnUpBlock2D", "UpBlock2D"),
-        norm_num_groups=8,
-    )
-    model = model.npu().eval()
+    model = small_unet(size=8, channels=(16, 32)).npu().eval()
     x, time = torch.randn(1, 3, 8, 8, device="npu"), torch.tensor([3], device="npu")
 
     @torch.no_grad()
