@@ -2,7 +2,8 @@
 """Triton kernels on tensors of device npu: in Triton's interpreter, on the same memory.
 
 The memory of the device is that of the host, so an address is all that the interpreter needs. A
-launch waits for the stream before it, and has run when it returns.
+launch waits for the stream before it, and has run when it returns. In check mode, which keeps the
+host from that memory, the interpreter copies the tensors there and back.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def _on_npu(values: Sequence[Any]) -> list[Any]:
     return [tensor for tensor in _tensors(values) if tensor.device.type == "npu"]
 
 
+def _is_checked() -> bool:
+    """Whether check mode keeps the host from the memory of the device."""
+    return os.environ.get("OPENACLNN_CHECK", "0") not in ("", "0")
+
+
 def _use_the_same_memory(executor: Any) -> None:
     to_host, to_device = executor._init_args_hst, executor._restore_args_dev
 
@@ -50,6 +56,8 @@ def _use_the_same_memory(executor: Any) -> None:
         if not (found := _on_npu([*given, *named.values()])):
             return to_host(self, given, named)
         notice()
+        if _is_checked():
+            return to_host(self, given, named)
         for device in {tensor.device for tensor in found}:
             torch.npu.current_stream(device).synchronize()
         return given, named

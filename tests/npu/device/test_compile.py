@@ -49,8 +49,6 @@ OPTIONS = [
     {"mode": "reduce-overhead"},
     {"mode": "max-autotune"},
     {"options": {"npu_backend": "mlir"}},
-    {"backend": "npugraphs"},
-    {"backend": "npugraph_ex"},
 ]
 
 

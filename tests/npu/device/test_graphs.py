@@ -214,3 +214,15 @@ def test_numbers_of_a_host_seed_are_refused(call):
     ):
         call("aclnnInplaceNormal", x, 0.0, 1.0, 7, 0)
     assert x.tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("backend", ["npugraphs", "npugraph_ex"])
+@torch.no_grad()
+def test_backends_of_compile_that_capture(backend):
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.Linear(8, 3)).npu()
+    compiled = torch.compile(model, backend=backend)
+    for rows in (2, 2, 5):
+        x = torch.randn(rows, 6).npu()
+        torch.testing.assert_close(compiled(x), model(x), rtol=0, atol=0)
