@@ -43,7 +43,7 @@ def _values(graph: Any) -> Iterable[Any]:
     """Everything that a graph holds or computes, as far as tracing noted it."""
     yield from graph.parameters()
     yield from graph.buffers()
-    yield from (module for module in graph.children())
+    yield from graph.children()
     for node in graph.graph.nodes:
         yield node.meta.get("example_value", node.meta.get("val"))
 
