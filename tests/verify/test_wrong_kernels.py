@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/tutorials/own_kernel.md: its kernels pass as the page says, and each wrong with one edit is caught,
-with a cause that a stranger understands."""
+"""docs/tutorials/own_kernel.md: its kernels pass as the page says, and each wrong with one edit is
+caught, with a cause that a stranger understands."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,8 @@ FIRST, SECOND, THIRD = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
 pytestmark = pytest.mark.programs
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 needs_triton = pytest.mark.skipif(
-    importlib.util.find_spec("triton") is None, reason="triton is not installed"
+    any(importlib.util.find_spec(name) is None for name in ("torch", "triton")),
+    reason="torch or triton is not installed",
 )
 
 # Text of the kernel, what stands there instead, kind of the finding, its cause.
@@ -101,6 +104,7 @@ def test_a_wrong_numpy_kernel(how):
 
 
 def test_the_finding_that_the_page_shows(capsys):
+    pytest.importorskip("ml_dtypes", reason="the page counts cases of BFLOAT16")
     (shown,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
     Path("mine.py").write_text(edited(NUMPY, "<=", "<"), encoding="utf-8")
     assert main([*FIRST.split()[1:], "--quiet"]) == 1
@@ -147,3 +151,23 @@ def test_a_wrong_triton_kernel(how):
     status, found = verified("python:grad.py:logit_grad", "logit_grad", "--dtype", "fp16")
     assert status == 1
     check(found, kind, cause)
+
+
+@needs_compiler
+@pytest.mark.parametrize("way", ["linked", "preloaded"])
+def test_a_program_uses_the_kernel_before_ours(way):
+    """Both phases of the program's calls are the library's, whichever way the page names."""
+    marked = edited(
+        C, "  Plan* p = (Plan*)executor;", '  puts("mine");\n  Plan* p = (void*)executor;'
+    )
+    built(edited(marked, "#include <math.h>", "#include <math.h>\n#include <stdio.h>"),
+          SECOND.splitlines()[0])  # fmt: skip
+    program = Path(__file__).resolve().parents[2] / "examples" / "elu_backward.cpp"
+    own = ["-L.", "-lmine", "-Wl,-rpath,."] if way == "linked" else []
+    command = compile_command([str(program), "-o", "test", *own], {})
+    subprocess.run(command, check=True, capture_output=True)
+    variables = {"LD_PRELOAD": str(Path("libmine.so").resolve())} if way == "preloaded" else {}
+    run = [sys.executable, "-m", "openaclnn", "run", "./test"]
+    done = subprocess.run(run, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count("mine") == 2
