@@ -108,7 +108,7 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (["no"], "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled or"),
+        (["no"], "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled, lib"),
         (["openaclnn:v9"], "openaclnn:v9 must be one of v2"),
         (["library:/no/such.so"], "library:/no/such.so: no such file"),
         ([f"library:{__file__}"], f"library:{__file__} cannot be loaded: "),

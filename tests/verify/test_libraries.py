@@ -99,8 +99,10 @@ def test_a_broken_one_is_found_out(library, tmp_path, monkeypatch, capsys, how):
     assert reported
     assert re.match(sentence, reported[0]["sentence"]), reported[0]["sentence"]
     shown = capsys.readouterr().out
-    assert f"{kind}: {reported[0]['sentence']}" in shown
-    assert "hardshrink FLOAT16: " in shown
+    finding = next(f for f in data["findings"] if f["kind"] == kind)
+    example = next(f for f in findings if f["id"] == finding["example"])
+    assert f"{kind}: {example['sentence']}" in shown
+    assert f"library:{library}: hardshrink: " in shown
     # The command that is shown finds it again.
     assert main([*reported[0]["command"].split()[1:], "--timeout", "0.5", "--quiet"]) == 1
 

@@ -39,9 +39,12 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  torch            eager PyTorch on the CPU\n"
         "  torch:compiled   what torch.compile makes of it; seconds for each operator and dtype\n"
         "  library:PATH     a shared library with the aclnn C interface, in a child process, so\n"
-        "                   that a crash or a hang is a finding and the run goes on\n\n"
+        "                   that a crash or a hang is a finding and the run goes on\n"
+        "  python:FILE:FUNC a Python function of NumPy, torch or JAX arrays, or one that starts\n"
+        "                   a Triton kernel, which runs in Triton's interpreter\n\n"
         "  openaclnn verify\n"
         "  openaclnn verify library:./libmine.so --op elu --dtype fp16\n"
+        "  openaclnn verify python:mine.py:elu --op elu --html report.html\n"
         "  openaclnn verify torch --standard double --benchmark openaclnn --junit report.xml\n"
         "  openaclnn verify library:./new.so --standard peer --ulp 1 --benchmark library:./old.so\n"
         "  openaclnn verify --op elu --list > cases.json   (edit them, then --cases cases.json)\n\n"
@@ -116,11 +119,12 @@ def _verify(
     from ..verify.runner import Runner
 
     standard = standard_of(arguments)
+    ops = list({case.op.name: case.op for case in cases}.values())
     for word in arguments.providers or ["openaclnn"]:
-        opened += named(word, arguments.timeout)
+        opened += named(word, arguments.timeout, ops)
     providers, benchmark = list(opened), None
     if standard.name in NEEDS_BENCHMARK:
-        (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout)
+        (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout, ops)
         opened += others
     elif arguments.benchmark:
         raise ValueError(f"--benchmark must come with --standard {' or '.join(NEEDS_BENCHMARK)}")

@@ -4,5 +4,7 @@
 cases.py      a case, and how it is written down      generate.py, values.py  cases from the rows
 provider_names.py  what computes cases           torch_provider.py       eager PyTorch
 runner.py     cases against providers               library.py, worker/     a library, in a child
+child.py      the child process                     python_provider.py      a function, in a child
+patterns.py   what wrong elements have in common    grouping.py             findings by cause
 report.py     what people and programs read           request.py              what the child gets
 """

@@ -24,6 +24,7 @@ from ..rows.dtypes import DTYPES
 from ..rows.schema import Op
 from .cases import BadCase, Case
 from .explanations import Cause, known
+from .patterns import Pattern
 from .profile import Curve, Profile
 from .provider import Provider
 from .runner import Result, Runner
@@ -147,6 +148,7 @@ def _data(result: Result) -> dict[str, Any]:
     kept = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "case"}
     kept["worst"] = [asdict(element) for element in result.worst]
     kept["profiles"] = [asdict(profile) for profile in result.profiles]
+    kept["patterns"] = [asdict(pattern) for pattern in result.patterns]
     kept["causes"] = {str(cause.defect.number): cause.elements for cause in result.causes}
     return kept
 
@@ -158,6 +160,7 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
         Profile(**{**p, "curves": {name: Curve(**c) for name, c in p["curves"].items()}})
         for p in data["profiles"]
     )
+    kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
     elements = data.get("causes", {})
     kept["causes"] = tuple(
         Cause(defect, elements[str(defect.number)])

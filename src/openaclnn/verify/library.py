@@ -21,48 +21,30 @@ How this works
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from ..reference.evaluation import Array
 from ..rows.table import OPS
 from ..settings import home
 from .cases import MISTAKES, Case
+from .child import WORKER, Child, Died
 from .provider import BadProvider, Outcome
-from .request import WORKSPACE, Request
-
-WORKER = Path(__file__).with_name("worker")
-START = 60.0  # seconds that loading a library may take
-
-
-class Died(Exception):
-    """The child ended or hangs: in which step, in which run of the call, by which signal."""
-
-    def __init__(self, kind: str, sentence: str, step: str, run: int, signal: int = 0) -> None:
-        super().__init__(sentence)
-        self.kind, self.step, self.run, self.signal = kind, step, run, signal
+from .request import Request
 
 
 class LibraryProvider:
     """Starts the child when it is needed, and again after a crash or a hang."""
 
     def __init__(self, name: str, path: str, timeout: float, variables: Mapping[str, str]) -> None:
-        self.name = name
-        self._path, self._timeout, self._variables = path, timeout, dict(variables)
-        self._child: subprocess.Popen[bytes] | None = None
-        self._step, self._run = "", 0
-        self._start()
-        self._send({"has": [op.name for op in OPS], "sizes": []}, [])
-        self._has: dict[str, bool] = self._receive(START)["has"]
+        self.name, self._path = name, path
+        runtime = [str(home() / "lib64" / f"lib{n}.so") for n in ("ascendcl", "nnopbase")]
+        words = ["-I", str(WORKER), "", path, *runtime]
+        self._child = Child(name, words, timeout, variables)
+        self._child.started()
+        has = self._child.tell({"has": [op.name for op in OPS], "sizes": []})
+        self._has: dict[str, bool] = has["has"]
         if not any(self._has.values()):
             self.close()
             raise BadProvider(f"{name} has none of openaclnn's operators")
@@ -80,9 +62,9 @@ class LibraryProvider:
     def run(self, case: Case, inputs: Sequence[Array]) -> Outcome:
         request = Request(case, inputs)
         try:
-            answer, parts = self._ask(request.message, request.data)
+            answer, parts = self._child.ask(request.message, request.data)
         except Died as died:
-            return self._beside(request, died) or Outcome(None, died.kind, str(died))
+            return self._child.beside(request, died) or Outcome(None, died.kind, str(died))
         due = MISTAKES.get(case.mistake, 0)
         status, step = answer["status"], answer["step"]
         if status != due:
@@ -92,123 +74,5 @@ class LibraryProvider:
             return Outcome(None, "status", text)
         return request.refusal(answer) if due else request.outcome(answer, parts)
 
-    def _ask(
-        self, message: Mapping[str, Any], data: Sequence[bytes]
-    ) -> tuple[dict[str, Any], list[bytes]]:
-        """The answer of the child, and the memory of the tensors afterwards."""
-        if self._child is None:
-            self._start()
-        self._send(message, data)
-        answer = self._receive(self._timeout)
-        return answer, [self._bytes() if size else b"" for size in answer["sizes"]]
-
-    def _beside(self, request: Request, died: Died) -> Outcome | None:
-        """Whether a call that crashed does so only where pages beside the memory of its tensors
-        are fenced off, and beside which of them: it is made again with fewer fences."""
-        if died.signal not in (signal.SIGSEGV, signal.SIGBUS):
-            return None
-
-        def crash(fenced: Sequence[int]) -> Died | None:
-            try:
-                self._ask(request.fenced(fenced), request.data)
-            except Died as again:
-                return again
-            return None
-
-        if crash([]) is not None:
-            return None
-        for which, name in enumerate([*request.names, WORKSPACE]):
-            place = which if which < len(request.names) else -1
-            if (again := crash([place])) is not None:
-                phase = "phase 1" if again.step == "phase 1" else "phase 2"
-                where = "past the end" if again.run else "before the start"
-                how = signal.Signals(again.signal).name if again.signal else "a hang"
-                text = f"{phase} reads or writes memory {where} of {name}: where that memory"
-                return Outcome(None, "outside", f"{text} cannot be accessed, it ends with {how}")
-        return None
-
-    # ---- the child ----
-
-    def _start(self) -> None:
-        there, mine = os.pipe(), os.pipe()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # _forget closes it
-        library = [str(home() / "lib64" / f"lib{n}.so") for n in ("ascendcl", "nnopbase")]
-        command = [sys.executable, "-I", str(WORKER), str(there[0]), str(mine[1])]
-        self._child = subprocess.Popen(
-            [*command, self._path, *library],
-            pass_fds=(there[0], mine[1]),
-            env=self._variables,
-            stdin=subprocess.DEVNULL,
-            stdout=self._errors,
-            stderr=self._errors,
-        )
-        os.close(there[0])
-        os.close(mine[1])
-        self._sink, self._source = Connection(there[1], readable=False), Connection(mine[0])
-        try:
-            found = self._receive(START)
-        except Died as died:
-            raise BadProvider(f"{self.name} cannot be loaded: {died}") from None
-        if "broken" in found:
-            self.close()
-            raise BadProvider(f"{self.name} cannot be loaded: {found['broken']}")
-
-    def _send(self, message: Mapping[str, Any], data: Sequence[bytes]) -> None:
-        self._step, self._run = "the beginning", 0
-        try:
-            self._sink.send_bytes(json.dumps(message).encode())
-            for part in data:
-                if part:
-                    self._sink.send_bytes(part)
-        except OSError:
-            raise self._ended() from None
-
-    def _bytes(self) -> bytes:
-        try:
-            if not self._source.poll(self._timeout):
-                raise self._hung(self._timeout)
-            return self._source.recv_bytes()
-        except (EOFError, OSError):
-            raise self._ended() from None
-
-    def _receive(self, timeout: float) -> dict[str, Any]:
-        """The answer; the steps before it are remembered."""
-        while True:
-            try:
-                if not self._source.poll(timeout):
-                    raise self._hung(timeout)
-                answer: dict[str, Any] = json.loads(self._source.recv_bytes())
-            except (EOFError, OSError):
-                raise self._ended() from None
-            if set(answer) != {"step", "run"}:
-                return answer
-            self._step, self._run = answer["step"], answer["run"]
-
-    def _ended(self) -> Died:
-        assert self._child is not None
-        status = self._child.wait()
-        self._errors.seek(0)
-        last = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
-        output = f"; it wrote: {last[-1]}" if last else ""
-        how = f"exit status {status}"
-        if status < 0:
-            how = signal.Signals(-status).name
-        self._forget()
-        text = f"the process ended in {self._step} with {how}{output}"
-        return Died("crashed", text, self._step, self._run, max(0, -status))
-
-    def _hung(self, timeout: float) -> Died:
-        step = self._step
-        self.close()
-        return Died("hung", f"{step} did not end within {timeout:g} seconds", step, self._run)
-
-    def _forget(self) -> None:
-        self._child = None
-        for end in (self._sink, self._source, self._errors):
-            end.close()
-
     def close(self) -> None:
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            self._forget()
+        self._child.close()

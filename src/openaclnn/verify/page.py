@@ -15,7 +15,8 @@ from pathlib import Path
 from ..reference.comparison import described
 from ..report.html_page import SIGNS, document
 from ..rows.catalogue import SHORT
-from .page_data import cells, page_data
+from .grouping import Finding, findings
+from .page_data import cells, numbers, page_data
 from .report import Report, environment
 from .runner import FAILED, LEFT_OUT, Result
 
@@ -59,22 +60,23 @@ def _facts(report: Report) -> list[str]:
     return facts
 
 
-def _address(op: str, dtype: str, place: int | None = None) -> str:
-    return escape(f"#/{op}/{dtype}" + ("" if place is None else f"/{place}"), quote=True)
+def _address(op: str, dtype: str, number: int | None = None) -> str:
+    return escape(f"#/{op}/{dtype}" + ("" if number is None else f"/{number}"), quote=True)
 
 
 # ---- findings ----
 
 
 def _findings(report: Report) -> str:
-    """An item for each operator that failed: in which dtypes, how often, and the worst of all."""
-    failed: dict[tuple[str, str], list[Result]] = {}
-    for r in report.failed:
-        failed.setdefault((r.provider, r.case.op.python), []).append(r)
-    if not failed:
-        return ""
+    """Each finding with its cause, in which dtypes, and its example."""
     found = cells(report)
-    items = [_finding(provider, op, rs, found) for (provider, op), rs in failed.items()]
+    items = [
+        _finding(provider, op, finding, found)
+        for provider, op in report.failing
+        for finding in findings(report.of(provider, op))
+    ]
+    if not items:
+        return ""
     rest = items[SHOWN:]
     more = f"<details><summary>{len(rest)} more</summary><ul>{''.join(rest)}</ul></details>"
     return (
@@ -84,21 +86,21 @@ def _findings(report: Report) -> str:
 
 
 def _finding(
-    provider: str, op: str, failed: Sequence[Result], found: Mapping[tuple[str, str], list[Result]]
+    provider: str, op: str, finding: Finding, found: Mapping[tuple[str, str], list[Result]]
 ) -> str:
-    kinds = ", ".join(dict.fromkeys(r.kind for r in failed))
     links = []
-    for dtype in dict.fromkeys(r.case.dtype for r in failed):
-        same = [r for r in failed if r.case.dtype == dtype]
+    for dtype in finding.dtypes:
+        same = [r for r in finding.results if r.case.dtype == dtype]
         worst = max(same, key=lambda r: r.error)
-        places = list(dict.fromkeys(r.case.id for r in found[op, dtype]))
-        address = _address(op, dtype, places.index(worst.case.id))
+        ids = list(dict.fromkeys(r.case.id for r in found[op, dtype]))
+        address = _address(op, dtype, numbers(ids)[ids.index(worst.case.id)])
         links.append(f'<a href="{address}">{SHORT[dtype]}</a> {len(same):,}')
-    worst = max(failed, key=lambda r: r.error)
+    example = finding.example
+    cause = f"<p>{escape(finding.cause)}</p>" if finding.cause else ""
     return (
         f"<li><b>{escape(op)}</b> "
-        f'<span class="count">{escape(provider)}, {kinds}: {", ".join(links)}</span>'
-        f"<p>{escape(worst.case.dtype)}, {escape(worst.sentence)}</p></li>"
+        f'<span class="count">{escape(provider)}, {finding.kind}: {", ".join(links)}</span>'
+        f"{cause}<p>{escape(example.case.dtype)}, {escape(example.sentence)}</p></li>"
     )
 
 

@@ -7,6 +7,7 @@ profiles, attribute sets and words are tables, and results point into them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,6 +45,8 @@ def page_data(report: Report) -> dict[str, Any]:
         for r in results:
             cases.setdefault(id(r.case), []).append(r)
         made = [_case(report, same, profiles) for same in cases.values()]
+        for own, one in zip(numbers([c["id"] for c in made]), made, strict=True):
+            one["number"] = own
         groups.append({"op": op, "dtype": dtype, "cases": made})
     return {
         "schema": "openaclnn-verify-page-1",
@@ -57,6 +60,13 @@ def page_data(report: Report) -> dict[str, Any]:
         "groups": groups,
         "profiles": profiles.rows,
     }
+
+
+def numbers(ids: Sequence[str]) -> list[int]:
+    """The numbers of the cases of a cell: those at the end of their names, if all have one, so that
+    case 13 is elu/FLOAT16/13; otherwise their positions."""
+    found = [re.fullmatch(r"[^/]+/[^/]+/(\d+)", name) for name in ids]
+    return [int(m[1]) if m and all(found) else i for i, m in enumerate(found)]
 
 
 def cells(report: Report) -> dict[tuple[str, str], list[Result]]:

@@ -6,16 +6,21 @@ openaclnn:v3        one of them
 torch               eager PyTorch on the CPU
 torch:compiled      what torch.compile makes of it
 library:PATH        a shared library with the aclnn C interface, in a child process
+python:FILE:NAME    a Python function, in a child process
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from ..rows.catalogue import find_operator
+from ..rows.schema import Op
 from ..settings import config, home
 from .library import LibraryProvider
 from .provider import BadProvider, Provider
+from .python_provider import PythonProvider
 from .torch_compiled import CompiledProvider
 from .torch_provider import TorchProvider
 
@@ -28,8 +33,8 @@ def levels() -> list[str]:
     return list(LEVELS[: LEVELS.index(newest) + 1]) if newest in LEVELS else [newest]
 
 
-def named(word: str, timeout: float) -> list[Provider]:
-    """The providers of a word."""
+def named(word: str, timeout: float, ops: Iterable[Op] = ()) -> list[Provider]:
+    """The providers of a word; `ops`: what they will be asked for."""
     if word == "torch":
         return [TorchProvider()]
     if word == "torch:compiled":
@@ -39,6 +44,8 @@ def named(word: str, timeout: float) -> list[Provider]:
         if not Path(rest).is_file():
             raise BadProvider(f"library:{rest}: no such file")
         return [LibraryProvider(word, str(Path(rest).resolve()), timeout, dict(os.environ))]
+    if kind == "python" and rest:
+        return [_python(word, rest, timeout, list(ops))]
     if kind == "openaclnn":
         known = levels()
         if rest and rest not in known:
@@ -47,8 +54,8 @@ def named(word: str, timeout: float) -> list[Provider]:
         # The oldest has one thread: the same bits show that neither number counts.
         return [_ours(level, timeout, alone=i == 0 and not rest) for i, level in enumerate(chosen)]
     raise BadProvider(
-        "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled or library:PATH, "
-        f"but is {word!r}"
+        "a provider must be openaclnn, openaclnn:LEVEL, torch, torch:compiled, library:PATH or "
+        f"python:FILE:FUNCTION, but is {word!r}"
     )
 
 
@@ -58,3 +65,13 @@ def _ours(level: str, timeout: float, alone: bool) -> Provider:
         variables["OPENACLNN_NUM_THREADS"] = "1"
     path = str(home() / "lib64" / "libopapi_nn.so")
     return LibraryProvider(f"openaclnn:{level}", path, timeout, variables)
+
+
+def _python(word: str, rest: str, timeout: float, ops: list[Op]) -> Provider:
+    file, _, function = rest.rpartition(":")
+    if not file or not function.isidentifier():
+        raise BadProvider(f"{word} must name a file and a function: python:FILE:FUNCTION")
+    if not Path(file).is_file():
+        raise BadProvider(f"{word}: no such file")
+    op = ops[0] if len(ops) == 1 else find_operator(function)
+    return PythonProvider(word, str(Path(file).resolve()), function, timeout, op)

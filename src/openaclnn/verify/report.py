@@ -20,9 +20,8 @@ from ..report.text_table import Paint, columns
 from ..rows.table import DEFAULT_PRODUCT
 from ..settings import config
 from .explanations import known, text
+from .grouping import Finding, findings
 from .runner import FAILED, LEFT_OUT, PASSED, Result
-
-SHOWN = 3  # findings of an operator in a dtype
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,14 @@ class Report:
             for provider in self.providers:
                 yield op, dtype, provider, by_group.get((op, dtype, provider), [])
 
+    @property
+    def failing(self) -> list[tuple[str, str]]:
+        """Providers and operators with failed results, in the order of the run."""
+        return list(dict.fromkeys((r.provider, r.case.op.python) for r in self.failed))
+
+    def of(self, provider: str, op: str) -> list[Result]:
+        return [r for r in self.results if (r.provider, r.case.op.python) == (provider, op)]
+
     def command(self, result: Result) -> str:
         """The words that make a case again."""
         return f"{self.command_of(result.provider)} {shlex.quote(result.case.id)}"
@@ -84,8 +91,8 @@ def summary(report: Report, paint: Paint) -> str:
     lines.append(paint(table[0], "bold"))
     for line, good in zip(table[1:], verdicts, strict=True):
         lines.append(line if good else paint(line, "red"))
-    for op, dtype, provider, results in report.groups():
-        lines += _findings(report, op, dtype, provider, results, paint)
+    for provider, op in report.failing:
+        lines += _findings(report, provider, op, paint)
     for provider in report.providers:
         lines += _known(report, provider, paint)
     return "\n".join([*lines, "", _closing(report, paint)])
@@ -111,26 +118,33 @@ def _cell(results: Sequence[Result]) -> tuple[str, bool]:
     return f"{len(done)} passed{measured}", True
 
 
-def _findings(
-    report: Report, op: str, dtype: str, provider: str, results: Sequence[Result], paint: Paint
-) -> list[str]:
-    failed = [r for r in results if r.status == FAILED]
+def _findings(report: Report, provider: str, op: str, paint: Paint) -> list[str]:
+    """Of all dtypes: one example of each."""
+    results = report.of(provider, op)
+    failed = sum(r.status == FAILED for r in results)
     if not failed:
         return []
-    head = f"{provider}: {op} {dtype}: {len(failed)} of {len(results)} cases failed"
-    lines = ["", paint(head, "red", "bold")]
-    for kind, same in groupby(sorted(failed, key=lambda r: r.kind), lambda r: r.kind):
-        of_kind = list(same)
-        for r in of_kind[:SHOWN]:
-            lines += [f"  {kind}: {r.sentence}", f"    {r.case.text()}"]
-            if why := explanation(r):
-                lines.append(f"    {why}")
-            lines.append(paint(f"    {report.command(r)}", "dim"))
-        if len(of_kind) > SHOWN:
-            lines.append(f"  {kind}: and {len(of_kind) - SHOWN} more")
+    lines = ["", paint(f"{provider}: {op}: {failed} of {len(results)} cases failed", "red", "bold")]
+    for found in findings(results):
+        lines += finding_lines(report, found, paint)
     left = [r for r in results if r.status == LEFT_OUT]
     if left:
-        lines.append(f"  {len(left)} cases were left out: {left[-1].sentence}")
+        why = "; ".join(dict.fromkeys(r.sentence for r in left))
+        lines.append(f"  {len(left)} cases were left out: {why}")
+    return lines
+
+
+def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
+    """The cause, if it is known, and the example."""
+    r, lines = found.example, []
+    if len(found.results) > 1 or found.cause:
+        count = "1 case" if len(found.results) == 1 else f"{len(found.results):,} cases"
+        of = f"{count}, {', '.join(found.dtypes)}"
+        lines.append(paint(f"  {of}: {found.cause}" if found.cause else f"  {of}", "bold"))
+    lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]
+    if why := explanation(r):
+        lines.append(f"    {why}")
+    lines.append(paint(f"    {report.command(r)}", "dim"))
     return lines
 
 
@@ -213,6 +227,19 @@ def _result_data(report: Report, r: Result) -> dict[str, Any]:
     return data
 
 
+def _finding_data(report: Report, provider: str, op: str, found: Finding) -> dict[str, Any]:
+    return {
+        "provider": provider,
+        "operator": op,
+        "kind": found.kind,
+        "cause": found.cause,
+        "dtypes": found.dtypes,
+        "cases": [r.case.id for r in found.results],
+        "example": found.example.case.id,
+        "command": report.command(found.example),
+    }
+
+
 def as_data(report: Report) -> dict[str, Any]:
     counts = [
         {
@@ -234,6 +261,11 @@ def as_data(report: Report) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "environment": environment(),
         "summary": counts,
+        "findings": [
+            _finding_data(report, provider, op, found)
+            for provider, op in report.failing
+            for found in findings(report.of(provider, op))
+        ],
         "results": [_result_data(report, r) for r in report.results],
     }
 

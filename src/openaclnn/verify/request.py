@@ -52,7 +52,7 @@ class Request:
                 root(view).reshape(-1).view(np.uint8)[...] = PATTERN
                 parameters.append(self._tensor(p.name, view))
         self._written = {p.name for p in case.op.outputs}
-        self.message = {
+        self.message: dict[str, Any] = {
             "function": case.op.name,
             "parameters": parameters,
             "sizes": [len(part) for part in self.data],

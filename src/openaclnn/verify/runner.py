@@ -18,6 +18,8 @@ from ..reference.judge import Output, outputs
 from ..reference.standards import NEEDS_BENCHMARK, NoThreshold, Standard, Verdict, verdict
 from .cases import Case
 from .explanations import Cause, of_elements, of_unsteady
+from .patterns import Pattern
+from .patterns import of_elements as patterns_of
 from .profile import Profile, profile
 from .provider import Outcome, Provider
 
@@ -41,6 +43,9 @@ class Result:
     profiles: tuple[Profile, ...] = ()  # where they are asked for
     causes: tuple[Cause, ...] = ()  # known defects that explain it
     unexplained: int = 0  # wrong elements that none of them explains
+    patterns: tuple[Pattern, ...] = ()  # what its wrong elements have in common
+    wrong: int = 0  # how many elements of how many
+    size: int = 0
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -184,6 +189,9 @@ class Runner:
             profiles,
             causes,
             unexplained,
+            patterns_of(case, output, found.wrong),
+            int(np.count_nonzero(found.wrong)),
+            output.got.size,
         )
 
 

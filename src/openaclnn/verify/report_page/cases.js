@@ -93,7 +93,7 @@ function group(chosen, place) {
     const button = el("button", {
       type: "button", class: "open", "aria-expanded": "false", "aria-controls": id, "data-case": i,
       onclick: () => toggle(button.getAttribute("aria-expanded") !== "true"),
-    }, `Case ${i + 1}`);
+    }, `Case ${one.number}`);
     if (opened.has(i)) toggle(true);
     const kinds = [...new Set(one.results.map((r) => r.kind).filter(Boolean))].join(", ");
     return [
@@ -110,7 +110,7 @@ function group(chosen, place) {
 
   function openCase(i) {
     if (i == null) return;
-    history.replaceState(null, "", `#/${key}/${i}`);
+    history.replaceState(null, "", `#/${key}/${chosen.cases[i].number}`);
     place = i;
     opened.add(i);
     state.text = filter.value = "";
@@ -127,7 +127,7 @@ function group(chosen, place) {
   function redraw() {
     // Outputs of other dtypes have other units: they would hide the rest.
     const usual = chosen.cases.flatMap((one, i) => (one.note ? [] : by(one).map((result) => [result, i])));
-    charts.replaceChildren(panels(usual, openCase) || el("p", { class: "hint" }, "No case has results that can be compared."));
+    charts.replaceChildren(panels(usual, openCase, (i) => chosen.cases[i].number) || el("p", { class: "hint" }, "No case has results that can be compared."));
     list();
   }
   const filter = el("input", { type: "search", placeholder: "special strided", oninput: () => { state.text = filter.value; state.shown = PAGE; list(); } });

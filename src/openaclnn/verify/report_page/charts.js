@@ -90,7 +90,7 @@ function ticks(dtype, low, high, x) {
   return found;
 }
 
-function chart(whole, input, open) {
+function chart(whole, input, open, numberOf) {
   const curve = whole.inputs.get(input);
   const bins = [...curve.bins.keys()].sort((a, b) => a - b);
   const of = input === "result" ? "the result" : input;
@@ -102,7 +102,7 @@ function chart(whole, input, open) {
   };
   const label = (bin) => {
     const [distance, place] = curve.bins.get(bin);
-    return `${of} from ${range(bin)}: ${inUnit(distance, whole.unit)}` + (place == null ? "" : `, case ${place + 1}`);
+    return `${of} from ${range(bin)}: ${inUnit(distance, whole.unit)}` + (place == null ? "" : `, case ${numberOf ? numberOf(place) : place}`);
   };
   const title = `Greatest distance by ${of}, in ${whole.unit === "ulp" ? "ulp" : "shares of what is allowed"}`;
   const box = el("div", {
@@ -210,7 +210,7 @@ function choice(label, words, value, change) {
 }
 
 /** Histogram and chart of results, with a choice of output and input. */
-function panels(results, open) {
+function panels(results, open, numberOf) {
   const names = outputs(results);
   if (!names.length) return null;
   const held = el("div");
@@ -224,7 +224,7 @@ function panels(results, open) {
     ].filter(Boolean);
     held.replaceChildren(
       ...(controls.length ? [el("div", { class: "controls" }, controls)] : []),
-      el("div", { class: "panels" }, histogram(whole), chart(whole, input, open)));
+      el("div", { class: "panels" }, histogram(whole), chart(whole, input, open, numberOf)));
   }
   show(names[0], null);
   return held;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address says what is shown: #/elu/FLOAT is a cell, #/elu/FLOAT/3 its fourth case. The keys of
+// The address says what is shown: #/elu/FLOAT is a cell, #/elu/FLOAT/3 its case of this number. The keys of
 // the matrix.
 
 // ---- the address, the matrix ----
@@ -16,8 +16,8 @@ function route() {
   }
   current = links.find((link) => link.getAttribute("href") === `#/${found[1]}/${found[2]}`);
   if (current) current.setAttribute("aria-current", "true");
-  const place = found[3] == null ? null : Number(found[3]);
-  group(chosen, place != null && place < chosen.cases.length ? place : null);
+  const place = found[3] == null ? -1 : chosen.cases.findIndex((one) => one.number === Number(found[3]));
+  group(chosen, place < 0 ? null : place);
 }
 function close() {
   history.pushState(null, "", location.pathname + location.search);

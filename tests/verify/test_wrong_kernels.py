@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/tutorials/own_kernel.md: its kernels pass as the page says, and each wrong with one edit is
+caught, with a cause that a stranger understands."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from openaclnn.commands.cli import main
+from openaclnn.commands.programs import compile_command
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").read_text("utf-8")
+NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+(C,) = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
+FIRST, SECOND, THIRD = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
+pytestmark = pytest.mark.programs
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+needs_triton = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("torch", "triton")),
+    reason="torch or triton is not installed",
+)
+
+# Text of the kernel, what stands there instead, kind of the finding, its cause.
+IN_NUMPY = {
+    "ignores an attribute": ("max(lambd, 0)", "0.5", "wrong", r"with every lambd but 0\.5"),
+    "< for <=": (r"<= max", "< max", "wrong", "x is exactly where the formula switches"),
+    "flushes subnormals": (", 0, wide)", ", 0, wide * (np.abs(wide) >= 2.0**-126))", "wrong",
+                           "x is subnormal"),
+    "raises for rank 0": ("    wide =", "    x[0]\n    wide =", "refused", "for tensors of rank 0"),
+    "another dtype": (".astype(x.dtype)", ".astype(np.float32)", "wrong", "in "),
+    "NaN becomes 0": ("np.abs(wide) <= max(lambd, 0)", "~(np.abs(wide) > max(lambd, 0))", "wrong",
+                      "x is NaN; all such elements are wrong"),
+}  # fmt: skip
+IN_C = {
+    "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",
+                          "it lies behind the last multiple of 8 elements"),
+    "reads ahead": ("double x = get(&p->x, place(&p->x, &p->out, i));",
+                    "double x = get(&p->x, place(&p->x, &p->out, i));\n"
+                    "    volatile double next = get(&p->x, place(&p->x, &p->out, i) + 8);\n"
+                    "    (void)next;", "outside", ""),
+    "crashes on empty tensors": ("  free(p);", "  if (count == 0) abort();\n  free(p);", "crashed",
+                                 "for empty tensors"),
+    "stride 0 taken for 1": ("index * t->strides[t->rank - d]",
+                             "index * (t->strides[t->rank - d] ? t->strides[t->rank - d] : 1)",
+                             None, "where a stride is 0"),
+    "zeroes the output first": ("  for (int64_t i = 0; i < count; ++i) {", "  for (int64_t i = 0; "
+                                "i < count; ++i) put(&p->out, place(&p->out, &p->out, i), 0);\n"
+                                "  for (int64_t i = 0; i < count; ++i) {", "wrong",
+                                "only when grad_input is in the memory of an input"),
+    "ignores isResult": ("p->isResult", "0", "wrong", "with every is_result but False"),
+    "accepts every shape": ("if (!fits)", "if (0)", None, "when the output has the wrong shape"),
+}  # fmt: skip
+IN_TRITON = {
+    "<= for <": ("x < low", "x <= low", "wrong", "x is exactly where the formula switches"),
+    "NaN is 0": ("(x < low) | (x > 1.0 - low)", "~((x >= low) & (x <= 1.0 - low))", "wrong",
+                 "x is NaN"),
+}  # fmt: skip
+
+
+def edited(source: str, old: str, new: str) -> str:
+    assert old in source
+    return source.replace(old, new)
+
+
+def verified(provider: str, op: str, *options: str) -> tuple[int, list[dict[str, object]]]:
+    command = ["verify", provider, "--op", op, "--quiet", "--json", "report.json", *options]
+    status = main([*command, "--timeout", "10"])
+    return status, json.loads(Path("report.json").read_text(encoding="utf-8"))["findings"]
+
+
+def check(found, kind, cause):
+    causes = [f["cause"] for f in found if kind in (None, f["kind"])]
+    assert causes, found
+    if cause is not None:
+        assert any(re.search(cause, text) for text in causes), causes
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_numpy_kernel_of_the_page(capsys):
+    Path("mine.py").write_text(NUMPY, encoding="utf-8")
+    assert main([*FIRST.split()[1:], "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("how", IN_NUMPY)
+def test_a_wrong_numpy_kernel(how):
+    old, new, kind, cause = IN_NUMPY[how]
+    Path("mine.py").write_text(edited(NUMPY, old, new), encoding="utf-8")
+    status, found = verified("python:mine.py:my_hardshrink", "hardshrink")
+    assert status == 1
+    check(found, kind, cause)
+
+
+def test_the_finding_that_the_page_shows(capsys):
+    pytest.importorskip("ml_dtypes", reason="the page counts cases of BFLOAT16")
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
+    Path("mine.py").write_text(edited(NUMPY, "<=", "<"), encoding="utf-8")
+    assert main([*FIRST.split()[1:], "--quiet"]) == 1
+    assert shown in capsys.readouterr().out
+
+
+def built(source: str, command: str) -> None:
+    Path("mine.c").write_text(source, encoding="utf-8")
+    done = subprocess.run(compile_command(command.split()[2:], {}), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@needs_compiler
+def test_the_c_kernel_of_the_page(capsys):
+    build, verify = SECOND.splitlines()
+    built(C, build)
+    assert main([*verify.split()[1:], "--quiet"]) == 0
+    (verdict,) = re.findall(r"`(All \d+ passed)`", PAGE)
+    assert verdict in capsys.readouterr().out
+
+
+@needs_compiler
+@pytest.mark.parametrize("how", IN_C)
+def test_a_wrong_c_kernel(how):
+    old, new, kind, cause = IN_C[how]
+    built(edited(C, old, new), SECOND.splitlines()[0].replace("-O2", "-O0"))
+    status, found = verified("library:./libmine.so", "elu_backward", "--dtype", "fp32")
+    assert status == 1
+    check(found, kind, cause)
+
+
+@needs_triton
+def test_the_triton_kernel_of_the_page():
+    Path("grad.py").write_text(TRITON, encoding="utf-8")
+    command = THIRD.replace("--dtype fp32 ", "").split()
+    assert main([*command[1:], "--quiet"]) == 0
+
+
+@needs_triton
+@pytest.mark.parametrize("how", IN_TRITON)
+def test_a_wrong_triton_kernel(how):
+    old, new, kind, cause = IN_TRITON[how]
+    Path("grad.py").write_text(edited(TRITON, old, new), encoding="utf-8")
+    status, found = verified("python:grad.py:logit_grad", "logit_grad", "--dtype", "fp16")
+    assert status == 1
+    check(found, kind, cause)
+
+
+@needs_compiler
+@pytest.mark.parametrize("way", ["linked", "preloaded"])
+def test_a_program_uses_the_kernel_before_ours(way):
+    """Both phases of the program's calls are the library's, whichever way the page names."""
+    marked = edited(
+        C, "  Plan* p = (Plan*)executor;", '  puts("mine");\n  Plan* p = (void*)executor;'
+    )
+    built(edited(marked, "#include <math.h>", "#include <math.h>\n#include <stdio.h>"),
+          SECOND.splitlines()[0])  # fmt: skip
+    program = Path(__file__).resolve().parents[2] / "examples" / "elu_backward.cpp"
+    own = ["-L.", "-lmine", "-Wl,-rpath,."] if way == "linked" else []
+    command = compile_command([str(program), "-o", "test", *own], {})
+    subprocess.run(command, check=True, capture_output=True)
+    variables = {"LD_PRELOAD": str(Path("libmine.so").resolve())} if way == "preloaded" else {}
+    run = [sys.executable, "-m", "openaclnn", "run", "./test"]
+    done = subprocess.run(run, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count("mine") == 2
