@@ -171,7 +171,7 @@ def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 def test_demo_shows_every_operator_and_keeps_every_promise() -> None:
-    shown = command("demo").stdout
+    shown = command("demo", "--all").stdout
     words = " ".join(shown.split())
     for op in OPS:
         assert f"{op.name} {' '.join(formula_lines(op, 1000))}" in words
@@ -179,6 +179,19 @@ def test_demo_shows_every_operator_and_keeps_every_promise() -> None:
     assert "Every promise was kept.\nNo NPU was used" in shown
     assert "\033" not in shown, "colour is for terminals"
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_demo_fits_a_screen_and_says_the_verdict_first() -> None:
+    shown = command("demo").stdout
+    lines = shown.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 100
+    assert lines.index("Every promise was kept.") < lines.index(
+        next(line for line in lines if line.startswith(OPS[0].name))
+    )
+    for op in OPS:
+        (line,) = (line for line in lines if line.split()[:1] == [op.name])
+        assert line.endswith(" kept")
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.key)
@@ -310,12 +323,30 @@ def test_help(name: str) -> None:
         (["info", "extra"], "unrecognized arguments: extra"),
         (["ops", "aclnnElu", "extra"], "unrecognized arguments: extra"),
         (["demo", "--fast"], "unrecognized arguments: --fast"),
+        (["demo", "--htlm", "x"], "unrecognized arguments: --htlm x; did you mean --html?"),
     ],
 )
 def test_a_wrong_word_shows_the_usage_of_its_command(words: list[str], sentence: str) -> None:
     shown = command(*words, status=2).stderr
     assert shown.startswith(f"usage: openaclnn {words[0]} ")
     assert shown.endswith(f"\nopenaclnn {words[0]}: error: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("verfy", "did you mean verify?"), ("xyz", "see:  openaclnn --help")]
+)
+def test_a_command_that_is_not_there(word: str, hint: str) -> None:
+    shown = command(word, status=2).stderr
+    assert shown.endswith(f"openaclnn: error: there is no command {word}; {hint}\n")
+
+
+@pytest.mark.parametrize("name", ["plot", "bench", "compare"])
+def test_attributes_do_not_swamp_the_usage(name: str) -> None:
+    usage, _, rest = command(name, "--help").stdout.partition("\n\n")
+    assert "[ATTRIBUTES]" in usage
+    assert "--negative-slope" not in usage
+    assert "--negative-slope" in rest
+    assert max(map(len, rest.splitlines())) <= 100
 
 
 def test_version() -> None:

@@ -133,6 +133,13 @@ def test_one_page_has_what_aten_computes(site):
     assert any(link.endswith("operators/aten.html") for link in site["index.html"].links)
 
 
+def test_the_navigation_has_titles_not_file_names(site):
+    text = " ".join(site["index.html"].text.split())
+    for page in ("howto/npu_device.md", "reference/numerics.md", "start/install.zh-CN.md"):
+        title = re.search(r"^# (.*)$", (ROOT / "docs" / page).read_text("utf-8"), re.M)[1]
+        assert title in text
+
+
 def test_the_search_finds_operators_and_chinese_words(site):
     index = json.loads((Path(site[""].text) / "search" / "search_index.json").read_text("utf-8"))
     assert index["config"]["lang"] == ["en", "zh"]

@@ -12,6 +12,7 @@ from ..rows.catalogue import find_operator, nearest
 from ..rows.schema import Op, Parameter
 from ..rows.table import OPS
 
+ATTRIBUTE = "attribute_"  # before the names of attributes among the arguments
 WRONG_USE = 2  # exit status, as argparse has it
 
 
@@ -39,7 +40,7 @@ def add_attributes(sub: argparse.ArgumentParser) -> None:
     for name, (parameter, rows) in _attributes().items():
         attributes.add_argument(
             f"--{name.replace('_', '-')}",
-            dest=f"attribute_{name}",
+            dest=f"{ATTRIBUTE}{name}",
             type=_reader(parameter),
             metavar=parameter.kind,
             help=f"of {', '.join(rows)}",
@@ -49,9 +50,9 @@ def add_attributes(sub: argparse.ArgumentParser) -> None:
 def given_attributes(arguments: argparse.Namespace) -> dict[str, Any]:
     """By Python name, of any row."""
     return {
-        name.removeprefix("attribute_"): value
+        name.removeprefix(ATTRIBUTE): value
         for name, value in vars(arguments).items()
-        if name.startswith("attribute_") and value is not None
+        if name.startswith(ATTRIBUTE) and value is not None
     }
 
 

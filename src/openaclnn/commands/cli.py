@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
 import sys
 from typing import Any
@@ -25,16 +26,48 @@ from . import (
     programs,
     verify,
 )
+from .arguments import ATTRIBUTE
+
+WIDTH = 98
 
 
 class Parser(argparse.ArgumentParser):
     """Help that cannot be written is an error; argparse ignores it."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if not isinstance(action, Commands):  # which says more
+            super()._check_value(action, value)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is not sys.stdout:
             super()._print_message(message, file)
         elif message:
             file.write(message)
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """As wide everywhere as the descriptions, which are wrapped by hand."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=WIDTH)
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any) -> str:
+        """Attributes of operators, which are many, count as one word."""
+        others = [a for a in actions if not a.dest.startswith(ATTRIBUTE)]
+        if len(others) < len(actions):
+            others.insert(0, argparse.Action(["[ATTRIBUTES]"], "", nargs=0, required=True))
+        return super()._format_usage(usage, others, groups, prefix)
+
+
+class Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
+    """Names the command that was probably meant."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        if values[0] not in self.choices:
+            near = difflib.get_close_matches(values[0], self.choices, 1)
+            hint = f"did you mean {near[0]}?" if near else "see:  openaclnn --help"
+            parser.error(f"there is no command {values[0]}; {hint}")
+        super().__call__(parser, namespace, values, option_string)
 
 
 class Command(Parser):
@@ -49,7 +82,10 @@ class Command(Parser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            near = [n for word in unknown for n in difflib.get_close_matches(word, known, 1)]
+            hint = f"; did you mean {near[0]}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
 
@@ -61,11 +97,15 @@ def parser() -> argparse.ArgumentParser:
         "  openaclnn demo\n"
         f"  openaclnn ops {OPS[0].name}\n"
         "  source $(openaclnn home)/set_env.sh",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
     )
     top.add_argument("--version", action="version", version=f"openaclnn {config()['version']}")
     commands = top.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=Command
+        title="commands",
+        metavar="COMMAND",
+        required=True,
+        parser_class=Command,
+        action=Commands,
     )
 
     def command(
@@ -81,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
             name,
             help=summary,
             description=detail,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
             **(theirs if forwards is not None else {}),
         )
         sub.set_defaults(run=run)

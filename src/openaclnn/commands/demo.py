@@ -23,14 +23,16 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "run every operator and show how exact it is",
         "Runs every operator on special values (infinities, zeros, subnormals, NaN, where the\n"
         "formula switches) and on 1 Mi elements of every dtype, and compares the results with\n"
-        "the reference.\n\n"
+        "the reference. Prints one screen; with --all or --op, formulas and values too.\n\n"
         "Exit status: 0, 1 when a promised accuracy is not kept, 2 when nothing was run.\n\n"
         "  openaclnn demo\n"
+        "  openaclnn demo --all\n"
         "  openaclnn demo --op elu --op logit --html demo.html\n"
         "  OPENACLNN_NUM_THREADS=1 openaclnn demo --json -",
     )
     add = sub.add_argument
     add("--op", action="append", metavar="OPERATOR", help="only this one; may be repeated")
+    add("--all", action="store_true", help="also formulas, special values and all measurements")
     add("--json", metavar="FILE", help="write the results; - for standard output")
     add("--html", metavar="FILE", help="write an HTML report; - for standard output")
 
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 
 def _run(arguments: argparse.Namespace, ops: list[Op], stream: TextIO, paint: Paint) -> int:
     from ..demo.showcase import Demo, as_data, left_out, refused, show
-    from ..demo.text import closing, head, refusal
+    from ..demo.text import closing, head, refusal, summary
     from ..demo.text import operator as lines_of
 
     def say(lines: list[str]) -> None:
@@ -63,13 +65,18 @@ def _run(arguments: argparse.Namespace, ops: list[Op], stream: TextIO, paint: Pa
 
     product = next(p for p in (*PRODUCTS, ANY) if p.key == config()["product"])
     missing = left_out(product)
+    detailed = arguments.all or bool(arguments.op)
     say(head(product, missing.items(), paint))
     shown = []
     for op in ops:
         shown.append(show(op, product, missing))
-        say(lines_of(shown[-1], product, paint))
+        if detailed:
+            say(lines_of(shown[-1], product, paint))
     demo = Demo(product, missing, shown, refused())
-    say([*refusal(demo.refusal, paint), *closing(demo, paint)])
+    if detailed:
+        say([*refusal(demo.refusal, paint), *closing(demo, paint)])
+    else:
+        say([*closing(demo, paint), *summary(demo, paint), *refusal(demo.refusal, paint)])
     if arguments.json:
         write_json(arguments.json, as_data(demo))
     if arguments.html:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import AclnnError
 from ..report.text_table import Paint, columns
-from ..rows.catalogue import attributes_text, formula_lines
+from ..rows.catalogue import SHORT, attributes_text, formula_lines
 from ..rows.schema import Product
 from ..settings import config
 from .showcase import ELEMENTS, PERIOD, REPEATS, Demo, Shown
@@ -64,6 +64,34 @@ def _results(one: Shown, paint: Paint) -> list[str]:
         style = ("green",) if m.kept else ("red", "bold")
         shown.append(line.removesuffix(m.verdict) + paint(m.verdict, *style))
     return shown
+
+
+def summary(demo: Demo, paint: Paint) -> list[str]:
+    """A line for each operator: the worst error of each dtype, the time of the first."""
+    dtypes = list(dict.fromkeys(m.dtype for m in demo.measured))
+    rows = [["worst error", *(SHORT[d] for d in dtypes), "ns/element" if dtypes else "", ""]]
+    for one in demo.shown:
+        found = {m.dtype: m for m in one.measured}
+        if not found:
+            rows.append([one.op.name, *("" for _ in dtypes), "", f"not on {demo.product.title}"])
+            continue
+        errors = [f"{found[d].error:.2f}" if d in found else "" for d in dtypes]
+        broken = [m.verdict for m in one.measured if not m.kept]
+        time = f"{one.measured[0].nanoseconds:.2f}"
+        rows.append([one.op.name, *errors, time, broken[0] if broken else "kept"])
+    lines = columns(rows, "l" + "r" * len(dtypes) + "rl", gap=3)
+    for i, (line, row) in enumerate(zip(lines[1:], rows[1:], strict=True), start=1):
+        if row[-1] == "kept" or row[-1].startswith("BROKEN"):
+            style = ("green",) if row[-1] == "kept" else ("red", "bold")
+            lines[i] = line.removesuffix(row[-1]) + paint(row[-1], *style)
+    return [
+        "",
+        paint(lines[0].rstrip(), "dim"),
+        *lines[1:],
+        "",
+        "Errors in units of the last place; those of group norm as shares of what is promised.",
+        "More:  openaclnn demo --all,  openaclnn demo --op elu,  openaclnn docs",
+    ]
 
 
 def refusal(error: AclnnError | None, paint: Paint) -> list[str]:

@@ -122,7 +122,9 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Links between files of the repository become links between pages of the site."""
+    """Links between files of the repository become links between pages of the site. Without the
+    comment before it, the first heading is the title in the navigation."""
+    markdown = re.sub(r"\A(<!--.*?-->\n)+", "", markdown)
     source = source_of(page.file.src_uri)
     if source is None:
         return markdown
