@@ -40,6 +40,7 @@ def read(path: Path) -> list[Any]:
 
 
 def write(path: Path, lines: Iterable[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 

@@ -27,6 +27,17 @@ struct elu_backward_exact {
   }
 };
 
+// Below, `fast` may be wrong. Where the exponential is greater than 1, it must not undo the 2^-32
+// by which 2^32 g is kept from underflow.
+inline float bound_of(double rate) {
+  return static_cast<float>((rate < 0 ? -20 : -64) / magnitude(rate));
+}
+
+// Changes no exponential, but without it subnormal x were multiplied.
+inline float little_of(double rate) {
+  return rate == 0 ? 0 : static_cast<float>(0x1p-60 / magnitude(rate));
+}
+
 // With exp(inputScale x) = 2^n exp(r + c), where c is what the product and n ln2 have lost,
 // exp(r + c) = one_r + q and k = 2^32 g scale alpha inputScale, this computes
 // 2^(n - 32) (k one_r + …): only the last sum rounds, it keeps the sign of a zero, and nothing
@@ -37,15 +48,14 @@ struct elu_backward_single : elu_backward_exact {
   float bound, little, high, low;  // 2^32 scale alpha inputScale = high + low
   explicit elu_backward_single(const elu_backward_exact& e)
       : elu_backward_exact(e),
-        bound(static_cast<float>(-64 / rate)),
-        little(static_cast<float>(0x1p-60 / rate)),
+        bound(bound_of(rate)),
+        little(little_of(rate)),
         high(static_cast<float>(0x1p32 * factor)),
         low(static_cast<float>(0x1p32 * factor - high)) {}
 
   Lanes needs_exact(FloatRegister, FloatRegister x) const { return below(x, bound); }
   template <class V>
   V fast(V g, V given) const {
-    // `little` changes no result, but without it subnormal numbers were multiplied
     const V x = given + all_of<V>(little), scales = all_of<V>(rate), p = unit ? x : x * scales;
     const Reduced<V> t = reduce(p);
     const V n_low = t.n * all_of<V>(kLn2Low);
@@ -63,18 +73,19 @@ struct elu_backward_single : elu_backward_exact {
 
 // For results of 16 bits.
 struct elu_backward_half : elu_backward_exact {
-  float bound, little;
+  float bound, little, sign;
   RateF32 rate_2;
   explicit elu_backward_half(const elu_backward_exact& e)
       : elu_backward_exact(e),
-        bound(static_cast<float>(-64 / rate)),
-        little(static_cast<float>(0x1p-60 / rate)),
-        rate_2(rate * kLog2e) {}
+        bound(bound_of(rate)),
+        little(little_of(rate)),
+        sign(rate < 0 ? -1 : 1),
+        rate_2(magnitude(rate) * kLog2e) {}
 
   Lanes needs_exact(FloatRegister, FloatRegister x) const { return below(x, bound); }
   template <class V>
   V fast(V g, V x) const {
-    const Reduced<V> t = reduce_2(x + all_of<V>(little), rate_2);
+    const Reduced<V> t = reduce_2(fused(x, all_of<V>(sign), all_of<V>(little)), rate_2);
     const V e = exp2_half(t.r) * float_of(t.power);  // adding exponents would lose NaN
     return (x > 0 ? all_of<V>(scale) : e * all_of<V>(factor)) * g;
   }
@@ -134,12 +145,15 @@ struct elu_backward_result_half : elu_backward_result_exact {
 };
 
 struct elu_backward {
+  // Of either sign, or 0.
+  static bool signed_usual(double x, double least) { return x == 0 || usual(magnitude(x), least); }
+
   template <class M>
   static void choose(const double* attributes, const auto& use) {
     constexpr bool half = __is_same(M, Half), single = __is_same(M, Single);
     if (attributes[3] != 0) {
       const elu_backward_result_exact e(attributes);
-      const bool fast = usual(e.rate, 0x1p-20) && usual(e.shift, 0x1p-20);
+      const bool fast = signed_usual(e.rate, 0x1p-20) && usual(e.shift, 0x1p-20);
       if constexpr (half) {
         if (fast) return use(elu_backward_result_half(e));
       } else if constexpr (single) {
@@ -150,7 +164,7 @@ struct elu_backward {
     }
     const elu_backward_exact e(attributes);
     const bool fast =
-        usual(e.rate, 0x1p-60) && usual(magnitude(e.factor), half ? 0x1p-32 : 0x1p-60);
+        signed_usual(e.rate, 0x1p-60) && signed_usual(e.factor, half ? 0x1p-32 : 0x1p-60);
     if constexpr (half) {
       if (fast) return use(elu_backward_half(e));
     } else if constexpr (single) {

@@ -71,23 +71,20 @@ struct logit_grad_float : logit_grad_exact {
   FloatRegister fast(FloatRegister x, FloatRegister dy) const {
     using V = FloatRegister;
     const V near = nearer(x);
-    const V m = float_of(larger_signed(bits_of(near), bits_of(all_of<V>(bound))));
-    if constexpr (half && open) return special(near, dy / fused_minus(near, near, near));
+    const V m = open ? near : float_of(larger_signed(bits_of(near), bits_of(all_of<V>(bound))));
     const V d = fused_minus(m, m, m);
-    const V y = half ? dy / d : quotient(dy, d, fused_minus(m, m, m - d));
+    V y;
+    if constexpr (half) {
+      y = dy / d;
+    } else {
+      const V inverse = all_of<V>(1 - 0x1p-22f) / d;  // infinite where m is 0
+      const V d_low = fused_minus(m, m, m - d);
+      const V e = fused_minus(d_low, inverse, fused_minus(d, inverse, all_of<V>(1)));
+      y = fused(dy, inverse, dy * (inverse * e));
+      if constexpr (open) y = near == 0 ? dy * inverse : y;
+    }
     if constexpr (!open) return select(below(near, least), V{}, y);
-    const V infinite = dy * copy_sign(all_of<V>(__builtin_inff()), near);
-    return special(near, near == 0 ? infinite : y);
-  }
-  static FloatRegister special(FloatRegister m, FloatRegister y) {
-    const auto nan = all_of<FloatRegister>(__builtin_nanf(""));
-    return select(not_at_least(m, 0) | is_nan(y), nan, y);
-  }
-  template <class V>
-  static V quotient(V dy, V d, V d_low) {
-    const V inverse = all_of<V>(1 - 0x1p-22f) / d;
-    const V e = fused_minus(d_low, inverse, fused_minus(d, inverse, all_of<V>(1)));
-    return fused(dy, inverse, dy * (inverse * e));
+    return select(not_at_least(near, 0), all_of<V>(__builtin_nanf("")), canonical(y));
   }
 };
 
