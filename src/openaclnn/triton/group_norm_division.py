@@ -12,6 +12,7 @@ import triton.language as tl
 
 from . import group_norm_forward as forward
 from . import group_norm_gradient as gradient
+from .group_norm_rolling import rolling_forward, rolling_gradient
 from .group_norm_resident import resident_forward, resident_gradient
 from .launching import INTERPRETED, Launch
 
@@ -36,6 +37,12 @@ class Tuning:
     resident_items: int = 64  # of a group at most: more programs wait longer than they would read
     resident_threads: int = 512  # of a multiprocessor; they share 65536 registers
     resident_fetch: bool = True  # whether a program that waits fetches its next item
+    rolling: int = 0  # bytes of x from which one launch reads it twice
+    rolling_tiles: int = 4  # of an item
+    rolling_waves: int = 1
+    rolling_programs: int = 4  # of a multiprocessor
+    dependent: bool = True  # whether the second launch starts early
+    stored: str = ""
 
 
 WAITING = not INTERPRETED  # programs of the interpreter run one after the other
@@ -94,7 +101,7 @@ class Division:
         bg = max(1, min(room, _power(spare + 1) // 2))
         return {"BG": bg, "BD": bd, "BP": bp, **self.row(self.D if self.last else self.P)}
 
-    def tiles(self) -> dict[str, int]:
+    def tiles(self, most: int = 0) -> dict[str, int]:
         """Sizes of the kernels with two sweeps."""
         t = self.tuning
         if self.last:
@@ -111,11 +118,12 @@ class Division:
             count = self.groups * -(-self.D // br)
             steps = -(-self.P // bp)
             each = min(max(1, count * steps // (t.programs * self.processors)), steps, t.tiles)
+            each = min(most or each, steps)
         splits = -(-steps // each)
         return {
             "BR": br, "BP": bp, "TILES": each, "SPAN": each * bp, "S": splits,
             "RB": -(-(self.C if self.last else self.D) // br), "items": count * splits,
-            "BK": min(_power(self.D * splits), 1024), **self.row(self.C if self.last else self.P),
+            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024, **self.row(self.C if self.last else self.P),
         }  # fmt: skip
 
     def resident(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -142,11 +150,29 @@ class Division:
         sizes = {
             "BR": rows(bp), "BP": bp, "S": splits, "RB": -(-self.D // rows(bp)),
             "items": self.groups * items(bp), "programs": programs, "FETCH": t.resident_fetch,
-            "BK": min(_power(self.D * splits), 1024), **self.row(self.P),
+            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024, **self.row(self.P),
         }  # fmt: skip
         registers = min(65536 // t.resident_threads // 8 * 8, 255)
         options = {"num_warps": warps, "maxnreg": registers, "launch_cooperative_grid": True}
         return sizes, options
+
+    def rolling(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        t = self.tuning
+        if not t.rolling or self.last or self.itemsize == 8 or self.size < t.rolling:
+            return None
+        if not WAITING:
+            return None
+        sizes = self.tiles(t.rolling_tiles)
+        most = t.rolling_programs * self.processors
+        programs = min(sizes["items"], most)
+        lag = t.rolling_waves * programs
+        if sizes["RB"] * sizes["S"] > lag:
+            return None
+        options = self.options(sizes)
+        threads = 32 * options["num_warps"]
+        options["maxnreg"] = min(65536 // (t.rolling_programs * threads) // 8 * 8, 255)
+        options["launch_cooperative_grid"] = True
+        return sizes | {"programs": programs, "lag": lag}, options
 
     def warps(self, elements: int, each: int) -> int:
         return max(1, min(16, _power(self.wide * elements // each)))
@@ -158,13 +184,17 @@ class Division:
         options = {"num_warps": self.warps(sizes["BR"] * sizes["BP"], each)}
         return options | ({"maxnreg": t.registers} if t.registers else {})
 
+    def start(self, sizes: dict[str, Any]) -> dict[str, Any]:
+        return {"launch_pdl": True} if sizes["PDL"] else {}
+
     def constants(self, scale: float) -> dict[str, Any]:
         double = self.itemsize == 8
         return {
             "N": self.N, "C": self.C, "D": self.D, "P": self.P, "G": self.G, "groups": self.groups,
             "LAST": self.last, "SCALE": scale, "ACC": tl.float64 if double else tl.float32,
             "SUM": tl.float32 if self.itemsize == 2 else tl.float64,
-            "FAST": not double and not INTERPRETED,
+            "FAST": not double and not INTERPRETED, "STORED": self.tuning.stored,
+            "PDL": self.tuning.dependent and not INTERPRETED and not self.last,
         }  # fmt: skip
 
 
@@ -199,11 +229,16 @@ def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepa
         launch = Launch(resident_forward, sizes["programs"], sizes, options)
         parts = 2 * d.N * d.C * sizes["S"]
         return Prepared([launch], parts, 0, torch.float64, counters=d.groups)
+    if (found := d.rolling()) is not None:
+        sizes, options = constants | found[0], found[1]
+        launch = Launch(rolling_forward, sizes["programs"], sizes, options)
+        parts = 2 * d.N * d.C * sizes["S"]
+        return Prepared([launch], parts, 0, torch.float64, counters=d.groups)
     sizes, parts, options = _of_two_sweeps(d, constants)
     launches = [Launch(forward.sums, sizes["items"], sizes, options)]
     if d.last:
         launches.append(Launch(forward.combine, d.groups, sizes, FEW))
-    launches.append(Launch(forward.apply, sizes["items"], sizes, options))
+    launches.append(Launch(forward.apply, sizes["items"], sizes, options | d.start(sizes)))
     return Prepared(launches, parts, 2 * d.groups if d.last else 0, torch.float64)
 
 
@@ -235,6 +270,12 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
         sizes |= sums | {"finishing": programs}
         launch = Launch(resident_gradient, sizes["programs"], sizes, options)
         return Prepared([launch], 2 * d.N * d.C * sizes["S"], 0, dtype, counters=d.groups + 1)
+    if (found := d.rolling()) is not None:
+        sizes, options = constants | found[0], found[1]
+        sums, programs = finishing(sizes["S"])
+        sizes |= sums | {"finishing": programs}
+        launch = Launch(rolling_gradient, sizes["programs"], sizes, options)
+        return Prepared([launch], 2 * d.N * d.C * sizes["S"], 0, dtype, counters=d.groups + 1)
     sizes, parts, options = _of_two_sweeps(d, constants)
     sums, programs = finishing(sizes["S"])
     sizes |= sums
@@ -242,5 +283,7 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     launches = [Launch(gradient.sums, items, sizes, options)]
     if d.last:
         launches.append(Launch(gradient.combine, d.groups + programs, sizes, FEW))
-    launches.append(Launch(gradient.apply, items + (0 if d.last else programs), sizes, options))
+    launches.append(
+        Launch(gradient.apply, items + (0 if d.last else programs), sizes, options | d.start(sizes))
+    )
     return Prepared(launches, parts, 2 * d.groups if d.last else 0, dtype)
