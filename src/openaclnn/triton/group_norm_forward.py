@@ -162,7 +162,7 @@ def apply_item(
     item, x, gamma, beta, y, mean, rstd, parts, statistics, groups, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
     SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, ONCE: tl.constexpr,
-    ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr, STORED: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     C, P = dims(C, P, STEP, ALIGN, LAST)
     SPAN = TILES * BP
@@ -197,7 +197,7 @@ def apply_item(
         at, inside = tile(sample, channels, known, begin + BP, stop, C, P, LAST, BP)
         loaded = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
         result = normalised(value, high, low, slope, bias, SCALE, SWISH, FAST)
-        tl.store(to, result, mask=known_here, eviction_policy=STORED)
+        tl.store(to, result, mask=known_here)
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -205,11 +205,11 @@ def apply(
     x, gamma, beta, y, mean, rstd, parts, statistics, items, groups, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
     SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, ONCE: tl.constexpr,
-    ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr, STORED: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """In the reverse order of `sums`: what it read last is in the cache."""
     apply_item(
         items - 1 - tl.program_id(0), x, gamma, beta, y, mean, rstd, parts, statistics, groups,
         G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, EPS, SCALE, SWISH, BR, BP, BK, ONCE, ACC, FAST,
-        PDL, STORED,
+        PDL,
     )  # fmt: skip

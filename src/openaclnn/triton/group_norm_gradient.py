@@ -165,7 +165,7 @@ def apply_item(
     G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, SCALE: tl.constexpr, BR: tl.constexpr,
     BP: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr, FAST: tl.constexpr,
-    PDL: tl.constexpr, STORED: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     C, P = dims(C, P, STEP, ALIGN, LAST)
     SPAN = TILES * BP
@@ -200,7 +200,7 @@ def apply_item(
         arriving = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first")
         away = value - about
         u = swish_gradient(incoming, away * (slope * FACTOR) + shift, FAST)
-        tl.store(to, u * slope - (away * c2 + c1), mask=here, eviction_policy=STORED)
+        tl.store(to, u * slope - (away * c2 + c1), mask=here)
 
 
 @triton.jit(do_not_specialize=[*SIZES, "N"])
@@ -210,7 +210,7 @@ def apply(
     ALIGN: tl.constexpr, LAST: tl.constexpr, SCALE: tl.constexpr, GAMMA: tl.constexpr,
     BETA: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, BC: tl.constexpr,
     BN: tl.constexpr, ACC: tl.constexpr, FAST: tl.constexpr,
-    PDL: tl.constexpr, STORED: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     """In the reverse order of `sums`: what it read last is in the cache. Programs after those of
     the items compute dgamma and dbeta."""
@@ -218,7 +218,7 @@ def apply(
     if item < items:
         apply_item(
             items - 1 - item, dy, mean, rstd, x, gamma, beta, dx, parts, statistics, groups,
-            G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, SCALE, BR, BP, BK, ACC, FAST, PDL, STORED,
+            G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, SCALE, BR, BP, BK, ACC, FAST, PDL,
         )  # fmt: skip
     else:
         await_last(PDL)
