@@ -31,7 +31,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 VARIANTS = {"chosen": {}} | {name: TWO_SWEEPS | changes for name, changes in CHANGES.items()}
 RESIDENT: dict[str, dict[str, Any]] = {
-    "chosen": {}, "two launches": TWO_SWEEPS, "one after the other": TWO_SWEEPS | {"dependent": False},
+    "chosen": {}, "two launches": TWO_SWEEPS,
+    "one after the other": TWO_SWEEPS | {"dependent": False},
 } | {
     f"{elements} elements, {threads} threads{'' if fetch else ', no fetch'}": {
         "resident": elements, "resident_bytes": 0, "resident_threads": threads,

@@ -119,7 +119,8 @@ class Division:
         return {
             "BR": br, "BP": bp, "TILES": each, "SPAN": each * bp, "S": splits,
             "RB": -(-(self.C if self.last else self.D) // br), "items": count * splits,
-            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024, **self.row(self.C if self.last else self.P),
+            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024,
+            **self.row(self.C if self.last else self.P),
         }  # fmt: skip
 
     def resident(self, inputs: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -148,7 +149,8 @@ class Division:
         sizes = {
             "BR": rows(bp), "BP": bp, "S": splits, "RB": -(-self.D // rows(bp)),
             "items": self.groups * items(bp), "programs": programs, "FETCH": t.resident_fetch,
-            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024, **self.row(self.P),
+            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024,
+            **self.row(self.P),
         }  # fmt: skip
         registers = min(65536 // t.resident_threads // 8 * 8, 255)
         options = {"num_warps": warps, "maxnreg": registers, "launch_cooperative_grid": True}
