@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from openaclnn.reference.comparing import worst_elements
 
 import openaclnn
-from openaclnn.reference import judging
+from openaclnn.reference import judge
+from openaclnn.reference.compare import worst_elements
 from openaclnn.reference.standards import Standard, verdict
 from openaclnn.rows.schema import Op
 from openaclnn.rows.table import OPS
@@ -89,7 +89,7 @@ def judged(
 ) -> dict[str, Any]:
     """What the judge finds of each output."""
     found: dict[str, Any] = {"passed": True, "other_nans": 0}
-    for output in judging.outputs(op, list(inputs), attributes, list(got)):
+    for output in judge.outputs(op, list(inputs), attributes, list(got)):
         verdict_ = verdict(output, Standard())
         found[output.name] = {k: float(v) for k, v in verdict_.figures.items()}
         found["other_nans"] += int(output.other_nans)

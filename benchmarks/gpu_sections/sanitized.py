@@ -14,7 +14,7 @@ from openaclnn.triton import group_norm
 
 DEVICE = sys.argv[1]
 SMALL = {"whole_forward": 0, "whole_gradient": 0}
-for tuning in {}, {**SMALL, "resident": 0}, {**SMALL, "resident": 256}:
+for tuning in {}, {**SMALL, "resident": 0}, {**SMALL, "resident": 256, "resident_bytes": 0}:
     group_norm.tuning = group_norm.Tuning(**tuning)
     for name in "group_norm_swish", "group_norm_swish_grad":
         op = ROWS[name]

@@ -17,24 +17,29 @@ from .timing import cast, measured, sync
 
 TWO_SWEEPS = {"resident": 0}
 CHANGES: dict[str, dict[str, Any]] = {
-    "block 2048": {"block": 2048, "block_last": 2048},
+    "block 4096": {"block": 4096},
+    "last: block 2048": {"block_last": 2048},
     "block 8192": {"block": 8192, "block_last": 8192},
     "64 registers": {"registers": 64},
     "half the warps": {"elements_a_warp": 1024, "elements_a_warp_last": 2048},
     "twice the warps": {"elements_a_warp": 256, "elements_a_warp_last": 512},
     "1 tile": {"tiles": 1, "programs_last": 16},
-    "16 tiles": {"tiles": 16, "programs": 4, "programs_last": 2},
+    "16 tiles": {"tiles": 16, "programs": 2, "programs_last": 2},
     "64 channels": {"channels_last": 64},
     "sweeps": {"whole_forward": 0, "whole_gradient": 0},
     "whole": {"whole_forward": 65536, "whole_gradient": 65536, "whole_row_bytes": 0},
 }
 VARIANTS = {"chosen": {}} | {name: TWO_SWEEPS | changes for name, changes in CHANGES.items()}
-RESIDENT: dict[str, dict[str, Any]] = {"chosen": {}, "two launches": TWO_SWEEPS} | {
+RESIDENT: dict[str, dict[str, Any]] = {
+    "chosen": {}, "two launches": TWO_SWEEPS,
+    "one after the other": TWO_SWEEPS | {"dependent": False},
+} | {
     f"{elements} elements, {threads} threads{'' if fetch else ', no fetch'}": {
-        "resident": elements, "resident_threads": threads, "resident_fetch": fetch,
+        "resident": elements, "resident_bytes": 0, "resident_threads": threads,
+        "resident_fetch": fetch,
     }
     for elements, threads, fetch in (
-        (8192, 512, True), (8192, 768, True), (4096, 512, False), (4096, 768, True),
+        (4096, 512, True), (8192, 768, True), (4096, 512, False), (4096, 768, True),
     )
 }  # fmt: skip
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from models import Sample
 from torch import nn
 from torch.nn import functional
 from unet import Data, UNet
@@ -132,18 +135,37 @@ def streams(run: Any, x: Any, gamma: Any, beta: Any, expected: Any) -> None:
         run.say(f"streams: {error:.1e}")
 
 
+def unet_2d(dry: bool) -> nn.Module:
+    """The UNet2DModel of diffusers with its default channels."""
+    from diffusers import UNet2DModel
+
+    return Sample(UNet2DModel(**{"block_out_channels": (32,) * 4} if dry else {}))
+
+
 def unet(run: Any) -> None:
-    """Training steps of the UNet of benchmarks/unet.py, replaced and not, turn by turn."""
+    """Training steps of the UNet of benchmarks/unet.py and of diffusers' UNet2DModel, replaced and
+    not, turn by turn."""
+    width = 8 if run.dry else 128
+    models = {"UNet": lambda: UNet(width)}
+    if importlib.util.find_spec("diffusers"):
+        models["UNet2DModel"] = lambda: unet_2d(run.dry)
+    else:
+        run.say("diffusers is not installed: no UNet2DModel")
+    for name, build in models.items():
+        steps_of(run, name, build)
+
+
+def steps_of(run: Any, name: str, build: Callable[[], nn.Module]) -> None:
     device = run.device
-    width, batch, size, steps = (8, 1, 8, 1) if run.dry else (128, 16, 64, 20)
+    batch, size, steps = (1, 16, 1) if run.dry else (16, 64, 20)
     for dtype, layout in (("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "channels_last")):
-        with run.attempt(dtype=dtype, layout=layout):
+        with run.attempt(model=name, dtype=dtype, layout=layout):
             format_ = torch.channels_last if layout == "channels_last" else torch.contiguous_format
             data = Data(batch, size)
             models: dict[str, tuple[nn.Module, Any]] = {}
             for kind in ("torch", "replaced"):
                 torch.manual_seed(0)
-                model = UNet(width).to(device).to(memory_format=format_)
+                model = build().to(device).to(memory_format=format_)
                 if kind == "replaced":
                     ot.replace(model)
                 models[kind] = model, torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -170,7 +192,7 @@ def unet(run: Any) -> None:
                         peaks[kind] = torch.cuda.max_memory_allocated() / 2**20
             medians = {kind: statistics.median(t) * 1e3 for kind, t in times.items()}
             last = {kind: values[-1] for kind, values in losses.items()}
-            run.record(dtype=dtype, layout=layout, width=width, batch=batch, size=size,
+            run.record(model=name, dtype=dtype, layout=layout, batch=batch, size=size,
                        ms=medians, losses=last, peak_MiB=peaks)  # fmt: skip
-            run.say(f"{dtype} {layout}: {medians} ms, losses {last}, peaks {peaks} MiB")
+            run.say(f"{name} {dtype} {layout}: {medians} ms, losses {last}, peaks {peaks} MiB")
             del models

@@ -85,6 +85,7 @@ def compiled(request, monkeypatch):
     monkeypatch.setattr(group_norm, "_prepared", {})
     elementwise._launcher.cache_clear()
     monkeypatch.setattr(group_norm, "_MULTIPROCESSORS", 132)
+    monkeypatch.setattr(group_norm, "_GENERATION", request.param // 10)
     before = triton.runtime.driver._active
     triton.runtime.driver.set_active(Driver(request.param))
     yield found
@@ -152,7 +153,7 @@ def test_group_norm(op, dtype, last, compiled, tmp_path):
 @pytest.mark.parametrize("dtype", ["FLOAT", "BFLOAT16"])
 def test_resident(dtype, elements, compiled, tmp_path, monkeypatch):
     """All programs fit on the multiprocessors; counters are released and acquired."""
-    tuning = group_norm.Tuning(resident=elements, resident_items=256)  # of "splits"
+    tuning = group_norm.Tuning(resident=elements, resident_items=256, resident_bytes=0)
     monkeypatch.setattr(group_norm, "tuning", tuning)
     for op in GROUP_NORM:
         for name in "sweeps", "several rows", "splits":
@@ -170,8 +171,27 @@ def test_resident(dtype, elements, compiled, tmp_path, monkeypatch):
 def test_resident_items():
     """A group of many items takes two launches."""
     sizes = 1, 128, 512 * 512, 32, False, 4, 132
-    assert Division(*sizes, group_norm.Tuning()).resident() is None
-    assert Division(*sizes, group_norm.Tuning(resident_items=256)).resident() is not None
+    assert Division(*sizes, group_norm.Tuning()).resident(1) is None
+    assert Division(*sizes, group_norm.Tuning(resident_items=256)).resident(1) is not None
+
+
+def test_inputs_that_the_cache_holds():
+    """They take two launches."""
+    sizes = 1, 512, 128 * 128, 32, False, 4, 132, group_norm.Tuning()
+    assert Division(*sizes).resident(1) is None
+    assert Division(*sizes).resident(2) is not None
+
+
+def test_the_second_launch_starts_early(compiled, tmp_path):
+    """It waits before it reads what the first stores; GPUs before Hopper cannot."""
+    for op in GROUP_NORM:
+        compiled.clear()
+        named = group_norm_arguments(op, SHAPES["sweeps"], torch.float32, torch.float32, False)
+        group_norm.run(op, named)
+        can = compiled.capability >= 90
+        assert [kernel.metadata.launch_pdl for kernel in compiled["apply"]] == [can]
+        assert ("griddepcontrol.launch" in compiled["sums"][0].asm["ptx"]) == can
+        assert ("griddepcontrol.wait" in compiled["apply"][0].asm["ptx"]) == can
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.kernel in FORMS], ids=lambda op: op.python)

@@ -30,9 +30,13 @@ DIVISIONS = {
     "whole, many groups": {"whole_row_bytes": 0, "elements_a_warp": 4096},
     "sweeps": {**NEVER_WHOLE, **SMALL},
     "tiles": {**NEVER_WHOLE, **SMALL, "block": 16, "block_last": 32},
-    "resident": {**NEVER_WHOLE, "resident": 64, "resident_threads": 64, "resident_fetch": False},
+    "resident": {
+        **NEVER_WHOLE, "resident": 64, "resident_bytes": 0, "resident_threads": 64,
+        "resident_fetch": False,
+    },
     "resident, all at once": {
-        **NEVER_WHOLE, "resident": 64, "resident_threads": 1024, "resident_fetch": False,
+        **NEVER_WHOLE, "resident": 64, "resident_bytes": 0, "resident_threads": 1024,
+        "resident_fetch": False,
     },
 }  # fmt: skip
 KERNELS = {  # that the division must come to, by layout

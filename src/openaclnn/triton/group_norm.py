@@ -15,18 +15,19 @@ from .group_norm_division import Division, Prepared, Tuning, prepare_forward, pr
 from .launching import aligned
 
 tuning = Tuning()
-_MULTIPROCESSORS = 4  # in the interpreter
+_MULTIPROCESSORS, _GENERATION = 4, 8  # in the interpreter
 _prepared: dict[Any, Prepared] = {}
-_counts: dict[int | None, int] = {}
+_gpus: dict[int | None, tuple[int, int]] = {}
 
 
-def _multiprocessors(device: torch.device) -> int:
+def _gpu(device: torch.device) -> tuple[int, int]:
+    """Multiprocessors, and the generation: 9 is Hopper."""
     if device.type != "cuda":
-        return _MULTIPROCESSORS
-    if device.index not in _counts:
+        return _MULTIPROCESSORS, _GENERATION
+    if device.index not in _gpus:
         properties = torch.cuda.get_device_properties(device)
-        _counts[device.index] = properties.multi_processor_count
-    return _counts[device.index]
+        _gpus[device.index] = properties.multi_processor_count, properties.major
+    return _gpus[device.index]
 
 
 def _is_last(t: Tensor) -> bool:
@@ -76,10 +77,11 @@ def _find(
     found = _prepared.get(key)
     if found is None:
         n, c, *positions = x.shape
-        processors = _multiprocessors(x.device)
+        processors, generation = _gpu(x.device)
         division = Division(
-            n, c, math.prod(positions), groups, last, x.element_size(), processors, tuning
-        )
+            n, c, math.prod(positions), groups, last, x.element_size(), processors, tuning,
+            early=generation >= 9,
+        )  # fmt: skip
         found = _prepared[key] = prepare(division)
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 LN2 = tl.constexpr(0.6931471805599453)
 LOG2E = tl.constexpr(1.4426950408889634)
@@ -62,6 +63,15 @@ def tile_offsets(sample, channels, positions, C, P, LAST: tl.constexpr):
 
 
 @triton.jit
+def tile(sample, channels, known, begin, stop, C, P, LAST: tl.constexpr, BP: tl.constexpr):
+    """Offsets of the tile at position `begin`, and what of it is inside; nothing from `stop` on."""
+    positions = begin + tl.arange(0, BP)
+    end = tl.where(begin < stop, P, 0)  # as much aligned as P
+    inside = known[:, None] & (positions < end)[None, :]
+    return tile_offsets(sample, channels, positions, C, P, LAST), inside
+
+
+@triton.jit
 def group_offsets(group, d, p, G, D, P, LAST: tl.constexpr):
     """Offsets of whole groups."""
     first = (group // G).to(tl.int64) * (G * D) * P
@@ -71,6 +81,20 @@ def group_offsets(group, d, p, G, D, P, LAST: tl.constexpr):
         return row[:, :, None] + (p.to(tl.int64) * (G * D))[None, None, :]
     row = first[:, None] + channels.to(tl.int64) * P
     return row[:, :, None] + p[None, None, :]
+
+
+@triton.jit
+def let_next_start(PDL: tl.constexpr):
+    """The next kernel may start, and wait (`await_last`)."""
+    if PDL:
+        gdc_launch_dependents()
+
+
+@triton.jit
+def await_last(PDL: tl.constexpr):
+    """Until the last kernel has ended and its stores are visible."""
+    if PDL:
+        gdc_wait()
 
 
 @triton.jit
@@ -92,26 +116,35 @@ def item_of(item, G, D, C, S, RB, BR: tl.constexpr, LAST: tl.constexpr):
 
 
 @triton.jit
-def group_moments(parts, group, D, S, SPAN, P, BK: tl.constexpr):
+def group_moments(parts, group, D, S, SPAN, P, BK: tl.constexpr, ONCE: tl.constexpr):
     """Mean and variance of a group, in fp64, from the mean and the squared deviations (Chan) of
-    each channel and split. `parts` has pairs, [N, C, S, 2]; all of a group are one range."""
+    each channel and split. `parts` has pairs, [N, C, S, 2]; all of a group are one range.
+    ONCE: they are at most BK."""
     count = D * S
     at = parts + group.to(tl.int64) * count * 2
     k = tl.arange(0, BK)
-    total = tl.zeros([BK], tl.float64)
-    for first in range(0, count, BK):
-        j = first + k
-        size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
-        total += size * tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg")
     n = tl.cast(D, tl.float64) * P
-    mean = tl.sum(total, 0) / n
-    squares = tl.zeros([BK], tl.float64)
-    for first in range(0, count, BK):
-        j = first + k
-        size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
-        away = tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg") - mean
-        rest = tl.load(at + j * 2 + 1, mask=j < count, other=0.0, cache_modifier=".cg")
-        squares += tl.where(j < count, rest + size * away * away, 0.0)
+    if ONCE:
+        about = tl.load(at + k * 2, mask=k < count, other=0.0, cache_modifier=".cg")
+        rest = tl.load(at + k * 2 + 1, mask=k < count, other=0.0, cache_modifier=".cg")
+        size = tl.where(k < count, tl.minimum(SPAN, P - k % S * SPAN), 0).to(tl.float64)
+        mean = tl.sum(size * about, 0) / n
+        away = tl.where(k < count, about - mean, 0.0)
+        squares = rest + size * away * away
+    else:
+        total = tl.zeros([BK], tl.float64)
+        for first in range(0, count, BK):
+            j = first + k
+            size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
+            total += size * tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg")
+        mean = tl.sum(total, 0) / n
+        squares = tl.zeros([BK], tl.float64)
+        for first in range(0, count, BK):
+            j = first + k
+            size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
+            away = tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg") - mean
+            rest = tl.load(at + j * 2 + 1, mask=j < count, other=0.0, cache_modifier=".cg")
+            squares += tl.where(j < count, rest + size * away * away, 0.0)
     return mean, tl.sum(squares, 0) / n
 
 

@@ -23,19 +23,21 @@ class Tuning:
     whole_forward: int = 16384  # the largest group that one program keeps in registers
     whole_gradient: int = 16384  # half as many of fp32
     whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that
-    block: int = 4096  # elements of a tile
+    block: int = 2048  # elements of a tile
     block_last: int = 4096  # with channels last
     channels_last: int = 128  # at most, in a tile
     elements_a_warp: int = 512
     elements_a_warp_last: int = 1024
     registers: int = 0  # of a thread at most, if not 0, in kernels of two sweeps
-    programs: int = 8  # for each multiprocessor, before a program gets more than one tile
+    programs: int = 4  # for each multiprocessor, before a program gets more than one tile
     programs_last: int = 4  # the same with channels last
-    tiles: int = 4  # of a program at most; with channels last, no limit
+    tiles: int = 8  # of a program at most; with channels last, no limit
     resident: int = 4096  # elements that a program of `resident` keeps in registers; 0: no such
+    resident_bytes: int = 40 << 20  # of the inputs at least; fewer stay in the L2 cache
     resident_items: int = 64  # of a group at most: more programs wait longer than they would read
     resident_threads: int = 512  # of a multiprocessor; they share 65536 registers
     resident_fetch: bool = True  # whether a program that waits fetches its next item
+    dependent: bool = True  # whether `apply` starts while `sums` ends, where the GPU can
 
 
 WAITING = not INTERPRETED  # programs of the interpreter run one after the other
@@ -58,6 +60,7 @@ class Division:
     itemsize: int
     processors: int
     tuning: Tuning
+    early: bool = False  # whether the GPU has programmatic dependent launch
 
     @property
     def D(self) -> int:
@@ -111,18 +114,22 @@ class Division:
             count = self.groups * -(-self.D // br)
             steps = -(-self.P // bp)
             each = min(max(1, count * steps // (t.programs * self.processors)), steps, t.tiles)
+            each = _power(each + 1) // 2  # a power of two often divides `steps`
         splits = -(-steps // each)
         return {
             "BR": br, "BP": bp, "TILES": each, "SPAN": each * bp, "S": splits,
             "RB": -(-(self.C if self.last else self.D) // br), "items": count * splits,
-            "BK": min(_power(self.D * splits), 1024), **self.row(self.C if self.last else self.P),
+            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024,
+            **self.row(self.C if self.last else self.P),
         }  # fmt: skip
 
-    def resident(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    def resident(self, inputs: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Sizes and options where the programs of one launch keep whole groups in registers."""
         t = self.tuning
         size = t.resident
         if self.last or self.itemsize == 8 or not size or not WAITING:  # fp64: too many registers
+            return None
+        if inputs * self.size < t.resident_bytes:
             return None
 
         def rows(bp: int) -> int:
@@ -142,7 +149,8 @@ class Division:
         sizes = {
             "BR": rows(bp), "BP": bp, "S": splits, "RB": -(-self.D // rows(bp)),
             "items": self.groups * items(bp), "programs": programs, "FETCH": t.resident_fetch,
-            "BK": min(_power(self.D * splits), 1024), **self.row(self.P),
+            "BK": min(_power(self.D * splits), 1024), "ONCE": self.D * splits <= 1024,
+            **self.row(self.P),
         }  # fmt: skip
         registers = min(65536 // t.resident_threads // 8 * 8, 255)
         options = {"num_warps": warps, "maxnreg": registers, "launch_cooperative_grid": True}
@@ -165,6 +173,7 @@ class Division:
             "LAST": self.last, "SCALE": scale, "ACC": tl.float64 if double else tl.float32,
             "SUM": tl.float32 if self.itemsize == 2 else tl.float64,
             "FAST": not double and not INTERPRETED,
+            "PDL": self.early and self.tuning.dependent and not INTERPRETED and not self.last,
         }  # fmt: skip
 
 
@@ -187,6 +196,11 @@ def _of_two_sweeps(
     return sizes, 2 * d.N * d.C * sizes["S"], d.options(sizes)
 
 
+def _start(sizes: dict[str, Any]) -> dict[str, Any]:
+    """Options of the second launch."""
+    return {"launch_pdl": True} if sizes["PDL"] else {}
+
+
 def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepared:
     constants = d.constants(scale) | {"EPS": eps, "SWISH": swish}
     if (whole := d.whole(d.tuning.whole_forward)) is not None:
@@ -194,7 +208,7 @@ def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepa
         warps = d.warps(bg * whole["BD"] * whole["BP"], d.tuning.elements_a_warp)
         launch = Launch(forward.whole, -(-d.groups // bg), constants | whole, {"num_warps": warps})
         return Prepared([launch], 0, 0, torch.float64)
-    if (found := d.resident()) is not None:
+    if (found := d.resident(1)) is not None:
         sizes, options = constants | found[0], found[1]
         launch = Launch(resident_forward, sizes["programs"], sizes, options)
         parts = 2 * d.N * d.C * sizes["S"]
@@ -203,7 +217,7 @@ def prepare_forward(d: Division, eps: float, swish: bool, scale: float) -> Prepa
     launches = [Launch(forward.sums, sizes["items"], sizes, options)]
     if d.last:
         launches.append(Launch(forward.combine, d.groups, sizes, FEW))
-    launches.append(Launch(forward.apply, sizes["items"], sizes, options))
+    launches.append(Launch(forward.apply, sizes["items"], sizes, options | _start(sizes)))
     return Prepared(launches, parts, 2 * d.groups if d.last else 0, torch.float64)
 
 
@@ -229,7 +243,7 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
             sizes = constants | sums | {"S": 1, "BK": 1, "groups": 0}
             launches.append(Launch(gradient.combine, programs, sizes, FEW))
         return Prepared(launches, 2 * d.N * d.C, 0, dtype)
-    if (found := d.resident()) is not None:
+    if (found := d.resident(2)) is not None:
         sizes, options = constants | found[0], found[1]
         sums, programs = finishing(sizes["S"])
         sizes |= sums | {"finishing": programs}
@@ -242,5 +256,7 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     launches = [Launch(gradient.sums, items, sizes, options)]
     if d.last:
         launches.append(Launch(gradient.combine, d.groups + programs, sizes, FEW))
-    launches.append(Launch(gradient.apply, items + (0 if d.last else programs), sizes, options))
+    launches.append(
+        Launch(gradient.apply, items + (0 if d.last else programs), sizes, options | _start(sizes))
+    )
     return Prepared(launches, parts, 2 * d.groups if d.last else 0, dtype)

@@ -14,13 +14,15 @@ import triton.language as tl
 
 from .group_norm_arithmetic import (
     LOG2E,
+    await_last,
     dims,
     group_moments,
     group_offsets,
     item_of,
+    let_next_start,
     reciprocal_deviation,
     swish,
-    tile_offsets,
+    tile,
 )
 
 SIZES = ["G", "D", "C", "P", "S", "SPAN", "TILES", "RB", "STEP", "items", "groups"]
@@ -95,10 +97,10 @@ def sum_item(
     known = channels < end
     start = split * SPAN
     stop = tl.minimum(start + SPAN, P)
-    positions = start + tl.arange(0, BP)
-    inside = known[:, None] & (positions < P)[None, :]
-    at = x + tile_offsets(sample, channels, positions, C, P, LAST)
-    value = tl.load(at, mask=inside, other=0.0).to(ACC)
+    at, inside = tile(sample, channels, known, start, stop, C, P, LAST, BP)
+    value = tl.load(x + at, mask=inside, other=0.0).to(ACC)
+    at, following = tile(sample, channels, known, start + BP, stop, C, P, LAST, BP)
+    loaded = tl.load(x + at, mask=following, other=0.0)  # early
     # The mean of the first tile is the pivot of all squares, which then hardly cancel.
     sums = tl.sum(value.to(SUM), 1)
     pivot = (sums / tl.minimum(stop - start, BP).to(SUM)).to(ACC)
@@ -108,11 +110,10 @@ def sum_item(
         total = away
     squares = away * away
     for begin in range(start + BP, stop, BP):
-        positions = begin + tl.arange(0, BP)
-        inside = known[:, None] & (positions < P)[None, :]
-        at = x + tile_offsets(sample, channels, positions, C, P, LAST)
-        value = tl.load(at, mask=inside, other=0.0).to(ACC)
-        away = tl.where(inside, value - pivot[:, None], 0.0)
+        value = loaded.to(ACC)
+        away = tl.where(following, value - pivot[:, None], 0.0)
+        at, following = tile(sample, channels, known, begin + BP, stop, C, P, LAST, BP)
+        loaded = tl.load(x + at, mask=following, other=0.0)
         if SUM == ACC:
             total += away
         else:
@@ -133,8 +134,9 @@ def sum_item(
 def sums(
     x, parts, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr,
-    ACC: tl.constexpr, SUM: tl.constexpr,
+    ACC: tl.constexpr, SUM: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    let_next_start(PDL)
     sum_item(
         tl.program_id(0), x, parts, G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, BR, BP, ACC, SUM
     )  # fmt: skip
@@ -143,11 +145,11 @@ def sums(
 @triton.jit(do_not_specialize=SIZES)
 def combine(
     parts, statistics, mean, rstd, groups, D, P, S, SPAN,
-    EPS: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr,
+    EPS: tl.constexpr, BK: tl.constexpr, ONCE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """A program for each group; statistics: mean and rstd in fp64."""
     group = tl.program_id(0)
-    about, variance = group_moments(parts, group, D, S, SPAN, P, BK)
+    about, variance = group_moments(parts, group, D, S, SPAN, P, BK, ONCE)
     deviation = reciprocal_deviation(variance, EPS, ACC)
     tl.store(statistics + group, about)
     tl.store(statistics + groups + group, deviation)
@@ -159,21 +161,26 @@ def combine(
 def apply_item(
     item, x, gamma, beta, y, mean, rstd, parts, statistics, groups, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
-    SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr,
-    ACC: tl.constexpr, FAST: tl.constexpr,
+    SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, ONCE: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     C, P = dims(C, P, STEP, ALIGN, LAST)
     SPAN = TILES * BP
     sample, first, end, split = item_of(item, G, D, C, S, RB, BR, LAST)
     channels = first + tl.arange(0, BR)
     known = channels < end
+    start = split * SPAN
+    stop = tl.minimum(start + SPAN, P)
+    at, inside = tile(sample, channels, known, start, stop, C, P, LAST, BP)
+    loaded = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+    await_last(PDL)
     if LAST:
         group = sample * G + channels // D
         about = tl.load(statistics + group, mask=known, other=0.0)
         deviation = tl.load(statistics + groups + group, mask=known, other=0.0)
     else:  # all of one group
         group = item // (RB * S)
-        about, variance = group_moments(parts, group, D, S, SPAN, P, BK)
+        about, variance = group_moments(parts, group, D, S, SPAN, P, BK, ONCE)
         deviation = reciprocal_deviation(variance, EPS, ACC)
         if item % (RB * S) == 0:
             tl.store(mean + group, about.to(ACC))
@@ -185,26 +192,24 @@ def apply_item(
     low = (about - high.to(tl.float64)).to(ACC)
     if LAST:
         high, low = high[:, None], low[:, None]
-    start = split * SPAN
-    stop = tl.minimum(start + SPAN, P)
     for begin in range(start, stop, BP):
-        positions = begin + tl.arange(0, BP)
-        inside = known[:, None] & (positions < P)[None, :]
-        at = tile_offsets(sample, channels, positions, C, P, LAST)
-        value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first").to(ACC)
+        value, to, known_here = loaded.to(ACC), y + at, inside
+        at, inside = tile(sample, channels, known, begin + BP, stop, C, P, LAST, BP)
+        loaded = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
         result = normalised(value, high, low, slope, bias, SCALE, SWISH, FAST)
-        tl.store(y + at, result, mask=inside)
+        tl.store(to, result, mask=known_here)
 
 
 @triton.jit(do_not_specialize=SIZES)
 def apply(
     x, gamma, beta, y, mean, rstd, parts, statistics, items, groups, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr,
-    SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr,
-    ACC: tl.constexpr, FAST: tl.constexpr,
+    SWISH: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, ONCE: tl.constexpr,
+    ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """In the reverse order of `sums`: what it read last is in the cache."""
     apply_item(
         items - 1 - tl.program_id(0), x, gamma, beta, y, mean, rstd, parts, statistics, groups,
-        G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, EPS, SCALE, SWISH, BR, BP, BK, ACC, FAST,
+        G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, EPS, SCALE, SWISH, BR, BP, BK, ONCE, ACC, FAST,
+        PDL,
     )  # fmt: skip

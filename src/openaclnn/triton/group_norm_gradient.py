@@ -14,12 +14,14 @@ import triton.language as tl
 
 from .group_norm_arithmetic import (
     LOG2E,
+    await_last,
     dims,
     group_gradients,
     group_offsets,
     item_of,
+    let_next_start,
     swish_gradient,
-    tile_offsets,
+    tile,
 )
 from .group_norm_forward import SIZES
 
@@ -82,16 +84,18 @@ def sum_item(
     shift = tl.load(beta + channels, mask=known, other=0.0).to(ACC) * FACTOR
     start = split * SPAN
     stop = tl.minimum(start + SPAN, P)
+    at, inside = tile(sample, channels, known, start, stop, C, P, LAST, BP)
+    loaded = tl.load(x + at, mask=inside, other=0.0)
+    arriving = tl.load(dy + at, mask=inside, other=0.0)
     total, products = tl.zeros([BR, BP], ACC), tl.zeros([BR, BP], ACC)
     for begin in range(start, stop, BP):
-        positions = begin + tl.arange(0, BP)
-        inside = known[:, None] & (positions < P)[None, :]
-        at = tile_offsets(sample, channels, positions, C, P, LAST)
-        value = tl.load(x + at, mask=inside, other=0.0).to(ACC)
-        incoming = tl.load(dy + at, mask=inside, other=0.0).to(ACC)
-        away = tl.where(inside, value - about[:, None], 0.0)
+        value, incoming, here = loaded.to(ACC), arriving.to(ACC), inside
+        at, inside = tile(sample, channels, known, begin + BP, stop, C, P, LAST, BP)
+        loaded = tl.load(x + at, mask=inside, other=0.0)
+        arriving = tl.load(dy + at, mask=inside, other=0.0)
+        away = tl.where(here, value - about[:, None], 0.0)
         u = swish_gradient(incoming, away * slope[:, None] + shift[:, None], FAST)
-        u = tl.where(inside, u, 0.0)
+        u = tl.where(here, u, 0.0)
         total += u
         products += u * away
     pair = parts + ((sample.to(tl.int64) * C + channels) * S + split) * 2
@@ -103,8 +107,9 @@ def sum_item(
 def sums(
     dy, mean, rstd, x, gamma, beta, parts, G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, SCALE: tl.constexpr,
-    BR: tl.constexpr, BP: tl.constexpr, ACC: tl.constexpr, FAST: tl.constexpr,
+    BR: tl.constexpr, BP: tl.constexpr, ACC: tl.constexpr, FAST: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    let_next_start(PDL)
     sum_item(
         tl.program_id(0), dy, mean, rstd, x, gamma, beta, parts, G, D, C, P, S, TILES, RB, STEP,
         ALIGN, LAST, SCALE, BR, BP, ACC, FAST,
@@ -160,15 +165,22 @@ def apply_item(
     G, D, C, P, S, TILES, RB, STEP,
     ALIGN: tl.constexpr, LAST: tl.constexpr, SCALE: tl.constexpr, BR: tl.constexpr,
     BP: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr, FAST: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     C, P = dims(C, P, STEP, ALIGN, LAST)
     SPAN = TILES * BP
     sample, first, end, split = item_of(item, G, D, C, S, RB, BR, LAST)
     channels = first + tl.arange(0, BR)
     known = channels < end
+    start = split * SPAN
+    stop = tl.minimum(start + SPAN, P)
+    at, inside = tile(sample, channels, known, start, stop, C, P, LAST, BP)
+    loaded = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+    arriving = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first")
     group = sample * G + channels // D
     about = tl.load(mean + group, mask=known, other=0.0).to(ACC)[:, None]
     deviation = tl.load(rstd + group, mask=known, other=0.0).to(ACC)[:, None]
+    await_last(PDL)
     if LAST:
         c1 = tl.load(statistics + group, mask=known, other=0.0)[:, None]
         c2 = tl.load(statistics + groups + group, mask=known, other=0.0)[:, None]
@@ -180,17 +192,15 @@ def apply_item(
     shift = tl.load(beta + channels, mask=known, other=0.0).to(ACC)[:, None] * FACTOR
     c1 = c1 * deviation
     c2 = c2 * deviation * deviation
-    start = split * SPAN
-    stop = tl.minimum(start + SPAN, P)
     for begin in range(start, stop, BP):
-        positions = begin + tl.arange(0, BP)
-        inside = known[:, None] & (positions < P)[None, :]
-        at = tile_offsets(sample, channels, positions, C, P, LAST)
-        value = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first").to(ACC)
-        incoming = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first").to(ACC)
+        value, incoming = loaded.to(ACC), arriving.to(ACC)
+        to, here = dx + at, inside
+        at, inside = tile(sample, channels, known, begin + BP, stop, C, P, LAST, BP)
+        loaded = tl.load(x + at, mask=inside, other=0.0, eviction_policy="evict_first")
+        arriving = tl.load(dy + at, mask=inside, other=0.0, eviction_policy="evict_first")
         away = value - about
         u = swish_gradient(incoming, away * (slope * FACTOR) + shift, FAST)
-        tl.store(dx + at, u * slope - (away * c2 + c1), mask=inside)
+        tl.store(to, u * slope - (away * c2 + c1), mask=here)
 
 
 @triton.jit(do_not_specialize=[*SIZES, "N"])
@@ -200,6 +210,7 @@ def apply(
     ALIGN: tl.constexpr, LAST: tl.constexpr, SCALE: tl.constexpr, GAMMA: tl.constexpr,
     BETA: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, BC: tl.constexpr,
     BN: tl.constexpr, ACC: tl.constexpr, FAST: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     """In the reverse order of `sums`: what it read last is in the cache. Programs after those of
     the items compute dgamma and dbeta."""
@@ -207,7 +218,8 @@ def apply(
     if item < items:
         apply_item(
             items - 1 - item, dy, mean, rstd, x, gamma, beta, dx, parts, statistics, groups,
-            G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, SCALE, BR, BP, BK, ACC, FAST,
+            G, D, C, P, S, TILES, RB, STEP, ALIGN, LAST, SCALE, BR, BP, BK, ACC, FAST, PDL,
         )  # fmt: skip
     else:
+        await_last(PDL)
         finish_item(item - items, parts, dgamma, dbeta, N, C, S, GAMMA, BETA, BC, BN, ACC)

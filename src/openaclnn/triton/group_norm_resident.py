@@ -75,7 +75,7 @@ def fetch(x, item, items, G, D, C, P, S, RB, BR: tl.constexpr, BP: tl.constexpr)
 def resident_forward(
     x, gamma, beta, y, mean, rstd, parts, counters, items, programs, G, D, C, P, S, RB, STEP,
     ALIGN: tl.constexpr, EPS: tl.constexpr, SCALE: tl.constexpr, SWISH: tl.constexpr,
-    BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr,
+    BR: tl.constexpr, BP: tl.constexpr, BK: tl.constexpr, ONCE: tl.constexpr,
     ACC: tl.constexpr, SUM: tl.constexpr, FAST: tl.constexpr, FETCH: tl.constexpr,
 ):  # fmt: skip
     """counters: the items of each group that are summed; zeros at first."""
@@ -107,7 +107,7 @@ def resident_forward(
         if FETCH:
             fetch(x, item + programs, items, G, D, C, P, S, RB, BR, BP)
         wait(counters + group, RB * S)
-        whole_mean, variance = group_moments(parts, group, D, S, BP, P, BK)
+        whole_mean, variance = group_moments(parts, group, D, S, BP, P, BK, ONCE)
         deviation = reciprocal_deviation(variance, EPS, ACC)
         high = whole_mean.to(ACC)
         if item % (RB * S) == 0:
