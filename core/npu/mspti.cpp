@@ -188,6 +188,12 @@ msptiResult msptiActivityDisable(msptiActivityKind kind) {
   });
 }
 
+bool msptiActivityIsEnabled(msptiActivityKind kind) {
+  Activities& own = Activities::get();
+  std::lock_guard lock(own.mutex);
+  return is_kind(kind) && own.wants(kind);
+}
+
 // The callbacks run without the lock.
 msptiResult msptiActivityFlushAll(uint32_t) {
   return with_activities([&](Activities& own, std::unique_lock<std::mutex>& lock) {

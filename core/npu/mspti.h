@@ -71,6 +71,7 @@ msptiActivityRegisterCallbacks(msptiBuffersCallbackRequestFunc funcBufferRequest
                                msptiBuffersCallbackCompleteFunc funcBufferCompleted);
 OPENACLNN_NPU msptiResult msptiActivityEnable(msptiActivityKind kind);
 OPENACLNN_NPU msptiResult msptiActivityDisable(msptiActivityKind kind);
+OPENACLNN_NPU bool msptiActivityIsEnabled(msptiActivityKind kind);
 OPENACLNN_NPU msptiResult msptiActivityFlushAll(uint32_t flag);
 OPENACLNN_NPU msptiResult msptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBytes,
                                                      msptiActivity** record);
