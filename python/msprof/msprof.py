@@ -195,9 +195,7 @@ def device_rows(profile: Profile, device: int, hardware: int, host: int) -> list
     events += [name_thread(hardware, stream, f"Stream {stream}") for stream in streams]
     for number, work in enumerate(own):
         arguments = {"Task Type": work.task_type, "Stream Id": work.stream, "Task Id": number}
-        events.append(
-            slice_of(work.kind, hardware, work.stream, work.begin, work.end, **arguments)
-        )
+        events.append(slice_of(work.kind, hardware, work.stream, work.begin, work.end, **arguments))
         arrow = {"cat": "HostToDevice", "name": "HostToDevice", "id": f"{device}_{number}"}
         events.append(
             arrow | {"ph": "s", "pid": host, "tid": work.thread, "ts": micros(work.submitted)}
@@ -245,7 +243,9 @@ def figures(durations: Sequence[int], all_of_them: int) -> list[str]:
             micros(max(durations)), share]  # fmt: skip
 
 
-def by_name(named: Iterable[tuple[tuple[Any, ...], int]]) -> list[tuple[tuple[Any, ...], list[int]]]:
+def by_name(
+    named: Iterable[tuple[tuple[Any, ...], int]],
+) -> list[tuple[tuple[Any, ...], list[int]]]:
     """The durations of each key, the longest total first."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for key, duration in named:
