@@ -259,8 +259,9 @@ def operators(profile: Profile) -> Iterable[list[Any]]:
         wait = work.begin - ends.get((work.device, work.stream), work.begin)
         ends[work.device, work.stream] = work.end
         if work.is_operator:
-            yield [work.device, number, work.stream, work.name, work.kind, work.task_type,
-                   micros(work.begin), micros(work.end - work.begin), micros(max(wait, 0)), 0]  # fmt: skip
+            times = (work.begin, work.end - work.begin, max(wait, 0))
+            numbers = [work.device, number, work.stream]
+            yield [*numbers, work.name, work.kind, work.task_type, *map(micros, times), 0]
 
 
 def operator_figures(profile: Profile) -> Iterable[list[Any]]:
