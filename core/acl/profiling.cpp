@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiling: the order of the calls and their arguments are checked; nothing is recorded, and the
-// folder stays empty.
+// Profiling: from aclprofStart to aclprofStop the work of streams is written into a folder PROF_*
+// below that of aclprofInit, and `msprof` makes tables and a timeline of it.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -11,10 +11,10 @@
 
 #include "acl/acl_prof.h"
 #include "core/acl/description.h"
+#include "core/acl/profile_records.h"
 #include "core/acl/profiling.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/device.h"
-#include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
 
 struct aclprofConfig {
@@ -42,16 +42,15 @@ HandlePool<aclprofSubscribeConfig>& subscriptions() {
   return pool_of<aclprofSubscribeConfig>(1 << 10);
 }
 
+// Under profile_mutex().
 struct Profiling {
-  Profiling() { hold_across_fork(mutex); }
-
   static Profiling& get() {
     static constinit NoDestructor<Profiling> profiling;
     return profiling.get();
   }
 
-  std::mutex mutex;
   bool initialised = false;
+  std::string folder;
   std::set<const aclprofConfig*> started;
 };
 
@@ -60,7 +59,7 @@ template <class F>
 aclError with_profiling(const char* call, F change) {
   return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
     Profiling& state = Profiling::get();
-    std::lock_guard lock(state.mutex);
+    std::lock_guard lock(profile_mutex());
     return change(state).code();
   });
 }
@@ -84,7 +83,7 @@ namespace openaclnn {
 
 bool profiling_started() {
   Profiling& state = Profiling::get();
-  std::lock_guard lock(state.mutex);
+  std::lock_guard lock(profile_mutex());
   return !state.started.empty();
 }
 
@@ -104,6 +103,7 @@ aclError aclprofInit(const char* profilerResultPath, size_t length) {
                   "profilerResultPath \"%s\" cannot be made: %s", profilerResultPath,
                   std::strerror(errno));
     }
+    state.folder.assign(profilerResultPath, length);
     state.initialised = true;
     return status;
   });
@@ -115,7 +115,7 @@ aclError aclprofFinalize(void) {
     if (!state.initialised) return not_running(call);
     state.initialised = false;
     state.started.clear();
-    return Status();
+    return profile_ends(call, true);
   });
 }
 
@@ -172,7 +172,11 @@ aclError aclprofStart(const aclprofConfig* profilerConfig) {
     Status status = find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
     if (!status.ok()) return status;
     if (!state.initialised) return not_running(call);
-    if (state.started.insert(found).second) return status;
+    if (state.started.count(found) == 0) {
+      status = profile_begins(call, state.folder, found->devices);
+      if (status.ok()) state.started.insert(found);
+      return status;
+    }
     return fail(ACL_ERROR_PROF_ALREADY_RUN, Reason::already_done, call,
                 "profiling was started with this configuration already");
   });
@@ -184,7 +188,9 @@ aclError aclprofStop(const aclprofConfig* profilerConfig) {
     aclprofConfig* found;
     Status status = find_object(profiles(), call, "profilerConfig", profilerConfig, &found);
     if (!status.ok()) return status;
-    if (state.started.erase(found) > 0) return status;
+    if (state.started.erase(found) > 0) {
+      return state.started.empty() ? profile_ends(call, false) : status;
+    }
     return fail(ACL_ERROR_PROF_NOT_RUN, Reason::call_missing, call,
                 "profiling was not started with this configuration; call aclprofStart first");
   });

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks of a program for a profile, and the readers of records that only a model would deliver.
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acl/acl_prof.h"
 #include "core/acl/description.h"
+#include "core/acl/profile_records.h"
 #include "core/acl/profiling.h"
 #include "core/runtime/api_guard.h"
 #include "core/runtime/fork.h"
@@ -24,6 +26,11 @@ struct Stamp {
   std::string message;
 };
 
+struct OpenMark {
+  std::string message;
+  int64_t begin;
+};
+
 HandlePool<Stamp>& stamps() { return pool_of<Stamp>(1 << 14); }
 
 struct Ranges {
@@ -36,10 +43,10 @@ struct Ranges {
 
   std::mutex mutex;
   uint32_t last = 0;
-  std::set<uint32_t> open;
+  std::map<uint32_t, OpenMark> open;
 };
 
-thread_local uint32_t pushed = 0;
+thread_local std::vector<OpenMark> pushed;
 
 Status refuse_mark(const char* call, const char* why) {
   return fail(ACL_ERROR_FEATURE_UNSUPPORTED, Reason::call_missing, call, "%s", why);
@@ -97,23 +104,36 @@ aclError aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgL
 }
 
 aclError aclprofMark(void* stamp) {
-  Stamp* own;
-  return find_stamp("aclprofMark", stamp, &own).code();
+  constexpr const char* call = "aclprofMark";
+  return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
+    Stamp* own;
+    const Status status = find_stamp(call, stamp, &own);
+    const int64_t now = steady_nanoseconds();
+    if (status.ok()) profile_mark(own->message, now, now);
+    return status.code();
+  });
 }
 
 aclError aclprofPush(void* stamp) {
-  Stamp* own;
-  const Status status = find_stamp("aclprofPush", stamp, &own);
-  if (status.ok()) ++pushed;
-  return status.code();
+  constexpr const char* call = "aclprofPush";
+  return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
+    Stamp* own;
+    const Status status = find_stamp(call, stamp, &own);
+    if (status.ok()) pushed.push_back({own->message, steady_nanoseconds()});
+    return status.code();
+  });
 }
 
 aclError aclprofPop(void) {
   constexpr const char* call = "aclprofPop";
-  if (pushed == 0)
-    return refuse_mark(call, "this thread has no open mark; call aclprofPush first").code();
-  --pushed;
-  return ACL_SUCCESS;
+  return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
+    if (pushed.empty())
+      return refuse_mark(call, "this thread has no open mark; call aclprofPush first").code();
+    const OpenMark mark = std::move(pushed.back());
+    pushed.pop_back();
+    profile_mark(mark.message, mark.begin, steady_nanoseconds());
+    return Status().code();
+  });
 }
 
 aclError aclprofRangeStart(void* stamp, uint32_t* rangeId) {
@@ -125,31 +145,39 @@ aclError aclprofRangeStart(void* stamp, uint32_t* rangeId) {
     if (!status.ok()) return status.code();
     Ranges& ranges = Ranges::get();
     std::lock_guard lock(ranges.mutex);
-    ranges.open.insert(*rangeId = ++ranges.last);
+    ranges.open[*rangeId = ++ranges.last] = {own->message, steady_nanoseconds()};
     return ACL_SUCCESS;
   });
 }
 
 aclError aclprofRangeStop(uint32_t rangeId) {
   constexpr const char* call = "aclprofRangeStop";
-  Ranges& ranges = Ranges::get();
-  std::unique_lock lock(ranges.mutex);
-  const bool ended = ranges.open.erase(rangeId) > 0;
-  lock.unlock();
-  if (ended) return ACL_SUCCESS;
-  return refuse_mark(call, "rangeId is not an open range of aclprofRangeStart").code();
+  return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
+    Ranges& ranges = Ranges::get();
+    std::unique_lock lock(ranges.mutex);
+    const auto ended = ranges.open.extract(rangeId);
+    lock.unlock();
+    if (ended.empty())
+      return refuse_mark(call, "rangeId is not an open range of aclprofRangeStart").code();
+    profile_mark(ended.mapped().message, ended.mapped().begin, steady_nanoseconds());
+    return Status().code();
+  });
 }
 
 aclError aclprofMarkEx(const char* msg, size_t msgLen, aclrtStream stream) {
   constexpr const char* call = "aclprofMarkEx";
-  PinnedStream own;
-  Status status = not_null(call, "msg", msg);
-  if (status.ok() && (msgLen == 0 || msgLen > kMostMessage)) {
-    status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
-                  "msgLen must be in [1, %u], but got %zu", kMostMessage, msgLen);
-  }
-  if (status.ok()) status = find_working_stream(call, stream, &own);
-  return status.code();
+  return guarded(call, ACL_ERROR_BAD_ALLOC, [&] {
+    PinnedStream own;
+    Status status = not_null(call, "msg", msg);
+    if (status.ok() && (msgLen == 0 || msgLen > kMostMessage)) {
+      status = fail(ACL_ERROR_INVALID_PARAM, Reason::wrong_value, call,
+                    "msgLen must be in [1, %u], but got %zu", kMostMessage, msgLen);
+    }
+    if (status.ok()) status = find_working_stream(call, stream, &own);
+    const int64_t now = steady_nanoseconds();
+    if (status.ok()) profile_mark(std::string(msg, msgLen), now, now);
+    return status.code();
+  });
 }
 
 // ---- records ----

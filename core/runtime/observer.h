@@ -137,18 +137,37 @@ inline void notify_synchronised(const Stream* stream) {
 
 }  // namespace openaclnn
 
-// ---- the work of streams, as `openaclnn trace` listens to it ----
+// ---- the work of streams, as `openaclnn trace` and profilers listen to it ----
 //
 // Without a listener, each piece of work costs one load before and one after it.
 
 namespace openaclnn {
 
-// Times are nanoseconds of the steady clock. The thread that did the work calls it afterwards.
-using WorkListener = void (*)(const void* stream, const char* name, int64_t begin, int64_t end);
+// Times are nanoseconds of the steady clock.
+struct Submission {
+  int64_t begin = 0, end = 0;  // of the call; 0: the call did the work itself
+  uint32_t thread = 0;
+  uint32_t external_kind = 0;  // of the thread (openaclnn_set_external_id); 0: none
+  uint64_t external_id = 0;
+};
+struct DoneWork {
+  const void* stream;
+  const char* name;
+  int64_t begin, end;
+  Submission submission;
+};
 
-[[gnu::visibility("hidden")]] extern std::atomic<WorkListener> work_listener;
+// The thread that did the work calls it afterwards.
+using WorkListener = void (*)(const DoneWork& work);
+enum class ListenerSlot { trace, profile, activities };
+constexpr int kListeners = 3;
 
-inline bool work_is_reported() { return work_listener.load(std::memory_order_relaxed) != nullptr; }
+[[gnu::visibility("hidden")]] extern std::atomic<int> listening;  // how many listen
+
+inline bool work_is_reported() { return listening.load(std::memory_order_relaxed) > 0; }
+
+// As the calling thread begins to submit; empty if nobody listens.
+[[gnu::visibility("hidden")]] Submission submission_begins();
 
 inline int64_t steady_nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -182,7 +201,12 @@ extern "C" {
 // Work that the host does for a stream. The first returns -1 without a listener.
 int64_t openaclnn_host_work_begins();
 void openaclnn_host_work_ends(const void* stream, const char* name, int64_t begin);
-void openaclnn_listen_to_work(openaclnn::WorkListener listener);
+// nullptr ends it; a call may still be running then.
+void openaclnn_listen_to_work(openaclnn::ListenerSlot slot, openaclnn::WorkListener listener);
+// Device and number of a live stream; false: no such stream. For the pointer of a listener.
+bool openaclnn_number_of_stream(const void* identity, int32_t* device, int32_t* number);
+// What the calling thread submits from now on has these in DoneWork.
+void openaclnn_set_external_id(uint32_t kind, uint64_t id);
 // The pointer that the listener gets for a handle (NULL: the default stream); NULL: no such stream.
 const void* openaclnn_identity_of_stream(const void* handle);
 }

@@ -23,6 +23,8 @@ namespace openaclnn {
 namespace {
 
 thread_local Stream* running = nullptr;
+thread_local const Task* running_task = nullptr;  // from the queue of `running`
+thread_local const Stream* running_task_of = nullptr;
 thread_local uint32_t last_task = 0;
 
 // Flags of streams that the host does not wait for.
@@ -56,6 +58,11 @@ Status TaskFailure::as_status(const char* call) const {
 }
 
 Stream* Stream::running_here() { return running; }
+
+Submission Stream::submission_here() {
+  return running_task != nullptr && running_task_of == running ? running_task->submission
+                                                               : Submission();
+}
 
 Context* Stream::owner_here() {
   if (running == nullptr) return nullptr;
@@ -108,6 +115,7 @@ void Stream::submit(Task task) {
 
 void Stream::submit_unrecorded(Task task) {
   task.thread = number_of_this_thread();
+  task.submission = submission_begins();
   std::list<Task> node;
   try {
     node.push_back(task);
@@ -118,6 +126,7 @@ void Stream::submit_unrecorded(Task task) {
     return;
   }
   std::unique_lock lock(mutex_);
+  if (task.submission.begin != 0) node.front().submission.end = steady_nanoseconds();
   queue_.splice(queue_.end(), node);
   last_task = static_cast<uint32_t>(++submitted_);
   if (start_worker()) {
@@ -139,9 +148,11 @@ bool Stream::hand_over(Task task) {
   if (records() && record(*this, task)) [[unlikely]]
     return true;
   task.thread = number_of_this_thread();
+  task.submission = submission_begins();
   std::list<Task> node{task};
   std::lock_guard lock(mutex_);
   if (!start_worker()) return false;
+  if (task.submission.begin != 0) node.front().submission.end = steady_nanoseconds();
   queue_.splice(queue_.end(), node);
   last_task = static_cast<uint32_t>(++submitted_);
   if (!busy_) wake_worker_.notify_one();
@@ -272,7 +283,11 @@ void Stream::run_front(std::unique_lock<std::mutex>& lock) {
   running_thread_ = task.thread;
   lock.unlock();
   const bool runs = !halted();
-  if (runs) run_as(this, task.run, task.context);
+  if (runs) {
+    running_task = &task, running_task_of = this;
+    run_as(this, task.run, task.context);
+    running_task = nullptr;
+  }
   if (runs && halted()) halt_others(*this);
   if (task.drop != nullptr) task.drop(task.context);
   lock.lock();

@@ -110,6 +110,8 @@ class Stream {
   // Returns the stream whose task the calling thread is running, or nullptr. The thread must not
   // wait for that stream, since it would wait for itself.
   static Stream* running_here();
+  // Of the task from the queue that the calling thread runs; empty for work that runs inline.
+  static Submission submission_here();
   // Returns the context of that stream, or nullptr if the stream or its context is gone: the stream
   // of a callback may be destroyed by force while the callback runs.
   static Context* owner_here();

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/runtime/observer.h"
+
 namespace openaclnn {
 
 class Stream;
@@ -30,7 +32,8 @@ struct Task {
   TaskType type = TaskType::other;
   // Reports one more run to the observer, before it is submitted; nullptr: nothing to report.
   void (*observe)(void* context, const Stream& stream) = nullptr;
-  uint32_t thread = 0;  // that submitted it
+  uint32_t thread = 0;         // that submitted it
+  Submission submission = {};  // if work is reported
 };
 
 }  // namespace openaclnn

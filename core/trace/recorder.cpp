@@ -45,8 +45,8 @@ std::string program_name() { return program_invocation_short_name; }
 
 Recorder::Recorder() {
   start_ = steady_nanoseconds();
-  openaclnn_listen_to_work([](const void* stream, const char* name, int64_t begin, int64_t end) {
-    Recorder::get().worked(stream, name, begin, end);
+  openaclnn_listen_to_work(ListenerSlot::trace, [](const DoneWork& work) {
+    Recorder::get().worked(work.stream, work.name, work.begin, work.end);
   });
   pthread_atfork([] { get().before_fork(); }, [] { get().mutex_.unlock(); },
                  [] { get().leave_to_parent(); });

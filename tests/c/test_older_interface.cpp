@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "acl/acl_op_compiler.h"
@@ -293,8 +295,23 @@ void profiling(const std::string& folder) {
   CHECK_EQ(aclprofGetStepTimestamp(nullptr, ACL_STEP_START, nullptr), 100000);
   aclprofDestroyStepInfo(step);
   CHECK_EQ(aclprofGetStepTimestamp(step, ACL_STEP_END, nullptr), 100000);
+  char from[8] = {}, to[8] = {};
+  const auto within = ACL_MEMCPY_DEVICE_TO_DEVICE;
+  CHECK_EQ(aclrtMemcpyAsync(to, 8, from, 8, within, nullptr), 0);
+  CHECK_EQ(aclrtSynchronizeStream(nullptr), 0);
   CHECK_EQ(aclprofStop(config), 0);
   CHECK_EQ(aclprofStop(config), 100043);
+  int copies = 0, marks = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      copies += line.find("aclrtMemcpyAsync") != std::string::npos;
+      marks += entry.path().filename() == "marks.tsv";
+    }
+  }
+  CHECK_EQ(copies, 1);
+  CHECK_EQ(marks, 4);  // Mark, Pop, RangeStop, MarkEx
+  CHECK_EQ(aclrtMemcpyAsync(to, 8, from, 8, within, nullptr), 0);  // not recorded
   CHECK_EQ(aclprofFinalize(), 0);
   CHECK_EQ(aclprofDestroyConfig(config), 0);
   CHECK_EQ(aclprofDestroyConfig(config), 100000);

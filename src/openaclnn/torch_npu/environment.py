@@ -55,8 +55,9 @@ def modules() -> Path:
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with all that a process needs."""
     found = {**base, **settings(base)}
-    paths = {"LD_LIBRARY_PATH": folders(), "PYTHONPATH": [modules()], "PATH": [home() / "bin"]}
-    for name, folders_of in paths.items():  # bin has npu-smi
+    programs = [home() / "bin", home() / "tools" / "profiler" / "bin"]  # npu-smi, msprof
+    paths = {"LD_LIBRARY_PATH": folders(), "PYTHONPATH": [modules()], "PATH": programs}
+    for name, folders_of in paths.items():
         first = [str(folder) for folder in folders_of]
         before = found[name].split(":") if found.get(name) else []
         found[name] = ":".join([*first, *(path for path in before if path not in first)])
