@@ -50,7 +50,7 @@ MISTAKES = {
     "complex softmax": (lambda: x(3, dtype=torch.complex64).softmax(0), "got COMPLEX64"),
     "strided attention": (lambda: attention(contiguous=False), "value must be contiguous on"),
     "bfloat16 on 910": (lambda: x(2, dtype=torch.bfloat16) + x(2, dtype=torch.bfloat16),
-                        r"self\w* must have dtype .*, but got BFLOAT16"),
+                        r"must have dtype .*, but got BFLOAT16"),
 }  # fmt: skip
 
 
