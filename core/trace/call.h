@@ -48,6 +48,7 @@ class Call {
 
   // Before phase 2: the call submits work to the stream.
   void submits(const void* stream, const aclOpExecutor* executor) {
+    submitted_ = Recorder::get().tallied_by(executor);
     submission_ =
         Recorder::get().submit(name_, openaclnn_identity_of_stream(stream), executor, arguments_);
   }
@@ -63,10 +64,9 @@ class Call {
   void returned(const std::string& result, bool good) {
     char sentence[1000] = ": ";
     if (!good) openaclnn_newest_sentence(sentence + 2, sizeof sentence - 2);
-    if (submission_ != 0 && !good) {
-      Recorder::get().refuse(submission_, sentence + 2);
-      Recorder::get().withdraw(submission_);
-    }
+    // A synchronous call that failed was withdrawn from the submissions when its work ended.
+    if (submission_ != 0 && !good) Recorder::get().withdraw(submission_);
+    if (submitted_ != nullptr && !good) Recorder::get().refuse(submitted_, sentence + 2);
     if (tallied_ != nullptr)
       Recorder::get().planned(tallied_, good ? "" : sentence + 2, begin_, end_);
     Recorder::get().called(name_, arguments_, good ? result : result + sentence, begin_, end_,
@@ -77,7 +77,8 @@ class Call {
   const char* name_;
   Arguments arguments_;
   Signature signature_;
-  Tallied* tallied_ = nullptr;
+  Tallied* tallied_ = nullptr;    // of phase 1
+  Tallied* submitted_ = nullptr;  // of phase 2
   uint64_t submission_ = 0;
   int64_t begin_ = 0, end_ = 0;
 };

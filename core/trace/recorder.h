@@ -75,7 +75,8 @@ class Recorder {
                  const CallOn& call_on);
   void planned(Tallied* own, const std::string& refusal, int64_t begin, int64_t end);
   void fell_back(const std::string& name, const Signature& signature, int64_t begin, int64_t end);
-  void refuse(uint64_t submission, const std::string& sentence);  // in phase 2
+  Tallied* tallied_by(const aclOpExecutor* plan);          // nullptr if it is not known
+  void refuse(Tallied* own, const std::string& sentence);  // in phase 2
 
   void worked(const void* stream, const char* name, int64_t begin, int64_t end);
   void finish();

@@ -52,15 +52,16 @@ void Recorder::fell_back(const std::string& name, const Signature& signature, in
   own->worked += end - begin;
 }
 
-void Recorder::refuse(uint64_t submission, const std::string& sentence) {
+Tallied* Recorder::tallied_by(const aclOpExecutor* plan) {
   std::lock_guard lock(mutex_);
-  for (auto& [identity, waiting] : submitted_) {
-    for (const Submission& own : waiting) {
-      if (own.number != submission || own.tallied == nullptr) continue;
-      ++own.tallied->refused;
-      own.tallied->sentence = sentence;
-    }
-  }
+  const auto found = plans_.find(plan);
+  return found == plans_.end() ? nullptr : found->second.tallied;
+}
+
+void Recorder::refuse(Tallied* own, const std::string& sentence) {
+  std::lock_guard lock(mutex_);
+  ++own->refused;
+  own->sentence = sentence;
 }
 
 void Recorder::write_report(bool complete) {

@@ -137,8 +137,12 @@ def test_environment_alone(programs, tmp_path):
     for _ in range(2):  # the file is appended to
         done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True)
         assert done.returncode == 5
+    # The command appends to it too.
+    environ = {**os.environ, "OPENACLNN_CHECK_JSON": str(lines)}
+    words = [sys.executable, "-m", "openaclnn", "check", command[0]]
+    subprocess.run(words, env=environ, capture_output=True)
     kinds = [json.loads(line)["kind"] for line in lines.read_text().splitlines()]
-    assert kinds == ["leak"] * 4
+    assert kinds == ["leak"] * 6
 
 
 def test_programs_that_cannot_be_checked(tmp_path):

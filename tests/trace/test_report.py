@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -59,13 +60,14 @@ def test_refusals(found):
     assert "BFLOAT16" in on_910["sentence"]
     assert headline(found) == (
         "bad",
-        "910 refuses 1 call of 1 function, nothing falls back to the CPU",
+        "910 refuses 1 call of 1 function; A2 accepts every call, nothing falls back to the CPU",
     )
 
 
 def test_text_and_page(found):
     text = as_text(found)
     assert text.startswith("910 refuses 1 call of 1 function")
+    assert re.search(r"LeakyRelu +FLOAT +\d+ +[\d.]+ ms +[\d.]+%\n", text)
     assert "2 processes ended by a signal or by exec" in text
     shown = page(found)
     assert shown.index("Refused by 910") < shown.index("Refused by A2: none")

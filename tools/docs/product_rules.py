@@ -12,6 +12,7 @@ import csv
 import sys
 import textwrap
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "build"))
@@ -26,6 +27,8 @@ ANYWHERE = {
     "aclnnRepeatInterleaveGrad",
     *(f"aclnnNormal{mean}{std}" for mean in ("Float", "Tensor") for std in ("Float", "Tensor")),
 }
+# Whose tensors must be contiguous where the page says so: elsewhere torch_npu passes any view.
+CONTIGUOUS = {"attention", "grouped_matmul", "quantisation", "quantised_matmul"}
 WIDTH = 108
 
 
@@ -72,20 +75,30 @@ def rule(row, parameter, names, products, exceptions):
     return language.Rule(base, None, ranks, on) if base else language.Rule(None, None, ranks)
 
 
-def entry(function, facts, rows, exceptions, row):
+def tensor_of(r, row) -> str | None:
+    """The tensor of the row, by name or by position: some pages lack a parameter before it."""
+    tensors = {p.name.lower(): p.name for p in row.given if p.kind in ("tensor", "tensors")}
+    name = r["parameter"].removesuffix("Optional").lower()
+    if name in tensors or int(r["index"]) >= len(row.given):
+        return tensors.get(name)
+    return tensors.get(row.given[int(r["index"])].name.lower())
+
+
+def entry(function, facts, rows, exceptions, row, theme):
     supported = {key: facts[key] for key in language.KEYS}
     products = tuple(key for key, yes in supported.items() if yes == "1")
     if "" in supported.values() or function in ANYWHERE:
         products = None
-    names = {r["parameter"]: row.given[int(r["index"])].name for r in rows
-             if int(r["index"]) < len(row.given)}  # fmt: skip
+    names = {r["parameter"]: name for r in rows if (name := tensor_of(r, row)) is not None}
     rules = {}
     for r in rows:
         if r["parameter"] not in names or "Tensor" not in r["type"]:
             continue
         own = [e for e in exceptions if e["parameter"] == r["parameter"]
                and e["verdict"] != "placeholder"]  # fmt: skip
-        rules[names[r["parameter"]]] = rule(r, row, names, products, own)
+        refuses_strides = r["strided"] == "0" and r["role"] != "out" and theme in CONTIGUOUS
+        found = rule(r, row, names, products, own)
+        rules[names[r["parameter"]]] = replace(found, contiguous=refuses_strides)
     everything = language.Rule(None, None, None)
     rules = {name: rule for name, rule in rules.items() if rule != everything}
     deterministic = {"yes": True, "configurable": False}.get(facts["deterministic"])
@@ -111,7 +124,7 @@ def main() -> None:
     for path in sorted(ATEN.glob("*.txt")):
         rows = {row.name: row for line in aten.lines(path.read_text()) for row in aten.parse(line)}
         made = {
-            name: entry(name, facts[name], parameters[name], exceptions[name], row)
+            name: entry(name, facts[name], parameters[name], exceptions[name], row, path.stem)
             for name, row in rows.items()
             if name in facts and name not in there
         }

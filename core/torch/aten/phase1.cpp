@@ -14,8 +14,8 @@
 namespace openaclnn::aten {
 namespace {
 
-// Hash of all that a result's shape may depend on: FNV-1a on 64-bit words, with a rotation so that
-// high bits affect low ones.
+// Hash of all that a result's shape and a product's rules may depend on: FNV-1a on 64-bit words,
+// with a rotation so that high bits affect low ones.
 class Key {
  public:
   void add(uint64_t value) {
@@ -26,6 +26,8 @@ class Key {
     if (!tensor.defined()) return add(uint64_t{1} << 62);
     add(static_cast<uint64_t>(tensor.scalar_type()) << 8 | static_cast<uint64_t>(tensor.dim()));
     for (const int64_t size : tensor.sizes()) add(static_cast<uint64_t>(size));
+    if (tensor.is_contiguous()) return;
+    for (const int64_t stride : tensor.strides()) add(static_cast<uint64_t>(stride));
   }
   void add(const std::string& text) {
     for (const char letter : text) add(static_cast<uint64_t>(letter));

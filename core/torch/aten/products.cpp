@@ -60,6 +60,11 @@ void check_tensor(const Subject& subject, const Tensor& tensor) {
     throw Refusal(c10::str(subject.name(), " must have ", rank_list(rule.ranks), " dims on ",
                            subject.product.title, ", but has shape ", tensor.sizes(), kHint),
                   Reason::wrong_shape);
+  if (rule.contiguous && !tensor.is_contiguous() && (rank < 2 || !tensor.mT().is_contiguous()))
+    throw Refusal(
+        c10::str(subject.name(), " must be contiguous on ", subject.product.title,
+                 ", but has strides ", tensor.strides(), " and shape ", tensor.sizes(), kHint),
+        Reason::wrong_value);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ struct ProductRule {
   uint8_t products;  // bit i: products[i] of core/runtime/product.h
   int8_t parameter;
   int8_t like;      // the parameter whose dtype it must have, or -1
+  bool contiguous;  // the last two dims may be swapped
   uint64_t ranks;   // bit r: rank r
   uint64_t dtypes;  // bit d: aclDataType d
 };
@@ -27,7 +28,7 @@ extern const ProductRules product_rules[];  // in the order of the rows
 
 // The product whose rules apply; -1 for none.
 int product_in_force();
-// Throws a Refusal where that product lacks the function or refuses a dtype or a rank.
+// Throws a Refusal where that product lacks the function or refuses a dtype, a rank or strides.
 void check_product(const Call& call, int product);
 
 }  // namespace openaclnn::aten

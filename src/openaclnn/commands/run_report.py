@@ -169,18 +169,21 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
+def verdict_text(product: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return f"{product} accepts every call"
+    calls = plural(sum(row["calls"] for row in rows), "call")
+    return f"{product} refuses {calls} of {plural(len({r['function'] for r in rows}), 'function')}"
+
+
 def headline(found: Mapping[str, Any]) -> tuple[str, str]:
-    """good, bad or none; and the sentence of the whole report, on the first product."""
+    """good, bad or none; and the sentence of the whole report, on each product."""
     if not found["functions"] and not found["fallbacks"]:
         return "none", "the program called no function of aclnn"
-    product, refusals = next(iter(found["products"].items()))
-    names = len({row["function"] for row in refusals})
+    refusals = any(found["products"].values())
     fallbacks = len({row["function"] for row in found["fallbacks"]})
     parts = [
-        f"{product} refuses {plural(sum(r['calls'] for r in refusals), 'call')} of "
-        f"{plural(names, 'function')}"
-        if refusals
-        else f"{product} accepts every call",
+        "; ".join(verdict_text(product, rows) for product, rows in found["products"].items()),
         f"{plural(fallbacks, 'operator')} {'falls' if fallbacks == 1 else 'fall'} back to the CPU"
         if fallbacks
         else "nothing falls back to the CPU",
@@ -256,13 +259,25 @@ def as_text(found: Mapping[str, Any]) -> str:
         [[f"device {use['device']}", bytes_text(use["peak"])] for use in found["memory"]],
         "lr",
     )
+    total = sum(r["phase_1"] + r["phase_2"] for r in found["functions"])
+
+    def share(row: Mapping[str, Any]) -> str:
+        return f"{(row['phase_1'] + row['phase_2']) / total:.1%}" if total else ""
+
+    shown, count = min(SHOWN, len(found["functions"])), len(found["functions"])
     section(
-        f"functions by time, {min(SHOWN, len(found['functions']))} of {len(found['functions'])}",
+        f"functions by time, and their share: {shown} of {count}",
         [
-            [r["function"], r["dtypes"], str(r["calls"]), time_text(r["phase_1"] + r["phase_2"])]
+            [
+                r["function"],
+                r["dtypes"],
+                str(r["calls"]),
+                time_text(r["phase_1"] + r["phase_2"]),
+                share(r),
+            ]
             for r in found["functions"][:SHOWN]
         ],
-        "llrr",
+        "llrrr",
     )
     if missing(found):
         lines.append(missing(found))

@@ -11,7 +11,8 @@ where `on` is missing. Inplace adds aclnnInplaceXxx, whose parameters are those 
 has. On the right are tensors, by the names of the row, and their dtypes: sets of SETS, names of
 aclDataType, int -INT16 for a set without one, the name of another parameter for its dtype, or any.
 `on` gives products other dtypes. BFLOAT16 is refused by products without it, so no entry says that.
-Without a rank, 0-8 dims are accepted. `nondeterministic`: results differ from run to run unless the
+Without a rank, 0-8 dims are accepted. `contiguous` refuses gaps and other orders of the elements,
+but the last two dims may be swapped. `nondeterministic`: results differ from run to run unless the
 runtime's deterministic option is set; `determinism ?`: not known.
 Tensors that an entry does not name accept everything. Lines that start with a blank continue an
 entry.
@@ -53,6 +54,7 @@ class Rule:
     like: str | None = None  # the parameter whose dtype it must have
     ranks: frozenset[int] | None = RANKS
     on: tuple[tuple[tuple[str, ...], frozenset[str]], ...] = ()  # products with other dtypes
+    contiguous: bool = False  # the last two dims may be swapped
 
     def accepted(self, product: Product) -> frozenset[str] | None:
         found = next((dtypes for keys, dtypes in self.on if product.key in keys), self.dtypes)
@@ -98,16 +100,19 @@ def rule(text: str) -> Rule:
     else:
         dtypes = dtypes_of(words)
     on = []
+    contiguous = False
     for other in others:
         kind, *words = other.split()
         if kind == "rank":
             ranks = ranks_of(words[0])
+        elif other == "contiguous":
+            contiguous = True
         elif kind == "on":
             keys = tuple(word for word in words if word in KEYS)
             on.append((keys, dtypes_of(words[len(keys) :])))
         else:
             raise ValueError(f"neither a rank nor products: {other}")
-    return Rule(dtypes, like, ranks, tuple(on))
+    return Rule(dtypes, like, ranks, tuple(on), contiguous)
 
 
 def products_of(text: str | None) -> tuple[str, ...] | None:

@@ -38,8 +38,9 @@ def lines(row: Row, entry: Entry) -> Iterator[str]:
             )
         ranks = "~uint64_t{}" if rule.ranks is None else bits(iter(rule.ranks))
         like = -1 if rule.like is None else names.index(rule.like)
+        contiguous = str(rule.contiguous).lower()
         for dtypes, products in masks.items():
-            yield f"{{{products:#x}, {names.index(name)}, {like}, {ranks}, {dtypes}}}"
+            yield f"{{{products:#x}, {names.index(name)}, {like}, {contiguous}, {ranks}, {dtypes}}}"
 
 
 def source() -> str:

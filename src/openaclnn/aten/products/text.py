@@ -45,6 +45,8 @@ def rule_text(rule: Rule) -> str:
     text = rule.like or ("any" if rule.dtypes is None else dtypes_text(rule.dtypes))
     if rule.ranks != RANKS:
         text += f", rank {ranks_text(rule.ranks)}"
+    if rule.contiguous:
+        text += ", contiguous"
     return text + "".join(f", on {' '.join(keys)} {dtypes_text(d)}" for keys, d in rule.on)
 
 
@@ -79,7 +81,7 @@ def readable(rule: Rule) -> str:
     text = f"the dtype of {rule.like}" if rule.like else ""
     if not text:
         text = "any dtype" if rule.dtypes is None else dtypes_text(rule.dtypes)
-    text += f", rank {ranks_text(rule.ranks)}"
+    text += f", rank {ranks_text(rule.ranks)}{', contiguous' if rule.contiguous else ''}"
     return text + "".join(f"; on {', '.join(keys)}: {dtypes_text(d)}" for keys, d in rule.on)
 
 
@@ -95,6 +97,7 @@ def as_data(entry: Entry) -> dict[str, Any]:
             "dtypes": accepted,
             "dtype_of": rule.like,
             "ranks": ranks_text(rule.ranks),
+            "contiguous": rule.contiguous,
         }
 
     return {
