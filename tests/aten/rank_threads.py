@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from tests.aten.quantised_support import PackedLibrary
 from tests.aten.aten_samples import ROWS
+from tests.aten.quantised_support import PackedLibrary
 
 RANKS = 2
 

@@ -6,8 +6,8 @@ arguments of both.
 from __future__ import annotations
 
 import pytest
-from tests.aten.quantised_support import HALVES, Refused, miss, random
 from tests.aten.aten_samples import torch
+from tests.aten.quantised_support import HALVES, Refused, miss, random
 from tests.aten.rank_threads import RANKS, on_ranks
 
 M, K, N = 6, 40, 8
@@ -156,8 +156,8 @@ def test_rows_of_experts_there_and_back():
     blocks = [x[r].split(SENT[r]) for r in range(RANKS)]
     rows = [torch.cat([blocks[s][r * EXPERTS + e] for e in range(EXPERTS) for s in range(RANKS)])
             for r in range(RANKS)]  # fmt: skip
-    expert = [torch.tensor([e for e in range(EXPERTS) for s in range(RANKS)
-                            for _ in range(SENT[s][r * EXPERTS + e])]) for r in range(RANKS)]  # fmt: skip
+    expert = [[e for e in range(EXPERTS) for s in range(RANKS)
+               for _ in range(SENT[s][r * EXPERTS + e])] for r in range(RANKS)]  # fmt: skip
 
     def run(rank):
         r = rank.rank
@@ -192,11 +192,11 @@ def test_refusals():
     x, w, out = torch.zeros(4, 3), torch.zeros(3, 2), torch.zeros(4, 2)
     words = ("group", "sum", 0, 1, out)
     for change, sentence in [
-        (("nobody", *words[1:]), 'group must be the name of a communicator of this process'),
+        (("nobody", *words[1:]), "group must be the name of a communicator of this process"),
         ((words[0], "max", *words[2:]), "reduceOp must be sum, but got max"),
     ]:
-        assert all(sentence in said
-                   for said in refused_with("aclnnMatmulAllReduce", x, w, None, *change))  # fmt: skip
+        said = refused_with("aclnnMatmulAllReduce", x, w, None, *change)
+        assert all(sentence in s for s in said)
     said = refused_with("aclnnMatmulAllReduce", x, w.half(), None, *words)
     assert all("x1 and x2 must have one dtype" in s for s in said)
     said = refused_with("aclnnAllGatherMatmul", x, w, None, "group", 1, 0, 1, torch.zeros(8, 2),

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.aten.quantised_support import HALVES, Refused, miss, random
 from tests.aten.aten_samples import torch
+from tests.aten.quantised_support import HALVES, Refused, miss, random
 from tests.aten.rank_threads import RANKS, on_ranks
 
 TOKENS, CHOICES, HIDDEN = 5, 2, 12

@@ -134,6 +134,8 @@ extern const Composite attention_merge_composites[];
 extern const Composite by_type_composites[];
 extern const Composite cache_composites[];
 extern const Composite cache_norm_rope_composites[];
+extern const Composite causal_convolution_composites[];
+extern const Composite chosen_attention_composites[];
 extern const Composite collective_exchange_composites[];
 extern const Composite collective_matmul_composites[];
 extern const Composite convolution_composites[];

@@ -12,6 +12,8 @@ const Composite* find_composite(const char* name) {
                                  by_type_composites,
                                  cache_composites,
                                  cache_norm_rope_composites,
+                                 causal_convolution_composites,
+                                 chosen_attention_composites,
                                  collective_exchange_composites,
                                  collective_matmul_composites,
                                  convolution_composites,
