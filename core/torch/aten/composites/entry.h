@@ -151,6 +151,7 @@ extern const Composite linear_attention_composites[];
 extern const Composite loss_composites[];
 extern const Composite lstm_composites[];
 extern const Composite matmul_dequant_composites[];
+extern const Composite mla_composites[];
 extern const Composite moe_combine_composites[];
 extern const Composite moe_dispatch_composites[];
 extern const Composite moe_finalize_composites[];

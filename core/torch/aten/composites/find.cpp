@@ -29,6 +29,7 @@ const Composite* find_composite(const char* name) {
                                  loss_composites,
                                  lstm_composites,
                                  matmul_dequant_composites,
+                                 mla_composites,
                                  moe_combine_composites,
                                  moe_dispatch_composites,
                                  moe_finalize_composites,
