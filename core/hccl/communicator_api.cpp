@@ -8,6 +8,7 @@
 #include "acl/acl_rt.h"
 #include "core/hccl/calls.h"
 #include "core/hccl/task.h"
+#include "core/runtime/stream_library.h"
 
 using namespace openaclnn::hccl;
 
@@ -28,7 +29,8 @@ int32_t join(const char* call, uint32_t ranks, const char* root, uint32_t rank, 
       throw Failure(kParameter, "rank must be in [0, nRanks), but got " + std::to_string(rank) +
                                     " of " + std::to_string(ranks));
     const std::string text(root, strnlen(root, kRootInfoBytes));
-    *comm = communicators().create(engine().join(text, name, rank, ranks, timeouts()));
+    *comm = communicators().create(
+        engine().join(text, name, rank, ranks, openaclnn_device_here(), timeouts()));
     if (*comm == nullptr) throw Failure(kInternal, "too many live communicators");
   });
 }
@@ -118,7 +120,7 @@ const char* HcclGetErrorString(int32_t code) {
 namespace {
 
 // Ranks in one process, a thread for each until all have joined.
-void join_all(uint32_t count, void** comms) {
+void join_all(uint32_t count, const int32_t* devices, void** comms) {
   const std::string root = engine().root_info(timeouts());
   std::vector<std::shared_ptr<Communicator>> joined(count);
   std::vector<std::string> problems(count);
@@ -126,7 +128,7 @@ void join_all(uint32_t count, void** comms) {
   for (uint32_t rank = 0; rank < count; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        joined[rank] = engine().join(root, "", rank, count, timeouts());
+        joined[rank] = engine().join(root, "", rank, count, devices[rank], timeouts());
       } catch (const std::exception& error) {
         problems[rank] = error.what();
       }
@@ -172,7 +174,7 @@ int32_t HcclCommInitAll(uint32_t ndev, int32_t* devices, void** comms) {
                                       std::to_string(devices[i]));
       comms[i] = nullptr;
     }
-    join_all(ndev, comms);
+    join_all(ndev, devices, comms);
   });
 }
 

@@ -95,9 +95,9 @@ struct Engine {
   virtual ~Engine() = default;
   // Text of at most 255 characters under which ranks find each other.
   virtual std::string root_info(const Timeouts& timeouts) = 0;
-  // Waits until all ranks have joined.
+  // Waits until all ranks have joined. Operators on the device find the communicator by its name.
   virtual std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
-                                             uint32_t rank, uint32_t ranks,
+                                             uint32_t rank, uint32_t ranks, int32_t device,
                                              const Timeouts& timeouts) = 0;
 };
 

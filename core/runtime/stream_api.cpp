@@ -172,6 +172,11 @@ int32_t openaclnn_wait_for_stream(void* stream) {
   return wait_for("openaclnn_wait_for_stream", stream, -1, nullptr).code();
 }
 
+int32_t openaclnn_device_here() {
+  const Context* owner = Stream::running_here() == nullptr ? nullptr : Stream::owner_here();
+  return owner == nullptr ? current_device() : owner->device;
+}
+
 bool openaclnn_records(void* handle) {
   const PinnedStream stream(streams(), handle);  // a default stream records nothing
   return stream && stream->records();

@@ -26,6 +26,8 @@ extern "C" void openaclnn_left(const void* reachable, uint64_t bytes);
 extern "C" int32_t openaclnn_wait_for_stream(void* stream);
 // Stream::hand_over by handle. `drop` is called also when nothing was submitted.
 extern "C" int32_t openaclnn_hand_over(void* stream, const openaclnn::Task* task);
+// The device of the stream whose task the calling thread runs, or else the thread's device.
+extern "C" int32_t openaclnn_device_here();
 // Whether the stream records its tasks for a graph.
 extern "C" bool openaclnn_records(void* stream);
 

@@ -46,7 +46,7 @@ def run(*command: str, **variables: str) -> tuple[int, str]:
 
 
 # The modules and how many checks each has. One check of training needs four ranks.
-CHECKS = {"collectives": 16, "transfers": 8, "training": 5}
+CHECKS = {"collectives": 16, "transfers": 8, "training": 5, "operators": 4}
 
 
 def passed(ranks: int, modules: str, ended: tuple[int, str]) -> list[int]:
@@ -61,7 +61,11 @@ def passed(ranks: int, modules: str, ended: tuple[int, str]) -> list[int]:
 
 @pytest.mark.parametrize(
     ("ranks", "modules"),
-    [(2, "collectives transfers training"), (3, "collectives"), (4, "transfers training")],
+    [
+        (2, "collectives transfers training operators"),
+        (3, "collectives operators"),
+        (4, "transfers training"),
+    ],
 )
 def test_checks(ranks, modules):
     # Forked ranks share addresses and hashes; a launch must have others in each.
@@ -73,8 +77,8 @@ def test_checks(ranks, modules):
 @pytest.mark.parametrize("queue", ["1", "2"])
 def test_with_the_queue_of_torch_npu(queue):
     program = PROGRAMS / "run_checks.py"
-    ended = start(2, program, "transfers", TASK_QUEUE_ENABLE=queue)
-    assert passed(2, "transfers", ended) == [0, 1]
+    ended = start(2, program, "transfers", "operators", TASK_QUEUE_ENABLE=queue)
+    assert passed(2, "transfers operators", ended) == [0, 1]
 
 
 # The words of launch.py for each way to fail. Where none of them sets a timeout, the others must

@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "core/aten": "core/runtime core/base core/ops",
     "core/trace": "core/runtime core/base core/ops core/aten",
     "core/torch/aten": "core/runtime core/base core/ops core/acl core/npu core/aten",
-    "core/torch/aten/composites": "core/torch/aten",
+    "core/torch/aten/composites": "core/runtime core/hccl core/torch/aten core/torch/hccl",
     "core/torch/hccl": "core/runtime core/hccl",
     **dict.fromkeys(GLOO, ""),
     "src/openaclnn/binding": "core/runtime core/base core/ops core/trace",

@@ -9,6 +9,7 @@
 #include "core/runtime/no_destructor.h"
 #include "core/torch/hccl/address.h"
 #include "core/torch/hccl/gloo.h"
+#include "core/torch/hccl/members.h"
 
 namespace openaclnn::hccl {
 namespace {
@@ -74,7 +75,7 @@ struct GlooEngine final : Engine {
   }
 
   std::shared_ptr<Communicator> join(const std::string& root_info, const std::string& name,
-                                     uint32_t rank, uint32_t ranks,
+                                     uint32_t rank, uint32_t ranks, int32_t device,
                                      const Timeouts& timeouts) override {
     char host[128], id[32];
     unsigned port = 0;
@@ -91,9 +92,23 @@ struct GlooEngine final : Engine {
       auto group = Gloo::Options::create(seconds(timeouts.execution));
       group->devices.push_back(device_at(address_towards(host, options.port)));
       group->threads = 1;
-      return std::make_shared<GlooCommunicator>(
-          name.empty() ? std::string("pair_") + id : name, rank, ranks, timeouts.execution,
-          c10::make_intrusive<Gloo>(store, static_cast<int>(rank), static_cast<int>(ranks), group));
+      const std::string unique = std::string(host) + "_" + std::to_string(port) + "_" + id;
+      const auto connect = [rank, ranks, group](c10::intrusive_ptr<c10d::Store> its_store) {
+        return c10::make_intrusive<Gloo>(std::move(its_store), static_cast<int>(rank),
+                                         static_cast<int>(ranks), group);
+      };
+      auto own = std::make_shared<GlooCommunicator>(name.empty() ? unique : name, rank, ranks,
+                                                    timeouts.execution, connect(store));
+      // Operators have separate connections: their order among collectives that other streams
+      // perform differs between ranks.
+      keep_for_operators(
+          own, device,
+          [own_name = own->name, rank, ranks, store, connect, limit = timeouts.execution] {
+            return std::make_shared<GlooCommunicator>(
+                own_name, rank, ranks, limit,
+                connect(c10::make_intrusive<c10d::PrefixStore>("operators", store)));
+          });
+      return own;
     } catch (const Failure&) {
       throw;
     } catch (const std::exception& error) {

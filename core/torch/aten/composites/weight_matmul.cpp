@@ -136,9 +136,45 @@ void addmm_tiles(Tensor self, Tensor mat1, Tensor mat2, at::Scalar beta, at::Sca
   out = at_least_float(self) * beta + float_product(mat1, from_tiles(mat2, 0, mat1, out)) * alpha;
 }
 
+// ---- adapters ----
+
+// out = y; out[b, offset : offset + size] += scale B[i, layer] A[i, layer] x[b], i = indices[b].
+void add_lora(Tensor y, Tensor x, Tensor b, Tensor indices, Tensor a, int64_t layer, double scale,
+              int64_t offset, int64_t size, Out out) {
+  check_rank(y, "y", 2, 2);
+  check_rank(x, "x", 2, 2);
+  check_rank(b, "weightB", 4, 4);
+  const int64_t rows = y.size(0), adapters = b.size(0), rank = b.size(3);
+  check_shape(x, "x", {rows, has(a) ? x.size(1) : rank});
+  check_shape(indices, "indices", {rows});
+  require(layer >= 0 && layer < b.size(1), "layerIdx must be in [0, ", b.size(1), "), but got ",
+          layer);
+  require_shape(b.size(2) == size, "weightB must have ", size, " (ySliceSize) in dim 2, but has ",
+                "shape ", b.sizes());
+  require(offset >= 0 && size >= 0 && offset <= y.size(1) - size, "yOffset must be in [0, ",
+          y.size(1) - size, "], but got ", offset);
+  if (has(a)) check_shape(a, "weightA", {adapters, b.size(1), rank, x.size(1)});
+  const Tensor wide = at_least_float(y).clone();
+  if (y.is_meta()) {
+    out = wide;
+    return;
+  }
+  const Tensor of = indices.to(at::kLong);
+  for (int64_t i = 0; i < adapters; ++i) {
+    const Tensor chosen = at::nonzero(of == i).flatten();
+    if (chosen.numel() == 0) continue;
+    Tensor part = at_least_float(x.index_select(0, chosen));
+    if (has(a)) part = at::matmul(part, at_least_float(a[i][layer]).t());
+    part = at::matmul(part, at_least_float(b[i][layer]).t()) * scale;
+    wide.narrow(1, offset, size).index_add_(0, chosen, part);
+  }
+  out = wide;
+}
+
 }  // namespace
 
 const Composite weight_matmul_composites[] = {
+    ENTRY(add_lora),
     ENTRY(addmm_tiles),
     ENTRY(batch_matmul_tiles),
     ENTRY(fused_matmul),
