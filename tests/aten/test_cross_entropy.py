@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross entropy of classes and of a vocabulary in parts, with gradients, against torch in float64."""
+"""Cross entropy of classes and of a vocabulary in parts, with gradients, in float64."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def test_the_loss_and_its_gradient_are_those_of_torch(dtype, smoothing, reductio
         wide, target, weight.double(), ignore_index=IGNORED, reduction=reduction,
         label_smoothing=smoothing).reshape(shape)  # fmt: skip
     log_prob = wide.detach().log_softmax(-1)
-    got = call("aclnnCrossEntropyLoss", x, target, weight, reduction, IGNORED, smoothing, 0.0, False,
-               torch.empty(shape, dtype=dtype), torch.empty_like(x), None, None)  # fmt: skip
+    out = torch.empty(shape, dtype=dtype), torch.empty_like(x)
+    got = call("aclnnCrossEntropyLoss", x, target, weight, reduction, IGNORED, smoothing, 0.0,
+               False, *out, None, None)  # fmt: skip
     close(got, [loss.detach(), log_prob])
     g = torch.randn(shape).to(dtype)
     # The gradient takes the rounded logarithms: that of the softmax that they are of.

@@ -44,12 +44,17 @@ def by_torch(optimiser: torch.optim.Optimizer, given: list[Tensor], state: list[
 @pytest.mark.parametrize("amsgrad", [False, True])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_adamw_of_a_list_is_that_of_torch(dtype, amsgrad, maximize):
-    lists = [list(of) for of in zip(*(states(dtype, s, i) for i, s in enumerate(SHAPES)))]
+    lists = [
+        list(of) for of in zip(*(states(dtype, s, i) for i, s in enumerate(SHAPES)), strict=True)
+    ]
     p, g, m, v, most = ([x.double() for x in of] for of in lists)
     expected = torch.optim.AdamW(
         p, LR, (BETA1, BETA2), EPS, DECAY, amsgrad, maximize=maximize, foreach=False)  # fmt: skip
     names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
-    state = [dict(zip(names, of, strict=True), step=torch.tensor(3.0)) for of in zip(m, v, most)]
+    state = [
+        dict(zip(names, of, strict=True), step=torch.tensor(3.0))
+        for of in zip(m, v, most, strict=True)
+    ]
     by_torch(expected, [x / 8 for x in g], state)
     steps = [torch.tensor(4.0), torch.tensor([4])]
     got = call("aclnnFusedAdamw", lists[0], lists[1], lists[2], lists[3],
@@ -70,7 +75,9 @@ def test_nothing_changes_where_infinities_were_found():
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_sgd_of_a_list_is_that_of_torch(dtype, first, nesterov):
-    lists = [list(of) for of in zip(*(states(dtype, s, i) for i, s in enumerate(SHAPES)))]
+    lists = [
+        list(of) for of in zip(*(states(dtype, s, i) for i, s in enumerate(SHAPES)), strict=True)
+    ]
     p, g, buffer = ([x.double() for x in of] for of in lists[:3])
     dampening = 0.0 if nesterov else 0.5
     expected = torch.optim.SGD(p, LR, 0.875, dampening, DECAY, nesterov, maximize=True)
@@ -169,16 +176,17 @@ def test_a_norm_is_watched_and_the_gradient_stays(value, detect, code, history, 
     got = call("aclnnSilentCheck", torch.tensor(value), gradient, torch.tensor([1.0, 0.0, 2.0]),
                torch.tensor([2]), 1, 100.0, 5.0, 10.0, 5.0, detect,
                torch.full((1,), 9, dtype=torch.int32))  # fmt: skip
-    same, sfda, step, result = got
-    assert torch.equal(same, torch.ones(4))
+    sfda, step, result = got
+    assert torch.equal(gradient, torch.ones(4))
     assert sfda.nan_to_num().tolist() == history
     assert (step.item(), result.item()) == (steps, code)
 
 
 def test_the_average_of_norms_takes_finite_ones():
     for value, average, code in ((4.0, 2.5, 0), (math.inf, 2.0, 1)):
-        avg, gradient, step, result = call(
-            "aclnnSilentCheckV2", one(value), one(9.0), one(2.0), torch.ones(3), torch.tensor([7]),
+        gradient = torch.ones(3)
+        avg, step, result = call(
+            "aclnnSilentCheckV2", one(value), one(9.0), one(2.0), gradient, torch.tensor([7]),
             [3], [1], [0], 1e6, 1e5, 0.75, 1, torch.full((1,), 9, dtype=torch.int32))  # fmt: skip
         assert (avg.item(), step.item(), result.item()) == (average, 8, code)
         assert torch.equal(gradient, torch.ones(3))

@@ -136,6 +136,7 @@ extern const Composite cache_composites[];
 extern const Composite cache_norm_rope_composites[];
 extern const Composite convolution_composites[];
 extern const Composite cross_entropy_composites[];
+extern const Composite detection_composites[];
 extern const Composite elementwise_composites[];
 extern const Composite grouped_matmul_composites[];
 extern const Composite grouped_quantised_composites[];

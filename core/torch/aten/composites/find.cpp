@@ -14,6 +14,7 @@ const Composite* find_composite(const char* name) {
                                  cache_norm_rope_composites,
                                  convolution_composites,
                                  cross_entropy_composites,
+                                 detection_composites,
                                  elementwise_composites,
                                  grouped_matmul_composites,
                                  grouped_quantised_composites,
