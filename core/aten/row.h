@@ -120,7 +120,7 @@ struct Row {
   const char* overload;  // "" for the default
   const Argument* arguments;
   int argument_count;
-  int outputs[10];  // the parameters that take the results, ending with -1
+  int outputs[12];  // the parameters that take the results, ending with -1
   bool inplace;     // no outputs: the first parameter is written
   enum class Computed : uint8_t {
     as_given,

@@ -79,6 +79,7 @@ searchsorted SearchSorted SearchSorteds
 slogdet_native Slogdet
 sum ReduceSum
 trans_matmul_weight TransMatmulWeight
+trans_quant_param TransQuantParamV2
 upsample_bicubic_2d UpsampleBicubic2d
 upsample_bicubic_2d_backward UpsampleBicubic2dBackward
 upsample_bilinear_2d UpsampleBilinear2d
@@ -102,9 +103,20 @@ var VarCorrection
 
 # Functions of one phase, by the header they are in: core/aten has them.
 PLAIN = {
+    "aclnn_npu_format_cast.h": {
+        "aclnnNpuFormatCastCalculateSizeAndFormat": "const aclTensor* srcTensor, int dstFormat, "
+        "int additionalDtype, int64_t** dstShape, uint64_t* dstShapeSize, int* actualFormat",
+    },
     "aclnn_trans_matmul_weight.h": {
+        "aclnnCalculateMatmulWeightSize": "const aclIntArray* tensorShape, "
+        "uint64_t* weightTensorSize",
         "aclnnCalculateMatmulWeightSizeV2": "const aclIntArray* tensorShape, aclDataType dataType, "
         "uint64_t* weightTensorSize",
+    },
+    "aclnn_trans_quant_param.h": {
+        "aclnnTransQuantParam": "const float* scaleArray, uint64_t scaleSize, "
+        "const float* offsetArray, uint64_t offsetSize, uint64_t** quantParam, "
+        "uint64_t* quantParamSize",
     },
 }
 

@@ -5,20 +5,11 @@
 #include "core/torch/aten/composites/recurrent.h"
 
 namespace openaclnn::aten {
-namespace {
 
-bool reset_first(const Text& order, bool reset_after) {
-  if (!reset_after) throw Refusal("reset_after must be true, but got false");
-  if (order != "rzh" && order != "zrh")
-    throw Refusal("gate_order must be rzh or zrh, but got " + order);
-  return order == "rzh";
-}
-
-void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input, Tensor bias_hidden,
-         Tensor lengths, Tensor h0, Out y, Out h_out, Out z_out, Out r_out, Out n_out, Out m_out,
-         Text gate_order, bool reset_after, Text direction) {
-  must_be_absent("seq_length", lengths);
-  const bool r_first = reset_first(gate_order, reset_after);
+GruSteps gru_steps(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                   const Tensor& bias_input, const Tensor& bias_hidden, const Tensor& h0,
+                   const Text& order, const Text& direction) {
+  const bool r_first = order == "rzh";
   check_weights(weight_input, weight_hidden, 3);
   check_bias(bias_input, weight_hidden);
   check_bias(bias_hidden, weight_hidden);
@@ -41,16 +32,14 @@ void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input,
     const Tensor step[] = {h, z, r, n, b[2]};
     for (size_t k = 0; k < 5; ++k) all[k][t].copy_(step[k]);
   }
-  y = all[0], h_out = all[0], z_out = all[1], r_out = all[2], n_out = all[3], m_out = all[4];
+  return {all[0], all[1], all[2], all[3], all[4]};
 }
 
-void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tensor h0, Tensor h,
-              Tensor dy, Tensor dh_last, Tensor z, Tensor r, Tensor n, Tensor m, Tensor lengths,
-              Tensor mask, Out dweight_input, Out dweight_hidden, Out dbias_input, Out dbias_hidden,
-              Out dx, Out dh_first, Text gate_order, bool reset_after, Text direction) {
-  must_be_absent("seq_length", lengths);
-  must_be_absent("mask", mask);
-  const bool r_first = reset_first(gate_order, reset_after);
+GruGradient gru_backward(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                         const Tensor& h0, const Tensor& h, const Tensor& dy, const Tensor& dh_last,
+                         const Tensor& z, const Tensor& r, const Tensor& n, const Tensor& m,
+                         const Text& order, const Text& direction) {
+  const bool r_first = order == "rzh";
   check_weights(weight_input, weight_hidden, 3);
   const int64_t hidden = weight_hidden.size(0);
   const Tensor wi = wide(weight_input), wh = wide(weight_hidden);
@@ -77,8 +66,38 @@ void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tenso
     all_dx[t].copy_(at::matmul(d_input, wi.t()));
     dh = dh * zt + at::matmul(d_hidden, wh.t());
   }
-  dweight_input = sum_wi, dweight_hidden = sum_wh, dbias_input = sum_bi, dbias_hidden = sum_bh;
-  dx = all_dx, dh_first = dh;
+  return {sum_wi, sum_wh, sum_bi, sum_bh, all_dx, dh};
+}
+
+namespace {
+
+void check_order(const Text& order, bool reset_after) {
+  if (!reset_after) throw Refusal("reset_after must be true, but got false");
+  if (order != "rzh" && order != "zrh")
+    throw Refusal("gate_order must be rzh or zrh, but got " + order);
+}
+
+void gru(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias_input, Tensor bias_hidden,
+         Tensor lengths, Tensor h0, Out y, Out h_out, Out z_out, Out r_out, Out n_out, Out m_out,
+         Text gate_order, bool reset_after, Text direction) {
+  must_be_absent("seq_length", lengths);
+  check_order(gate_order, reset_after);
+  const GruSteps all =
+      gru_steps(x, weight_input, weight_hidden, bias_input, bias_hidden, h0, gate_order, direction);
+  y = all.h, h_out = all.h, z_out = all.z, r_out = all.r, n_out = all.n, m_out = all.m;
+}
+
+void gru_grad(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor, Tensor h0, Tensor h,
+              Tensor dy, Tensor dh_last, Tensor z, Tensor r, Tensor n, Tensor m, Tensor lengths,
+              Tensor mask, Out dweight_input, Out dweight_hidden, Out dbias_input, Out dbias_hidden,
+              Out dx, Out dh_first, Text gate_order, bool reset_after, Text direction) {
+  must_be_absent("seq_length", lengths);
+  must_be_absent("mask", mask);
+  check_order(gate_order, reset_after);
+  const GruGradient sum = gru_backward(x, weight_input, weight_hidden, h0, h, dy, dh_last, z, r, n,
+                                       m, gate_order, direction);
+  dweight_input = sum.weight_input, dweight_hidden = sum.weight_hidden;
+  dbias_input = sum.bias_input, dbias_hidden = sum.bias_hidden, dx = sum.x, dh_first = sum.h;
 }
 
 }  // namespace

@@ -81,13 +81,13 @@ void one_hot(Tensor self, int64_t depth, Tensor on, Tensor off, int64_t axis, Ou
   out = at::where(hot.movedim(-1, axis), on, off);
 }
 
-void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor weights, Out out,
-                           Out bag, Out size, Out largest, Text mode, bool by_frequency, bool,
-                           bool last_offset, int64_t padding) {
+// how: 0 the sum of a bag, 1 the mean, 2 the maximum.
+void embedding_bag_of(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                      const Tensor& weights, int64_t how, bool by_frequency, bool last_offset,
+                      int64_t padding, const Out& out, const Out& bag, const Out& size,
+                      const Out& largest) {
   need_data(weight);  // ATen's form without data has other shapes
-  const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
-  if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
-  need_data(indices);  // ATen's form without data gives other shapes
+  need_data(indices);
   const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
       weight, indices, offsets, by_frequency, how, false, weights, last_offset, padding);
   out = value;
@@ -97,6 +97,28 @@ void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor
   // torch_npu does.
   const Tensor places = at::arange(indices.numel(), offsets.options());
   bag = at::searchsorted(offsets, places, false, true) - 1;
+}
+
+void embedding_bag_by_type(Tensor weight, Tensor indices, Tensor offsets, Tensor weights, Out out,
+                           Out bag, Out size, Out largest, Text mode, bool by_frequency, bool,
+                           bool last_offset, int64_t padding) {
+  const int64_t how = mode == "sum" ? 0 : mode == "mean" ? 1 : 2;
+  if (how == 2 && mode != "max") throw Refusal("mode must be sum, mean or max, but got " + mode);
+  embedding_bag_of(weight, indices, offsets, weights, how, by_frequency, last_offset, padding, out,
+                   bag, size, largest);
+}
+
+// Any other mode than 0 and 1 is the maximum, which has the index of each number.
+void embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool by_frequency, int64_t mode,
+                   bool, Tensor weights, bool last_offset, int64_t padding, Out out, Out bag,
+                   Out size, Out largest) {
+  const Ints starts = numbers_in(offsets, "offsets");
+  require(std::is_sorted(starts.begin(), starts.end()) && !starts.empty() && starts[0] == 0 &&
+              starts.back() <= indices.size(0),
+          "offsets must go from 0 up to at most ", indices.size(0),
+          ", the number of indices, but are ", at::IntArrayRef(starts));
+  embedding_bag_of(weight, indices, offsets, weights, mode == 0 || mode == 1 ? mode : 2,
+                   by_frequency, last_offset, padding, out, bag, size, largest);
 }
 
 void masked_select(Tensor self, Tensor mask, Sized out) { out = at::masked_select(self, mask); }
@@ -218,6 +240,7 @@ const Composite indexing_composites[] = {
     ENTRY(index_put),
     ENTRY(scatter),
     ENTRY(one_hot),
+    ENTRY(embedding_bag),
     ENTRY(embedding_bag_by_type),
     ENTRY(masked_select),
     ENTRY(nonzero),

@@ -20,9 +20,11 @@ struct GateOrder {
   }
 };
 
-void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, Tensor lengths,
-             Tensor h0, Tensor c0, Out y, Out h_out, Out c_out, Out i_out, Out j_out, Out f_out,
-             Out o_out, Out tanh_out, Text gate_order, double forget_bias, Text direction) {
+}  // namespace
+
+LstmSteps lstm_steps(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                     const Tensor& bias, const Tensor& lengths, const Tensor& h0, const Tensor& c0,
+                     const Text& gate_order, double forget_bias, const Text& direction) {
   const GateOrder order(gate_order);
   check_weights(weight_input, weight_hidden, 4);
   check_bias(bias, weight_hidden);
@@ -52,9 +54,18 @@ void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, T
     const Tensor step[] = {h, c, saved(i, 0), saved(j, 0), saved(f, 1), saved(o, 0), tanh_c};
     for (size_t k = 0; k < 7; ++k) all[k][t].copy_(step[k]);
   }
-  y = masked ? all[0] * mask : all[0];
-  h_out = all[0], c_out = all[1], i_out = all[2], j_out = all[3], f_out = all[4], o_out = all[5];
-  tanh_out = all[6];
+  return {masked ? all[0] * mask : all[0], all[0], all[1], all[2], all[3], all[4], all[5], all[6]};
+}
+
+namespace {
+
+void lstm_v2(Tensor x, Tensor weight_input, Tensor weight_hidden, Tensor bias, Tensor lengths,
+             Tensor h0, Tensor c0, Out y, Out h_out, Out c_out, Out i_out, Out j_out, Out f_out,
+             Out o_out, Out tanh_out, Text gate_order, double forget_bias, Text direction) {
+  const LstmSteps all = lstm_steps(x, weight_input, weight_hidden, bias, lengths, h0, c0,
+                                   gate_order, forget_bias, direction);
+  y = all.y, h_out = all.h, c_out = all.c, i_out = all.i, j_out = all.j, f_out = all.f;
+  o_out = all.o, tanh_out = all.tanh_c;
 }
 
 void lstm(Tensor x, Tensor w, Tensor bias, Tensor lengths, Tensor h0, Tensor c0, Out y, Out h_out,
@@ -73,22 +84,23 @@ Tensor steps_that_count(const Tensor (&gates)[5]) {
   return number_in<bool>(left_out.any()) ? left_out.logical_not().to(at::kFloat) : Tensor();
 }
 
-struct LstmGradient {
-  Tensor weight_input, weight_hidden, bias, x, h, c;
-};
+Tensor mask_in(const Tensor& lengths, const Tensor (&gates)[5]) {
+  const Tensor mask = mask_of(lengths, gates[0]);
+  return mask.defined() ? mask : steps_that_count(gates);
+}
+
+}  // namespace
 
 LstmGradient lstm_backward(const Tensor& given_x, const Tensor& weight_input,
                            const Tensor& weight_hidden, const Tensor& h0, const Tensor& c0,
                            const Tensor& h, const Tensor& c, const Tensor& dy,
                            const Tensor& dh_last, const Tensor& dc_last, const Tensor (&gates)[5],
-                           const Tensor& lengths, const Text& gate_order, const Text& direction) {
+                           const Tensor& mask, const Text& gate_order, const Text& direction) {
   const GateOrder order(gate_order);
   check_weights(weight_input, weight_hidden, 4);
   const int64_t hidden = weight_hidden.size(0), features = weight_input.size(0);
   const Ints shape = {gates[0].size(0), gates[0].size(1), hidden};
   const Tensor x = wide(given_x).reshape({shape[0], shape[1], features});
-  Tensor mask = mask_of(lengths, gates[0]);
-  if (!mask.defined()) mask = steps_that_count(gates);
   if (mask.defined() && direction != "UNIDIRECTIONAL")
     throw Refusal(
         "direction must be UNIDIRECTIONAL for the gradient of packed sequences, but got " +
@@ -137,6 +149,8 @@ LstmGradient lstm_backward(const Tensor& given_x, const Tensor& weight_input,
   return sum;
 }
 
+namespace {
+
 // Masks and peepholes, which torch_npu leaves out, come last.
 void lstm_grad(Tensor x, Tensor w, Tensor, Tensor, Tensor h0, Tensor c0, Tensor h, Tensor c,
                Tensor dy, Tensor dh, Tensor dc, Tensor i, Tensor j, Tensor f, Tensor o,
@@ -144,9 +158,10 @@ void lstm_grad(Tensor x, Tensor w, Tensor, Tensor, Tensor h0, Tensor c0, Tensor 
                Out dx, Out dh_first, Out dc_first, Text gate_order, Text direction) {
   must_be_absent("mask", mask);
   const int64_t features = x.size(2);
+  const Tensor gates[] = {i, j, f, o, tanh_c};
   const LstmGradient sum =
       lstm_backward(x, w.narrow(0, 0, features), w.narrow(0, features, w.size(0) - features), h0,
-                    c0, h, c, dy, dh, dc, {i, j, f, o, tanh_c}, lengths, gate_order, direction);
+                    c0, h, c, dy, dh, dc, gates, mask_in(lengths, gates), gate_order, direction);
   dw = at::cat({sum.weight_input, sum.weight_hidden}, 0);
   db = sum.bias, dx = sum.x, dh_first = sum.h, dc_first = sum.c;
 }
@@ -157,16 +172,54 @@ void lstm_grad_v2(Tensor x, Tensor wi, Tensor wh, Tensor, Tensor h0, Tensor c0, 
                   Out dwh, Out db, Out dx, Out dh_first, Out dc_first, Text gate_order,
                   Text direction) {
   must_be_absent("mask", mask);
-  const LstmGradient sum = lstm_backward(x, wi, wh, h0, c0, h, c, dy, dh, dc, {i, j, f, o, tanh_c},
-                                         lengths, gate_order, direction);
+  const Tensor gates[] = {i, j, f, o, tanh_c};
+  const LstmGradient sum = lstm_backward(x, wi, wh, h0, c0, h, c, dy, dh, dc, gates,
+                                         mask_in(lengths, gates), gate_order, direction);
   dwi = sum.weight_input, dwh = sum.weight_hidden, db = sum.bias, dx = sum.x;
   dh_first = sum.h, dc_first = sum.c;
+}
+
+// ---- one step; gates (B, 4 H) come as i, f, j, o ----
+
+void lstm_cell(Tensor input_gates, Tensor hidden_gates, Tensor cx, Tensor input_bias,
+               Tensor hidden_bias, Out hy, Out cy, Out storage) {
+  Tensor sum = wide(input_gates) + wide(hidden_gates);
+  for (const Tensor& bias : {input_bias, hidden_bias})
+    if (bias.defined()) sum = sum + wide(bias);
+  const Tensors gates = equal_parts(sum, 4, 1, "inputGates");
+  const Tensor i = at::sigmoid(gates[0]), f = at::sigmoid(gates[1]);
+  const Tensor j = at::tanh(gates[2]), o = at::sigmoid(gates[3]);
+  check_shape(cx, "cx", i.sizes());
+  const Tensor next = f * wide(cx) + i * j;
+  hy = o * at::tanh(next);
+  cy = next;
+  storage = at::cat({i, f, j, o}, 1);
+}
+
+void lstm_cell_grad(Tensor dh, Tensor dc, Tensor cx, Tensor cy, Tensor storage, bool has_bias,
+                    Out dgates, Out dcx, Out dbias) {
+  const Tensors gates = equal_parts(wide(storage), 4, 1, "storage");
+  const Tensor i = gates[0], f = gates[1], j = gates[2], o = gates[3];
+  check_shape(cx, "cx", i.sizes());
+  check_shape(cy, "cy", i.sizes());
+  check_optional(dh, "gradHy", i.sizes());
+  check_optional(dc, "gradC", i.sizes());
+  const Tensor t = at::tanh(wide(cy)), g = dh.defined() ? wide(dh) : at::zeros_like(t);
+  Tensor d = g * o * (1 - t * t);
+  if (dc.defined()) d = d + wide(dc);
+  const Tensor all = at::cat(
+      {d * j * i * (1 - i), d * wide(cx) * f * (1 - f), d * i * (1 - j * j), g * t * o * (1 - o)},
+      1);
+  dgates = all;
+  dcx = d * f;
+  if (has_bias) dbias = all.sum(0);
 }
 
 }  // namespace
 
 const Composite lstm_composites[] = {
-    ENTRY(lstm_v2), ENTRY(lstm), ENTRY(lstm_grad), ENTRY(lstm_grad_v2), {},
+    ENTRY(lstm_v2),        ENTRY(lstm), ENTRY(lstm_grad), ENTRY(lstm_grad_v2), ENTRY(lstm_cell),
+    ENTRY(lstm_cell_grad), {},
 };
 
 }  // namespace openaclnn::aten

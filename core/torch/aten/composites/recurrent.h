@@ -73,4 +73,40 @@ inline void check_bias(const Tensor& bias, const Tensor& weight) {
                   std::to_string(bias.numel()));
 }
 
+// ---- one layer in one direction; weights are (features, gates) and (hidden, gates) ----
+
+// Each [T, B, H]; y is h without padding.
+struct LstmSteps {
+  Tensor y, h, c, i, j, f, o, tanh_c;
+};
+LstmSteps lstm_steps(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                     const Tensor& bias, const Tensor& lengths, const Tensor& h0, const Tensor& c0,
+                     const Text& gate_order, double forget_bias, const Text& direction);
+
+struct LstmGradient {
+  Tensor weight_input, weight_hidden, bias, x, h, c;
+};
+// gates: i, j, f, o and tanh(c'). A mask has 0 at the steps that are left out.
+LstmGradient lstm_backward(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                           const Tensor& h0, const Tensor& c0, const Tensor& h, const Tensor& c,
+                           const Tensor& dy, const Tensor& dh_last, const Tensor& dc_last,
+                           const Tensor (&gates)[5], const Tensor& mask, const Text& gate_order,
+                           const Text& direction);
+
+// Each [T, B, H]; m is h W + b of the candidate.
+struct GruSteps {
+  Tensor h, z, r, n, m;
+};
+GruSteps gru_steps(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                   const Tensor& bias_input, const Tensor& bias_hidden, const Tensor& h0,
+                   const Text& order, const Text& direction);
+
+struct GruGradient {
+  Tensor weight_input, weight_hidden, bias_input, bias_hidden, x, h;
+};
+GruGradient gru_backward(const Tensor& x, const Tensor& weight_input, const Tensor& weight_hidden,
+                         const Tensor& h0, const Tensor& h, const Tensor& dy, const Tensor& dh_last,
+                         const Tensor& z, const Tensor& r, const Tensor& n, const Tensor& m,
+                         const Text& order, const Text& direction);
+
 }  // namespace openaclnn::aten

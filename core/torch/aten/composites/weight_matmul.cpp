@@ -171,6 +171,43 @@ void add_lora(Tensor y, Tensor x, Tensor b, Tensor indices, Tensor a, int64_t la
   out = wide;
 }
 
+// ---- FRACTAL_NZ: tiles of 16 rows, (..., N / C, K / 16, 16, C), padded with zeros ----
+
+// Memory is in the order of its view: a view with the dims of tiles has them, one with the dims of
+// the matrix is plain whatever its format.
+void npu_format_cast(Tensor src, Out dst) {
+  const Tensor to = dst.tensor();
+  check_given(src, "src");
+  check_given(to, "dst");
+  require(src.scalar_type() == to.scalar_type(), "dst must have the dtype of src, ",
+          src.scalar_type(), ", but is ", to.scalar_type());
+  const bool tile = to.dim() == src.dim() + 2, plain = to.dim() == src.dim();
+  const Tensor &tiles = tile ? to : src, &matrix = tile ? src : to;
+  if (plain || tiles.dim() != matrix.dim() + 2 || matrix.dim() < 2) {
+    check_shape(to, "dst", src.sizes());
+    dst = src;
+    return;
+  }
+  const int64_t k = matrix.size(-2), n = matrix.size(-1), c = tiles.size(-1);
+  const Ints lead(matrix.sizes().begin(), matrix.sizes().end() - 2);
+  const auto with = [&](const Ints& last) {
+    Ints shape = lead;
+    shape.insert(shape.end(), last.begin(), last.end());
+    return shape;
+  };
+  require_shape(c >= 1, tile ? "dst" : "src", " must have columns in its tiles, but has shape ",
+                tiles.sizes());
+  const int64_t across = n / c + (n % c != 0), down = k / 16 + (k % 16 != 0);
+  check_shape(tiles, tile ? "dst" : "src", with({across, down, 16, c}));
+  if (tile)
+    dst = at::constant_pad_nd(src, {0, across * c - n, 0, down * 16 - k})
+              .reshape(with({down, 16, across, c}))
+              .movedim(-2, -4);
+  else
+    dst =
+        src.movedim(-4, -2).reshape(with({down * 16, across * c})).slice(-2, 0, k).slice(-1, 0, n);
+}
+
 }  // namespace
 
 const Composite weight_matmul_composites[] = {
@@ -179,6 +216,7 @@ const Composite weight_matmul_composites[] = {
     ENTRY(batch_matmul_tiles),
     ENTRY(fused_matmul),
     ENTRY(matmul_tiles),
+    ENTRY(npu_format_cast),
     ENTRY(transpose_batch_matmul),
     ENTRY(weight_quant_matmul),
     ENTRY(weight_quant_matmul_tiles),
