@@ -55,9 +55,10 @@ def test_report(queue, tmp_path):
     [refused] = found["products"]["A2"]
     assert (refused["function"], refused["dtypes"], refused["calls"]) == ("aclnnMatmul", "INT32", 1)
     assert "self must have dtype FLOAT, FLOAT16 or BFLOAT16" in refused["sentence"]
-    [late] = found["refused"]  # by phase 2; the other one is A2's
-    assert (late["function"], late["refused"]) == ("aclnnGather", 1)
-    assert "index 9 is out of bounds" in late["sentence"]
+    if queue == "0":  # the queue takes failures of phase 2 before they are counted
+        [late] = found["refused"]  # the other one is A2's
+        assert (late["function"], late["refused"]) == ("aclnnGather", 1)
+        assert "index 9 is out of bounds" in late["sentence"]
     [fallback] = found["fallbacks"]
     assert fallback["function"].startswith("aten::_linalg_eigh")
     assert fallback["dtypes"] == "FLOAT"

@@ -211,7 +211,7 @@ static int32_t run_now(const Row& row, void*, uint64_t, void* executor, void* st
     code = found->refusal.code != 0 ? fail(found->refusal).code()
                                     : perform(row, [&] { return std::move(*found); }, stream);
   }
-  return code;
+  return code == 0 ? code : npu::phase2_failed(code, stream);
 }
 
 int32_t plan_for_npu(int index, const Value* values, uint64_t* workspace_size, void** executor) {
@@ -223,10 +223,7 @@ int32_t plan_for_npu(int index, const Value* values, uint64_t* workspace_size, v
 
 int32_t run_for_npu(int index, void* workspace, uint64_t workspace_size, void* executor,
                     void* stream) {
-  // What the queue defers has failed for the tracer.
-  const int32_t code =
-      traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
-  return code == 0 ? code : npu::phase2_failed(code, stream);
+  return traced_run(rows[index], workspace, workspace_size, executor, stream, run_now);
 }
 
 }  // namespace openaclnn::aten
