@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiling: the work of streams and the marks between aclprofStart and aclprofStop are written into
-// a folder PROF_*; `msprof --export=on --output=FOLDER` makes a timeline and tables of it.
+// Profiling: the work of streams and the marks between aclprofStart and aclprofStop are written
+// into a folder PROF_*; `msprof --export=on --output=FOLDER` makes a timeline and tables of it.
 #ifndef OPENACLNN_ACL_ACL_PROF_H
 #define OPENACLNN_ACL_ACL_PROF_H
 

@@ -310,7 +310,7 @@ void profiling(const std::string& folder) {
     }
   }
   CHECK_EQ(copies, 1);
-  CHECK_EQ(marks, 4);  // Mark, Pop, RangeStop, MarkEx
+  CHECK_EQ(marks, 4);                                              // Mark, Pop, RangeStop, MarkEx
   CHECK_EQ(aclrtMemcpyAsync(to, 8, from, 8, within, nullptr), 0);  // not recorded
   CHECK_EQ(aclprofFinalize(), 0);
   CHECK_EQ(aclprofDestroyConfig(config), 0);
