@@ -2,7 +2,7 @@
 """`msprof --export=on --output=DIR`: tables and a timeline of a profile that aclprof* recorded.
 
 DIR is a folder PROF_* or one that holds such folders. The files are written into
-PROF_*/mindstudio_profiler_output; docs/npu_device.md lists them. Times of the records are
+PROF_*/mindstudio_profiler_output; docs/howto/npu_device.md lists them. Times of the records are
 nanoseconds of the raw monotonic clock, times of the files microseconds of the wall clock.
 """
 
