@@ -6,6 +6,7 @@ against loops in float64.
 from __future__ import annotations
 
 import pytest
+from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import arguments, samples, torch
 from tests.aten.quantised_support import HALVES, Refused, call, miss, random
 

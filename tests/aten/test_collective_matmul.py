@@ -6,6 +6,7 @@ arguments of both.
 from __future__ import annotations
 
 import pytest
+from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import torch
 from tests.aten.quantised_support import HALVES, Refused, miss, random
 from tests.aten.rank_threads import RANKS, on_ranks

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import arguments, samples, torch
 from tests.aten.quantised_support import HALVES, Refused, call, miss, neighbours, random
 

@@ -168,7 +168,7 @@ def test_all_patterns(op, attributes, capsys):
 )
 def test_what_pages_select(page):
     """With -k and one word: one sweep, or the first of every row, or the drawn one."""
-    written = (RECORD.parent.parent / page).read_text()
+    written = (RECORD.parents[2] / page).read_text()
     ids = [f"[{sweep.id}]" for sweep in sweeps()]
     words = re.findall(r"(?:exhaustive |`)-k (\[?\w[\w.-]*)", written)
     found = {word: sum(word in one for one in ids) for word in words}
