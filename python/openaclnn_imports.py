@@ -13,6 +13,8 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import threading
+import warnings
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -43,21 +45,22 @@ class _Loader(importlib.abc.Loader):
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds nothing itself; wraps the loader of a module of CHANGES."""
 
-    searching = False
+    def __init__(self) -> None:
+        self._here = threading.local()  # .searching: find_spec calls itself
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name not in CHANGES or self.searching:
+        if name not in CHANGES or getattr(self._here, "searching", False):
             return None
-        self.searching = True
+        self._here.searching = True
         try:
             spec = importlib.util.find_spec(name)
             # Another Python than openaclnn's: nothing is changed.
             if spec is None or spec.loader is None or not importlib.util.find_spec("openaclnn"):
                 return spec
         finally:
-            self.searching = False
+            self._here.searching = False
         if name == "triton":  # read when a kernel is decorated, those of triton itself included
             os.environ.setdefault("TRITON_INTERPRET", "1")
         spec.loader = _Loader(spec.loader)
@@ -65,5 +68,11 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
+    if "triton" in sys.modules and not os.environ.get("TRITON_INTERPRET"):
+        warnings.warn(
+            "triton was imported before openaclnn.npu: its kernels do not take npu tensors; "
+            "import openaclnn.npu first",
+            stacklevel=3,
+        )
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

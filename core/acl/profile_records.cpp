@@ -63,7 +63,8 @@ class Profile {
 
   std::mutex mutex;
   bool running = false;
-  std::set<uint32_t> devices;  // none: all
+  bool all_devices = false;
+  std::set<uint32_t> devices;
   std::vector<WorkRecord> work;
   std::vector<MarkRecord> marks;
   std::set<std::string> names;
@@ -133,6 +134,7 @@ Status Profile::begin(const char* call, const std::string& folder,
     if (!status.ok()) return status;
     folder_ = path;
   }
+  all_devices |= its_devices.empty();
   for (const uint32_t device : its_devices) {
     const std::string path = folder_ + "/device_" + std::to_string(device);
     Status status = make_folder(call, path);
@@ -185,10 +187,9 @@ Status Profile::end(const char* call, bool finally) {
   Status status = running ? write(call) : Status();
   running = false;
   failed_ = Status();
-  if (finally) {
-    folder_.clear();
-    devices.clear();
-  }
+  all_devices = false;
+  devices.clear();
+  if (finally) folder_.clear();
   return status;
 }
 
@@ -196,6 +197,7 @@ void Profile::forget() {
   work.clear();
   marks.clear();
   folder_.clear();
+  all_devices = false;
   devices.clear();
   running = false;
 }
@@ -206,7 +208,7 @@ void record(const DoneWork& done) noexcept {
   Profile& profile = Profile::get();
   std::lock_guard lock(profile.mutex);
   if (!profile.running) return;
-  if (!profile.devices.empty() && profile.devices.count(static_cast<uint32_t>(device)) == 0) return;
+  if (!profile.all_devices && profile.devices.count(static_cast<uint32_t>(device)) == 0) return;
   try {
     const Submission& from = done.submission;
     profile.work.push_back({done.begin, done.end, from.begin, from.end, device, stream, from.thread,
@@ -235,7 +237,9 @@ Status profile_ends(const char* call, bool finally) {
 void profile_mark(const std::string& message, int64_t begin, int64_t end) {
   Profile& profile = Profile::get();
   std::lock_guard lock(profile.mutex);
-  if (profile.running) profile.marks.push_back({begin, end, number_of_this_thread(), message});
+  if (!profile.running) return;
+  profile.marks.push_back({begin, end, number_of_this_thread(), message});
+  if (profile.marks.size() >= kMostInMemory) (void)profile.write("aclprofMark");
 }
 
 }  // namespace openaclnn

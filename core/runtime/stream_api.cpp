@@ -173,8 +173,8 @@ int32_t openaclnn_wait_for_stream(void* stream) {
 }
 
 int32_t openaclnn_device_here() {
-  const Context* owner = Stream::running_here() == nullptr ? nullptr : Stream::owner_here();
-  return owner == nullptr ? current_device() : owner->device;
+  const PinnedContext owner(contexts(), Stream::owner_here());  // another thread may end it
+  return owner ? owner->device : current_device();
 }
 
 bool openaclnn_records(void* handle) {

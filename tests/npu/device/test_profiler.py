@@ -73,5 +73,6 @@ def test_timeline_joins_operators_and_kernels(output):
 
 
 def test_analyser_found_no_error(output):
-    logs = "".join(path.read_text() for path in (output.parent / "logs").glob("*.log"))
-    assert "[ERROR]" not in logs
+    logs = [path.read_text() for path in (output.parent / "logs").glob("*.log")]
+    assert logs
+    assert "[ERROR]" not in "".join(logs)

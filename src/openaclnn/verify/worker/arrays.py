@@ -92,7 +92,8 @@ class Function:
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
         self.call = getattr(module, name)
-        known = [word for word in ("torch", "jax") if word in sys.modules]
+        libraries = {"torch": "torch", "triton": "torch", "jax": "jax"}
+        known = [kind for name, kind in libraries.items() if name in sys.modules]
         self.kind = known[0] if known else "numpy"
         self._library: Any = importlib.import_module(self.kind)
         self._file = file
