@@ -7,7 +7,7 @@
 //     device_<N>/data/work.tsv  begin, end, stream, submitted from, to, thread, name
 //
 // Times are nanoseconds of CLOCK_MONOTONIC_RAW, the clock of torch_npu's own records.
-// python/msprof/msprof.py reads them.
+// python/msprof/profile_records.py reads them.
 #pragma once
 
 #include <cstdint>

@@ -208,6 +208,19 @@ def test_rows_need_nothing_but_the_standard_library():
                 assert (node.module or "").split(".")[0] in sys.stdlib_module_names, path
 
 
+def test_msprof_needs_nothing_but_the_standard_library():
+    """torch_npu starts it with whatever Python comes first."""
+    paths = sorted((ROOT / "python" / "msprof").glob("*.py"))
+    own = {path.stem for path in paths}
+    assert len(paths) == 4
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert {alias.name.split(".")[0] for alias in node.names} <= sys.stdlib_module_names
+            elif isinstance(node, ast.ImportFrom):
+                assert (node.module or "").split(".")[0] in {*sys.stdlib_module_names, *own}, path
+
+
 def test_pyacl_needs_nothing_but_the_standard_library_and_numpy():
     """It runs in every Python that `openaclnn run` starts."""
     paths = sorted((ROOT / "python" / "acl").glob("*.py"))

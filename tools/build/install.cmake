@@ -33,7 +33,8 @@ install(DIRECTORY python/acl/ DESTINATION ${HOME_DIR}/python/site-packages/acl F
 install(FILES python/sitecustomize.py python/openaclnn_imports.py DESTINATION ${HOME_DIR}/python/site-packages)
 # where torch_npu looks for it
 install(PROGRAMS python/msprof/msprof DESTINATION ${HOME_DIR}/tools/profiler/bin)
-install(FILES python/msprof/msprof.py DESTINATION ${HOME_DIR}/tools/profiler/profiler_tool/analysis/msprof)
+install(DIRECTORY python/msprof/ DESTINATION ${HOME_DIR}/tools/profiler/profiler_tool/analysis/msprof
+        FILES_MATCHING PATTERN "*.py")
 install(FILES tools/build/opp.txt DESTINATION ${HOME_DIR}/opp/lib64 RENAME README.txt)
 # What `openaclnn docs` shows, and the files that these pages link to most.
 install(DIRECTORY docs/ DESTINATION ${HOME_DIR}/share/docs FILES_MATCHING PATTERN "*.md")
