@@ -122,6 +122,8 @@ def _verify(
     ops = list({case.op.name: case.op for case in cases}.values())
     for word in arguments.providers or ["openaclnn"]:
         opened += named(word, arguments.timeout, ops)
+    for note in (note for provider in opened for note in getattr(provider, "notes", ())):
+        print(f"openaclnn verify: {note}", file=sys.stderr)
     providers, benchmark = list(opened), None
     if standard.name in NEEDS_BENCHMARK:
         (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout, ops)

@@ -122,24 +122,33 @@ def _findings(report: Report, provider: str, op: str, paint: Paint) -> list[str]
     """Of all dtypes: one example of each."""
     results = report.of(provider, op)
     failed = sum(r.status == FAILED for r in results)
+    compared = sum(r.status != LEFT_OUT for r in results)
     if not failed:
         return []
-    lines = ["", paint(f"{provider}: {op}: {failed} of {len(results)} cases failed", "red", "bold")]
+    lines = ["", paint(f"{provider}: {op}: {_cases(failed, compared)} failed", "red", "bold")]
     for found in findings(results):
         lines += finding_lines(report, found, paint)
     left = [r for r in results if r.status == LEFT_OUT]
     if left:
-        why = "; ".join(dict.fromkeys(r.sentence for r in left))
-        lines.append(f"  {len(left)} cases were left out: {why}")
+        lines.append(f"  {_cases(len(left))} left out: {_why(left)}")
     return lines
+
+
+def _cases(n: int, of: int | None = None) -> str:
+    """1 case, 3 cases, 1 of 3 cases."""
+    count = f"{n:,}" if of is None else f"{n:,} of {of:,}"
+    return f"{count} case" if (n if of is None else of) == 1 else f"{count} cases"
+
+
+def _why(left: Sequence[Result]) -> str:
+    return "; ".join(dict.fromkeys(r.sentence for r in left))
 
 
 def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
     """The cause, if it is known, and the example."""
     r, lines = found.example, []
-    if len(found.results) > 1 or found.cause:
-        count = "1 case" if len(found.results) == 1 else f"{len(found.results):,} cases"
-        of = f"{count}, {', '.join(found.dtypes)}"
+    if report.compared > 1 and (len(found.results) > 1 or found.cause):  # one has no others
+        of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
         lines.append(paint(f"  {of}: {found.cause}" if found.cause else f"  {of}", "bold"))
     lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]
     if why := explanation(r):
@@ -184,7 +193,8 @@ def _closing(report: Report, paint: Paint) -> str:
         text = f"{failed:,} of {report.compared:,} FAILED{rest} ({took})"
         return paint(text, "bold", "red")
     if not report.compared:
-        return paint(f"nothing was verified{rest} ({took})", "bold", "red")
+        why = f": {_why(report.results)}" if left else ""
+        return paint(f"nothing was verified{rest} ({took}){why}", "bold", "red")
     return paint(f"All {report.compared:,} passed{rest} ({took})", "bold", "green")
 
 
