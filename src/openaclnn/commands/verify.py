@@ -112,10 +112,11 @@ def _verify(
 ) -> int:
     from ..reference.standards import NEEDS_BENCHMARK
     from ..verify import exhaustive
+    from ..verify.junit import junit
     from ..verify.page import page
     from ..verify.progress import Silent, progress
     from ..verify.provider_names import named
-    from ..verify.report import Report, as_data, junit, summary
+    from ..verify.report import Report, as_data, summary
     from ..verify.runner import Runner
 
     standard = standard_of(arguments)

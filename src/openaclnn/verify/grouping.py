@@ -7,7 +7,6 @@ are left, minus those that have it and passed.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ FEW = 4  # results fewer than this may share a layout, values or an attribute by
 # Values that a person would try first.
 VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
 WHOLE = 0.98  # of the elements with a pattern are wrong
+NEARLY = "in nearly every case"
 OTHER = "other cases"
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 
@@ -43,8 +43,8 @@ class Finding:
 
     @property
     def example(self) -> Result:
-        """Of those with an element that is wrong: usual attributes, plain values, a small tensor,
-        rows of memory, the first of equals."""
+        """Of those with an element that is wrong: usual attributes, an element of
+        usual size, a small tensor, plain values, the first of equals."""
         return min(self.results, key=_plain)
 
     @property
@@ -57,9 +57,11 @@ def _plain(r: Result) -> tuple[object, ...]:
     usual = REFERENCES[case.op.kernel].attributes[0]
     far = sum(repr(case.attributes[name]) != repr(usual[name]) for name in case.attributes)
     size = sum(map(_size, case.shapes))
-    odd = any(not math.isfinite(x) for e in r.worst[:1] for x, _ in e.inputs.values())
+    odd = case.values not in VALUES or any(
+        x and not 1e-4 <= abs(x) <= 1e4 for e in r.worst[:1] for x, _ in e.inputs.values()
+    )
     laid = (case.layout != "contiguous") + (case.layout not in ("contiguous", "offset"))
-    return not r.worst, far, odd, VALUES.get(case.values, len(VALUES)), size, laid
+    return not r.worst, far, odd, size, VALUES.get(case.values, len(VALUES)), laid
 
 
 def _size(shape: Sequence[int]) -> int:
@@ -134,6 +136,7 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             passes, n = passed[text], total[text]
             alone = all(text in texts[id(r)] for r in failed)
             cause = f"only {text}" if alone and "every" not in text else text
+            cause = NEARLY if text == EVERY and passes else cause
             cause += f" ({n - passes:,} of {n:,} such cases)" if passes else ""
         chosen = {id(r) for r in group}
         left = [r for r in left if id(r) not in chosen]

@@ -6,13 +6,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from ..reference.layouts import CASE_LAYOUTS, of_output
-from .cases import Case, Shape
+from .cases import Case
 from .patterns import of_layout, of_place, of_shapes, short
 from .runner import Result
 
@@ -60,35 +56,9 @@ def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) ->
 
 
 def _of_case(case: Case) -> Iterator[str]:
-    tensors = list(_strided(case))
-    if tensors:
-        yield "where a tensor is not contiguous"
-        yield from (f"where {name} is not contiguous" for name in tensors)
-    yield from of_layout(case.layout)
+    yield from of_layout(case)
     yield from of_place(case)
     yield from of_shapes(case.shapes)
-
-
-def _strided(case: Case) -> Iterator[str]:
-    """Names of tensors that are not contiguous. Outputs of rows that are no broadcast: the first,
-    which has the shape of the first input."""
-    for p, shape in zip(case.op.input_tensors, case.shapes, strict=True):
-        if not _contiguous(_small(shape), case.layout, False):
-            yield p.python_name
-    shape = np.broadcast_shapes(*case.shapes) if case.op.pointwise else case.shapes[0]
-    if not case.op.inplace and not _contiguous(_small(shape), case.layout, True):
-        yield case.op.outputs[0].result_name
-
-
-def _small(shape: Shape) -> Shape:
-    """Contiguous in the same layouts."""
-    return tuple(min(size, 2) for size in shape)
-
-
-@lru_cache(maxsize=4096)
-def _contiguous(shape: Shape, layout: str, output: bool) -> bool:
-    move = of_output(layout) if output else CASE_LAYOUTS[layout]
-    return bool(move(np.zeros(shape, np.int8)).flags.c_contiguous)
 
 
 # ---- attributes ----

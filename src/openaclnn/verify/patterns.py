@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ..reference.evaluation import REFERENCES, Array
 from ..reference.judge import Output, wide
-from ..reference.layouts import EXPANDED
+from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..rows.dtypes import DTYPES
-from .cases import Case
+from .cases import Case, Shape
 from .request import PATTERN
 
 EVERY = "in every case"
@@ -106,7 +107,7 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
     if DTYPES[case.dtype].bits == 16:
         yield "in dtypes of 16 bits"
     yield from of_place(case)
-    yield from of_layout(case.layout)
+    yield from of_layout(case)
     yield from of_shapes(case.shapes)
     yield f"with values {case.values}"
 
@@ -123,14 +124,38 @@ def of_place(case: Case) -> Iterator[str]:
         yield "with tensors of FLOAT beside those of 16 bits"
 
 
-def of_layout(layout: str) -> Iterator[str]:
-    if layout in EXPANDED:
+def of_layout(case: Case) -> Iterator[str]:
+    if names := list(_strided(case)):
+        yield "where a tensor is not contiguous"
+        yield from (f"where {name} is not contiguous" for name in names)
+    if case.layout in EXPANDED:
         yield "where a stride is 0"
-    elif layout == "offset":
+    elif case.layout == "offset":
         yield "where a tensor begins at an offset"
-    if layout != "contiguous":
-        yield "where tensors are not contiguous"
-        yield f"with layout {layout}"
+    if case.layout != "contiguous":
+        yield f"with layout {case.layout}"
+
+
+def _strided(case: Case) -> Iterator[str]:
+    """Names of tensors that are not contiguous. Outputs of rows that are no broadcast: the first,
+    which has the shape of the first input."""
+    for p, shape in zip(case.op.input_tensors, case.shapes, strict=True):
+        if not _contiguous(_small(shape), case.layout, False):
+            yield p.python_name
+    shape = np.broadcast_shapes(*case.shapes) if case.op.pointwise else case.shapes[0]
+    if not case.op.inplace and not _contiguous(_small(shape), case.layout, True):
+        yield case.op.outputs[0].result_name
+
+
+def _small(shape: Shape) -> Shape:
+    """Contiguous in the same layouts."""
+    return tuple(min(size, 2) for size in shape)
+
+
+@lru_cache(maxsize=4096)
+def _contiguous(shape: Shape, layout: str, output: bool) -> bool:
+    move = of_output(layout) if output else CASE_LAYOUTS[layout]
+    return bool(move(np.zeros(shape, np.int8)).flags.c_contiguous)
 
 
 def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:

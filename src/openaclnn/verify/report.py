@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found: a summary for a terminal, JSON, JUnit XML."""
+"""What was found: a summary for a terminal, JSON. junit.py writes JUnit XML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -100,7 +99,7 @@ def summary(report: Report, paint: Paint) -> str:
 
 def _head(report: Report, paint: Paint) -> str:
     cases = len({id(r.case) for r in report.results})
-    summary = f"{cases:,} cases, seed {report.seed}, {described(report.standard)}"
+    summary = f"{_cases(cases)}, seed {report.seed}, {described(report.standard)}"
     return f"{paint('openaclnn verify', 'bold')}  {summary}"
 
 
@@ -195,7 +194,8 @@ def _closing(report: Report, paint: Paint) -> str:
     if not report.compared:
         why = f": {_why(report.results)}" if left else ""
         return paint(f"nothing was verified{rest} ({took}){why}", "bold", "red")
-    return paint(f"All {report.compared:,} passed{rest} ({took})", "bold", "green")
+    all_ = "All " if report.compared > 1 else ""
+    return paint(f"{all_}{report.compared:,} passed{rest} ({took})", "bold", "green")
 
 
 # ---- for programs ----
@@ -278,32 +278,3 @@ def as_data(report: Report) -> dict[str, Any]:
         ],
         "results": [_result_data(report, r) for r in report.results],
     }
-
-
-def junit(report: Report) -> str:
-    """A test suite for each provider and operator in a dtype, a test case for each case."""
-    top = ElementTree.Element("testsuites", name="openaclnn verify")
-    for op, dtype, provider, results in report.groups():
-        suite = ElementTree.SubElement(top, "testsuite", name=f"{provider}.{op}.{dtype}")
-        counted = {"failures": FAILED, "skipped": LEFT_OUT}
-        suite.set("tests", str(len(results)))
-        for name, status in counted.items():
-            suite.set(name, str(sum(r.status == status for r in results)))
-        for r in results:
-            case = ElementTree.SubElement(suite, "testcase", name=r.case.id)
-            case.set("classname", f"{provider}.{op}.{dtype}")
-            case.set("time", f"{r.seconds:.6f}")
-            if r.status == FAILED:
-                failure = ElementTree.SubElement(case, "failure", type=r.kind)
-                failure.set("message", _printable(r.sentence))
-                lines = [r.case.text(), explanation(r), report.command(r)]
-                failure.text = _printable("\n".join(filter(None, lines)))
-            elif r.status == LEFT_OUT:
-                ElementTree.SubElement(case, "skipped", message=_printable(r.sentence))
-    ElementTree.indent(top)
-    return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _printable(text: str) -> str:
-    """Without what XML cannot hold: a library may write anything."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
