@@ -271,3 +271,15 @@ def test_double_has_no_threshold():
     openaclnn.set_product("any")
     with pytest.raises(ValueError, match=r"^the single standard has numbers for FLOAT16, BFLOAT16"):
         openaclnn.compare(openaclnn.elu(x), "elu", x, standard="single")
+
+
+def test_values_beyond_the_range_of_double(recwarn):
+    """The formula of DOUBLE is in long double: no cast to float64 overflows on the way."""
+    x = np.array([-1e300, 2e300, 1.0])
+    assert openaclnn.compare(np.array([-np.inf, 2e300, 1.0]), "leaky_relu", x, 1e30)
+    found = openaclnn.compare(
+        np.full(3, 1e308), "leaky_relu", np.array([-1e-300, -1e300, 1.0]), 1e30
+    )
+    assert -np.inf in [element.nearest[0] for element in found.outputs[0].worst]
+    assert "the worst is another value altogether" in str(found)
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]

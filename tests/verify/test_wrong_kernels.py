@@ -22,6 +22,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/tutorials/own_kernel.md").re
 NUMPY, TRITON = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 (C,) = re.findall(r"^```c\n(.*?)^```$", PAGE, re.M | re.S)
 FIRST, SECOND, THIRD = re.findall(r"^```bash\n(.*?)^```$", PAGE, re.M | re.S)
+SHOWN = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
 pytestmark = pytest.mark.programs
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 needs_triton = pytest.mark.skipif(
@@ -37,10 +38,41 @@ IN_NUMPY = {
                            "x is subnormal"),
     "raises for rank 0": ("    wide =", "    x[0]\n    wide =", "refused", "for tensors of rank 0"),
     "another dtype": (".astype(x.dtype)", ".astype(np.float32)", "wrong", "in "),
+    "a lower bound": ("max(lambd, 0)", "max(lambd, 0.5)", "wrong",
+                      r"^only with lambd below 0\.5 \(\d+ of \d+ such cases\)$"),
+    "an integer": ("max(lambd, 0)", "max(np.trunc(lambd), 0)", "wrong",
+                   r"^only with lambd = 0\.001, 0\.1 or 0\.5 "),
+    "keeps -0": ("np.abs(wide) <= max(lambd, 0), 0", "np.abs(wide) <= max(lambd, 0), "
+                 "np.where(wide == 0, wide, 0)", "wrong", "x is -0; all such elements are wrong"),
     "NaN becomes 0": ("np.abs(wide) <= max(lambd, 0)", "~(np.abs(wide) > max(lambd, 0))", "wrong",
                       "x is NaN; all such elements are wrong"),
 }  # fmt: skip
+ELU = """
+import numpy as np
+
+def elu(x, alpha, scale, input_scale):
+    wide = x.astype(np.float64)
+    low = alpha * scale * np.expm1(input_scale * wide)
+    return np.where(wide > 0, scale * wide, low).astype(x.dtype)
+"""
+SIGNATURE = "(x, alpha, scale, input_scale):"
+IN_ELU = {
+    "has no scale": (SIGNATURE, "(x, alpha, input_scale, n=1):\n    scale = n",
+                     "only with every scale but 1; elu\\(\\) has no parameter scale$"),
+    "ignores scale": ("    wide =", "    scale = 1.0\n    wide =", "only with every scale but 1; "
+                      "these are also the cases with every alpha but 1 and 2$"),
+    "clamps": ("np.expm1(input_scale * wide)", "np.expm1(np.where(wide < -8, -8, input_scale "
+               "* wide))", "x is below -8$"),
+    "saturates": ("np.expm1(input_scale * wide)", "np.where(wide < -20, 0, np.expm1(input_scale "
+                  "* wide))", "x is below -20"),
+}  # fmt: skip
 IN_C = {
+    "strides of the output": ("place(&p->out, &p->out, i), result", "i, result", "wrong",
+                              "^only where grad_input is not contiguous$"),
+    "strides of the input": ("double x = get(&p->x, place(&p->x,", "openaclnnTensorView v = p->x;\n"
+                             "    int64_t n = 1;\n    for (uint64_t d = v.rank; d-- > 0; n *= "
+                             "v.shape[d]) v.strides[d] = n;\n    double x = get(&p->x, place(&v,",
+                             None, r"^only where a tensor is not contiguous \(\d+ of \d+ such"),
     "the last elements": ("i < count; ++i", "i < count - count % 8; ++i", "wrong",
                           "it lies behind the last multiple of 8 elements"),
     "reads ahead": ("double x = get(&p->x, place(&p->x, &p->out, i));",
@@ -56,7 +88,7 @@ IN_C = {
                                 "i < count; ++i) put(&p->out, place(&p->out, &p->out, i), 0);\n"
                                 "  for (int64_t i = 0; i < count; ++i) {", "wrong",
                                 "only when grad_input is in the memory of an input"),
-    "ignores isResult": ("p->isResult", "0", "wrong", "with every is_result but False"),
+    "ignores isResult": ("p->isResult", "0", "wrong", "with is_result = True"),
     "accepts every shape": ("if (!fits)", "if (0)", None, "when the output has the wrong shape"),
 }  # fmt: skip
 IN_TRITON = {
@@ -103,9 +135,38 @@ def test_a_wrong_numpy_kernel(how):
     check(found, kind, cause)
 
 
+@pytest.mark.parametrize("how", IN_ELU)
+def test_a_wrong_elu(how, capsys):
+    old, new, cause = IN_ELU[how]
+    Path("mine.py").write_text(edited(ELU, old, new), encoding="utf-8")
+    status, found = verified("python:mine.py:elu", "elu", "--dtype", "fp32")
+    assert status == 1
+    assert len(found) == 1
+    check(found, "wrong", cause)
+    command = found[0]["command"].split()
+    capsys.readouterr()
+    assert main([*command[1:], "--quiet"]) == 1
+    again = capsys.readouterr().out
+    assert "1 case, seed 1" in again
+    assert "1 case, FLOAT" not in again  # one case has no others to differ from
+
+
+def test_a_parameter_that_the_operator_lacks(capsys):
+    typo = ELU.replace("alpha", "alhpa").replace(
+        SIGNATURE.replace("alpha", "alhpa"), "(x, scale, input_scale, alhpa=1.0, threads=2):"
+    )
+    Path("mine.py").write_text(typo, encoding="utf-8")
+    status, found = verified("python:mine.py:elu", "elu", "--dtype", "fp32")
+    said = capsys.readouterr().err
+    assert "alhpa is no argument of elu (x, alpha, scale, input_scale); did you mean alpha?" in said
+    assert "threads is no argument of elu (x, alpha, scale, input_scale), and keeps its def" in said
+    check(found, "wrong", "; elu\\(\\) has no parameter alpha$")
+    assert status == 1
+
+
 def test_the_finding_that_the_page_shows(capsys):
     pytest.importorskip("ml_dtypes", reason="the page counts cases of BFLOAT16")
-    (shown,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.M | re.S)
+    shown = SHOWN[0]
     Path("mine.py").write_text(edited(NUMPY, "<=", "<"), encoding="utf-8")
     assert main([*FIRST.split()[1:], "--quiet"]) == 1
     assert shown in capsys.readouterr().out
@@ -134,6 +195,16 @@ def test_a_wrong_c_kernel(how):
     status, found = verified("library:./libmine.so", "elu_backward", "--dtype", "fp32")
     assert status == 1
     check(found, kind, cause)
+
+
+@needs_compiler
+def test_the_finding_of_strides_that_the_page_shows(capsys):
+    build, verify = SECOND.splitlines()
+    built(edited(C, *IN_C["strides of the output"][:2]), build.replace("-O2", "-O0"))
+    assert main([*verify.split()[1:5], "--dtype", "fp32", "--quiet"]) == 1
+    assert SHOWN[1] in capsys.readouterr().out
+    assert main(["verify", "library:./libmine.so", "--op", "elu", "--quiet"]) == 2
+    assert "libmine.so has no aclnnElu" in capsys.readouterr().out
 
 
 @needs_triton

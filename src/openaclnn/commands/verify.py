@@ -112,16 +112,19 @@ def _verify(
 ) -> int:
     from ..reference.standards import NEEDS_BENCHMARK
     from ..verify import exhaustive
+    from ..verify.junit import junit
     from ..verify.page import page
     from ..verify.progress import Silent, progress
     from ..verify.provider_names import named
-    from ..verify.report import Report, as_data, junit, summary
+    from ..verify.report import Report, as_data, summary
     from ..verify.runner import Runner
 
     standard = standard_of(arguments)
     ops = list({case.op.name: case.op for case in cases}.values())
     for word in arguments.providers or ["openaclnn"]:
         opened += named(word, arguments.timeout, ops)
+    for note in (note for provider in opened for note in getattr(provider, "notes", ())):
+        print(f"openaclnn verify: {note}", file=sys.stderr)
     providers, benchmark = list(opened), None
     if standard.name in NEEDS_BENCHMARK:
         (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout, ops)

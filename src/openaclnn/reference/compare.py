@@ -144,7 +144,7 @@ def _compared(output: Output, found: Verdict, worst: int) -> Compared:
 
 def histogram(ulp: Array) -> dict[str, int]:
     """How many elements are this far off; "special": NaN, infinity or sign is not what is due."""
-    flat = ulp.reshape(-1).astype(np.float64)
+    flat = ulp.reshape(-1)
     places = np.where(np.isinf(flat), len(EDGES) + 1, np.searchsorted(EDGES, flat, side="left"))
     counts = np.bincount(places, minlength=len(LABELS))
     return {label: int(n) for label, n in zip(LABELS, counts, strict=True) if n}
@@ -152,7 +152,7 @@ def histogram(ulp: Array) -> dict[str, int]:
 
 def worst_elements(output: Output, found: Verdict, count: int) -> tuple[Element, ...]:
     """Those that fail before others, then the farthest off; the first of equals."""
-    far = output.of_promise.reshape(-1).astype(np.float64)
+    far = output.of_promise.reshape(-1)  # long double may hold what no double does
     flat = output.ulp.reshape(-1)
     order = np.lexsort((-flat, -far, ~found.wrong.reshape(-1)))[:count]
     return tuple(_element(output, int(i)) for i in order if flat[i] > 0)

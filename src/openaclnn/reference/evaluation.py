@@ -198,7 +198,7 @@ def rounded(values: Array, dtype: str) -> Array:
     """Float64 values in `dtype`, rounded once, to nearest even."""
     form = DTYPES[dtype]
     with np.errstate(all="ignore"):
-        exponent = np.maximum(np.frexp(values)[1] - 1, form.least)
+        exponent = np.clip(np.frexp(values)[1] - 1, form.least, form.greatest)
         unit = np.ldexp(1.0, exponent - form.digits + 1)
         nearest = np.where(np.isfinite(values), np.rint(values / unit) * unit, values)
         over = np.abs(nearest) >= np.ldexp(np.longdouble(1), form.greatest + 1)

@@ -161,6 +161,7 @@ def _result(case: Case, data: Mapping[str, Any]) -> Result:
         for p in data["profiles"]
     )
     kept["patterns"] = tuple(Pattern(**p) for p in data["patterns"])
+    kept["untaken"] = tuple(data["untaken"])
     elements = data.get("causes", {})
     kept["causes"] = tuple(
         Cause(defect, elements[str(defect.number)])

@@ -11,14 +11,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..reference.evaluation import REFERENCES
 from .explanations import known
+from .overall import complete, likely
 from .patterns import EVERY, NEVER, of_case
-from .runner import FAILED, LEFT_OUT, Result
+from .runner import FAILED, LEFT_OUT, PASSED, Result
 
 # Crashes come first; other kinds follow in the order of the run.
 FIRST = ("crashed", "hung", "outside", "damaged")
 SHARE = 0.75  # of the cases with a pattern that must have failed
 FEW = 4  # results fewer than this may share a layout, values or an attribute by chance
+# Values that a person would try first.
+VALUES = {name: i for i, name in enumerate(("uniform", "ordinary", "small", "normal", "mixed"))}
+WHOLE = 0.98  # of the elements with a pattern are wrong
+NEARLY = "in nearly every case"
+OTHER = "other cases"
 RARE = 0.7  # a pattern of elements that more of all elements have says nothing
 
 
@@ -31,16 +38,30 @@ class Finding:
 
     @property
     def kind(self) -> str:
-        return self.results[0].kind
+        """That of the example, where a cause has several."""
+        return self.example.kind
 
     @property
     def example(self) -> Result:
-        """The one of the smallest tensor that is not empty, of the first of equals."""
-        return min(self.results, key=lambda r: (not r.worst, sum(map(_size, r.case.shapes))))
+        """Of those with an element that is wrong: usual attributes, an element of
+        usual size, a small tensor, plain values, the first of equals."""
+        return min(self.results, key=_plain)
 
     @property
     def dtypes(self) -> list[str]:
         return list(dict.fromkeys(r.case.dtype for r in self.results))
+
+
+def _plain(r: Result) -> tuple[object, ...]:
+    case = r.case
+    usual = REFERENCES[case.op.kernel].attributes[0]
+    far = sum(repr(case.attributes[name]) != repr(usual[name]) for name in case.attributes)
+    size = sum(map(_size, case.shapes))
+    odd = case.values not in VALUES or any(
+        x and not 1e-4 <= abs(x) <= 1e4 for e in r.worst[:1] for x, _ in e.inputs.values()
+    )
+    laid = (case.layout != "contiguous") + (case.layout not in ("contiguous", "offset"))
+    return not r.worst, far, odd, size, VALUES.get(case.values, len(VALUES)), laid
 
 
 def _size(shape: Sequence[int]) -> int:
@@ -58,9 +79,16 @@ def findings(results: Iterable[Result]) -> list[Finding]:
     """Of one provider and operator, whatever the dtypes."""
     compared = [r for r in results if r.status != LEFT_OUT]
     failed = [r for r in compared if r.status == FAILED]
+    found: list[Finding] = []
+    calls = [r for r in failed if not r.case.mistake]
+    # Of kinds that go together: a stride that is ignored is wrong, outside and damaged.
+    if len({r.kind for r in calls}) > 1 and not known(calls[0].provider):
+        passed = [r for r in compared if r.status == PASSED and not r.case.mistake]
+        if cause := complete(calls, passed) or likely(calls, passed):
+            found.append(Finding(tuple(calls), cause))
+            failed = [r for r in failed if r.case.mistake]
     kinds = list(dict.fromkeys(r.kind for r in failed))
     kinds.sort(key=_order)
-    found = []
     for kind in kinds:
         of_kind = [r for r in failed if r.kind == kind]
         if known(of_kind[0].provider):
@@ -76,7 +104,9 @@ def findings(results: Iterable[Result]) -> list[Finding]:
 def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Finding]:
     usual = compared[0].case
     texts = {id(r): tuple(of_case(r.case, usual)) for r in compared}
-    left, found = list(failed), []
+    left = list(failed)
+    found: list[Finding] = []
+    others_left: list[Result] = []
     first = _order(failed[0].kind)
     here = {id(r) for r in failed}
     # A result of an earlier kind does not say whether this kind would have followed.
@@ -84,10 +114,14 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
               and (r.status != FAILED or _order(r.kind) >= first)]  # fmt: skip
     passed = Counter(t for r in others for t in texts[id(r)])
     total = passed + Counter(t for r in failed for t in texts[id(r)])
+    good = [r for r in others if r.status == PASSED and not r.case.mistake]
     while left:
+        if cause := _alone(left, good):
+            found.append(Finding(tuple(left), cause))
+            break
         best = _best(left, texts, passed)
         if best is None:
-            found.append(Finding(tuple(left), ""))
+            others_left += left
             break
         text, of_elements = best
         if of_elements:
@@ -99,14 +133,40 @@ def _grouped(failed: Sequence[Result], compared: Sequence[Result]) -> list[Findi
             cause = f"every wrong element has this in common: {text}{every}"
         else:
             group = [r for r in left if text in texts[id(r)]]
-            good, n = passed[text], total[text]
+            passes, n = passed[text], total[text]
             alone = all(text in texts[id(r)] for r in failed)
             cause = f"only {text}" if alone and "every" not in text else text
-            cause += f" ({n - good:,} of {n:,} such cases)" if good else ""
-        found.append(Finding(tuple(group), cause))
+            cause = NEARLY if text == EVERY and passes else cause
+            cause += f" ({n - passes:,} of {n:,} such cases)" if passes else ""
         chosen = {id(r) for r in group}
         left = [r for r in left if id(r) not in chosen]
+        whole = not of_elements and total[text] == len(group)
+        if found and not whole and len(group) < FEW - 1:
+            others_left += group  # too few to have a cause that is more than chance
+        else:
+            found.append(Finding(tuple(group), cause))
+    if others_left:
+        found.append(Finding(tuple(others_left), OTHER if found else ""))
     return found
+
+
+def _alone(left: Sequence[Result], passed: Sequence[Result]) -> str:
+    """The one cause of all that are left; "" if there is none, or if elements say more."""
+    if len(left) < FEW - 1 or any(r.case.mistake for r in left):
+        return ""
+    cause = complete(left, passed)
+    counts = Counter(t for r in left for t in _rare(r))
+    if not cause and not any(
+        n == len(left) and t != NEVER and _all_wrong(t, left) for t, n in counts.items()
+    ):
+        cause = likely(left, passed)
+    never = cause and all(NEVER in _matching(r) for r in left)
+    return f"{cause}; the wrong elements were never written" if never else cause
+
+
+def _all_wrong(text: str, results: Sequence[Result]) -> bool:
+    """Nearly all elements with a pattern are wrong."""
+    return sum(r.wrong for r in results) >= WHOLE * sum(_matching(r)[text] for r in results)
 
 
 def _matching(r: Result) -> dict[str, int]:
@@ -137,7 +197,7 @@ def _best(
         matching.update(_rare(r))
         wrong.update(dict.fromkeys(_rare(r), r.wrong))
     most = max([*cases.values(), *elements.values()], default=0)
-    whole = {t: n for t, n in elements.items() if wrong[t] >= 0.98 * matching[t] and n >= most / 2}
+    whole = {t: n for t, n in elements.items() if wrong[t] >= WHOLE * matching[t] and n >= most / 2}
     if whole:
         best = max(whole, key=lambda t: (whole[t], -matching[t]))
         where = [t for t in whole if t != NEVER and whole[t] >= SHARE * whole[best]]

@@ -50,7 +50,7 @@ class LibraryProvider:
             raise BadProvider(f"{name} has none of openaclnn's operators")
 
     def missing(self, case: Case) -> str:
-        return "" if self._has[case.op.name] else f"the library has no {case.op.name}"
+        return "" if self._has[case.op.name] else f"{Path(self._path).name} has no {case.op.name}"
 
     @property
     def fingerprint(self) -> int:

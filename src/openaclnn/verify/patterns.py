@@ -6,20 +6,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ..reference.evaluation import REFERENCES, Array
 from ..reference.judge import Output, wide
-from ..reference.layouts import EXPANDED
+from ..reference.layouts import CASE_LAYOUTS, EXPANDED, of_output
 from ..rows.dtypes import DTYPES
-from .cases import Case
+from .cases import Case, Shape
 from .request import PATTERN
 
 EVERY = "in every case"
 NEVER = "it was never written"
 NEAR = 0.125
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)  # what kernels are unrolled by
+# Where kernels clamp, or take another formula.
+BOUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 25, 30, 32, 40, 50, 64, 80, 88, 100, 104)
 LARGE = 1 << 16
 
 
@@ -51,6 +54,7 @@ def _predicates(case: Case, output: Output) -> Iterator[tuple[str, Array]]:
     if output.terms is None:
         for p, x in zip(case.op.input_tensors, output.inputs, strict=True):
             yield from _of_values(p.python_name, np.broadcast_to(wide(x), shape), output.dtype)
+            yield from _beyond(p.python_name, np.broadcast_to(wide(x), shape))
             points = np.array([*REFERENCES[case.op.kernel].special(case.attributes)], np.float64)
             points = points.astype(x.dtype).astype(np.float64)
             points = points[~np.isnan(points)]
@@ -67,7 +71,10 @@ def _predicates(case: Case, output: Output) -> Iterator[tuple[str, Array]]:
 
 def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     least = math.ldexp(1, DTYPES[dtype].least)
-    yield f"{name} is ±0", x == 0
+    zero, minus = x == 0, np.signbit(x)
+    yield f"{name} is ±0", zero
+    yield f"{name} is -0", zero & minus
+    yield f"{name} is +0", zero & ~minus
     yield f"{name} is NaN", np.isnan(x)
     yield f"{name} is infinite", np.isinf(x)
     yield f"{name} is NaN or infinite", ~np.isfinite(x)
@@ -75,6 +82,12 @@ def _of_values(name: str, x: Array, dtype: str) -> Iterator[tuple[str, Array]]:
     yield f"{name} is between -{NEAR} and {NEAR}", np.abs(x) <= NEAR
     yield f"{name} is negative", np.signbit(x) & ~np.isnan(x)
     yield f"{name} is positive", ~np.signbit(x) & ~np.isnan(x)
+
+
+def _beyond(name: str, x: Array) -> Iterator[tuple[str, Array]]:
+    for bound in BOUNDS:
+        yield f"{name} is below -{bound}", x < -bound
+        yield f"{name} is above {bound}", x > bound
 
 
 def of_case(case: Case, usual: Case) -> Iterator[str]:
@@ -88,11 +101,19 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
     for name, value in case.attributes.items():
         first = usual.attributes[name]
         if not _same(value, first):
-            yield f"with every {name} but {_short(first)}"
-            yield f"with {name} = {_short(value)}"
+            yield f"with every {name} but {short(first)}"
+            yield f"with {name} = {short(value)}"
     yield f"in {case.dtype}"
     if DTYPES[case.dtype].bits == 16:
         yield "in dtypes of 16 bits"
+    yield from of_place(case)
+    yield from of_layout(case)
+    yield from of_shapes(case.shapes)
+    yield f"with values {case.values}"
+
+
+def of_place(case: Case) -> Iterator[str]:
+    """The memory and the dtype of outputs and companions."""
     if case.alias:
         output = case.op.outputs[0].result_name
         yield f"when {output} is in the memory of an input"
@@ -101,22 +122,43 @@ def of_case(case: Case, usual: Case) -> Iterator[str]:
         yield "when the output has another dtype than the inputs"
     if case.companion:
         yield "with tensors of FLOAT beside those of 16 bits"
-    yield from _of_layout(case.layout)
-    yield from _of_shapes(case.shapes)
-    yield f"with values {case.values}"
 
 
-def _of_layout(layout: str) -> Iterator[str]:
-    if layout in EXPANDED:
+def of_layout(case: Case) -> Iterator[str]:
+    if names := list(_strided(case)):
+        yield "where a tensor is not contiguous"
+        yield from (f"where {name} is not contiguous" for name in names)
+    if case.layout in EXPANDED:
         yield "where a stride is 0"
-    elif layout == "offset":
+    elif case.layout == "offset":
         yield "where a tensor begins at an offset"
-    if layout != "contiguous":
-        yield "where tensors are not contiguous"
-        yield f"with layout {layout}"
+    if case.layout != "contiguous":
+        yield f"with layout {case.layout}"
 
 
-def _of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
+def _strided(case: Case) -> Iterator[str]:
+    """Names of tensors that are not contiguous. Outputs of rows that are no broadcast: the first,
+    which has the shape of the first input."""
+    for p, shape in zip(case.op.input_tensors, case.shapes, strict=True):
+        if not _contiguous(_small(shape), case.layout, False):
+            yield p.python_name
+    shape = np.broadcast_shapes(*case.shapes) if case.op.pointwise else case.shapes[0]
+    if not case.op.inplace and not _contiguous(_small(shape), case.layout, True):
+        yield case.op.outputs[0].result_name
+
+
+def _small(shape: Shape) -> Shape:
+    """Contiguous in the same layouts."""
+    return tuple(min(size, 2) for size in shape)
+
+
+@lru_cache(maxsize=4096)
+def _contiguous(shape: Shape, layout: str, output: bool) -> bool:
+    move = of_output(layout) if output else CASE_LAYOUTS[layout]
+    return bool(move(np.zeros(shape, np.int8)).flags.c_contiguous)
+
+
+def of_shapes(shapes: Sequence[tuple[int, ...]]) -> Iterator[str]:
     sizes = [math.prod(shape) for shape in shapes]
     if 0 in sizes:
         yield "for empty tensors"
@@ -135,5 +177,5 @@ def _same(a: object, b: object) -> bool:
     return a == b or (a != a and b != b)
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

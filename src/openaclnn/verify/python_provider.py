@@ -7,6 +7,7 @@ of the Python function or, with outputs to write, of the C function.
 
 from __future__ import annotations
 
+import difflib
 import os
 import zlib
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ class Arguments:
         self.named: dict[str, str] = {}
         given = [p for p in parameters or () if p["kind"] in (*NAMED, *POSITIONAL)]
         kinds = {p["kind"] for p in parameters or ()}
+        # Has a default that no case changes: a number of threads, or a name with a typo.
+        self.unknown = [p["name"] for p in given if p["default"] and p["name"] not in known]
         named = {p["name"]: known[p["name"]] for p in given
                  if p["name"] in known and p["kind"] in NAMED}  # fmt: skip
         needed = [p for p in given if not p["default"]]
@@ -57,6 +60,10 @@ class Arguments:
             takes = ", ".join(p.python_name for p in op.parameters if p.role != "output")
             has = ", ".join(p["name"] for p in given) or "nothing"
             raise ValueError(f"{op.python} has the arguments {takes}, but the function takes {has}")
+
+    def untaken(self, op: Op) -> tuple[str, ...]:
+        """The attributes, by Python name, that the function is not given."""
+        return tuple(p.python_name for p in op.attributes if p.name not in self.all)
 
     @property
     def all(self) -> list[str]:
@@ -84,6 +91,9 @@ class PythonProvider:
         except ValueError as error:
             self.close()
             raise BadProvider(f"{name}: {error}") from None
+        self.untaken = self._arguments.untaken(op)
+        self.notes = [self._note(word) for word in self._arguments.unknown
+                      if self._arguments.named]  # fmt: skip
         written = {p.name for p in op.outputs} & {*self._arguments.all}
         self._writes = len(written) == len(op.outputs)
         self._takes_out = bool({p.name for p in op.outputs if p.role == "output"} & written)
@@ -98,6 +108,14 @@ class PythonProvider:
         if case.out and not self._takes_out:
             return "the function has no argument for an output of another dtype"
         return ""
+
+    def _note(self, word: str) -> str:
+        """Of a parameter that no case gives a value."""
+        takes = ", ".join(p.python_name for p in self._op.parameters if p.role != "output")
+        near = difflib.get_close_matches(word, self.untaken, 1)
+        meant = f"; did you mean {near[0]}?" if near else ", and keeps its default"
+        text = f"{self.name}: {word} is no argument of {self._op.python} ({takes})"
+        return text + meant
 
     @property
     def fingerprint(self) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found: a summary for a terminal, JSON, JUnit XML."""
+"""What was found: a summary for a terminal, JSON. junit.py writes JUnit XML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -100,7 +99,7 @@ def summary(report: Report, paint: Paint) -> str:
 
 def _head(report: Report, paint: Paint) -> str:
     cases = len({id(r.case) for r in report.results})
-    summary = f"{cases:,} cases, seed {report.seed}, {described(report.standard)}"
+    summary = f"{_cases(cases)}, seed {report.seed}, {described(report.standard)}"
     return f"{paint('openaclnn verify', 'bold')}  {summary}"
 
 
@@ -122,24 +121,33 @@ def _findings(report: Report, provider: str, op: str, paint: Paint) -> list[str]
     """Of all dtypes: one example of each."""
     results = report.of(provider, op)
     failed = sum(r.status == FAILED for r in results)
+    compared = sum(r.status != LEFT_OUT for r in results)
     if not failed:
         return []
-    lines = ["", paint(f"{provider}: {op}: {failed} of {len(results)} cases failed", "red", "bold")]
+    lines = ["", paint(f"{provider}: {op}: {_cases(failed, compared)} failed", "red", "bold")]
     for found in findings(results):
         lines += finding_lines(report, found, paint)
     left = [r for r in results if r.status == LEFT_OUT]
     if left:
-        why = "; ".join(dict.fromkeys(r.sentence for r in left))
-        lines.append(f"  {len(left)} cases were left out: {why}")
+        lines.append(f"  {_cases(len(left))} left out: {_why(left)}")
     return lines
+
+
+def _cases(n: int, of: int | None = None) -> str:
+    """1 case, 3 cases, 1 of 3 cases."""
+    count = f"{n:,}" if of is None else f"{n:,} of {of:,}"
+    return f"{count} case" if (n if of is None else of) == 1 else f"{count} cases"
+
+
+def _why(left: Sequence[Result]) -> str:
+    return "; ".join(dict.fromkeys(r.sentence for r in left))
 
 
 def finding_lines(report: Report, found: Finding, paint: Paint) -> list[str]:
     """The cause, if it is known, and the example."""
     r, lines = found.example, []
-    if len(found.results) > 1 or found.cause:
-        count = "1 case" if len(found.results) == 1 else f"{len(found.results):,} cases"
-        of = f"{count}, {', '.join(found.dtypes)}"
+    if report.compared > 1 and (len(found.results) > 1 or found.cause):  # one has no others
+        of = f"{_cases(len(found.results))}, {', '.join(found.dtypes)}"
         lines.append(paint(f"  {of}: {found.cause}" if found.cause else f"  {of}", "bold"))
     lines += [f"  {r.kind}: {r.sentence}", f"    {r.case.text()}"]
     if why := explanation(r):
@@ -184,8 +192,10 @@ def _closing(report: Report, paint: Paint) -> str:
         text = f"{failed:,} of {report.compared:,} FAILED{rest} ({took})"
         return paint(text, "bold", "red")
     if not report.compared:
-        return paint(f"nothing was verified{rest} ({took})", "bold", "red")
-    return paint(f"All {report.compared:,} passed{rest} ({took})", "bold", "green")
+        why = f": {_why(report.results)}" if left else ""
+        return paint(f"nothing was verified{rest} ({took}){why}", "bold", "red")
+    all_ = "All " if report.compared > 1 else ""
+    return paint(f"{all_}{report.compared:,} passed{rest} ({took})", "bold", "green")
 
 
 # ---- for programs ----
@@ -268,32 +278,3 @@ def as_data(report: Report) -> dict[str, Any]:
         ],
         "results": [_result_data(report, r) for r in report.results],
     }
-
-
-def junit(report: Report) -> str:
-    """A test suite for each provider and operator in a dtype, a test case for each case."""
-    top = ElementTree.Element("testsuites", name="openaclnn verify")
-    for op, dtype, provider, results in report.groups():
-        suite = ElementTree.SubElement(top, "testsuite", name=f"{provider}.{op}.{dtype}")
-        counted = {"failures": FAILED, "skipped": LEFT_OUT}
-        suite.set("tests", str(len(results)))
-        for name, status in counted.items():
-            suite.set(name, str(sum(r.status == status for r in results)))
-        for r in results:
-            case = ElementTree.SubElement(suite, "testcase", name=r.case.id)
-            case.set("classname", f"{provider}.{op}.{dtype}")
-            case.set("time", f"{r.seconds:.6f}")
-            if r.status == FAILED:
-                failure = ElementTree.SubElement(case, "failure", type=r.kind)
-                failure.set("message", _printable(r.sentence))
-                lines = [r.case.text(), explanation(r), report.command(r)]
-                failure.text = _printable("\n".join(filter(None, lines)))
-            elif r.status == LEFT_OUT:
-                ElementTree.SubElement(case, "skipped", message=_printable(r.sentence))
-    ElementTree.indent(top)
-    return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _printable(text: str) -> str:
-    """Without what XML cannot hold: a library may write anything."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)

@@ -46,6 +46,7 @@ class Result:
     patterns: tuple[Pattern, ...] = ()  # what its wrong elements have in common
     wrong: int = 0  # how many elements of how many
     size: int = 0
+    untaken: tuple[str, ...] = ()  # attributes that the provider's function has no parameter for
 
 
 Judged = tuple[Result, tuple[Array | None, ...]]
@@ -94,6 +95,8 @@ class Runner:
                         kind="differs",
                         sentence=f"the bits are not those of {first[0].provider}",
                     )
+            if untaken := getattr(provider, "untaken", ()):
+                result = replace(result, untaken=untaken)
             found.append(result)
         return found
 
@@ -168,7 +171,10 @@ class Runner:
         wrong = next(((o, v) for o, v in judged if not v.passed), None)
         if wrong is None:
             worst = worst_of_all(judged) if self._profiles else ()
-            return Result(case, provider, PASSED, "", "", error, unit, worst, seconds, profiles)
+            size = sum(output.got.size for output, _ in judged)
+            return Result(
+                case, provider, PASSED, "", "", error, unit, worst, seconds, profiles, size=size
+            )
         output, found = wrong
         worst = worst_elements(output, found, 3)
         sentence = f"{output.name}: {found.reason}"

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One cause for all failures: what each failed case has, and what nearly all that passed lack."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .cases import Case
+from .patterns import of_layout, of_place, of_shapes, short
+from .runner import Result
+
+COMPLETE = 0.8  # of the cases with an attribute or a layout have failed
+PARTLY = 0.5  # of those with the values of an attribute
+SEEN = 0.25  # of those with a layout, or with one value of an attribute
+CHANCE = 1e-3  # that all failures would have this if they were spread evenly
+LISTED = 4  # values that are named one by one
+
+
+def complete(failed: Sequence[Result], passed: Sequence[Result]) -> str:
+    """The attributes or the place that separate failed cases from passed ones; "" if none does."""
+    fair = [r for r in passed if r.size]  # an empty tensor has nothing wrong
+    return _attributes(failed, fair, COMPLETE) or _places(failed, fair, COMPLETE)
+
+
+def likely(failed: Sequence[Result], passed: Sequence[Result]) -> str:
+    """The same where part of such cases passed, too."""
+    fair = [r for r in passed if r.size]
+    return _places(failed, fair, SEEN) or _attributes(failed, fair, PARTLY)
+
+
+def _counted(text: str, failed: int, passed: int) -> str:
+    share = f" ({failed:,} of {failed + passed:,} such cases)" if passed else ""
+    return f"only {text}{share}"
+
+
+def _places(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
+    """Layouts, aliases, shapes."""
+    texts = [set(_of_case(r.case)) for r in failed]
+    # In the order of the first case, so that what is general comes before what is particular.
+    common = [t for t in _of_case(failed[0].case) if all(t in own for own in texts)]
+    good = Counter(t for r in passed for t in _of_case(r.case))
+    n, every = len(failed), len(failed) + len(passed)
+    found = []
+    for text in common:
+        with_it = n + good[text]
+        by_chance = (with_it / every) ** n > CHANCE if share < COMPLETE else with_it == every
+        if n >= share * with_it and not by_chance:
+            found.append(text)
+    if not found:
+        return ""
+    best = min(found, key=lambda t: good[t])
+    return _counted(best, n, good[best])
+
+
+def _of_case(case: Case) -> Iterator[str]:
+    yield from of_layout(case)
+    yield from of_place(case)
+    yield from of_shapes(case.shapes)
+
+
+# ---- attributes ----
+
+
+def _key(value: Any) -> Any:
+    return "nan" if value != value else value
+
+
+def _attributes(failed: Sequence[Result], passed: Sequence[Result], share: float) -> str:
+    """All attributes whose values separate equally well; those that the function lacks first."""
+    found: list[tuple[str, str, int]] = []
+    for name in failed[0].case.attributes:
+        bad = Counter(_key(r.case.attributes[name]) for r in failed)
+        good = Counter(_key(r.case.attributes[name]) for r in passed)
+        others = [v for v in good if v not in bad]
+        of_bad = sum(good[v] for v in bad)
+        each = all(n >= SEEN * (n + good[v]) for v, n in bad.items())
+        if others and each and len(failed) >= share * (len(failed) + of_bad):
+            found.append((name, _named(name, list(bad), others), of_bad))
+    if not found:
+        return ""
+    untaken = failed[0].untaken
+    least = min(passes for *_, passes in found)
+    equal = [entry for entry in found if entry[2] == least]
+    equal.sort(key=lambda entry: (entry[0] not in untaken, len(entry[1])))
+    name, text, passes = equal[0]
+    said = _counted(f"with {text}", len(failed), passes)
+    if name in untaken:
+        function = failed[0].provider.rpartition(":")[2]
+        return f"{said}; {function}() has no parameter {name}"
+    if len(equal) > 1:
+        rest = " and ".join(text for _, text, _ in equal[1:])
+        said += f"; these are also the cases with {rest}"
+    return said
+
+
+def _named(name: str, bad: Sequence[Any], others: Sequence[Any]) -> str:
+    """The values of an attribute: by a bound, by the others, or one by one."""
+    if len(bad) == 1 and (len(others) > 1 or isinstance(bad[0], bool)):
+        return f"{name} = {short(bad[0])}"
+    if len(others) == 1 and not (len(bad) > 2 and isinstance(others[0], str)):
+        return f"every {name} but {short(others[0])}"
+    numbers = all(isinstance(v, int | float) for v in bad)
+    if numbers and len(bad) > 1:
+        bounds = [v for v in others if isinstance(v, int | float)]
+        if bounds and max(bad) < min(bounds):
+            return f"{name} below {short(min(bounds))}"
+        if bounds and min(bad) > max(bounds):
+            return f"{name} above {short(max(bounds))}"
+        if bounds == [math.inf]:
+            return f"every finite {name}"
+    if len(others) < len(bad) or len(bad) > LISTED:
+        return f"every {name} but {_listed(others, 'and')}"
+    return f"{name} = {_listed(bad, 'or')}"
+
+
+def _listed(values: Sequence[Any], word: str) -> str:
+    *first, last = map(short, sorted(values, key=lambda v: (isinstance(v, str), v)))
+    return f"{', '.join(first)} {word} {last}" if first else last
