@@ -69,7 +69,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add(
         "--benchmark",
         metavar="PROVIDER",
-        help="for --standard double or peer: the other implementation (torch)",
+        help="for --standard double, either or peer: the other implementation (torch)",
     )
 
 
