@@ -43,10 +43,12 @@ class CallRequest(Packed):
         self,
         call: Call,
         move: Callable[[Array], Array] = lambda x: x,
+        move_output: Callable[[Array], Array] = lambda x: x,
         pattern: int = PATTERN,
         repeat: int = 1,
     ) -> None:
-        """`move`: a C-ordered tensor in the layout wanted; `pattern`: what outputs hold before."""
+        """`move`, `move_output`: a C-ordered tensor in the layout wanted; `pattern`: what outputs
+        hold before."""
         super().__init__()
 
         def moved(x: Array) -> Array:
@@ -57,7 +59,11 @@ class CallRequest(Packed):
             kind = KINDS.get(p.kind, p.kind)
             if p.written:
                 template = call.outputs[p.name]
-                view = None if template is None else moved(np.zeros_like(template, order="C"))
+                view = (
+                    None
+                    if template is None
+                    else move_output(np.zeros(template.shape, template.dtype))
+                )
                 if view is not None:
                     root(view).reshape(-1).view(np.uint8)[...] = pattern
                     self.written.append(p.name)
