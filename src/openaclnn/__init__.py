@@ -18,7 +18,7 @@ from .rows.table import OPS
 from .settings import config, home, products, set_num_threads, set_product
 
 if TYPE_CHECKING:
-    from .reference.compare import compare
+    from .golden.compare import compare
 
 __version__: str = config()["version"]
 
@@ -26,7 +26,7 @@ __version__: str = config()["version"]
 def __getattr__(name: str) -> Any:
     """Imports `compare` when it is asked for: it needs the references, which operators do not."""
     if name == "compare":
-        from .reference.compare import compare
+        from .golden.compare import compare
 
         globals()[name] = compare
         return compare

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plausible calls of the functions that ATen computes, from the lines of tests/aten/calls, and what
+"""Plausible calls of the functions that ATen computes, from the lines of golden/calls, and what
 runs them in this process, through their C functions.
 """
 
@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,10 +20,10 @@ from torch import Tensor
 import openaclnn  # loads the library that the rows need
 from openaclnn.aten import Parameter, Row, rows
 from openaclnn.aten.library import built_library
+from openaclnn.golden.samples import CALLS
 
 ROWS = {row.name: row for row in rows()}
 NAMES = {"inf": math.inf, "nan": math.nan}
-CALLS = Path(__file__).with_name("calls")
 CODES = {
     torch.float32: 0, torch.float16: 1, torch.int8: 2, torch.int32: 3, torch.uint8: 4,
     torch.int64: 9, torch.float64: 11, torch.bool: 12, torch.complex64: 16, torch.complex128: 17,

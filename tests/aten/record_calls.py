@@ -2,7 +2,8 @@
 """Writes plausible calls of the rows that ATen computes, from the samples with which PyTorch tests
 its operators, for tests/aten/aten_samples.py:
 
-    pip install expecttest && python -m tests.aten.record_calls tests/aten/calls/recorded.txt
+    pip install expecttest
+    python -m tests.aten.record_calls src/openaclnn/golden/calls/recorded.txt
 
 A call is a line: the function, then its arguments in their order. A tensor is its dtype (f for the
 float under test), its shape, and the range of its values; of a few integers, the values; of an

@@ -52,7 +52,7 @@ def test_every_function_has_a_call():
     }
     lacking = {name for name, row in ROWS.items() if not row.is_type} - known - communicate
     missing = {name for name in lacking if not any(word in name for word in RANDOM)}
-    assert missing == set(), "add a call of each to tests/aten/calls/written.txt"
+    assert missing == set(), "add a call of each to src/openaclnn/golden/calls/written.txt"
     assert known >= (ROUNDED_TWICE | FLOAT_ONLY) & ROWS.keys()
 
 

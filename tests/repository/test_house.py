@@ -78,14 +78,15 @@ MAY_IMPORT = {
     "bench": "rows report reference plotting top",
     "verify": "rows report reference top",
     "aten": "rows report top",
+    "golden": "rows report reference verify aten top",
     "torch_npu": "rows report aten top",
     "triton": "rows",
     "torch": "rows report triton top",
     "jax": "rows top",
-    "commands": "rows report reference plotting demo bench verify aten torch_npu top",
+    "commands": "rows report reference plotting demo bench verify aten golden torch_npu top",
 }
 # Modules that people start or import for what they do: they stand above the rooms they use.
-ENTRANCES = {"__init__": "reference", "__main__": "commands", "npu": "torch_npu", "plan": "aten"}
+ENTRANCES = {"__init__": "golden", "__main__": "commands", "npu": "torch_npu", "plan": "aten"}
 
 
 def needed(node: ast.AST) -> Iterator[ast.ImportFrom]:

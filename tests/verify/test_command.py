@@ -68,7 +68,7 @@ def test_two_providers_against_each_other(capsys):
     assert main([*peer, "--benchmark", "torch"]) == 1  # the formula would be kept by openaclnn
     assert "ulp from the benchmark's" in capsys.readouterr().out
     assert main([*command, "--benchmark", "torch"]) == 2
-    sentence = "openaclnn verify: --benchmark must come with --standard double or peer\n"
+    sentence = "openaclnn verify: --benchmark must come with --standard double, either or peer\n"
     assert capsys.readouterr().err == sentence
 
 
@@ -116,7 +116,7 @@ def test_listed_cases_are_a_file_of_cases(tmp_path, capsys):
         (["--dtype", "int8"], "--dtype must be a float dtype"),
         (["--only", "elu/FLOAT/99999"], "there is no case elu/FLOAT/99999; --list shows them"),
         (["--cases", "/no/file"], "/no/file is not a JSON file: "),
-        (["--standard", "best"], "standard must be one of ours, single, double, allclose"),
+        (["--standard", "best"], "standard must be one of ours, single, double, either, allclose"),
         (["--html", "/no/folder/r.html"], "--html /no/folder/r.html cannot be written"),
         (["--benchmark", "torch"], "--benchmark must come with --standard double"),
     ],

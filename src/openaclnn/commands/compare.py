@@ -42,7 +42,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "--benchmark",
         action="append",
         metavar="FILE.npy",
-        help="for --standard double or peer: results of the other implementation",
+        help="for --standard double, either or peer: results of the other implementation",
     )
     add("--dtype", help="of raw bits, and of results in a wider array: fp16, bf16, fp32, fp64")
     add("--worst", type=int, default=5, metavar="N", help="worst elements to show (5)")
@@ -54,9 +54,13 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
 def add_standard(sub: argparse.ArgumentParser) -> None:
     """The options that choose a standard; `standard_of` reads them."""
     add = sub.add_argument
-    add("--standard", default="ours", help="ours (the default), single, double, allclose or peer")
+    add(
+        "--standard",
+        default="ours",
+        help="ours (the default), single, double, either, allclose, peer",
+    )
     add("--ulp", type=float, help="limit for ours instead of its promise, or for peer instead of 0")
-    add("--level", default="L1", help="for --standard double: L0, L1 (the default) or L2")
+    add("--level", default="L1", help="for --standard double or either: L0, L1 (the default) or L2")
     add("--rtol", type=float, help="for --standard allclose")
     add("--atol", type=float, help="for --standard allclose")
 

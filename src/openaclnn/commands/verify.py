@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..compiled import BuildError
 from ..reference.dtypes import dtype_of, missing_module
 from ..report.output import unwritable, write_json, write_text
 from ..report.text_table import Paint
@@ -19,6 +20,7 @@ from ..settings import config
 from .compare import WRONG_USE, add_standard, standard_of
 
 if TYPE_CHECKING:
+    from ..aten import Row
     from ..verify.cases import Case
     from ..verify.provider import Provider
 
@@ -47,6 +49,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
         "  openaclnn verify python:mine.py:elu --op elu --html report.html\n"
         "  openaclnn verify torch --standard double --benchmark openaclnn --junit report.xml\n"
         "  openaclnn verify library:./new.so --standard peer --ulp 1 --benchmark library:./old.so\n"
+        "  openaclnn verify library:./libmine.so --op aclnnSoftmax   (a function of ATen)\n"
         "  openaclnn verify --op elu --list > cases.json   (edit them, then --cases cases.json)\n\n"
         "Exit status: 0 when all passed, 1 when something failed, 2 when nothing was verified.",
     )
@@ -69,7 +72,7 @@ def add_command(command: Callable[..., argparse.ArgumentParser]) -> None:
     add(
         "--benchmark",
         metavar="PROVIDER",
-        help="for --standard double or peer: the other implementation (torch)",
+        help="for --standard double, either or peer: the other implementation (torch)",
     )
 
 
@@ -80,7 +83,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
     try:
         if arguments.state and not arguments.exhaustive:
             raise ValueError("--state must come with --exhaustive")
-        cases = _cases(arguments)
+        rows = _rows(arguments)
+        cases = _cases(arguments, rows)
         if arguments.list:
             listed = [case.as_data() for case in cases]
             print(json.dumps({"schema": SCHEMA, "seed": arguments.seed, "cases": listed}, indent=1))
@@ -94,8 +98,8 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
         files = (*REPORTS, "state")
         if any(unwritable("verify", f"--{name}", getattr(arguments, name)) for name in files):
             return WRONG_USE
-        return _verify(arguments, cases, opened, paint)
-    except ValueError as error:  # BadCase, BadProvider, an unknown standard
+        return _verify(arguments, cases, [row.name for row in rows], opened, paint)
+    except (ValueError, BuildError) as error:  # BadCase, BadProvider, an unknown standard
         print(f"openaclnn verify: {error}", file=sys.stderr)
         return WRONG_USE
     except KeyboardInterrupt:
@@ -108,8 +112,13 @@ def run(arguments: argparse.Namespace, paint: Paint) -> int:
 
 
 def _verify(
-    arguments: argparse.Namespace, cases: list[Case], opened: list[Provider], paint: Paint
+    arguments: argparse.Namespace,
+    cases: list[Case],
+    of_aten: list[str],
+    opened: list[Provider],
+    paint: Paint,
 ) -> int:
+    """`of_aten`: the functions that ATen computes, where these are judged."""
     from ..reference.standards import NEEDS_BENCHMARK
     from ..verify import exhaustive
     from ..verify.junit import junit
@@ -121,20 +130,32 @@ def _verify(
 
     standard = standard_of(arguments)
     ops = list({case.op.name: case.op for case in cases}.values())
+    judge: type[Runner] = Runner
+    if of_aten:
+        from ..golden import running as aten
+
+        judge, standard = aten.GoldenRunner, aten.standard_of(standard)
+
+    def providers_of(word: str) -> list[Provider]:
+        if of_aten:
+            return [aten.named(word, arguments.timeout, of_aten)]
+        return named(word, arguments.timeout, ops)
+
     for word in arguments.providers or ["openaclnn"]:
-        opened += named(word, arguments.timeout, ops)
+        opened += providers_of(word)
     for note in (note for provider in opened for note in getattr(provider, "notes", ())):
         print(f"openaclnn verify: {note}", file=sys.stderr)
     providers, benchmark = list(opened), None
-    if standard.name in NEEDS_BENCHMARK:
-        (*_, benchmark) = others = named(arguments.benchmark or "torch", arguments.timeout, ops)
+    needed = standard.name in NEEDS_BENCHMARK
+    if needed and (arguments.benchmark or not of_aten):
+        (*_, benchmark) = others = providers_of(arguments.benchmark or "torch")
         opened += others
     elif arguments.benchmark:
-        raise ValueError(f"--benchmark must come with --standard {' or '.join(NEEDS_BENCHMARK)}")
+        raise ValueError("--benchmark must come with --standard double, either or peer")
     total = sum(c.shapes[0][0] for c in cases) if arguments.exhaustive else len(cases)
     shown = Silent() if arguments.quiet else progress(sys.stderr, total)
     start = time.monotonic()
-    runner = Runner(providers, standard, benchmark, profiles=arguments.html is not None)
+    runner = judge(providers, standard, benchmark, profiles=arguments.html is not None)
     try:
         on_case: Callable[[Case, int], None] = lambda case, done: shown.advance(  # noqa: E731
             f"{case.op.python} {case.dtype}", done
@@ -165,9 +186,24 @@ def _verify(
     return 1 if report.failed else 0
 
 
+def _rows(arguments: argparse.Namespace) -> list[Row]:
+    """The functions that ATen computes among the operators asked for: all or none of them."""
+    from ..aten.prototypes import functions
+
+    names = arguments.op or ()
+    rows = [functions()[name] for name in names if name in functions()]
+    if rows and len(rows) < len(names):
+        raise ValueError("--op must name either functions that ATen computes or others")
+    if rows and (arguments.cases or arguments.list or arguments.exhaustive):
+        raise ValueError(f"{rows[0].name} is computed by ATen: no --cases, --list or --exhaustive")
+    return rows
+
+
 def _again(arguments: argparse.Namespace) -> list[str]:
     """The options that a single case needs, too."""
     words = ["--exhaustive"] if arguments.exhaustive else []
+    if _rows(arguments):
+        words += [word for name in arguments.op for word in ("--op", name)]
     for name in ("standard", "ulp", "level", "rtol", "atol", "benchmark", "cases"):
         value = getattr(arguments, name)
         default = {"standard": "ours", "level": "L1"}.get(name)
@@ -176,27 +212,31 @@ def _again(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
-def _cases(arguments: argparse.Namespace) -> list[Case]:
+def _cases(arguments: argparse.Namespace, rows: Sequence[Row]) -> list[Case]:
     """Those of the file or of the rows, as far as the options let them."""
     from ..verify.cases import BadCase, operator
     from ..verify.exhaustive import chunks, targets
     from ..verify.generate import FLOATS, generate
 
-    ops = [operator(name) for name in arguments.op] if arguments.op else list(OPS)
+    ops = [operator(n) for n in arguments.op] if arguments.op and not rows else list(OPS)
     dtypes = [dtype_of(name, "--dtype") for name in arguments.dtype or ()] or list(FLOATS)
     for dtype in dtypes:
         if module := missing_module(dtype):
             message = f"{dtype} is left out: it needs {module} (pip install {module})"
             print(f"openaclnn verify: {message}", file=sys.stderr)
-    if arguments.cases:
+    key = config()["product"]
+    product = next(p for p in (*PRODUCTS, ANY) if p.key == key)
+    if rows:
+        from ..golden.cases import generate as of_aten
+
+        made = of_aten(rows, dtypes, product, arguments.seed)
+    elif arguments.cases:
         made = [
             case
             for case in read(arguments.cases, arguments.seed)
             if case.op in ops and case.dtype in dtypes
         ]
     else:
-        key = config()["product"]
-        product = next(p for p in (*PRODUCTS, ANY) if p.key == key)
         made = generate(ops, dtypes, product, arguments.seed)
     if arguments.exhaustive:
         aimed = targets(made, arguments.cases is not None)

@@ -47,14 +47,17 @@ def compare(
     After the name come the inputs and attributes of the operator's Python function. `mine` is an
     array, or a tuple for several outputs; the input of an in-place operator is what it was before.
     `standard` is "ours" (with `ulp` as the limit, if given), "single", "double" (with `benchmark`,
-    what another implementation got, and `level`), "allclose" (with `rtol` and `atol`), or "peer"
-    (with `benchmark`, from which results may be `ulp` away, 0 by default).
+    what another implementation got, and `level`), "either" of these two, "allclose" (with
+    `rtol` and `atol`), or "peer" (with `benchmark`, from which results may be `ulp` away, 0 by
+    default).
+    A function that ATen computes ("aclnnSoftmax") takes the arguments of its C function without
+    the outputs. It is judged against the same function in float64, by "single" or, where that
+    fails, "double" with what openaclnn computes as benchmark; integers are equal.
     `dtype` says what raw bits are, and what `mine` would be if its array were not wider.
     """
     _, op = find(name, "compare")
     chosen = Standard(standard, ulp, level, rtol, atol)
-    if isinstance(worst, bool) or not isinstance(worst, int) or worst < 0:
-        raise ValueError(f"worst must be a number of elements, but got {worst!r}")
+    check_worst(worst)
     kind = None if dtype is None else dtype_of(dtype)
     given = _bound(op, arguments, named)
     inputs = [array_of(given[p.python_name], p.python_name, kind) for p in op.input_tensors]
@@ -65,10 +68,15 @@ def compare(
     others = [None] * len(got) if benchmark is None else _results(op, benchmark, "benchmark", kind)
     by_name = dict(zip((p.result_name for p in op.outputs), others, strict=True))
     found = tuple(
-        _compared(output, verdict(output, chosen, by_name[output.name]), worst)
+        compared(output, verdict(output, chosen, by_name[output.name]), worst)
         for output in outputs(op, inputs, attributes, got)
     )
     return Comparison(op, attributes, chosen, found)
+
+
+def check_worst(worst: Any) -> None:
+    if isinstance(worst, bool) or not isinstance(worst, int) or worst < 0:
+        raise ValueError(f"worst must be a number of elements, but got {worst!r}")
 
 
 def _bound(op: Op, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +140,7 @@ def _results(op: Op, given: Any, who: str, dtype: str | None) -> list[Array | No
     return found
 
 
-def _compared(output: Output, found: Verdict, worst: int) -> Compared:
+def compared(output: Output, found: Verdict, worst: int) -> Compared:
     return Compared(
         output,
         found,

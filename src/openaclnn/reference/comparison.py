@@ -92,10 +92,12 @@ def described(standard: Standard) -> str:
         return "the accuracy that openaclnn promises" if own else f"at most {standard.ulp:g} ulp"
     if standard.name == "peer":
         return f"at most {standard.ulp or 0:g} ulp from the benchmark"
-    level = f", {standard.level}" if standard.name == "double" else ""
-    return {"single": "single benchmark", "double": "double benchmark"}.get(
-        standard.name, standard.name
-    ) + level
+    level = f", {standard.level}" if standard.name in ("double", "either") else ""
+    return {
+        "single": "single benchmark",
+        "double": "double benchmark",
+        "either": "single or double benchmark",
+    }.get(standard.name, standard.name) + level
 
 
 def _output_lines(compared: Compared) -> list[str]:
@@ -143,7 +145,7 @@ def _worst_lines(compared: Compared) -> list[str]:
 
 def pair(value: float, bits: str) -> str:
     """-1.5 (0xbe00), with as many digits as distinguish neighbours."""
-    digits = {6: 6, 10: 9, 18: 17}[len(bits)]
+    digits = {4: 3, 6: 6, 10: 9, 18: 17}[len(bits)]
     return f"{value:.{digits}g} ({bits})"
 
 

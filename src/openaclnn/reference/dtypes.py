@@ -56,22 +56,9 @@ def array_of(given: Any, who: str, dtype: str | None = None) -> npt.NDArray[Any]
     NumPy saves bfloat16 as two bytes without a meaning."""
     if given is None:
         raise TypeError(f"{who} must be an array or a tensor, but got None")
-    array = _plain(given)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
+    array = plain(given)
     if array.dtype.kind in "Vui" and array.dtype.name != "bfloat16":
-        if dtype is None:
-            raise ValueError(
-                f"{who} must have a float dtype, but has {array.dtype}; for raw bits say what "
-                'they are: dtype="bf16"'
-            )
-        kind = numpy_dtype(dtype)
-        if array.dtype.itemsize != kind.itemsize:
-            raise ValueError(
-                f"{who} must hold elements of {kind.itemsize} bytes to be read as {dtype}, but "
-                f"has {array.dtype}"
-            )
-        return np.ascontiguousarray(array).view(kind).reshape(array.shape)
+        return typed(array, who, dtype)
     try:
         dtype_name(array.dtype)
     except KeyError:
@@ -81,18 +68,36 @@ def array_of(given: Any, who: str, dtype: str | None = None) -> npt.NDArray[Any]
     return array
 
 
-def _plain(given: Any) -> npt.NDArray[Any]:
-    """As NumPy has it; a torch tensor may be on any device, and bfloat16 passes as bits."""
+def typed(array: npt.NDArray[Any], who: str, dtype: str | None) -> npt.NDArray[Any]:
+    """Raw bits as `dtype`."""
+    if dtype is None:
+        raise ValueError(
+            f"{who} must have a float dtype, but has {array.dtype}; for raw bits say what "
+            'they are: dtype="bf16"'
+        )
+    kind = numpy_dtype(dtype)
+    if array.dtype.itemsize != kind.itemsize:
+        raise ValueError(
+            f"{who} must hold elements of {kind.itemsize} bytes to be read as {dtype}, but "
+            f"has {array.dtype}"
+        )
+    return np.ascontiguousarray(array).view(kind).reshape(array.shape)
+
+
+def plain(given: Any) -> npt.NDArray[Any]:
+    """As NumPy has it, in native byte order; a torch tensor may be on any device, and bfloat16
+    passes as bits."""
     if type(given).__module__.partition(".")[0] == "torch" and hasattr(given, "detach"):
         here = given.detach().cpu()
-        if dtype_of(here.dtype, "the tensor's dtype") == "BFLOAT16":
+        if str(here.dtype) == "torch.bfloat16":
             import torch
 
             bits: npt.NDArray[Any] = here.contiguous().view(torch.int16).numpy()
-            return bits.view(numpy_dtype("BFLOAT16"))
+            return bits.view(numpy_dtype(dtype_of("bf16", "the tensor's dtype")))
         found: npt.NDArray[Any] = here.numpy()
         return found
-    return np.asarray(given)
+    array = np.asarray(given)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def as_dtype(array: npt.NDArray[Any], dtype: str, who: str) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .provider import BadProvider, Outcome
-from .request import WORKSPACE, Request
+from .request import WORKSPACE, Packed
 
 WORKER = Path(__file__).with_name("worker")
 START = 60.0  # seconds that loading a library may take
@@ -62,7 +62,7 @@ class Child:
         answer = self._receive(self._timeout)
         return answer, [self._bytes() if size else b"" for size in answer["sizes"]]
 
-    def beside(self, request: Request, died: Died) -> Outcome | None:
+    def beside(self, request: Packed, died: Died) -> Outcome | None:
         """Whether a call that crashed does so only where pages beside the memory of its tensors
         are fenced off, and beside which of them: it is made again with fewer fences."""
         if died.signal not in (signal.SIGSEGV, signal.SIGBUS):

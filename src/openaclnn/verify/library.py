@@ -31,23 +31,34 @@ from ..settings import home
 from .cases import MISTAKES, Case
 from .child import WORKER, Child, Died
 from .provider import BadProvider, Outcome
-from .request import Request
+from .request import Packed, Request
+
+OWN = tuple(op.name for op in OPS)
 
 
 class LibraryProvider:
     """Starts the child when it is needed, and again after a crash or a hang."""
 
-    def __init__(self, name: str, path: str, timeout: float, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        timeout: float,
+        variables: Mapping[str, str],
+        functions: Sequence[str] = OWN,
+    ) -> None:
+        """`functions`: those that it may be asked for."""
         self.name, self._path = name, path
         runtime = [str(home() / "lib64" / f"lib{n}.so") for n in ("ascendcl", "nnopbase")]
         words = ["-I", str(WORKER), "", path, *runtime]
         self._child = Child(name, words, timeout, variables)
         self._child.started()
-        has = self._child.tell({"has": [op.name for op in OPS], "sizes": []})
+        has = self._child.tell({"has": list(functions), "sizes": []})
         self._has: dict[str, bool] = has["has"]
         if not any(self._has.values()):
             self.close()
-            raise BadProvider(f"{name} has none of openaclnn's operators")
+            which = "openaclnn's operators" if functions is OWN else ", ".join(functions)
+            raise BadProvider(f"{name} has none of {which}")
 
     def missing(self, case: Case) -> str:
         return "" if self._has[case.op.name] else f"{Path(self._path).name} has no {case.op.name}"
@@ -60,7 +71,9 @@ class LibraryProvider:
     # ---- a case ----
 
     def run(self, case: Case, inputs: Sequence[Array]) -> Outcome:
-        request = Request(case, inputs)
+        return self.answered(case, Request(case, inputs))
+
+    def answered(self, case: Case, request: Packed) -> Outcome:
         try:
             answer, parts = self._child.ask(request.message, request.data)
         except Died as died:

@@ -18,49 +18,19 @@ PATTERN = 0xA5  # what outputs hold before: an element that nobody writes shows
 WORKSPACE = "the workspace"
 
 
-class Request:
+class Packed:
     """`message` is JSON, `data` the memory of the tensors, `names` whose memory each part is."""
 
-    def __init__(self, case: Case, inputs: Sequence[Array]) -> None:
-        self.case = case
+    message: dict[str, Any]
+
+    def __init__(self, alias: str = "") -> None:
+        """`alias`: the input, by name, in whose memory the first output is."""
         self.views: dict[str, Array] = {}
         self.data: list[bytes] = []
         self.names: list[str] = []
+        self.written: list[str] = []  # the outputs, in order
+        self._alias = alias
         self._memory: dict[str, int] = {}  # the part of each tensor
-        move = CASE_LAYOUTS[case.layout]
-        given = {p.name: x for p, x in zip(case.op.input_tensors, inputs, strict=True)}
-        shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
-        made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
-        outputs = {p.name: (shape, dtype) for p, shape, dtype in made}
-        first = next(p for p in case.op.tensors)
-        parameters: list[dict[str, Any]] = []
-        for p in case.op.parameters:
-            if p.role == "attribute":
-                value = _plain(case.attributes[p.python_name])
-                parameters.append({"kind": p.kind, "value": value})
-            elif case.mistake == "null input" and p is first:
-                parameters.append({"kind": p.kind, "null": True})
-            elif p.name in given:
-                parameters.append(self._tensor(p.name, move(given[p.name])))
-            elif case.alias and p is case.op.outputs[0]:
-                alias = next(q.name for q in case.op.input_tensors if q.python_name == case.alias)
-                parameters.append(self._tensor(p.name, self.views[alias], alias))
-            else:
-                shape, dtype = outputs[p.name]
-                longer = (*shape, 2) if case.mistake == "wrong shape" else shape
-                view = of_output(case.layout)(np.zeros(longer, numpy_dtype(dtype)))
-                root(view).reshape(-1).view(np.uint8)[...] = PATTERN
-                parameters.append(self._tensor(p.name, view))
-        self._written = {p.name for p in case.op.outputs}
-        self.message: dict[str, Any] = {
-            "function": case.op.name,
-            "parameters": parameters,
-            "sizes": [len(part) for part in self.data],
-            "outputs": sorted({self._memory[name] for name in self._written if name in self.views}),
-            "repeat": 2,
-            "refuse": bool(case.mistake),
-            "fenced": [*range(len(self.data)), -1],
-        }
 
     def _tensor(self, name: str, view: Array, alias: str = "") -> dict[str, Any]:
         """`alias`: the tensor whose memory it is."""
@@ -81,8 +51,12 @@ class Request:
             "strides": list(strides),
             "offset": offset,
             "storage": root(view).size,
-            "dtype": DTYPES[dtype_name(view.dtype)].code,
+            "dtype": self._code(view.dtype),
         }
+
+    def _code(self, dtype: Any) -> int:
+        """aclDataType."""
+        return DTYPES[dtype_name(dtype)].code
 
     def fenced(self, which: Sequence[int]) -> dict[str, Any]:
         """The message with fences beside some of the memory only; -1 is the workspace."""
@@ -96,8 +70,8 @@ class Request:
         results: dict[str, Array] = {}
         for name, view in self.views.items():
             which = self._memory[name]
-            if name not in self._written:
-                written = any(self._memory.get(out) == which for out in self._written)
+            if name not in self.written:
+                written = any(self._memory.get(out) == which for out in self.written)
                 if not written and self.data[which] != parts[which]:
                     return Outcome(None, "damaged", f"wrote into {name}, which is an input")
                 continue
@@ -112,12 +86,12 @@ class Request:
                 return Outcome(None, "damaged", f"wrote between the elements of {name}")
         if answer.get("unsteady"):
             text = "two runs of the same call gave different bits"
-            if self.case.alias:
-                name = next(p.name for p in self.case.op.outputs)
+            if self._alias:
+                name = self.written[0]
                 text = f"the bits differ between {name} as a second tensor in the memory of "
-                text += f"{self.case.alias} and {name} as the very tensor {self.case.alias}"
+                text += f"{self._alias} and {name} as the very tensor {self._alias}"
             return Outcome(None, "unsteady", text)
-        return Outcome(tuple(results[p.name] for p in self.case.op.outputs))
+        return Outcome(tuple(results.get(name) for name in self.written))
 
     def refusal(self, answer: Mapping[str, Any]) -> Outcome:
         """Of a call that was refused as it must be: what a refusal leaves behind."""
@@ -129,6 +103,48 @@ class Request:
             text = "phase 1 refused the call without a sentence: aclGetRecentErrMsg() is empty"
             return Outcome(None, "refusal", text)
         return Outcome(())
+
+
+class Request(Packed):
+    """A case of a row of openaclnn."""
+
+    def __init__(self, case: Case, inputs: Sequence[Array]) -> None:
+        super().__init__(case.alias)
+        move = CASE_LAYOUTS[case.layout]
+        given = {p.name: x for p, x in zip(case.op.input_tensors, inputs, strict=True)}
+        shapes = [x.shape for x in evaluate(case.op, inputs, case.attributes)]
+        made = zip(case.op.outputs, shapes, case.output_dtypes, strict=True)
+        outputs = {p.name: (shape, dtype) for p, shape, dtype in made}
+        first = next(p for p in case.op.tensors)
+        parameters: list[dict[str, Any]] = []
+        for p in case.op.parameters:
+            if p.role == "attribute":
+                value = _plain(case.attributes[p.python_name])
+                value = float(value) if p.kind == "scalar" else value
+                parameters.append({"kind": p.kind, "value": value})
+            elif case.mistake == "null input" and p is first:
+                parameters.append({"kind": p.kind, "null": True})
+            elif p.name in given:
+                parameters.append(self._tensor(p.name, move(given[p.name])))
+            elif case.alias and p is case.op.outputs[0]:
+                alias = next(q.name for q in case.op.input_tensors if q.python_name == case.alias)
+                parameters.append(self._tensor(p.name, self.views[alias], alias))
+            else:
+                shape, dtype = outputs[p.name]
+                longer = (*shape, 2) if case.mistake == "wrong shape" else shape
+                view = of_output(case.layout)(np.zeros(longer, numpy_dtype(dtype)))
+                root(view).reshape(-1).view(np.uint8)[...] = PATTERN
+                parameters.append(self._tensor(p.name, view))
+        self.written = [p.name for p in case.op.outputs]
+        self.message = {
+            "function": case.op.name,
+            "parameters": parameters,
+            "sizes": [len(part) for part in self.data],
+            "outputs": sorted({self._memory[name] for name in self.written if name in self.views}),
+            "repeat": 2,
+            "refuse": bool(case.mistake),
+            "fenced": [*range(len(self.data)), -1],
+        }
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of functions with many arguments that depend on each other, from tests/aten/calls."""
+"""Calls of functions with many arguments that depend on each other, from golden/calls."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample calls of tests/aten/calls: what the search begins with. tests/aten/aten_samples.py
+"""The sample calls of golden/calls: what the search begins with. tests/aten/aten_samples.py
 makes torch's tensors of the same words.
 """
 

@@ -19,40 +19,15 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .arguments import C_TYPES, Arguments
     from .library import Library, Refused
     from .memory import Arenas, Memory
 else:  # no package: its folder is the first of sys.path
+    from arguments import C_TYPES, Arguments
     from library import Library, Refused
     from memory import Arenas, Memory
 
 UNTOUCHED = 0xA5A5A5A5A5A5A5A5  # what workspaceSize and executor hold before a call to be refused
-FORMAT_ND = 2
-ACL_DOUBLE = 11
-C_TYPES: dict[str, Any] = {
-    "tensor": ctypes.c_void_p,
-    "scalar": ctypes.c_void_p,
-    "double": ctypes.c_double,
-    "int64": ctypes.c_int64,
-    "bool": ctypes.c_bool,
-    "text": ctypes.c_char_p,
-}
-
-
-def int64s(values: list[int]) -> Any:
-    return (ctypes.c_int64 * len(values))(*values)
-
-
-def tensor(library: Library, message: dict[str, Any], memory: Memory) -> int | None:
-    shape, strides = int64s(message["shape"]), int64s(message["strides"])
-    storage = int64s([message["storage"]])
-    rank = ctypes.c_uint64(len(message["shape"]))
-    handle: int | None = library.address(
-        shape, rank, message["dtype"], strides, ctypes.c_int64(message["offset"]), FORMAT_ND,
-        storage, ctypes.c_uint64(1), ctypes.c_void_p(memory.address),
-    )  # fmt: skip
-    if not handle:
-        raise Refused("aclCreateTensor", -1)
-    return handle
 
 
 def call(
@@ -66,46 +41,17 @@ def call(
     """Both phases once. The memory of each tensor afterwards is under "memory"."""
     fenced = set(message["fenced"])
     memories: list[Memory] = []
-    handles: list[tuple[str, int]] = []
-    values: list[Any] = []
+    arguments = Arguments(library, memories, run > 0)
     try:
         report_step("making tensors")
         for i, part in enumerate(data):
             memories.append(arenas.memory(i, part, run, i in fenced))
-        for p in message["parameters"]:
-            if p["kind"] == "tensor" and not p["null"]:
-                values.append(_tensor_of(library, message, p, memories, values, run))
-                if values.count(values[-1]) == 1:
-                    handles.append(("aclDestroyTensor", values[-1]))
-            elif p["kind"] == "scalar":
-                number = ctypes.c_double(p["value"])
-                values.append(library.scalar(ctypes.byref(number), ACL_DOUBLE))
-                handles.append(("aclDestroyScalar", values[-1]))
-            elif p["kind"] == "text" and p["value"] is not None:
-                values.append(p["value"].encode())
-            else:
-                values.append(None if p["kind"] == "tensor" else p["value"])
+        values = [arguments.value(p) for p in message["parameters"]]
         _phases(library, arenas, message, values, run, report_step)
         found = [memory.read() for memory in memories]
         return {"memory": [part for part, _ in found], "guards": [kept for _, kept in found]}
     finally:
-        for destroy, handle in handles:
-            library(destroy)(ctypes.c_void_p(handle))
-
-
-def _tensor_of(
-    library: Library,
-    message: dict[str, Any],
-    p: dict[str, Any],
-    memories: list[Memory],
-    values: list[Any],
-    run: int,
-) -> int | None:
-    """A handle; after the first run that of the tensor itself whose memory an output shares."""
-    if p["alias"] and run > 0:
-        same = (q.get("memory") == p["memory"] for q in message["parameters"])
-        return int(values[next(i for i, found in enumerate(same) if found)])
-    return tensor(library, p, memories[p["memory"]])
+        arguments.destroy()
 
 
 class NotLeftAlone(Refused):

@@ -40,8 +40,6 @@ class Library:
                 raise
             self._others = [ctypes.CDLL(file, ctypes.RTLD_GLOBAL) for file in fallbacks]
             self._own = ctypes.CDLL(path)
-        self.address = self("aclCreateTensor", ctypes.c_void_p)
-        self.scalar = self("aclCreateScalar", ctypes.c_void_p)
         self.message = self("aclGetRecentErrMsg", ctypes.c_char_p)
         self._stream = ctypes.c_void_p()
         self("aclInit")(None)  # may have been called by the library itself

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of functions that ATen computes: each sample in several dtypes, layouts and values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..aten import Row
+from ..aten.products import entry_of
+from ..reference.dtypes import missing_module
+from ..reference.layouts import CASE_LAYOUTS, along_a_dim
+from ..rows.schema import Product
+from ..rows.table import ANY
+from ..verify.cases import BadCase, Case, seed_of
+from .arguments import FLOATS, Array
+from .calling import Call
+from .judging import described_op
+from .samples import Sample, dtype_code, samples, tensor
+from .values import why_not
+
+NUMBERS = ("double", "float")
+SCALARS = (0, 2, -0.5)
+SHARE = 0.1  # of special values
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class GoldenCase(Case):
+    """A call of a function that ATen computes."""
+
+    sample: Sample | None = None
+    varied: bool = False  # the function may refuse its attributes
+
+    def inputs(self) -> list[Array]:
+        """Those of `call`."""
+        return []
+
+    def call(self) -> Call:
+        assert self.sample is not None
+        rng = np.random.default_rng(self.seed)
+        given: dict[str, Any] = {}
+        outputs: dict[str, Array | None] = {}
+        for p, word in zip(self.sample.row.given, self.sample.words, strict=True):
+            if p.kind == "tensor" and p.written:
+                outputs[p.name] = None if word is None else tensor(word, self.dtype, rng)
+            elif p.kind == "tensor":
+                given[p.name] = None if word is None else self._drawn(word, rng)
+            elif p.kind == "tensors":
+                listed = [None if w is None else self._drawn(w, rng) for w in word or ()]
+                given[p.name] = None if word is None else listed
+            elif p.kind == "dtype":
+                given[p.name] = dtype_code(word, self.dtype)
+            elif p.kind in NUMBERS:
+                given[p.name] = None if word is None else float(word)
+            else:
+                given[p.name] = word
+        return Call(self.sample.row, given, outputs)
+
+    def _drawn(self, word: str, rng: np.random.Generator) -> Array:
+        x = tensor(word, self.dtype, rng)
+        if "=" in word or x.dtype.name not in FLOATS:
+            return x
+        if self.values == "special":
+            where = rng.random(x.shape) < SHARE
+            x[where] = rng.choice(SPECIAL, np.count_nonzero(where)).astype(x.dtype)
+        return along_a_dim(x, self.layout)
+
+    def as_data(self) -> dict[str, Any]:
+        assert self.sample is not None
+        data = super().as_data()
+        return data | {"arguments": list(map(str, self.sample.words))}
+
+
+def generate(rows: Iterable[Row], dtypes: Iterable[str], product: Product, seed: int) -> list[Case]:
+    """As far as the product accepts the dtypes; BadCase for a function that cannot be judged."""
+    wanted = [dtype for dtype in dtypes if not missing_module(dtype)]
+    return [case for row in rows for case in _of_one(row, wanted, product, seed)]
+
+
+def _accepted(sample: Sample, dtype: str, product: Product) -> bool:
+    """Whether the product accepts the dtype for each tensor of the dtype of the case."""
+    if product is ANY:
+        return True
+    entry = entry_of(sample.row)
+    for p, word in zip(sample.row.given, sample.words, strict=True):
+        words = word if isinstance(word, list) else [word]
+        if not p.kind.startswith("tensor") or not any(w and w.startswith("f") for w in words):
+            continue
+        rule = entry.rules.get(p.name) if entry else None
+        known = rule.accepted(product) if rule else None
+        if known is not None and dtype not in known:
+            return False
+    return product.bfloat16 or dtype != "BFLOAT16"
+
+
+def _of_one(row: Row, dtypes: list[str], product: Product, seed: int) -> Iterator[Case]:
+    if why := why_not(row):
+        raise BadCase(f"{row.name} has no golden value: {why}")
+    known = [s for s in samples(row) if not any(w.startswith("c") for w in s.tensors())]
+    if not known:
+        raise BadCase(f"{row.name} has no sample calls; use openaclnn.compare with your inputs")
+    op, numbers = described_op(row), itertools.count()
+    main = max(known, key=lambda s: max(map(len, _shapes(s))))
+    for dtype in dtypes:
+        for sample, values, layout, varied in _kinds(known, main):
+            if not sample.has_floats and dtype != dtypes[0]:
+                continue
+            if not _accepted(sample, dtype, product):
+                continue
+            name = f"{row.name}/{dtype}/{next(numbers)}"
+            yield GoldenCase(
+                name, op, dtype, _shapes(sample), _attributes(sample), values, layout,
+                seed_of(seed, name), sample=sample, varied=varied,
+            )  # fmt: skip
+
+
+def _kinds(known: list[Sample], main: Sample) -> Iterator[tuple[Sample, str, str, bool]]:
+    """Every sample as it is; that of the highest rank in every layout, with special values, and
+    with other attributes."""
+    yield from ((sample, "ordinary", "contiguous", False) for sample in known)
+    yield from ((main, "ordinary", name, False) for name in CASE_LAYOUTS if name != "contiguous")
+    if _may_be_special(main):
+        yield main, "special", "contiguous", False
+    yield from ((other, "ordinary", "contiguous", True) for other in _varied(main))
+
+
+def _varied(sample: Sample) -> Iterator[Sample]:
+    """Other dims, flags and scalars, one at a time. What does not fit is found when it runs."""
+    rank = max(map(len, _shapes(sample)))
+    for i, (p, word) in enumerate(zip(sample.row.given, sample.words, strict=True)):
+        others: Iterable[Any] = ()
+        if p.kind == "int" and p.name.lower() in ("dim", "axis"):
+            others = (d for d in range(-1, rank) if d not in (word, word + rank, word - rank))
+        elif p.kind == "bool":
+            others = (not word,)
+        elif p.kind == "scalar" and isinstance(word, int | float):
+            others = (x for x in SCALARS if x != word)
+        for other in others:
+            yield replace(sample, words=(*sample.words[:i], other, *sample.words[i + 1 :]))
+
+
+def _may_be_special(sample: Sample) -> bool:
+    """Whether results are floats: NaN has no integer."""
+    written = zip(sample.row.given, sample.words, strict=True)
+    return sample.has_floats and all(w is None or w[0] in "fF" for p, w in written if p.written)
+
+
+def _shapes(sample: Sample) -> tuple[tuple[int, ...], ...]:
+    rng = np.random.default_rng(0)
+    every = zip(sample.row.given, sample.words, strict=True)
+    words = [w for p, w in every if p.kind.startswith("tensor") and not p.written and w]
+    flat = [w for word in words for w in (word if isinstance(word, list) else [word]) if w]
+    return tuple(tensor(word, "FLOAT", rng).shape for word in flat) or ((),)
+
+
+def _attributes(sample: Sample) -> dict[str, Any]:
+    words = {p.name: w for p, w in zip(sample.row.given, sample.words, strict=True)}
+    return {p.python_name: words[p.name] for p in described_op(sample.row).attributes}

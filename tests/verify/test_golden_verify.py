@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`openaclnn verify --op` with functions that ATen computes: ten kinds of functions pass, a library
+with a mistake does not, and what cannot be judged is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from openaclnn.aten.prototypes import functions
+from openaclnn.commands.cli import main
+from openaclnn.commands.programs import compile_command
+from openaclnn.golden.cases import generate
+from openaclnn.golden.samples import samples
+from openaclnn.golden.values import why_not
+from openaclnn.rows.table import ANY, PRODUCTS
+
+SOURCE = Path(__file__).with_name("softmax.c")
+NAMES = [
+    "aclnnSoftmax", "aclnnMatmul", "aclnnAdd", "aclnnReduceSum", "aclnnGather", "aclnnCat",
+    "aclnnLayerNorm", "aclnnSort", "aclnnConvolution", "aclnnIndex",
+]  # fmt: skip
+needs_aten = pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+
+
+def verified(provider: str, *options: str) -> tuple[int, dict[str, object]]:
+    pytest.importorskip("torch")
+    status = main(["verify", provider, "--quiet", "--json", "report.json", *options])
+    return status, json.loads(Path("report.json").read_text(encoding="utf-8"))
+
+
+@needs_aten
+@pytest.mark.parametrize("name", NAMES)
+def test_openaclnn_passes(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    status, report = verified("openaclnn", "--op", name, "--dtype", "fp32")
+    assert status == 0, capsys.readouterr().out
+    assert Counter(r["status"] for r in report["results"]).keys() == {"passed"}
+    assert len(report["results"]) >= 10
+
+
+# Text of the kernel, what stands there instead, the finding.
+MISTAKES = {
+    "none": ("", "", None),
+    "ignores dim": ("dim < 0 ? dim + (int64_t)p.x.rank : dim", "(int64_t)p.x.rank - 1", "wrong"),
+    "ignores strides": ("step = p->x.strides[p->dim]", "step = 1", "wrong"),
+    "half the sum": ("/ sum", "/ sum * 1.01f", "wrong"),
+    "one too many": ("k < n; ++k) out", "k <= n; ++k) out", "damaged"),
+    "always refuses": ("  *workspaceSize = 0;", "  return 161002;", "status"),
+}
+
+
+@needs_aten
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_library_is_judged(mistake, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("torch")
+    old, new, kind = MISTAKES[mistake]
+    text = SOURCE.read_text(encoding="utf-8")
+    assert old in text
+    Path("mine.c").write_text(text.replace(old, new), encoding="utf-8")
+    words = ["-O1", "-shared", "-fPIC", "mine.c", "-o", "libmine.so", "-lm"]
+    subprocess.run(compile_command(words, {}), check=True)
+    status, report = verified("library:libmine.so", "--op", "aclnnSoftmax", "--dtype", "fp32")
+    kinds = {finding["kind"] for finding in report["findings"]}
+    assert (status, kind in kinds if kind else not kinds) == (int(kind is not None), True), report
+    if kind:
+        again = report["findings"][0]["command"].split()[3:]
+        assert main(["verify", "library:libmine.so", "--quiet", *again]) == 1
+        assert main(["verify", "library:libmine.so", "--quiet", *again, "--html", "r.html"]) == 1
+        assert "aclnnSoftmax" in Path("r.html").read_text(encoding="utf-8")
+
+
+REFUSED = {
+    "a provider must be openaclnn or library:PATH": ["torch", "--op", "aclnnSoftmax"],
+    "no --cases, --list or --exhaustive": ["--op", "aclnnSoftmax", "--list"],
+    "--op must name either functions that ATen computes": ["--op", "elu", "--op", "aclnnAdd"],
+    "aclnnBernoulli has no golden value: its results are random": ["--op", "aclnnBernoulli"],
+    "library:none.so: no such file": ["library:none.so", "--op", "aclnnAdd"],
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_cannot_be_verified_is_refused(sentence, capsys):
+    assert main(["verify", *REFUSED[sentence]]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_nearly_every_function_has_cases():
+    """The others are collectives, and functions of complex numbers."""
+    judged = [row for row in functions().values() if not why_not(row)]
+    assert sum(not samples(row) for row in judged) < len(judged) / 15
+
+
+def test_a_product_chooses_the_dtypes():
+    row = functions()["aclnnMatmul"]
+    every = {case.dtype for case in generate([row], ["FLOAT", "DOUBLE"], ANY, 1)}
+    a2 = next(p for p in PRODUCTS if p.key == "A2")
+    assert every == {"FLOAT", "DOUBLE"}
+    assert {case.dtype for case in generate([row], ["FLOAT", "DOUBLE"], a2, 1)} == {"FLOAT"}
