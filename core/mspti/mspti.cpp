@@ -2,7 +2,7 @@
 // Activities of the device for one subscriber: kernels, their submission as API records, and the
 // external identifiers that were pushed then. Records wait for msptiActivityFlushAll. Kinds that
 // nothing here produces (markers, memory, collectives) are accepted and stay empty.
-#include "core/npu/mspti.h"
+#include "core/mspti/mspti.h"
 
 #include <unistd.h>
 
@@ -103,8 +103,8 @@ size_t write_records(const Activities& own, const Activity& activity, uint64_t c
     put(msptiActivityExternalCorrelation{MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                          from.external_kind, from.external_id, correlation});
   }
-  if (own.wants(MSPTI_ACTIVITY_KIND_API)) {
-    put(msptiActivityApi{MSPTI_ACTIVITY_KIND_API,
+  if (own.wants(MSPTI_ACTIVITY_KIND_ACL_API)) {
+    put(msptiActivityApi{MSPTI_ACTIVITY_KIND_ACL_API,
                          time(from.begin),
                          time(from.end),
                          {static_cast<uint32_t>(getpid()), from.thread},
@@ -188,12 +188,6 @@ msptiResult msptiActivityDisable(msptiActivityKind kind) {
   });
 }
 
-bool msptiActivityIsEnabled(msptiActivityKind kind) {
-  Activities& own = Activities::get();
-  std::lock_guard lock(own.mutex);
-  return is_kind(kind) && own.wants(kind);
-}
-
 // The callbacks run without the lock.
 msptiResult msptiActivityFlushAll(uint32_t) {
   return with_activities([&](Activities& own, std::unique_lock<std::mutex>& lock) {
@@ -239,7 +233,7 @@ msptiResult msptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBy
     at = static_cast<size_t>(previous - buffer);
     switch ((*record)->kind) {
       case MSPTI_ACTIVITY_KIND_KERNEL: at += sizeof(msptiActivityKernel); break;
-      case MSPTI_ACTIVITY_KIND_API: at += sizeof(msptiActivityApi); break;
+      case MSPTI_ACTIVITY_KIND_ACL_API: at += sizeof(msptiActivityApi); break;
       case MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         at += sizeof(msptiActivityExternalCorrelation);
         break;
