@@ -21,7 +21,6 @@ enum msptiActivityKind : int32_t {
   MSPTI_ACTIVITY_KIND_INVALID = 0,
   MSPTI_ACTIVITY_KIND_KERNEL = 2,
   MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION = 8,
-  MSPTI_ACTIVITY_KIND_ACL_API = 10,
   MSPTI_ACTIVITY_KIND_COUNT = 13
 };
 
@@ -39,15 +38,6 @@ struct OPENACLNN_RECORD msptiActivityKernel {
   } ds;
   uint64_t correlationId;
   const char* type;
-  const char* name;
-};
-struct OPENACLNN_RECORD msptiActivityApi {
-  msptiActivityKind kind;
-  uint64_t start, end;
-  struct {
-    uint32_t processId, threadId;
-  } pt;
-  uint64_t correlationId;
   const char* name;
 };
 struct msptiActivityExternalCorrelation {
