@@ -49,6 +49,7 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
         result[name] = root
     result["ASCEND_OPP_PATH"] = f"{root}/opp"
     for name, part in (
+        ("PATH", "/tools/profiler/bin"),  # msprof
         ("PATH", "/bin"),
         ("LD_LIBRARY_PATH", "/lib64"),
         ("LIBRARY_PATH", "/lib64"),
@@ -56,7 +57,7 @@ def environment(base: Mapping[str, str], folder: Path | None = None) -> dict[str
         ("PKG_CONFIG_PATH", "/share/pkgconfig"),
         ("PYTHONPATH", "/python/site-packages"),
     ):
-        before = base.get(name)
+        before = result.get(name)
         # `openaclnn npu` has put folders before it that must stay there.
         if f"{root}{part}" not in (before or "").split(":"):
             result[name] = f"{root}{part}" + (f":{before}" if before else "")
