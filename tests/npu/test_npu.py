@@ -130,9 +130,10 @@ def test_several_devices():
 def test_imported_before_torch():
     code = "import openaclnn.npu, torch; print(torch.ones(2, device='npu').mul(3).tolist())"
     code += "; import acl; print(acl.rt.get_device())"
+    code += "; import shutil; print(shutil.which('msprof') is not None)"
     code += "; print(torch.compile(lambda x: x + 1)(torch.ones(2, device='npu')).tolist())"
     done = run(sys.executable, "-c", code)
-    assert done.stdout == "[3.0, 3.0]\n(0, 0)\n[2.0, 2.0]\n", done.stderr
+    assert done.stdout == "[3.0, 3.0]\n(0, 0)\nTrue\n[2.0, 2.0]\n", done.stderr
 
 
 def test_imported_too_late():

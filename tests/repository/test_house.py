@@ -39,6 +39,7 @@ MAY_INCLUDE = {
     "core/acl": "core/runtime",
     "core/hccl": "core/runtime core/acl",
     "core/npu": "core/runtime",
+    "core/mspti": "core/runtime",
     "core/smi": "",
     "core/names": "",
     "core/torch": "core/ops",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ---- an installation directory laid out like CANN's ----
 set(HOME_DIR openaclnn/home)
-install(TARGETS openaclnn ${NAMES} LIBRARY DESTINATION ${HOME_DIR}/lib64)
+install(TARGETS openaclnn ${NAMES} mspti LIBRARY DESTINATION ${HOME_DIR}/lib64)
 install(TARGETS npu_smi RUNTIME DESTINATION ${HOME_DIR}/bin)
 install(TARGETS openaclnn_trace ${TRACE_NAMES} LIBRARY DESTINATION ${HOME_DIR}/lib64/trace)
 install(TARGETS trace_cust_opapi LIBRARY DESTINATION ${HOME_DIR}/lib64/trace/op_api/lib)

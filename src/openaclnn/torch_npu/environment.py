@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..aten.library import built_library
 from ..settings import home
-from .names import NEEDED, WANTED
+from .names import NEEDED, WANTED, WANTED_IN_HOME
 
 # The variables of an installed CANN: torch_npu looks there for operators first.
 FOREIGN = ("ASCEND_CUSTOM_OPP_PATH",)
@@ -20,8 +20,14 @@ DEFAULTS = {
 }
 
 
+def in_front(added: list[Path], before: str | None) -> str:
+    first = [str(folder) for folder in added]
+    rest = before.split(":") if before else []
+    return ":".join([*first, *(path for path in rest if path not in first)])
+
+
 def settings(base: Mapping[str, str]) -> dict[str, str]:
-    """The variables to set beside LD_LIBRARY_PATH."""
+    """The variables to set beside LD_LIBRARY_PATH and PYTHONPATH."""
     root = str(home())
     found = {name: root for name in ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")}
     found["ASCEND_OPP_PATH"] = f"{root}/opp"
@@ -30,6 +36,8 @@ def settings(base: Mapping[str, str]) -> dict[str, str]:
     traced = home() / "lib64" / "trace"
     if str(traced) in base.get("LD_PRELOAD", ""):  # `openaclnn trace` runs this process
         found["ASCEND_CUSTOM_OPP_PATH"] = str(traced)
+    programs = [home() / "bin", home() / "tools" / "profiler" / "bin"]  # npu-smi, msprof
+    found["PATH"] = in_front(programs, base.get("PATH"))
     return found | {name: value for name, value in DEFAULTS.items() if name not in base}
 
 
@@ -43,7 +51,7 @@ def libraries() -> list[Path]:
     root = home() / "lib64"
     return [
         *(root / "npu" / f"lib{name}.so" for name in (*NEEDED, *WANTED)),
-        root / "libopapi.so",
+        *(root / f"lib{name}.so" for name in (*WANTED_IN_HOME, "opapi")),
     ]
 
 
@@ -55,10 +63,6 @@ def modules() -> Path:
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` with all that a process needs."""
     found = {**base, **settings(base)}
-    programs = [home() / "bin", home() / "tools" / "profiler" / "bin"]  # npu-smi, msprof
-    paths = {"LD_LIBRARY_PATH": folders(), "PYTHONPATH": [modules()], "PATH": programs}
-    for name, folders_of in paths.items():
-        first = [str(folder) for folder in folders_of]
-        before = found[name].split(":") if found.get(name) else []
-        found[name] = ":".join([*first, *(path for path in before if path not in first)])
+    found["LD_LIBRARY_PATH"] = in_front(folders(), base.get("LD_LIBRARY_PATH"))
+    found["PYTHONPATH"] = in_front([modules()], base.get("PYTHONPATH"))
     return found

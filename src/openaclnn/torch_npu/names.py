@@ -18,7 +18,9 @@ OLDEST = "2.7.1"  # docs/howto/npu_device.md has figures from there to VERSION
 # The libraries that the wheel names, without their lib and .so.
 NEEDED = ("hccl", "ascendcl", "acl_op_compiler", "ge_runner", "graph", "acl_tdt_channel")
 # The libraries that the wheel loads when it first needs one of their functions.
-WANTED = ("hcomm", "mspti")
+WANTED = ("hcomm",)
+# The same, but only if lib64 under ASCEND_HOME_PATH has it.
+WANTED_IN_HOME = ("mspti",)
 
 WORKING = {
     "aclInit": "as for C programs, and says once that no NPU computes here",

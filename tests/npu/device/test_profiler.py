@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_npu.profiler: three training steps, recorded, exported and read by the wheel's analyser."""
+"""torch_npu.profiler: three training steps, recorded, exported and read by the wheel's analyser;
+torch.profiler: kernels of the device among the host's operators.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,7 @@ def output(tmp_path_factory) -> Path:
             optimizer.zero_grad()
             model(x).sum().backward()
             optimizer.step()
+            torch.npu.synchronize()  # work still queued would count for the next step
             recorded.step()
     (written,) = folder.glob("*/ASCEND_PROFILER_OUTPUT")
     return written
@@ -76,3 +80,41 @@ def test_analyser_found_no_error(output):
     logs = [path.read_text() for path in (output.parent / "logs").glob("*.log")]
     assert logs
     assert "[ERROR]" not in "".join(logs)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    from torch.profiler import ProfilerActivity, profile
+
+    x = torch.randn(64, 64, device="npu")
+    torch.npu.synchronize()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as found:
+        for _ in range(STEPS):
+            (x @ x).relu()
+        torch.npu.synchronize()
+    return found
+
+
+def test_averages_have_the_time_of_kernels(recorded):
+    on_device = {
+        row.key: (row.count, row.self_device_time_total)
+        for row in recorded.key_averages()
+        if row.self_device_time_total > 0
+    }
+    assert {key: count for key, (count, _) in on_device.items()} == {
+        "aclnnMatmul": STEPS,
+        "aclnnRelu": STEPS,
+    }
+
+
+def test_chrome_trace_has_kernels_on_their_stream(recorded, tmp_path):
+    recorded.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    assert [k["name"] for k in kernels] == ["aclnnMatmul", "aclnnRelu"] * STEPS
+    assert len({(k["pid"], k["tid"]) for k in kernels}) == 1
+    ends = [k["ts"] + k["dur"] for k in kernels]
+    assert all(end <= k["ts"] for end, k in zip(ends, kernels[1:], strict=False))
+    if os.environ.get("TASK_QUEUE_ENABLE") == "0":  # else another thread submits them
+        arrows = [e["ts"] for e in events if e.get("cat") == "ac2g" and e["ph"] == "f"]
+        assert arrows == [k["ts"] for k in kernels]

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activities of the device for one subscriber: kernels, their submission as API records, and the
-// external identifiers that were pushed then. Records wait for msptiActivityFlushAll. Kinds that
-// nothing here produces (markers, memory, collectives) are accepted and stay empty.
-#include "core/npu/mspti.h"
-
-#include <unistd.h>
+// Activities of the device for one subscriber: kernels, and the external identifiers that were
+// pushed when they were submitted. Records wait for msptiActivityFlushAll. Other kinds (calls,
+// memory, collectives) are accepted and stay empty: torch_npu shows nothing of them.
+#include "core/mspti/mspti.h"
 
 #include <chrono>
 #include <cstring>
@@ -86,8 +84,7 @@ int64_t wall_clock() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() - steady_nanoseconds();
 }
 
-constexpr size_t kLargest = sizeof(msptiActivityExternalCorrelation) + sizeof(msptiActivityApi) +
-                            sizeof(msptiActivityKernel);
+constexpr size_t kLargest = sizeof(msptiActivityExternalCorrelation) + sizeof(msptiActivityKernel);
 
 // Returns the bytes written, at most kLargest.
 size_t write_records(const Activities& own, const Activity& activity, uint64_t correlation,
@@ -102,14 +99,6 @@ size_t write_records(const Activities& own, const Activity& activity, uint64_t c
   if (own.wants(MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) && from.external_kind != 0) {
     put(msptiActivityExternalCorrelation{MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                          from.external_kind, from.external_id, correlation});
-  }
-  if (own.wants(MSPTI_ACTIVITY_KIND_API)) {
-    put(msptiActivityApi{MSPTI_ACTIVITY_KIND_API,
-                         time(from.begin),
-                         time(from.end),
-                         {static_cast<uint32_t>(getpid()), from.thread},
-                         correlation,
-                         activity.name});
   }
   if (own.wants(MSPTI_ACTIVITY_KIND_KERNEL)) {
     put(msptiActivityKernel{
@@ -188,12 +177,6 @@ msptiResult msptiActivityDisable(msptiActivityKind kind) {
   });
 }
 
-bool msptiActivityIsEnabled(msptiActivityKind kind) {
-  Activities& own = Activities::get();
-  std::lock_guard lock(own.mutex);
-  return is_kind(kind) && own.wants(kind);
-}
-
 // The callbacks run without the lock.
 msptiResult msptiActivityFlushAll(uint32_t) {
   return with_activities([&](Activities& own, std::unique_lock<std::mutex>& lock) {
@@ -239,7 +222,6 @@ msptiResult msptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBy
     at = static_cast<size_t>(previous - buffer);
     switch ((*record)->kind) {
       case MSPTI_ACTIVITY_KIND_KERNEL: at += sizeof(msptiActivityKernel); break;
-      case MSPTI_ACTIVITY_KIND_API: at += sizeof(msptiActivityApi); break;
       case MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         at += sizeof(msptiActivityExternalCorrelation);
         break;

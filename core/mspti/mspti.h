@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/npu/calls.h"
+#define OPENACLNN_MSPTI extern "C" __attribute__((visibility("default")))
 
 enum msptiResult {
   MSPTI_SUCCESS = 0,
@@ -20,7 +20,6 @@ enum msptiResult {
 enum msptiActivityKind : int32_t {
   MSPTI_ACTIVITY_KIND_INVALID = 0,
   MSPTI_ACTIVITY_KIND_KERNEL = 2,
-  MSPTI_ACTIVITY_KIND_API = 3,
   MSPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION = 8,
   MSPTI_ACTIVITY_KIND_COUNT = 13
 };
@@ -41,15 +40,6 @@ struct OPENACLNN_RECORD msptiActivityKernel {
   const char* type;
   const char* name;
 };
-struct OPENACLNN_RECORD msptiActivityApi {
-  msptiActivityKind kind;
-  uint64_t start, end;
-  struct {
-    uint32_t processId, threadId;
-  } pt;
-  uint64_t correlationId;
-  const char* name;
-};
 struct msptiActivityExternalCorrelation {
   msptiActivityKind kind;
   uint32_t externalKind;
@@ -63,17 +53,16 @@ using msptiBuffersCallbackRequestFunc = void (*)(uint8_t** buffer, size_t* size,
                                                  size_t* maxNumRecords);
 using msptiBuffersCallbackCompleteFunc = void (*)(uint8_t* buffer, size_t size, size_t validSize);
 
-OPENACLNN_NPU msptiResult msptiSubscribe(msptiSubscriberHandle* subscriber,
-                                         msptiCallbackFunc callback, void* userdata);
-OPENACLNN_NPU msptiResult msptiUnsubscribe(msptiSubscriberHandle subscriber);
-OPENACLNN_NPU msptiResult
+OPENACLNN_MSPTI msptiResult msptiSubscribe(msptiSubscriberHandle* subscriber,
+                                           msptiCallbackFunc callback, void* userdata);
+OPENACLNN_MSPTI msptiResult msptiUnsubscribe(msptiSubscriberHandle subscriber);
+OPENACLNN_MSPTI msptiResult
 msptiActivityRegisterCallbacks(msptiBuffersCallbackRequestFunc funcBufferRequested,
                                msptiBuffersCallbackCompleteFunc funcBufferCompleted);
-OPENACLNN_NPU msptiResult msptiActivityEnable(msptiActivityKind kind);
-OPENACLNN_NPU msptiResult msptiActivityDisable(msptiActivityKind kind);
-OPENACLNN_NPU bool msptiActivityIsEnabled(msptiActivityKind kind);
-OPENACLNN_NPU msptiResult msptiActivityFlushAll(uint32_t flag);
-OPENACLNN_NPU msptiResult msptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBytes,
-                                                     msptiActivity** record);
-OPENACLNN_NPU msptiResult msptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id);
-OPENACLNN_NPU msptiResult msptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* lastId);
+OPENACLNN_MSPTI msptiResult msptiActivityEnable(msptiActivityKind kind);
+OPENACLNN_MSPTI msptiResult msptiActivityDisable(msptiActivityKind kind);
+OPENACLNN_MSPTI msptiResult msptiActivityFlushAll(uint32_t flag);
+OPENACLNN_MSPTI msptiResult msptiActivityGetNextRecord(uint8_t* buffer, size_t validBufferSizeBytes,
+                                                       msptiActivity** record);
+OPENACLNN_MSPTI msptiResult msptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id);
+OPENACLNN_MSPTI msptiResult msptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t* lastId);
