@@ -4,6 +4,8 @@
 // memory, collectives) are accepted and stay empty: torch_npu shows nothing of them.
 #include "core/mspti/mspti.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -29,6 +31,14 @@ struct Activity {
 constexpr uint32_t kMostExternalKind = 15;
 
 struct Activities {
+  Activities() {  // the library is never unloaded
+    pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
+                   [] {
+                     get().subscribed = false;  // the parent's
+                     get().pending.clear();
+                     get().mutex.unlock();
+                   });
+  }
   static Activities& get() {
     static constinit NoDestructor<Activities> activities;
     return activities.get();
@@ -193,6 +203,8 @@ msptiResult msptiActivityFlushAll(uint32_t) {
       request(&buffer, &size, &most);
       lock.lock();
       if (buffer == nullptr || size < kLargest) {
+        flushed.erase(flushed.begin(), flushed.begin() + static_cast<std::ptrdiff_t>(next));
+        own.pending.insert(own.pending.begin(), flushed.begin(), flushed.end());
         if (buffer != nullptr) {
           lock.unlock();
           complete(buffer, size, 0);
