@@ -34,7 +34,6 @@ class Rank:
         given = [self.group if isinstance(v, str) and v == "group" else v for v in values]
         return self.library(ROWS[name], given)
 
-
     def destroy(self) -> None:
         assert self.library.base.HcclCommDestroy(self.comm) == 0
 

@@ -234,16 +234,13 @@ def test_counts_whose_sum_overflows(place):
 
 def test_ranks_with_different_operators_or_dtypes():
     x, w, out = torch.zeros(4, 3), torch.zeros(1, 3, 2), torch.zeros(4, 2)
-    counts = [2, 2], [2, 2]
+    given = x, w, None, None, None, None, "group", 2, [2, 2], [2, 2], False, False
 
     def run(rank):
+        name, *last = [("aclnnAlltoAllvGroupedMatMul", False, out, None, None),
+                       ("aclnnGroupedMatMulAlltoAllv", out, None)][rank.rank]  # fmt: skip
         with pytest.raises(Refused) as refusal:
-            if rank.rank == 0:
-                rank.call("aclnnAlltoAllvGroupedMatMul", x, w, None, None, None, None, "group", 2,
-                          *counts, False, False, False, out, None, None)  # fmt: skip
-            else:
-                rank.call("aclnnGroupedMatMulAlltoAllv", x, w, None, None, None, None, "group", 2,
-                          *counts, False, False, out, None)  # fmt: skip
+            rank.call(name, *given, *last)
         return str(refusal.value)
 
     assert all("ranks must pass the same operator" in said for said in on_ranks(run))

@@ -245,11 +245,9 @@ def test_ranks_in_different_operators_are_refused_on_both():
     counts = torch.zeros(RANKS * layer.local, dtype=torch.int32)
 
     def run(rank):
+        sent = [None] * 4 + [counts, None, rows[:, 0].float()]
         with pytest.raises(Refused) as refusal:
-            if rank.rank == 0:
-                layer.dispatch(rank)
-            else:
-                layer.combine(rank, rows, [None] * 4 + [counts, None, rows[:, 0].float()])
+            layer.combine(rank, rows, sent) if rank.rank else layer.dispatch(rank)
         return str(refusal.value)
 
     assert all("ranks must pass the same operator" in said for said in on_ranks(run))
