@@ -104,7 +104,7 @@ inline void check_tokens(const Tensor& x, const char* name, const Tensor& ids, c
   require(at::isIntegralType(ids.scalar_type(), false), "expertIds must have integers, but is ",
           ids.scalar_type());
   const int64_t tokens = ids.size(0), choices = ids.size(1);
-  if (has(gates)) check_shape(gates, "expertScales", {tokens, choices});
+  if (gates.defined()) check_shape(gates, "expertScales", {tokens, choices});
   if (has(mask))
     require_shape(mask.numel() == tokens || mask.numel() == tokens * choices,
                   "xActiveMask must have shape [", tokens, "] or [", tokens, ", ", choices,

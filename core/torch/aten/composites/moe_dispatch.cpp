@@ -51,8 +51,9 @@ void moe_dispatch_v4(Tensor x, Tensor ids, Tensor scales, Tensor mask, Tensor ga
     const Quantised q = quantised_rows(rows);
     rows = q.numbers, row_scales = q.scale;
   }
-  group.agree({kDispatch, h, number_of(x.scalar_type()), experts, shared_ranks, quant, has(gates)},
-              "operator, row size, dtype, numbers of experts, quantMode and expertScales");
+  group.agree(
+      {kDispatch, h, number_of(x.scalar_type()), experts, shared_ranks, quant, gates.defined()},
+      "operator, row size, dtype, numbers of experts, quantMode and expertScales");
   const Tensor theirs = group.exchanged(at::tensor(routing.counts.of, at::kLong));
   const Counts received{numbers_in(theirs, "counts"), world, local};
   group.require_all(received.total() <= out.tensor().size(0),
@@ -64,7 +65,7 @@ void moe_dispatch_v4(Tensor x, Tensor ids, Tensor scales, Tensor mask, Tensor ga
   };
   put_first(out, moved(rows));
   if (quant == 2) put_first(dynamic, moved(row_scales));
-  if (has(gates)) {
+  if (gates.defined()) {
     const Tensor choice = routing.column(&SentRow::choice);
     const Tensor place = tokens * ids.size(1) + choice.clamp_min(0);
     const Tensor weight = gates.to(at::kFloat).flatten().index_select(0, place);
