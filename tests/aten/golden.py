@@ -58,6 +58,12 @@ def miss(got: Tensor, expected: Tensor, slack: float = SLACK, ulps: float = ONCE
     return f"{found.flatten()[place]} is not {wanted.flatten()[place]}"
 
 
+def close(got: list[Tensor], expected: list[Tensor], slack: float = SLACK) -> None:
+    assert [miss(a, b.detach(), slack) for a, b in zip(got, expected, strict=True)] == [""] * len(
+        expected
+    )
+
+
 def misses(sample: Sample, reference: Callable[..., Any], dtype: torch.dtype) -> list[str]:
     """What differs between a sample call and its reference, which takes the arguments that are
     read, in their order.

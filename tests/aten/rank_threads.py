@@ -27,20 +27,26 @@ class Rank:
         comm = ctypes.c_void_p()
         join = self.library.base.HcclCommInitRootInfoConfig
         assert join(RANKS, root, rank, config, ctypes.byref(comm)) == 0
+        self.comm = comm
 
     def call(self, name: str, *values: Any) -> list[Any]:
         """As quantised_support.call; "group" is the name of the communicator."""
         given = [self.group if isinstance(v, str) and v == "group" else v for v in values]
         return self.library(ROWS[name], given)
 
+    def destroy(self) -> None:
+        assert self.library.base.HcclCommDestroy(self.comm) == 0
 
-@cache
-def started() -> tuple[list[ThreadPoolExecutor], list[Rank]]:
+
+def start() -> tuple[list[ThreadPoolExecutor], list[Rank]]:
     root = ctypes.create_string_buffer(4108)
     assert PackedLibrary().base.HcclGetRootInfo(root) == 0
     threads = [ThreadPoolExecutor(1) for _ in range(RANKS)]
     joined = [t.submit(Rank, i, root.raw) for i, t in enumerate(threads)]
     return threads, [future.result(60) for future in joined]
+
+
+started = cache(start)
 
 
 def on_ranks(function: Callable[[Rank], Any]) -> list[Any]:

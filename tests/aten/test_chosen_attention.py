@@ -179,11 +179,12 @@ REFUSED = [
     ("aclnnFusedCausalConv1d", 4, torch.tensor([2, 4]).int(), "cacheIndices must be in [0, 4)"),
     ("aclnnFusedCausalConv1d", 3, torch.tensor([0, 3, 8]).int(), "queryStartLoc must ascend"),
     ("aclnnFusedCausalConv1d", 9, torch.tensor([2, 4]).int(), "pages are not supported"),
+    ("aclnnLightningIndexer", 0, torch.zeros(2, 3, 0, 16).half(), "must have at least one head"),
     ("aclnnLightningIndexer", 9, 1, "sparseMode must be 0, all keys, or 3"),
     ("aclnnLightningIndexer", 7, "PA_BSND", "actualSeqLengths of keys must be given"),
     ("aclnnLightningIndexer", 4, torch.tensor([9, 10]).int(), "must have lengths from 0 to 9"),
     ("aclnnSparseFlashAttention", 3, torch.zeros(2, 3, 2, 4).int(), "sparseIndices must have"),
-    ("aclnnSparseFlashAttention", 10, 0, "sparseBlockSize must be from 1, but got 0"),
+    ("aclnnSparseFlashAttention", 10, 0, "sparseBlockSize must be at least 1, but got 0"),
     ("aclnnSparseFlashAttentionV2", 4, torch.tensor([[1, 6], [5, 0]]).int(), "blockTable must be"),
     ("aclnnSparseFlashAttentionV2", 5, torch.tensor([2, 7]).int(), "must have lengths from 0"),
 ]  # fmt: skip

@@ -5,11 +5,14 @@ arguments of both.
 
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import torch
 from tests.aten.quantised_support import HALVES, Refused, miss, random
-from tests.aten.rank_threads import RANKS, on_ranks
+from tests.aten.rank_threads import RANKS, on_ranks, start
 
 M, K, N = 6, 40, 8
 
@@ -217,3 +220,61 @@ def test_refusals():
     assert all("recvCounts of each rank must be the sendCounts" in s for s in said)
     assert [len(got) for got in on_ranks(lambda r: r.call("aclnnMatmulAllReduce", x, w, None,
                                                           *words))] == [1, 1]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [8, 9])
+def test_counts_beyond_the_rows(place):
+    counts = [[1, 1, 1, 1], [1, 1, 1, 1]]
+    counts[place - 8] = [2**40, 2**40, 2**40, 4]
+    name = ["sendCounts", "recvCounts"][place - 8]
+    said = refused_with("aclnnAlltoAllvGroupedMatMul", torch.zeros(4, 3), torch.zeros(2, 3, 2),
+                        None, None, None, None, "group", 2, *counts, False, False, True,
+                        torch.zeros(4, 2), None, None)  # fmt: skip
+    assert all(f"{name} must be at least 0 and sum to the 4 rows of" in s for s in said)
+
+
+def test_ranks_with_different_operators_or_dtypes():
+    x, w, out = torch.zeros(4, 3), torch.zeros(1, 3, 2), torch.zeros(4, 2)
+    given = x, w, None, None, None, None, "group", 2, [2, 2], [2, 2], False, False
+
+    def run(rank):
+        name, *last = [("aclnnAlltoAllvGroupedMatMul", False, out, None, None),
+                       ("aclnnGroupedMatMulAlltoAllv", out, None)][rank.rank]  # fmt: skip
+        with pytest.raises(Refused) as refusal:
+            rank.call(name, *given, *last)
+        return str(refusal.value)
+
+    assert all("ranks must pass the same operator" in said for said in on_ranks(run))
+    said = refused_with(
+        "aclnnAlltoAllMatmul", lambda r: x.to(HALVES[r]), lambda r: torch.zeros(6, 2).to(HALVES[r]),
+        None, None, "group", False, False, lambda r: torch.zeros(2, 2).to(HALVES[r]),
+        None)  # fmt: skip
+    assert all("ranks must pass the same operator, sizes and dtype" in s for s in said)
+
+
+def test_connections_of_operators_close_with_their_communicator():
+    def sockets():
+        found = 0
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                found += os.readlink(f"/proc/self/fd/{number}").startswith("socket:")
+            except FileNotFoundError:  # closed meanwhile
+                continue
+        return found
+
+    x, w, out = torch.zeros(4, 3), torch.zeros(3, 2), torch.zeros(4, 2)
+
+    def run(rank):
+        rank.call("aclnnMatmulAllReduce", x, w, None, "group", "sum", 0, 1, out)
+
+    on_ranks(run)  # what all communicators share stays open
+    before = sockets()
+    threads, ranks = start()
+    for step in (run, lambda rank: rank.destroy()):
+        for future in [t.submit(step, r) for t, r in zip(threads, ranks, strict=True)]:
+            future.result(60)
+    end = time.monotonic() + 10
+    while sockets() > before and time.monotonic() < end:  # the other side closes on its thread
+        time.sleep(0.01)
+    assert sockets() == before
+    on_ranks(run)

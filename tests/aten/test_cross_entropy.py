@@ -6,14 +6,10 @@ from __future__ import annotations
 import pytest
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import Refused, torch
-from tests.aten.golden import FLOATS, call, miss
+from tests.aten.golden import FLOATS, call, close
 
 Tensor = torch.Tensor
 N, C, IGNORED = 6, 5, -3
-
-
-def close(got: list[Tensor], expected: list[Tensor], **slack) -> None:
-    assert [miss(a, b, **slack) for a, b in zip(got, expected, strict=True)] == [""] * len(expected)
 
 
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])

@@ -61,7 +61,7 @@ class Layer:
         return rank.call("aclnnMoeDistributeCombineV2", rows, self.ids[r], torch.zeros(9).int(),
                          sent[4], self.gates[r], None, self.active[r], None, None, None, sent[6],
                          shared_x, *self.words(r), 0, 0, 0, 0, "",
-                         torch.empty(TOKENS, HIDDEN, dtype=self.dtype))[0]  # fmt: skip
+                         torch.empty_like(self.x[r]))[0]  # fmt: skip
 
 
 @pytest.mark.parametrize("shared", [0, 1])
@@ -113,6 +113,40 @@ def test_rows_are_quantised_with_the_scales_of_their_experts():
             assert torch.equal(sent[0][i], torch.round(row / scale).to(torch.int8))
 
 
+@pytest.mark.parametrize("quant", [0, 2])
+def test_a_rank_receives_no_rows(quant):
+    layer = Layer(torch.float16)
+    layer.ids = [torch.zeros(TOKENS, CHOICES, dtype=torch.int32)] * RANKS
+
+    def run(rank):
+        sent = layer.dispatch(rank, quant=quant)
+        return sent, None if quant else layer.combine(rank, sent[0], sent)
+
+    found = on_ranks(run)
+    assert found[0][0][3].tolist() == [len(layer.rows(0)), 0]
+    written = [0, *([1] if quant else []), 2, 3, 4, 5, 6]
+    assert not any(found[1][0][i].any() for i in written)
+    for r, (_, out) in enumerate(found):
+        expected = layer.gates[r].double().sum(1, keepdim=True) * layer.x[r].double()
+        expected[~layer.active[r]] = 0
+        assert quant or miss(out, expected) == ""
+
+
+def test_a_rank_has_no_tokens():
+    layer = Layer(torch.float16)
+    for each in (layer.x, layer.ids, layer.gates, layer.active):
+        each[1] = each[1][:0]
+
+    def run(rank):
+        sent = layer.dispatch(rank)
+        return layer.combine(rank, sent[0], sent)
+
+    out, none = on_ranks(run)
+    expected = layer.gates[0].double().sum(1, keepdim=True) * layer.x[0].double()
+    assert miss(out, expected) == ""
+    assert none.shape == (0, HIDDEN)
+
+
 def test_experts_without_a_rank_and_a_norm():
     """Number 4 adds nothing, 5 the token, 6 and 7 constants."""
     dtype = torch.bfloat16
@@ -154,6 +188,8 @@ def test_experts_without_a_rank_and_a_norm():
         (5, "nobody", 'groupEp must be the name of a communicator of this process'),
         (6, 3, "epWorldSize and epRankId must be those of the communicator"),
         (8, 3, "moeExpertNum must be divisible by 2"),
+        (8, 10**9, "moeExpertNum must be at most 1024 and sharedExpertNum at most 4"),
+        (13, 5, "moeExpertNum must be at most 1024 and sharedExpertNum at most 4, but are 4 and 5"),
         (10, 2, "tpWorldSize must be 0 or 1, but got 2"),
         (15, 3, "quantMode must be 0, none, or 2, dynamic INT8, but got 3"),
         (2, torch.zeros(3, HIDDEN), "scales must have shape"),
@@ -178,3 +214,43 @@ def test_refusals(place, value, sentence):
             del rank.call
 
     assert all(sentence in said for said in on_ranks(run))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_experts_without_a_rank_are_bounded(place):
+    numbers = [0, 0, 0]
+    numbers[place] = 2**31
+    layer = Layer(torch.float16)
+
+    def run(rank):
+        plain = rank.call
+
+        def newer(name, *words):
+            return plain("aclnnMoeDistributeDispatchV3", *words[:5], None, *words[5:19], *numbers,
+                         *words[19:])  # fmt: skip
+
+        rank.call = newer
+        try:
+            with pytest.raises(Refused) as refusal:
+                layer.dispatch(rank)
+        finally:
+            del rank.call
+        return str(refusal.value)
+
+    for said in on_ranks(run):
+        assert "constExpertNum must be at least 0 and at most 2147483647, but one is" in said
+
+
+def test_ranks_in_different_operators_are_refused_on_both():
+    layer = Layer(torch.float16)
+    rows = torch.zeros(RANKS * TOKENS * CHOICES, HIDDEN, dtype=torch.float16)
+    counts = torch.zeros(RANKS * layer.local, dtype=torch.int32)
+
+    def run(rank):
+        sent = [None] * 4 + [counts, None, rows[:, 0].float()]
+        with pytest.raises(Refused) as refusal:
+            layer.combine(rank, rows, sent) if rank.rank else layer.dispatch(rank)
+        return str(refusal.value)
+
+    assert all("ranks must pass the same operator" in said for said in on_ranks(run))
+    assert len(on_ranks(layer.dispatch)) == RANKS  # and work afterwards

@@ -10,7 +10,7 @@ import math
 import pytest
 from tests.aten import aten_support  # noqa: F401  (skips without torch and a compiler)
 from tests.aten.aten_samples import Refused, torch
-from tests.aten.golden import FLOATS, call, miss
+from tests.aten.golden import FLOATS, call, close
 
 Tensor = torch.Tensor
 LR, BETA1, BETA2, DECAY, EPS = 0.01, 0.9, 0.99, 0.1, 1e-6
@@ -26,10 +26,6 @@ def states(dtype: torch.dtype, shape=(3, 40), seed: int = 0) -> list[Tensor]:
     torch.manual_seed(seed)
     p, g, m = (torch.randn(shape).to(dtype) for _ in range(3))
     return [p, g, m, torch.rand(shape).to(dtype) + 0.1, torch.rand(shape).to(dtype) + 0.1]
-
-
-def close(got: list[Tensor], expected: list[Tensor]) -> None:
-    assert [miss(a, b) for a, b in zip(got, expected, strict=True)] == [""] * len(expected)
 
 
 def by_torch(optimiser: torch.optim.Optimizer, given: list[Tensor], state: list[dict]) -> None:

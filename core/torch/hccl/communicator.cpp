@@ -97,8 +97,13 @@ struct GlooEngine final : Engine {
         return c10::make_intrusive<Gloo>(std::move(its_store), static_cast<int>(rank),
                                          static_cast<int>(ranks), group);
       };
-      auto own = std::make_shared<GlooCommunicator>(name.empty() ? unique : name, rank, ranks,
-                                                    timeouts.execution, connect(store));
+      const std::shared_ptr<GlooCommunicator> own(
+          new GlooCommunicator(name.empty() ? unique : name, rank, ranks, timeouts.execution,
+                               connect(store)),
+          [](GlooCommunicator* ended) {
+            delete ended;
+            forget_ended();  // the connections of operators
+          });
       // Operators have separate connections: their order among collectives that other streams
       // perform differs between ranks.
       keep_for_operators(

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/runtime/fork.h"
 #include "core/runtime/no_destructor.h"
 
 namespace openaclnn::hccl {
@@ -28,9 +29,10 @@ struct Entry {
   std::shared_ptr<Lazy> lazy;
 };
 
+// A connection closes, and a communicator ends, only after this lock.
 std::mutex& entries_mutex() {
-  static constinit NoDestructor<std::mutex> mutex;
-  return mutex.get();
+  static constinit NoDestructor<ForkHeldMutex> held;
+  return held.get().mutex;
 }
 
 std::vector<Entry>& entries() {
@@ -43,20 +45,27 @@ std::vector<Entry>& entries() {
 void keep_for_operators(const std::shared_ptr<Communicator>& own, int32_t device, Connect connect) {
   auto lazy = std::make_shared<Lazy>();
   lazy->connect = std::move(connect);
-  std::vector<Entry> ended;  // their connections close after the lock
   const std::lock_guard lock(entries_mutex());
-  std::vector<Entry> alive;
+  entries().push_back({own, device, std::move(lazy)});
+}
+
+void forget_ended() {
+  std::vector<Entry> ended, alive;
+  const std::lock_guard lock(entries_mutex());
   for (Entry& entry : entries()) (entry.own.expired() ? ended : alive).push_back(std::move(entry));
-  alive.push_back({own, device, std::move(lazy)});
   entries() = std::move(alive);
 }
 
 Member member_of(const std::string& name, int32_t device) {
-  const std::lock_guard lock(entries_mutex());
+  std::vector<Entry> all;
+  {
+    const std::lock_guard lock(entries_mutex());
+    all = entries();
+  }
   std::shared_ptr<Communicator> found;
   std::shared_ptr<Lazy> lazy;
   bool here = false;
-  for (const Entry& entry : entries()) {
+  for (const Entry& entry : all) {
     auto own = entry.own.lock();
     if (own == nullptr || own->name != name || (here && entry.device != device)) continue;
     here = entry.device == device;

@@ -22,6 +22,9 @@ struct Member {
   std::function<std::shared_ptr<Communicator>()> connected;
 };
 
+// Closes the connections of those that ended; call it after `own` ended.
+void forget_ended();
+
 // The latest of that name, preferably of the device. Throws Failure if there is none.
 Member member_of(const std::string& name, int32_t device);
 

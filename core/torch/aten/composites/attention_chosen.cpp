@@ -23,6 +23,8 @@ struct Chosen {
     const int64_t q_rank = q_layout == "TND" ? 3 : 4, k_rank = k_layout == "TND" ? 3 : 4;
     check_rank(query, "query", q_rank, q_rank);
     check_rank(key, "key", k_rank, k_rank);
+    require_shape(query.size(-2) > 0, "query must have at least one head, but has shape ",
+                  query.sizes());
     require_shape(key.size(-2) == 1, "key must have one head, but has shape ", key.sizes());
     require_shape(key.size(-1) == query.size(-1), "key must have heads of ", query.size(-1),
                   " as query, but has shape ", key.sizes());
@@ -91,7 +93,7 @@ struct Chosen {
 void choose_keys(const Chosen& c, const Tensor& weights, int64_t count, bool with_values,
                  const Out& indices, const Out* values) {
   c.check();
-  require(count >= 1, "sparseCount must be from 1, but got ", count);
+  require(count >= 1, "sparseCount must be at least 1, but got ", count);
   Ints sizes = c.query.sizes().vec();
   sizes.pop_back();
   check_shape(weights, "weights", sizes);
@@ -182,7 +184,7 @@ void sparse_flash_v2(Tensor query, Tensor key, Tensor value, Tensor indices, Ten
   check_real(value, "value");
   const Chosen c{q_layout, k_layout, query, key, table, q_lengths, k_lengths, mode};
   c.check();
-  require(block >= 1, "sparseBlockSize must be from 1, but got ", block);
+  require(block >= 1, "sparseBlockSize must be at least 1, but got ", block);
   require(absorbed == 0 || absorbed == 2, "attentionMode must be 0 or 2, but got ", absorbed);
   const at::IntArrayRef k_sizes = key.sizes().slice(0, static_cast<size_t>(key.dim() - 1));
   const at::IntArrayRef q_sizes = query.sizes().slice(0, static_cast<size_t>(query.dim() - 1));

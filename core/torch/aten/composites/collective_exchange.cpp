@@ -42,7 +42,9 @@ void all_to_all_matmul(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text name, 
   require_shape(rows % r == 0, "x1 must have a number of rows that is divisible by the ", r,
                 " ranks, but has shape ", x1.sizes());
   require_shape(y.size(0) == r * h, "x2 must have ", r * h, " rows, but has shape ", x2.sizes());
-  if (!x.is_meta()) group.agree({kAllToAllMatmul, rows, h, x.element_size()}, "sizes of x1");
+  if (!x.is_meta())
+    group.agree({kAllToAllMatmul, rows, h, number_of(x.scalar_type())},
+                "operator, sizes and dtype of x1");
   const Tensor left =
       group.exchanged(x).reshape({r, rows / r, h}).transpose(0, 1).reshape({rows / r, r * h});
   out = product_of(left, y, bias);
@@ -64,7 +66,9 @@ void matmul_all_to_all(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text name, 
   require_shape(columns % r == 0, "x2 must have a number of columns that is divisible by the ", r,
                 " ranks, but has shape ", x2.sizes());
   const Tensor made = product_of(x, y, bias).to(x1.scalar_type());
-  if (!x.is_meta()) group.agree({kMatmulAllToAll, rows, columns, x.element_size()}, "sizes");
+  if (!x.is_meta())
+    group.agree({kMatmulAllToAll, rows, columns, number_of(x.scalar_type())},
+                "operator, sizes and dtype");
   const Tensor blocks = made.reshape({rows, r, columns / r}).transpose(0, 1).contiguous();
   out = group.exchanged(blocks).reshape({r * rows, columns / r});
 }
@@ -75,13 +79,27 @@ void matmul_all_to_all_v2(Tensor x1, Tensor x2, Tensor bias, Ints axes, Text nam
 
 // ---- rows of experts ----
 
+// Counts below 0, and sums that overflow, are refused too.
+void check_counts(const Ints& counts, const char* label, const Tensor& x, const char* name) {
+  check_rank(x, name, 2, 2);
+  int64_t left = x.size(0);
+  bool fits = true;
+  for (const int64_t count : counts) {
+    fits = fits && 0 <= count && count <= left;
+    if (fits) left -= count;
+  }
+  require_shape(fits && left == 0, label, " must be at least 0 and sum to the ", x.size(0),
+                " rows of ", name, ", but are ", counts);
+}
+
 struct Exchange {
   Group group;
   int64_t experts;
   Counts sent, received;
 
-  Exchange(const Text& name, int64_t world, const Tensor& weight, const Ints& send,
-           const Ints& receive, const Tensor& send_tensor, const Tensor& receive_tensor)
+  Exchange(const Text& name, int64_t world, const Tensor& weight, const Tensor& x, const Out& out,
+           const Ints& send, const Ints& receive, const Tensor& send_tensor,
+           const Tensor& receive_tensor)
       : group(name),
         experts(weight.size(0)),
         sent{send, group.ranks, experts},
@@ -90,24 +108,25 @@ struct Exchange {
             "sendCountsTensor and recvCountsTensor must be NULL");
     require(world == group.ranks, "epWorldSize must be the number of ranks of the group, ",
             group.ranks, ", but got ", world);
-    for (const auto& [list, label] : {std::pair(&send, "sendCounts"), {&receive, "recvCounts"}}) {
+    for (const auto& [list, label] : {std::pair(&send, "sendCounts"), {&receive, "recvCounts"}})
       require(static_cast<int64_t>(list->size()) == experts * world, label, " must have ",
               experts * world, " numbers, but has ", list->size());
-      (void)count_of({std::accumulate(list->begin(), list->end(), int64_t{0})}, label);
-    }
+    check_counts(send, "sendCounts", x, "gmmX");
+    check_counts(receive, "recvCounts", out.tensor(), "the output");
   }
 
   // Each rank must receive what the others send.
-  void agree(const Tensor& x) const {
+  void agree(int64_t function, const Tensor& x) const {
     if (x.is_meta() || group.ranks == 1) {
       require(x.is_meta() || sent.of == received.of,
               "sendCounts and recvCounts must be the same on one rank");
       return;
     }
+    group.agree({function, experts, x.size(1), number_of(x.scalar_type())},
+                "operator, number of experts, row size and dtype");
     const Tensor theirs = group.exchanged(at::tensor(sent.of, at::kLong));
     group.require_all(at::equal(theirs, at::tensor(received.of, at::kLong)),
                       "recvCounts of each rank must be the sendCounts of the others to it");
-    group.agree({x.size(1), x.element_size()}, "row size and dtype");
   }
 
   // Rows of expert e times weight e, in the dtype of x.
@@ -138,11 +157,9 @@ void all_to_all_grouped(Tensor x, Tensor weight, Tensor send_tensor, Tensor rece
                         Ints receive, bool transposed, bool shared_transposed, bool permuted,
                         Out out, Out shared, Out rows) {
   const Tensor w = float_matrix(weight, "gmmWeight", transposed, 3);
-  const Exchange e(name, world, w, send, receive, send_tensor, receive_tensor);
-  require_shape(e.sent.total() == x.size(0), "sendCounts must sum to the ", x.size(0),
-                " rows of gmmX, but sum to ", e.sent.total());
+  const Exchange e(name, world, w, x, out, send, receive, send_tensor, receive_tensor);
   shared_product(shared_x, shared_weight, shared_transposed, shared);
-  e.agree(x);
+  e.agree(kAllToAllGrouped, x);
   const Tensor got = e.group.exchanged(x, e.sent.by_rank(), e.received.by_rank());
   const Tensor sorted = select_rows(got, e.received.by_expert_first(got));
   out = e.product(sorted, w, e.received.by_expert());
@@ -162,12 +179,10 @@ void grouped_all_to_all(Tensor x, Tensor weight, Tensor send_tensor, Tensor rece
                         Ints receive, bool transposed, bool shared_transposed, Out out,
                         Out shared) {
   const Tensor w = float_matrix(weight, "gmmWeight", transposed, 3);
-  const Exchange e(name, world, w, send, receive, send_tensor, receive_tensor);
-  require_shape(e.sent.total() == x.size(0), "sendCounts must sum to the ", x.size(0),
-                " rows of gmmX, but sum to ", e.sent.total());
+  const Exchange e(name, world, w, x, out, send, receive, send_tensor, receive_tensor);
   shared_product(shared_x, shared_weight, shared_transposed, shared);
   const Tensor y = e.product(x, w, e.sent.by_expert());
-  e.agree(y);
+  e.agree(kGroupedAllToAll, y);
   const Tensor order = e.sent.by_expert_first(y);
   Tensor by_rank = at::empty_like(y);
   if (!y.is_meta()) by_rank.index_copy_(0, order, y);

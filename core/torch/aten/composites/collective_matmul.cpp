@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products joined with collectives: sums over ranks are fp32, rounded once.
 #include "core/torch/aten/composites/group.h"
+#include "core/torch/aten/composites/residual_norm.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -62,12 +63,10 @@ struct Product {
 // What must be the same on all ranks; the function is one of them.
 void agree(const Group& group, int64_t function, const Tensor& x1, int64_t columns) {
   if (x1.is_meta()) return;
-  Ints numbers{function};
-  for (const int64_t size : x1.sizes()) numbers.push_back(size);
-  numbers.resize(4, 1);
-  numbers.push_back(columns);
-  numbers.push_back(static_cast<int64_t>(x1.scalar_type()));
-  group.agree(numbers, "operator, sizes and dtype");
+  const int64_t planes = x1.dim() == 3 ? x1.size(0) : 1;
+  group.agree(
+      {function, x1.dim(), planes, x1.size(-2), x1.size(-1), columns, number_of(x1.scalar_type())},
+      "operator, sizes and dtype");
 }
 
 // ---- rows of all ranks, then the product ----
@@ -191,7 +190,7 @@ Tensor weight_quantised(const Tensor& x1, const Tensor& x2, const Tensor& bias, 
   check_integers(x2, "x2");
   check_rank(x2, "x2", 2, 2);
   check_given(scale, "antiquantScale");
-  require(group_size >= 0, "antiquantGroupSize must be from 0, but got ", group_size);
+  require(group_size >= 0, "antiquantGroupSize must be at least 0, but got ", group_size);
   const Packed weight(x2);
   require_shape(weight.size(0) == x1.size(-1), "x2 must have as many rows as x1 has columns, ",
                 x1.size(-1), ", but has ", weight.size(0));
@@ -213,17 +212,10 @@ void weight_quant_all_reduce_v2(Tensor x1, Tensor x2, Tensor bias, Tensor scale,
 
 // ---- with a norm after it ----
 
-// y = residual + sum, norm = y / rms(y) gamma; y is not rounded before the norm.
-void normalise(const Tensor& sum, const Tensor& residual, const Tensor& gamma, double eps,
+void normalise(const Tensor& x, const Tensor& residual, const Tensor& gamma, double eps,
                const Out& out, const Out& norm) {
-  check_given(residual, "residual");
-  require_shape(residual.numel() == sum.numel() && residual.size(-1) == sum.size(-1),
-                "residual must have shape ", sum.sizes(), ", but got ", residual.sizes());
-  const Tensor y = at_least_float(residual).reshape(sum.sizes()) + sum;
-  const Tensor r = at::rsqrt(at::mean(at::square(y), trailing_dims(y, gamma), true) + eps);
-  const Tensor normalised = y * r * at_least_float(gamma);
-  out = y.reshape(residual.sizes());
-  norm = normalised.reshape(residual.sizes());
+  const ResidualNorm made(x, residual, gamma, eps, "residual");
+  out = made.sum, norm = made.norm;
 }
 
 void matmul_all_reduce_norm(Tensor x1, Tensor x2, Tensor bias, Tensor residual, Tensor gamma,

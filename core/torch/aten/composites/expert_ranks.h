@@ -8,6 +8,9 @@
 
 namespace openaclnn::aten {
 
+// The documented maxima; ids of experts are INT32.
+constexpr int64_t kMostExperts = 1024, kMostShared = 4, kMostUnowned = INT32_MAX;
+
 // The attributes that all versions have.
 struct Experts {
   Text name;
@@ -24,19 +27,30 @@ struct Experts {
             rank);
     require(tensor_ranks <= 1, "tpWorldSize must be 0 or 1, but got ", tensor_ranks);
     require(shard == 0, "expertShardType must be 0, but got ", shard);
-    require(global_rows >= 0, "globalBs must be from 0, but got ", global_rows);
+    require(global_rows >= 0, "globalBs must be at least 0, but got ", global_rows);
     require(0 <= shared_ranks && shared_ranks < world, "sharedExpertRankNum must be in [0, ", world,
             "), but got ", shared_ranks);
+    require(count <= kMostExperts && shared <= kMostShared, "moeExpertNum must be at most ",
+            kMostExperts, " and sharedExpertNum at most ", kMostShared, ", but are ", count,
+            " and ", shared);
     require(count > 0 && count % (world - shared_ranks) == 0, "moeExpertNum must be divisible by ",
             world - shared_ranks, ", the ranks that have experts, but got ", count);
     require(shared_ranks == 0 || (shared > 0 && shared_ranks % shared == 0),
             "sharedExpertNum must divide sharedExpertRankNum, ", shared_ranks, ", but got ",
             shared);
-    require(zero >= 0 && copy >= 0 && constant >= 0,
-            "zeroExpertNum, copyExpertNum and constExpertNum must be from 0");
+    for (const int64_t number : {zero, copy, constant})
+      require(number >= 0 && number <= kMostUnowned,
+              "zeroExpertNum, copyExpertNum and constExpertNum must be at least 0 and at most ",
+              kMostUnowned, ", but one is ", number);
     return found;
   }
 };
+
+// xActiveMask as (tokens, 1) or (tokens, choices).
+inline Tensor active_of(const Tensor& mask, int64_t tokens, int64_t choices) {
+  if (!has(mask)) return {};
+  return mask.to(at::kBool).reshape({tokens, mask.numel() == tokens ? 1 : choices});
+}
 
 // A row that goes to an expert. Choice -1 - s is shared expert s.
 struct SentRow {
@@ -53,9 +67,8 @@ struct Routing {
     const Tensor dense = ids.to(at::kLong).contiguous();
     const auto* id = dense.const_data_ptr<int64_t>();
     const int64_t tokens = ids.size(0), choices = ids.size(1), local = e.local();
-    Tensor active;
-    if (has(mask)) active = mask.to(at::kBool).reshape({tokens, -1}).expand({tokens, choices});
-    if (has(mask)) active = active.contiguous();
+    Tensor active = active_of(mask, tokens, choices);
+    if (has(mask)) active = active.expand({tokens, choices}).contiguous();
     std::vector<std::vector<SentRow>> to(static_cast<size_t>(e.world * local));
     for (int64_t t = 0; t < tokens; ++t) {
       const bool* on = has(mask) ? active.const_data_ptr<bool>() + t * choices : nullptr;
@@ -83,15 +96,15 @@ struct Routing {
   }
 };
 
-inline void check_tokens(const Experts& e, const Tensor& x, const char* name, const Tensor& ids,
-                         const Tensor& mask, const Tensor& gates) {
+inline void check_tokens(const Tensor& x, const char* name, const Tensor& ids, const Tensor& mask,
+                         const Tensor& gates) {
   check_real(x, name);
   check_rank(x, name, 2, 3);
   check_rank(ids, "expertIds", 2, 2);
   require(at::isIntegralType(ids.scalar_type(), false), "expertIds must have integers, but is ",
           ids.scalar_type());
   const int64_t tokens = ids.size(0), choices = ids.size(1);
-  if (has(gates)) check_shape(gates, "expertScales", {tokens, choices});
+  if (gates.defined()) check_shape(gates, "expertScales", {tokens, choices});
   if (has(mask))
     require_shape(mask.numel() == tokens || mask.numel() == tokens * choices,
                   "xActiveMask must have shape [", tokens, "] or [", tokens, ", ", choices,
@@ -103,7 +116,9 @@ inline void put_first(const Out& out, const Tensor& made) {
   const Tensor& to = out.tensor();
   if (!to.defined() || to.numel() == 0) return;
   Ints sizes = made.sizes().vec();
-  sizes[0] = to.numel() / std::max<int64_t>(1, made.numel() / std::max<int64_t>(1, made.size(0)));
+  int64_t width = 1;
+  for (const int64_t size : made.sizes().slice(1)) width *= size;
+  sizes[0] = to.numel() / std::max<int64_t>(1, width);
   const Tensor all = at::zeros(sizes, made.options());
   const int64_t rows = std::min(sizes[0], made.size(0));
   all.slice(0, 0, rows).copy_(made.slice(0, 0, rows));

@@ -3,6 +3,8 @@
 // phase 1 (no data) only shapes are made. Calls of one group have the same order on all ranks.
 #pragma once
 
+#include <array>
+
 #include "core/runtime/stream_library.h"
 #include "core/torch/aten/composites/quantised.h"
 #include "core/torch/hccl/members.h"
@@ -17,8 +19,12 @@ enum Joined : int64_t {
   kAllToAllMatmul,
   kMatmulAllToAll,
   kDispatch,
-  kCombine
+  kCombine,
+  kAllToAllGrouped,
+  kGroupedAllToAll
 };
+
+inline int64_t number_of(at::ScalarType dtype) { return static_cast<int64_t>(dtype); }
 
 class Group {
  public:
@@ -39,16 +45,20 @@ class Group {
  public:
   const int64_t rank, ranks;
 
+  // What every rank exchanges first: the operator, sizes, dtypes. As many numbers for all
+  // operators, because ranks may be in different ones.
+  using Numbers = std::array<int64_t, 8>;
+
   // Throws on all ranks unless all pass the same numbers: the buffers of one call must agree.
-  void agree(const Ints& numbers, const char* what) const {
+  void agree(const Numbers& numbers, const char* what) const {
     if (ranks == 1) return;
-    const Tensor own = at::tensor(numbers, at::kLong);
-    const Tensor all = gathered(own).reshape({ranks, -1});
-    for (int64_t i = 0; i < ranks; ++i)
-      require_shape(at::equal(all[i], own), "ranks must pass the same ", what, ", but rank ", i,
-                    " passes ",
-                    Ints(all[i].data_ptr<int64_t>(), all[i].data_ptr<int64_t>() + own.numel()),
-                    " and rank ", rank, " ", numbers);
+    const at::IntArrayRef mine(numbers);
+    const Tensor all = gathered(at::tensor(mine, at::kLong));
+    for (int64_t i = 0; i < ranks; ++i) {
+      const at::IntArrayRef theirs(all.data_ptr<int64_t>() + i * all.numel() / ranks, mine.size());
+      require_shape(theirs == mine, "ranks must pass the same ", what, ", but rank ", i, " passes ",
+                    theirs, " and rank ", rank, " ", mine);
+    }
   }
 
   // Throws on all ranks unless it holds on each.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of experts back to the ranks of their tokens, and their weighted sums.
 #include "core/torch/aten/composites/expert_ranks.h"
+#include "core/torch/aten/composites/residual_norm.h"
 
 namespace openaclnn::aten {
 namespace {
@@ -19,7 +20,7 @@ Tensor combined(const Tensor& rows, const Tensor& ids, const Tensor& counts, con
           "elasticInfo and performanceInfo must be NULL");
   const Group group = e.group();
   check_given(gates, "expertScales");
-  check_tokens(e, rows, "expandX", ids, mask, gates);
+  check_tokens(rows, "expandX", ids, mask, gates);
   check_rank(rows, "expandX", 2, 2);
   const int64_t h = rows.size(1), tokens = ids.size(0), own = e.is_shared(e.rank) ? 1 : e.local();
   require_shape(counts.numel() >= e.world * own, "epSendCounts must have ", e.world * own,
@@ -45,7 +46,7 @@ Tensor combined(const Tensor& rows, const Tensor& ids, const Tensor& counts, con
   if (rows.is_meta()) return y;
 
   const Routing routing(e, ids, mask);
-  group.agree({kCombine, h, rows.element_size(), e.count, e.shared_ranks},
+  group.agree({kCombine, h, number_of(rows.scalar_type()), e.count, e.shared_ranks},
               "operator, row size, dtype and numbers of experts");
   const Tensor theirs = group.exchanged(at::tensor(routing.counts.of, at::kLong));
   const Counts held{numbers_in(theirs, "counts"), e.world, e.local()};
@@ -67,7 +68,7 @@ Tensor combined(const Tensor& rows, const Tensor& ids, const Tensor& counts, con
   const Tensor factor = at::tensor(factors, at::kFloat).unsqueeze(1);
   y.index_add_(0, routing.column(&SentRow::token), home.to(at::kFloat) * factor);
   if (has(added.shared_x)) y.add_(added.shared_x.reshape({tokens, h}));
-  const Tensor active = has(mask) ? mask.to(at::kBool).reshape({tokens, -1}) : Tensor();
+  const Tensor active = active_of(mask, tokens, ids.size(1));
   // Experts without a rank: zero ones add nothing, then copies, then constants.
   const int64_t first = e.count + e.zero, last = first + e.copy;
   for (int64_t k = 0; e.copy + e.constant > 0 && k < ids.size(1); ++k) {
@@ -128,20 +129,10 @@ void moe_combine_v4(Tensor x, Tensor ids, Tensor, Tensor counts, Tensor gates, T
                   copy, constant});
 }
 
-// x = residual + combined rows, y = x / rms(x) gamma.
 void normalise_combined(const Tensor& sum, const Tensor& residual, const Tensor& gamma, double eps,
                         const Out& y, const Out& rstd, const Out& x) {
-  check_given(residual, "residualX");
-  require_shape(residual.numel() == sum.numel(), "residualX must have as many elements as ",
-                sum.sizes(), ", but has shape ", residual.sizes());
-  const Tensor total = at_least_float(residual).reshape(sum.sizes()) + sum;
-  const Tensor r = at::rsqrt(at::mean(at::square(total), trailing_dims(total, gamma), true) + eps);
-  const Tensor normalised = (total * r * at_least_float(gamma)).reshape(residual.sizes());
-  y = normalised;
-  Ints sizes = residual.sizes().vec();
-  sizes.back() = 1;
-  rstd = r.reshape(sizes);
-  x = total.reshape(residual.sizes());
+  const ResidualNorm made(sum, residual, gamma, eps, "residualX");
+  y = made.norm, rstd = made.rstd, x = made.sum;
 }
 
 void moe_combine_norm(Tensor x, Tensor ids, Tensor, Tensor counts, Tensor gates, Tensor residual,

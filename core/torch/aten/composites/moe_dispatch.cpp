@@ -20,7 +20,7 @@ void moe_dispatch_v4(Tensor x, Tensor ids, Tensor scales, Tensor mask, Tensor ga
   require(nums_type == 0 || nums_type == 1, "expertTokenNumsType must be 0, ends, or 1, counts, ",
           "but got ", nums_type);
   const Group group = e.group();
-  check_tokens(e, x, "x", ids, mask, gates);
+  check_tokens(x, "x", ids, mask, gates);
   check_rank(x, "x", 2, 2);
   const int64_t h = x.size(1), local = e.local(), own = e.is_shared(rank) ? 1 : local;
   require_shape(x.size(0) == ids.size(0), "expertIds must have a row for each of the ", x.size(0),
@@ -51,8 +51,9 @@ void moe_dispatch_v4(Tensor x, Tensor ids, Tensor scales, Tensor mask, Tensor ga
     const Quantised q = quantised_rows(rows);
     rows = q.numbers, row_scales = q.scale;
   }
-  group.agree({kDispatch, h, x.element_size(), experts, shared_ranks, quant, has(gates)},
-              "operator, row size, dtype, numbers of experts, quantMode and expertScales");
+  group.agree(
+      {kDispatch, h, number_of(x.scalar_type()), experts, shared_ranks, quant, gates.defined()},
+      "operator, row size, dtype, numbers of experts, quantMode and expertScales");
   const Tensor theirs = group.exchanged(at::tensor(routing.counts.of, at::kLong));
   const Counts received{numbers_in(theirs, "counts"), world, local};
   group.require_all(received.total() <= out.tensor().size(0),
@@ -64,7 +65,7 @@ void moe_dispatch_v4(Tensor x, Tensor ids, Tensor scales, Tensor mask, Tensor ga
   };
   put_first(out, moved(rows));
   if (quant == 2) put_first(dynamic, moved(row_scales));
-  if (has(gates)) {
+  if (gates.defined()) {
     const Tensor choice = routing.column(&SentRow::choice);
     const Tensor place = tokens * ids.size(1) + choice.clamp_min(0);
     const Tensor weight = gates.to(at::kFloat).flatten().index_select(0, place);
