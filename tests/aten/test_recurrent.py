@@ -52,7 +52,7 @@ def test_layers_and_their_gradients_are_those_of_torch(
     if kind == "LSTM":
         back = call("aclnnLstmBackward", x, states, params, *out, *saved, None, *form, None, *to)
     else:
-        back = call("aclnnGRUBackward", x, params, states, *out, *saved, None, bias, layers, both,
+        back = call("aclnnGRUBackward", x, params, hx, *out, *saved, None, bias, layers, both,
                     batch_first, *to)  # fmt: skip
     close(back, list(expected), slack)
 

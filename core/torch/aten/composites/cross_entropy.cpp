@@ -71,7 +71,7 @@ Tensor flags_of(const Tensor& bits, int64_t count) {
   return at::bitwise_and(at::bitwise_right_shift(wide, places), 1).flatten().narrow(0, 0, count);
 }
 
-void check_bits(const Tensor& mask, int64_t count) {
+void check_target_mask(const Tensor& mask, int64_t count) {
   check_shape(mask, "targetMask", {(count + 7) / 8});
 }
 
@@ -85,7 +85,7 @@ void linear_online_max_sum(Tensor input, Tensor weight, Tensor target, int64_t f
                            Out logits) {
   require(last - first < weight.size(0), "vocabEndIndex must be below vocabStartIndex + ",
           weight.size(0), ", the rows of weight, but they are ", last, " and ", first);
-  check_bits(mask.tensor(), target.size(0));
+  check_target_mask(mask.tensor(), target.size(0));
   const Tensor z = logits_of(input, weight), top = z.amax(-1), shifted = z - top.unsqueeze(-1);
   const Tensor outside = at::bitwise_or(target<first, target> last);
   const Tensor place = (target - first).masked_fill(outside, 0);
@@ -113,7 +113,7 @@ void linear_cross_entropy_grad(Tensor gradient, Tensor input, Tensor weight, Ten
                                Tensor softmax, Out input_gradient, Out weight_gradient) {
   check_no_smoothing(smoothing);
   const int64_t rows = gradient.size(0);
-  check_bits(mask, rows);
+  check_target_mask(mask, rows);
   if (!softmax.defined()) {
     check_given(most, "logitsMax");
     check_given(sum, "sumExpLogits");

@@ -88,13 +88,17 @@ void embedding_bag_of(const Tensor& weight, const Tensor& indices, const Tensor&
                       const Out& largest) {
   need_data(weight);  // ATen's form without data has other shapes
   need_data(indices);
+  // ATen's kernels take strided weights for packed ones.
+  const auto packed = [](const Tensor& x) { return x.defined() ? x.contiguous() : x; };
   const auto [value, its_bag, its_size, its_largest] = at::_embedding_bag_forward_only(
-      weight, indices, offsets, by_frequency, how, false, weights, last_offset, padding);
+      packed(weight), packed(indices), packed(offsets), by_frequency, how, false, packed(weights),
+      last_offset, padding);
   out = value;
   size = its_size.narrow(0, 0, value.size(0));
   largest = its_largest.narrow(0, 0, std::min(its_largest.size(0), value.size(0)));
   // ATen does not return the bag of each index if its own gradient does not need it; that of
-  // torch_npu does.
+  // torch_npu does, but for sums, to which it passes an empty tensor.
+  if (how == 0 && bag.tensor().numel() == 0) return;
   const Tensor places = at::arange(indices.numel(), offsets.options());
   bag = at::searchsorted(offsets, places, false, true) - 1;
 }

@@ -238,7 +238,7 @@ void gru_layers(Tensor input, Tensors params, Tensor hx, Tensor batches, bool ha
   hy = at::stack(h);
 }
 
-void gru_layers_grad(Tensor input, Tensors params, Tensors hx, Tensor dy, Tensor dh, Tensors r,
+void gru_layers_grad(Tensor input, Tensors params, Tensor hx, Tensor dy, Tensor dh, Tensors r,
                      Tensors z, Tensors n, Tensors m, Tensors h, Tensor batches, bool has_bias,
                      int64_t count, bool bidirectional, bool batch_first, Out dx, Out dh_first,
                      Tensors dparams) {
@@ -248,14 +248,14 @@ void gru_layers_grad(Tensor input, Tensors params, Tensors hx, Tensor dy, Tensor
        {std::pair(&r, "r"), {&z, "z"}, {&n, "n"}, {&m, "h_n"}, {&h, "h"}})
     layers.check_saved(*list, name);
   layers.check_gradients(dparams);
-  const Tensor h0 = hx.empty() ? Tensor() : at::cat(hx, 0), arranged = layers.arranged(dy);
+  const Tensor arranged = layers.arranged(dy);
   layers.check_output_gradient(arranged);
   Tensors first(layers.cells());
   dx = layers.arranged(
       run_back(layers, h, arranged, [&](size_t cell, const Tensor& x, const Tensor& gradient) {
         const GruGradient sum = gru_backward(
             x, layers.weight_input(cell), layers.weight_hidden(cell),
-            layers.of_cell(h0, "hx", cell), h[cell], gradient, layers.of_cell(dh, "dh", cell),
+            layers.of_cell(hx, "hx", cell), h[cell], gradient, layers.of_cell(dh, "dh", cell),
             z[cell], r[cell], n[cell], m[cell], GRU_ORDER, layers.direction(cell));
         layers.put_gradients(
             dparams, cell,
