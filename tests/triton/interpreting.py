@@ -20,6 +20,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 import torch
 import triton
+import triton.language as tl  # noqa: F401  (the interpreter looks for it beside each function)
 from triton.runtime import interpreter
 
 from openaclnn.torch_npu.triton_kernels import round_to_nearest

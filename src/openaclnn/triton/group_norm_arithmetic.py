@@ -119,7 +119,8 @@ def item_of(item, G, D, C, S, RB, BR: tl.constexpr, LAST: tl.constexpr):
 def group_moments(parts, group, D, S, SPAN, P, BK: tl.constexpr, ONCE: tl.constexpr):
     """Mean and variance of a group, in fp64, from the mean and the squared deviations (Chan) of
     each channel and split. `parts` has pairs, [N, C, S, 2]; all of a group are one range.
-    ONCE: they are at most BK."""
+    ONCE: they are at most BK. Also what the rounded mean lacks, for DOUBLE, whose elements near
+    the mean would lose digits."""
     count = D * S
     at = parts + group.to(tl.int64) * count * 2
     k = tl.arange(0, BK)
@@ -130,6 +131,7 @@ def group_moments(parts, group, D, S, SPAN, P, BK: tl.constexpr, ONCE: tl.conste
         size = tl.where(k < count, tl.minimum(SPAN, P - k % S * SPAN), 0).to(tl.float64)
         mean = tl.sum(size * about, 0) / n
         away = tl.where(k < count, about - mean, 0.0)
+        lacks = size * away
         squares = rest + size * away * away
     else:
         total = tl.zeros([BK], tl.float64)
@@ -139,13 +141,15 @@ def group_moments(parts, group, D, S, SPAN, P, BK: tl.constexpr, ONCE: tl.conste
             total += size * tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg")
         mean = tl.sum(total, 0) / n
         squares = tl.zeros([BK], tl.float64)
+        lacks = tl.zeros([BK], tl.float64)
         for first in range(0, count, BK):
             j = first + k
             size = tl.minimum(SPAN, P - j % S * SPAN).to(tl.float64)
             away = tl.load(at + j * 2, mask=j < count, other=0.0, cache_modifier=".cg") - mean
             rest = tl.load(at + j * 2 + 1, mask=j < count, other=0.0, cache_modifier=".cg")
             squares += tl.where(j < count, rest + size * away * away, 0.0)
-    return mean, tl.sum(squares, 0) / n
+            lacks += tl.where(j < count, size * away, 0.0)
+    return mean, tl.sum(lacks, 0) / n, tl.sum(squares, 0) / n
 
 
 @triton.jit

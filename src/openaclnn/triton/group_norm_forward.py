@@ -149,7 +149,7 @@ def combine(
 ):  # fmt: skip
     """A program for each group; statistics: mean and rstd in fp64."""
     group = tl.program_id(0)
-    about, variance = group_moments(parts, group, D, S, SPAN, P, BK, ONCE)
+    about, _, variance = group_moments(parts, group, D, S, SPAN, P, BK, ONCE)
     deviation = reciprocal_deviation(variance, EPS, ACC)
     tl.store(statistics + group, about)
     tl.store(statistics + groups + group, deviation)
@@ -180,7 +180,7 @@ def apply_item(
         deviation = tl.load(statistics + groups + group, mask=known, other=0.0)
     else:  # all of one group
         group = item // (RB * S)
-        about, variance = group_moments(parts, group, D, S, SPAN, P, BK, ONCE)
+        about, lacks, variance = group_moments(parts, group, D, S, SPAN, P, BK, ONCE)
         deviation = reciprocal_deviation(variance, EPS, ACC)
         if item % (RB * S) == 0:
             tl.store(mean + group, about.to(ACC))
@@ -190,6 +190,8 @@ def apply_item(
     bias = tl.load(beta + channels, mask=known, other=0.0).to(ACC)[:, None]
     high = about.to(ACC)
     low = (about - high.to(tl.float64)).to(ACC)
+    if high.dtype == tl.float64 and not LAST:
+        low = tl.where(tl.abs(lacks) < float("inf"), lacks, low)
     if LAST:
         high, low = high[:, None], low[:, None]
     for begin in range(start, stop, BP):

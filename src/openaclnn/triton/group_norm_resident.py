@@ -107,7 +107,7 @@ def resident_forward(
         if FETCH:
             fetch(x, item + programs, items, G, D, C, P, S, RB, BR, BP)
         wait(counters + group, RB * S)
-        whole_mean, variance = group_moments(parts, group, D, S, BP, P, BK, ONCE)
+        whole_mean, _, variance = group_moments(parts, group, D, S, BP, P, BK, ONCE)
         deviation = reciprocal_deviation(variance, EPS, ACC)
         high = whole_mean.to(ACC)
         if item % (RB * S) == 0:

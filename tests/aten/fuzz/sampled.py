@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from openaclnn.golden.samples import CALLS
 
 from .values import BOOL, FLOAT, INT32, INT64, UINT8, List, S, T
 
@@ -19,7 +20,7 @@ SAMPLED = re.compile(
 WORD = re.compile(r"([a-zF])((?:\d+(?:x\d+)*)?)(?:\[(.+),(.+)\]|=(.+))?$")
 INT8 = 2
 LETTERS = {"F": FLOAT, "s": INT8, "i": INT64, "b": BOOL, "u": UINT8, "w": INT32}
-FILE = Path(__file__).parents[1] / "calls" / "written.txt"
+FILE = CALLS / "written.txt"
 
 
 def lines() -> Iterator[tuple[str, list[Any]]]:

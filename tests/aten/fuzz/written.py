@@ -9,8 +9,9 @@ import math
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from openaclnn.golden.samples import CALLS
 
 from .library import Signature
 from .values import BFLOAT16, BOOL, CODES, FLOAT, HALF, INT32, INT64, UINT8, Call, List, S, T, Text
@@ -26,7 +27,7 @@ NAMES = {"inf": math.inf, "nan": math.nan}
 @cache
 def lines() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for file in sorted((Path(__file__).parents[1] / "calls").glob("*.txt")):
+    for file in sorted(CALLS.glob("*.txt")):
         for line in file.read_text(encoding="utf-8").splitlines():
             if line and not line.startswith("#"):
                 name, _, rest = line.partition("(")
