@@ -83,19 +83,19 @@ def test_with_the_queue_of_torch_npu(queue):
 
 # The words of launch.py for each way to fail. Where none of them sets a timeout, the others must
 # raise at once, or they would wait for half an hour.
-SECONDS = ("HCCL_EXEC_TIMEOUT=5", "HCCL_CONNECT_TIMEOUT=5")
+EXECUTION, CONNECTION = "HCCL_EXEC_TIMEOUT=5", "HCCL_CONNECT_TIMEOUT=5"
 FAILING = str(PROGRAMS / "failing.py")
 FAILURES = {
     "raises": ("2", FAILING, "raises"),
     "killed": ("2", FAILING, "killed"),
     "leaves": ("2", FAILING, "leaves"),
-    "sleeps": (*SECONDS, "2", FAILING, "sleeps"),
-    "missing": (*SECONDS, "2", FAILING, "missing"),
+    "sleeps": (EXECUTION, "2", FAILING, "sleeps"),
+    "missing": (CONNECTION, "2", FAILING, "missing"),
     "sleeps longer than the group waits": ("TIMEOUT=5", "2", FAILING, "sleeps"),
     "killed, of four": ("4", FAILING, "killed"),
     "killed, no result read": ("2", FAILING, "killed", "unread"),
     "told to fail": ("OPENACLNN_HCCL_FAULT=1:2:error", "2", FAILING, "fault"),
-    "told to be silent": ("OPENACLNN_HCCL_FAULT=1:2:silent", *SECONDS, "2", FAILING, "fault"),
+    "told to be silent": ("OPENACLNN_HCCL_FAULT=1:2:silent", EXECUTION, "2", FAILING, "fault"),
 }
 
 
