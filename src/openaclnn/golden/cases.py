@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..aten import Row
+from ..aten import Parameter, Row
 from ..aten.products import entry_of
 from ..reference.dtypes import missing_module
 from ..reference.layouts import CASE_LAYOUTS, along_a_dim
 from ..rows.schema import Product
 from ..rows.table import ANY
-from ..verify.cases import BadCase, Case, seed_of
+from ..verify.cases import BadCase, Case, Shape, seed_of
 from .arguments import FLOATS, Array
 from .calling import Call
 from .judging import described_op
@@ -35,6 +35,15 @@ class GoldenCase(Case):
 
     sample: Sample | None = None
     varied: bool = False  # the function may refuse its attributes
+
+    def unusual(self) -> int:
+        return int(self.varied)
+
+    def tensors(self) -> Iterator[tuple[str, Shape, bool]]:
+        assert self.sample is not None
+        for p, word in zip(self.sample.row.given, self.sample.words, strict=True):
+            for shape in shapes_in(p, word):
+                yield p.name, shape, p.written
 
     def inputs(self) -> list[Array]:
         """Those of `call`."""
@@ -151,11 +160,18 @@ def _may_be_special(sample: Sample) -> bool:
 
 
 def _shapes(sample: Sample) -> tuple[tuple[int, ...], ...]:
-    rng = np.random.default_rng(0)
+    """Of the inputs."""
     every = zip(sample.row.given, sample.words, strict=True)
-    words = [w for p, w in every if p.kind.startswith("tensor") and not p.written and w]
-    flat = [w for word in words for w in (word if isinstance(word, list) else [word]) if w]
-    return tuple(tensor(word, "FLOAT", rng).shape for word in flat) or ((),)
+    return tuple(s for p, word in every if not p.written for s in shapes_in(p, word)) or ((),)
+
+
+def shapes_in(p: Parameter, word: Any) -> list[Shape]:
+    """Those of the tensors of an argument."""
+    if not p.kind.startswith("tensor"):
+        return []
+    rng = np.random.default_rng(0)
+    words = word if isinstance(word, list) else [word]
+    return [tensor(w, "FLOAT", rng).shape for w in words if w]
 
 
 def _attributes(sample: Sample) -> dict[str, Any]:

@@ -50,8 +50,8 @@ class Sample:
 
 
 @cache
-def _lines() -> dict[str, list[str]]:
-    """By function."""
+def lines() -> dict[str, list[str]]:
+    """The arguments of the calls, by function."""
     found: dict[str, list[str]] = {}
     for file in sorted(CALLS.glob("*.txt")):
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -62,7 +62,7 @@ def _lines() -> dict[str, list[str]]:
 
 
 def samples(row: Row) -> list[Sample]:
-    return [Sample(row, tuple(map(_word, _parts(text)))) for text in _lines().get(row.name, [])]
+    return [Sample(row, tuple(map(_word, _parts(text)))) for text in lines().get(row.name, [])]
 
 
 def _parts(text: str) -> list[ast.expr]:

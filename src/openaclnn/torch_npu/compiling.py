@@ -7,26 +7,21 @@ that AOTAutograd makes calls the same operators of the device as without `torch.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-from . import metas
+from . import metas, notices
 
 NOTICE = (
     "torch.compile: graphs on device npu run operator by operator after AOTAutograd, because "
     "openaclnn has no code generator for them (OPENACLNN_NPU_NOTICE=0 silences this)"
 )
-_noticed = False
 
 
-def notice() -> None:
-    global _noticed
-    if not _noticed and os.environ.get("OPENACLNN_NPU_NOTICE", "1") != "0":
-        warnings.warn(NOTICE, stacklevel=2)
-    _noticed = True
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=3)  # at the caller of notices.once
 
 
 def _is_on_npu(value: Any) -> bool:
@@ -60,7 +55,7 @@ def _falling_back(compile_fx: Callable[..., Any]) -> Callable[..., Any]:
                 "AOTInductor cannot compile for device npu here: openaclnn has no code generator; "
                 "use torch.compile, or compile for device cpu"
             )
-        notice()
+        notices.once(NOTICE, _warn)
         return aot_eager(model, list(inputs))
 
     return compile_on_npu

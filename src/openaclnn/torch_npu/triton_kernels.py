@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from . import notices
+
 NOTICE = (
     "openaclnn: Triton kernels on device npu run in Triton's interpreter, which is slow "
     "(OPENACLNN_NPU_NOTICE=0 silences this)"
 )
-_noticed = False
 
 
-def notice() -> None:
-    global _noticed
-    if not _noticed and os.environ.get("OPENACLNN_NPU_NOTICE", "1") != "0":
-        print(NOTICE, file=sys.stderr)
-    _noticed = True
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -55,7 +53,7 @@ def _use_the_same_memory(executor: Any) -> None:
 
         if not (found := _on_npu([*given, *named.values()])):
             return to_host(self, given, named)
-        notice()
+        notices.once(NOTICE, _print)
         if _is_checked():
             return to_host(self, given, named)
         for device in {tensor.device for tensor in found}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,20 @@ class Case:
     def output_dtypes(self) -> list[str]:
         other = self.companion or self.dtype
         return [other if p.companion else self.out or self.dtype for p in self.op.outputs]
+
+    def unusual(self) -> int:
+        """How many attributes are others than people use."""
+        usual = REFERENCES[self.op.kernel].attributes[0]
+        return sum(repr(value) != repr(usual[name]) for name, value in self.attributes.items())
+
+    def tensors(self) -> Iterator[tuple[str, Shape, bool]]:
+        """Name, shape and whether it is written. Outputs: the first, which has the shape of the
+        first input where inputs are not broadcast."""
+        for p, shape in zip(self.op.input_tensors, self.shapes, strict=True):
+            yield p.python_name, shape, False
+        if not self.op.inplace:
+            shape = np.broadcast_shapes(*self.shapes) if self.op.pointwise else self.shapes[0]
+            yield self.op.outputs[0].result_name, shape, True
 
     def inputs(self) -> list[Array]:
         drawn = kinds.draw(

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..reference.evaluation import REFERENCES
 from .explanations import known
 from .overall import complete, likely
 from .patterns import EVERY, NEVER, of_case
@@ -54,14 +53,12 @@ class Finding:
 
 def _plain(r: Result) -> tuple[object, ...]:
     case = r.case
-    usual = REFERENCES[case.op.kernel].attributes[0]
-    far = sum(repr(case.attributes[name]) != repr(usual[name]) for name in case.attributes)
     size = sum(map(_size, case.shapes))
     odd = case.values not in VALUES or any(
         x and not 1e-4 <= abs(x) <= 1e4 for e in r.worst[:1] for x, _ in e.inputs.values()
     )
     laid = (case.layout != "contiguous") + (case.layout not in ("contiguous", "offset"))
-    return not r.worst, far, odd, size, VALUES.get(case.values, len(VALUES)), laid
+    return not r.worst, case.unusual(), odd, size, VALUES.get(case.values, len(VALUES)), laid
 
 
 def _size(shape: Sequence[int]) -> int:

@@ -138,14 +138,10 @@ def of_layout(case: Case) -> Iterator[str]:
 
 
 def _strided(case: Case) -> Iterator[str]:
-    """Names of tensors that are not contiguous. Outputs of rows that are no broadcast: the first,
-    which has the shape of the first input."""
-    for p, shape in zip(case.op.input_tensors, case.shapes, strict=True):
-        if not _contiguous(_small(shape), case.layout, False):
-            yield p.python_name
-    shape = np.broadcast_shapes(*case.shapes) if case.op.pointwise else case.shapes[0]
-    if not case.op.inplace and not _contiguous(_small(shape), case.layout, True):
-        yield case.op.outputs[0].result_name
+    """Names of tensors that are not contiguous."""
+    for name, shape, written in case.tensors():
+        if not _contiguous(_small(shape), case.layout, written):
+            yield name
 
 
 def _small(shape: Shape) -> Shape:

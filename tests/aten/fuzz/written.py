@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
-from openaclnn.golden.samples import CALLS
+from openaclnn.golden.samples import lines
 
 from .library import Signature
 from .values import BFLOAT16, BOOL, CODES, FLOAT, HALF, INT32, INT64, UINT8, Call, List, S, T, Text
@@ -22,17 +21,6 @@ LETTERS = {
     "c": CODES["complex64"],
 }  # fmt: skip
 NAMES = {"inf": math.inf, "nan": math.nan}
-
-
-@cache
-def lines() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for file in sorted(CALLS.glob("*.txt")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if line and not line.startswith("#"):
-                name, _, rest = line.partition("(")
-                found.setdefault(name, []).append(rest[:-1])
-    return found
 
 
 def dtype_of(letter: str, floats: int) -> int:

@@ -112,6 +112,11 @@ void weights() {
   const bool enough = count >= static_cast<uint64_t>(k * n);
   std::printf("aclnnCalculateMatmulWeightSizeV2 %s 0.00 0\n", enough ? "good" : "WRONG");
   failures += !enough;
+  uint64_t tiles = 0;
+  must(aclnnCalculateMatmulWeightSize(Ints({k, n}), &tiles) == 0, "aclnnCalculateMatmulWeightSize");
+  const bool whole = tiles == 48 * 32;
+  std::printf("aclnnCalculateMatmulWeightSize %s 0.00 0\n", whole ? "good" : "WRONG");
+  failures += !whole;
   const Array x({m, k}, a, ACL_FLOAT16), w({k, n}, b, ACL_FLOAT16), out({m, n});
   CALL(TransMatmulWeight, w);
   CALL(Mm, x, w, out, 2);

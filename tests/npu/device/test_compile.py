@@ -12,7 +12,7 @@ import torch._dynamo
 from tests.npu.device.test_training import Transformer
 from torch import nn
 
-from openaclnn.torch_npu import compiling, metas
+from openaclnn.torch_npu import compiling, metas, notices
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_other_devices_have_inductor():
 
 
 def test_it_says_so_once(monkeypatch):
-    monkeypatch.setattr(compiling, "_noticed", False)
+    monkeypatch.setattr(notices, "_said", set())
     monkeypatch.delenv("OPENACLNN_NPU_NOTICE", raising=False)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

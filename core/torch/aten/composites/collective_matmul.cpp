@@ -69,14 +69,18 @@ void agree(const Group& group, int64_t function, const Tensor& x1, int64_t colum
       "operator, sizes and dtype");
 }
 
+void check_unblocked(const Tensor& quant_scale, int64_t block) {
+  require(!has(quant_scale) && block == 0,
+          "quantScale must be NULL and blockSize 0; only Ascend 950 takes them");
+}
+
 // ---- rows of all ranks, then the product ----
 
 void all_gather_matmul_v2(Tensor x1, Tensor x2, Tensor bias, Tensor scale1, Tensor scale2,
                           Tensor quant_scale, int64_t block, Text name, int64_t gather_index,
                           int64_t, int64_t, int64_t, Text, Out out, Out gathered, Out) {
   require(gather_index == 0, "gatherIndex must be 0, gather x1, but got ", gather_index);
-  require(!has(quant_scale) && block == 0,
-          "quantScale must be NULL and blockSize 0; only Ascend 950 takes them");
+  check_unblocked(quant_scale, block);
   check_rank(x1, "x1", 2, 2);
   const Product product{x1, x2, bias, scale1, scale2};
   product.check();
@@ -101,8 +105,7 @@ void matmul_reduce_scatter_v2(Tensor x1, Tensor x2, Tensor bias, Tensor scale1, 
                               Tensor quant_scale, int64_t block, Text name, Text op, int64_t,
                               int64_t, int64_t, Text, Out out, Out) {
   check_sum(op);
-  require(!has(quant_scale) && block == 0,
-          "quantScale must be NULL and blockSize 0; only Ascend 950 takes them");
+  check_unblocked(quant_scale, block);
   check_rank(x1, "x1", 2, 2);
   const Product product{x1, x2, bias, scale1, scale2};
   product.check();

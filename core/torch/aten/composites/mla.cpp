@@ -13,7 +13,7 @@ struct Prolog {
   double eps_q, eps_kv;
   Text mode;
   bool whole_query;  // the query is INT8 where kvCache is
-  double factor_q = 1, factor_k = 1;
+  double factor_q, factor_k;
 
   bool integers() const { return w_dq.scalar_type() == at::kChar; }
   bool whole() const { return whole_query && kv.scalar_type() == at::kChar; }
@@ -79,8 +79,8 @@ struct Prolog {
                 name);
   }
 
-  void run(const Out& query, const Out& query_rope, const Out* query_scale, const Out* norm,
-           const Out* norm_scale) const {
+  void run(const Out& query, const Out& query_rope, const Out& query_scale, const Out& norm,
+           const Out& norm_scale) const {
     check();
     const int64_t n = w_uk.size(0), d = w_uk.size(1), hc = w_uk.size(2), dr = rope();
     const Tensor rows = x.reshape({-1, x.size(-1)});
@@ -126,59 +126,15 @@ struct Prolog {
     query = latent.reshape(sizes);
     sizes.back() = dr;
     query_rope = turned_q.reshape(sizes);
-    if (whole() && query_scale != nullptr && has(query_scale->tensor()))
-      *query_scale = scale.reshape(query_scale->tensor().sizes());
-    if (norm != nullptr && has(norm->tensor())) *norm = named.reshape(norm->tensor().sizes());
-    if (of_rows.defined() && norm_scale != nullptr && has(norm_scale->tensor()))
-      *norm_scale = of_rows.reshape(norm_scale->tensor().sizes());
+    if (whole() && has(query_scale.tensor()))
+      query_scale = scale.reshape(query_scale.tensor().sizes());
+    if (has(norm.tensor())) norm = named.reshape(norm.tensor().sizes());
+    if (of_rows.defined() && has(norm_scale.tensor()))
+      norm_scale = of_rows.reshape(norm_scale.tensor().sizes());
     put_rows(kv, ckv, "kvCache");
     put_rows(kr, key, "krCache");
   }
 };
-
-void mla_prolog_v2(Tensor x, Tensor w_dq, Tensor w_uq, Tensor w_uk, Tensor w_dkv, Tensor gamma_q,
-                   Tensor gamma_kv, Tensor sin, Tensor cos, Tensor slots, Tensor kv, Tensor kr,
-                   Tensor scale_x, Tensor scale_dq, Tensor scale_uq, Tensor scale_dkv,
-                   Tensor quant_kv, Tensor quant_kr, Tensor smooth, double eps_q, double eps_kv,
-                   Text mode, Out query, Out query_rope, Out query_scale) {
-  Prolog{.x = x,
-         .w_dq = w_dq,
-         .w_uq = w_uq,
-         .w_uk = w_uk,
-         .w_dkv = w_dkv,
-         .gamma_q = gamma_q,
-         .gamma_kv = gamma_kv,
-         .sin = sin,
-         .cos = cos,
-         .slots = slots,
-         .kv = kv,
-         .kr = kr,
-         .scale_x = scale_x,
-         .scale_dq = scale_dq,
-         .scale_uq = scale_uq,
-         .scale_dkv = scale_dkv,
-         .quant_kv = quant_kv,
-         .quant_kr = quant_kr,
-         .smooth = smooth,
-         .eps_q = eps_q,
-         .eps_kv = eps_kv,
-         .mode = mode,
-         .whole_query = x.defined() && x.scalar_type() == at::kChar}
-      .run(query, query_rope, &query_scale, nullptr, nullptr);
-}
-
-void mla_prolog(Tensor x, Tensor w_dq, Tensor w_uq, Tensor w_uk, Tensor w_dkv, Tensor gamma_q,
-                Tensor gamma_kv, Tensor sin, Tensor cos, Tensor slots, Tensor kv, Tensor kr,
-                Tensor scale_x, Tensor scale_dq, Tensor scale_uq, Tensor scale_dkv, Tensor quant_kv,
-                Tensor quant_kr, Tensor smooth, double eps_q, double eps_kv, Text mode, Out query,
-                Out query_rope) {
-  require(!x.defined() || !kv.defined() || x.scalar_type() != at::kChar ||
-              kv.scalar_type() != at::kChar,
-          "an INT8 query needs its scale: call aclnnMlaPrologV2WeightNz");
-  mla_prolog_v2(x, w_dq, w_uq, w_uk, w_dkv, gamma_q, gamma_kv, sin, cos, slots, kv, kr, scale_x,
-                scale_dq, scale_uq, scale_dkv, quant_kv, quant_kr, smooth, eps_q, eps_kv, mode,
-                query, query_rope, Out(Tensor(), "dequantScaleQNope"));
-}
 
 // kvCacheQuantMode: 0 none, 1 the query is quantised with the cache, 2 each channel of the caches.
 void mla_prolog_v3(Tensor x, Tensor w_dq, Tensor w_uq, Tensor w_uk, Tensor w_dkv, Tensor gamma_q,
@@ -221,7 +177,32 @@ void mla_prolog_v3(Tensor x, Tensor w_dq, Tensor w_uq, Tensor w_uk, Tensor w_dkv
          .whole_query = cache_quant == 1 && query_quant == 1,
          .factor_q = factor_q,
          .factor_k = factor_k}
-      .run(query, query_rope, &query_scale, &norm, &norm_scale);
+      .run(query, query_rope, query_scale, norm, norm_scale);
+}
+
+void mla_prolog_v2(Tensor x, Tensor w_dq, Tensor w_uq, Tensor w_uk, Tensor w_dkv, Tensor gamma_q,
+                   Tensor gamma_kv, Tensor sin, Tensor cos, Tensor slots, Tensor kv, Tensor kr,
+                   Tensor scale_x, Tensor scale_dq, Tensor scale_uq, Tensor scale_dkv,
+                   Tensor quant_kv, Tensor quant_kr, Tensor smooth, double eps_q, double eps_kv,
+                   Text mode, Out query, Out query_rope, Out query_scale) {
+  const int64_t whole = x.defined() && x.scalar_type() == at::kChar ? 1 : 0;
+  mla_prolog_v3(x, w_dq, w_uq, w_uk, w_dkv, gamma_q, gamma_kv, sin, cos, kv, kr, slots, scale_x,
+                scale_dq, scale_uq, scale_dkv, quant_kv, quant_kr, smooth, {}, {}, eps_q, eps_kv,
+                mode, 0, whole, whole, 0, 0, 0, 1, 1, query, query_rope, query_scale,
+                Out(Tensor(), "queryNorm"), Out(Tensor(), "dequantScaleQNorm"));
+}
+
+void mla_prolog(Tensor x, Tensor w_dq, Tensor w_uq, Tensor w_uk, Tensor w_dkv, Tensor gamma_q,
+                Tensor gamma_kv, Tensor sin, Tensor cos, Tensor slots, Tensor kv, Tensor kr,
+                Tensor scale_x, Tensor scale_dq, Tensor scale_uq, Tensor scale_dkv, Tensor quant_kv,
+                Tensor quant_kr, Tensor smooth, double eps_q, double eps_kv, Text mode, Out query,
+                Out query_rope) {
+  require(!x.defined() || !kv.defined() || x.scalar_type() != at::kChar ||
+              kv.scalar_type() != at::kChar,
+          "an INT8 query needs its scale: call aclnnMlaPrologV2WeightNz");
+  mla_prolog_v2(x, w_dq, w_uq, w_uk, w_dkv, gamma_q, gamma_kv, sin, cos, slots, kv, kr, scale_x,
+                scale_dq, scale_uq, scale_dkv, quant_kv, quant_kr, smooth, eps_q, eps_kv, mode,
+                query, query_rope, Out(Tensor(), "dequantScaleQNope"));
 }
 
 }  // namespace
