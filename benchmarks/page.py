@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from known_misses import reason
-from record import BANDWIDTH, Record, load, markdown, mean
+from record import BANDWIDTH, Case, Record, load, markdown, mean
 from suites import SUITES
 from targets import verdicts
 
@@ -41,24 +41,13 @@ GROUPS = (
 )
 
 
-class Case(NamedTuple):
-    ratio: float  # times faster than torch
-    name: str
-    op: str
-    column: tuple[str, str]  # group and dtype
-
-
-REWRITTEN = "2026-11-27"  # the kernels, in two strengths
-CAVEAT = (
-    " These records are of the kernels before [they were rewritten](../design/kernels.md); the new "
-    "ones are between 0.95 and 1.07 times as fast in these three means."
-)
+REWRITTEN = "2026-11-27"  # the kernels, as fast and exact forms
 
 HEAD = """\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # Performance
 
-{result}{caveat}
+{result}
 
 [![Times faster than torch, a row for each operator](performance/everything.svg)](performance/everything.png)
 
@@ -89,7 +78,7 @@ On the site these are pages; in a checkout, `python benchmarks/page.py SUITE` pr
 * A ratio says how many times faster than the baseline openaclnn is: the median over the rounds, and over the runs.
 * The library and the baseline take turns in one process, with the same number of threads, and write to allocated \
 memory (`out=`).
-* {machine}
+* {machine}{older}
 * `python benchmarks/page.py` writes this page from [benchmarks/records](../../benchmarks/records); \
 [benchmarks/README.md](../../benchmarks/README.md) describes the method.
 """  # noqa: E501
@@ -233,7 +222,6 @@ def page() -> str:
     missed = [v.what for name in SUITES for v in verdicts(name, load(name)) if not v.met]
     return HEAD.format(
         result=result(),
-        caveat=CAVEAT if about["date"] < REWRITTEN else "",
         numbers=markdown(["times as fast as torch", "mean", "slowest", "cases"], rows, 1).strip(),
         slower=sum(case.ratio < 1 / 1.05 for case in found),
         cases=len(found),
@@ -241,6 +229,17 @@ def page() -> str:
         misses="\n".join(f"* {what}: {reason(what)}" for what in missed),
         suites="\n".join(f"* [{suite.title}]({place(name)})" for name, suite in SUITES.items()),
         machine=machine(about),
+        older=older(),
+    )
+
+
+def older() -> str:
+    names = [name for name in SUITES if load(name).about["date"] < REWRITTEN]
+    if not names:
+        return ""
+    return (
+        f" The records of {', '.join(names)} are older, of the kernels before "
+        "[they were rewritten](../design/kernels.md)."
     )
 
 
@@ -249,56 +248,13 @@ def place(suite: str) -> str:
     return f"../../benchmarks/records/{suite}.jsonl"
 
 
-def save(figure: Any, stem: Path) -> None:
-    """stem.svg and stem.png: the same bytes for the same results."""
-    import matplotlib
-
-    stem.parent.mkdir(exist_ok=True)
-    with matplotlib.rc_context({"svg.hashsalt": stem.name, "svg.fonttype": "none"}):
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
-        figure.savefig(stem.with_suffix(".png"), dpi=150, metadata={"Software": None})
-
-
-def draw(found: list[Case], stem: Path) -> None:
-    """The slowest case of each operator, group and dtype."""
-    import numpy as np
-    from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
-
-    worst: dict[tuple[str, tuple[str, str]], float] = {}
-    for ratio, _, op, column in found:
-        worst[op, column] = min(ratio, worst.get((op, column), ratio))
-    ops, columns = (list(dict.fromkeys(key)) for key in zip(*worst, strict=True))
-    grid = np.array([[worst.get((op, c), np.nan) for c in columns] for op in ops])
-    size = 2.2 + 0.52 * len(columns), 1.9 + 0.36 * len(ops)
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.add_subplot()
-    axes.imshow(grid, cmap="RdYlGn", norm=LogNorm(1 / 4, 4), aspect="auto")
-    for (i, k), ratio in np.ndenumerate(grid):
-        if not np.isnan(ratio):
-            weight = "bold" if ratio < 0.95 else "normal"
-            text = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-            axes.text(k, i, text, ha="center", va="center", fontsize=7.5, fontweight=weight)
-    axes.set_yticks(range(len(ops)), ops, fontsize=8.5)
-    axes.set_xticks(range(len(columns)), [dtype for _, dtype in columns], fontsize=7)
-    for title in dict.fromkeys(title for title, _ in columns):
-        own = [k for k, (name, _) in enumerate(columns) if name == title]
-        axes.text(np.mean(own), -0.75, title, ha="center", va="bottom", fontsize=8)
-        axes.axvline(own[-1] + 0.5, color="white", linewidth=3)
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    title = "Times faster than torch; each field is its slowest case (green: faster)"
-    figure.suptitle(title, fontsize=10)
-    figure.supxlabel("slowest: " + "\n".join(slowest(found)), fontsize=7, ha="center")
-    save(figure, stem)
-
-
 if __name__ == "__main__":
     if sys.argv[1:]:
         print("\n".join(map(section, sys.argv[1:])))
     else:
-        draw(cases(), PICTURE)
+        from picture import draw
+
+        draw(cases(), slowest(cases()), PICTURE)
         PAGE.write_text(page())
         for readme in READMES:
             readme.write_text(with_figures(readme.read_text()))

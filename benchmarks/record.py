@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 RECORDS = Path(__file__).resolve().parent / "records"
 BANDWIDTH = "GB/s"
@@ -33,6 +33,15 @@ class Record:
             for column, ratio in zip(self.columns, row.get(baseline, ()), strict=False):
                 if ratio is not None:
                     yield ratio, tuple(row["case"]), column
+
+
+class Case(NamedTuple):
+    """Of the picture."""
+
+    ratio: float  # times faster than torch
+    name: str
+    op: str
+    column: tuple[str, str]  # group and dtype
 
 
 def read(path: Path) -> list[Any]:

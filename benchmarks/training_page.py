@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from page import ROOT, save
+from page import ROOT
 from record import RECORDS, markdown, read
 
 RECORD = RECORDS / "training.jsonl"
@@ -130,6 +130,7 @@ def page(about: dict[str, Any], *cases: dict[str, Any]) -> str:
 
 def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
     """Losses of the first model above, time and memory of all below."""
+    import picture
     from matplotlib.figure import Figure
 
     names = [f"{c['model']}\n{c['way']}, {c['dtype']}\n{c['layout']}" for c in cases]
@@ -155,7 +156,7 @@ def draw(cases: Sequence[dict[str, Any]], stem: Path) -> None:
         axes[key].set_title(title, fontsize=9, loc="left")
     lines = axes["a"].get_legend_handles_labels()
     figure.legend(*lines, loc="outside upper center", ncols=2, fontsize=9, frameon=False)
-    save(figure, stem)
+    picture.save(figure, stem)
 
 
 if __name__ == "__main__":
