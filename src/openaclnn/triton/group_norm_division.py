@@ -159,10 +159,10 @@ class Division:
     def warps(self, elements: int, each: int) -> int:
         return max(1, min(16, _power(self.wide * elements // each)))
 
-    def options(self, sizes: dict[str, Any]) -> dict[str, int]:
-        """Of the launches of two sweeps."""
+    def options(self, sizes: dict[str, Any], tiles: int = 1) -> dict[str, int]:
+        """Of the launches of two sweeps; `tiles`: how many times more registers a tile takes."""
         t = self.tuning
-        each = t.elements_a_warp_last if self.last else t.elements_a_warp
+        each = (t.elements_a_warp_last if self.last else t.elements_a_warp) // tiles
         options = {"num_warps": self.warps(sizes["BR"] * sizes["BP"], each)}
         return options | ({"maxnreg": t.registers} if t.registers else {})
 
@@ -253,7 +253,9 @@ def prepare_gradient(d: Division, gamma: bool, beta: bool, scale: float) -> Prep
     sums, programs = finishing(sizes["S"])
     sizes |= sums
     items = sizes["items"]
-    launches = [Launch(gradient.sums, items, sizes, options)]
+    # Two sums, two tiles and the next two: 255 registers, and spills, with channels last in 16 bits.
+    many = d.options(sizes, 2) if d.last and d.itemsize == 2 else options
+    launches = [Launch(gradient.sums, items, sizes, many)]
     if d.last:
         launches.append(Launch(gradient.combine, d.groups + programs, sizes, FEW))
     launches.append(
