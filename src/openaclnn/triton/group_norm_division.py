@@ -22,7 +22,8 @@ class Tuning:
 
     whole_forward: int = 16384  # the largest group that one program keeps in registers
     whole_gradient: int = 16384  # half as many of fp32
-    whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that
+    whole_row_bytes: int = 64  # with channels last: the shortest row of a group for that,
+    whole_last_bytes: int = 1 << 20  # unless x is so small that two more launches take longer
     block: int = 2048  # elements of a tile
     block_last: int = 4096  # with channels last
     channels_last: int = 128  # at most, in a tile
@@ -90,6 +91,7 @@ class Division:
         bd, bp = _power(self.D), _power(self.P)
         size = bd * bp
         short = self.D * self.itemsize < self.tuning.whole_row_bytes
+        short = short and self.size > self.tuning.whole_last_bytes
         if size > limit // self.wide or (self.last and self.P > 1 and short):
             return None
         room = self.tuning.elements_a_warp // size
